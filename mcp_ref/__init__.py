@@ -1,0 +1,68 @@
+"""mcp_ref: the Model Context Protocol in the standard library, for all five revisions.
+
+This docstring is the reading guide. The package is laid out so that it can be read in one
+direction, beside the specification; a module imports only from those above it.
+
+1.  `revisions`, `limits`, `deadline`, `errors`: what differs between revisions, and the words for failure
+2.  `uritemplate`, `jsonschema`: the two languages that messages contain
+3.  `jsontext`, `jsonrpc`: bytes to frames and back
+4.  `codec`, `messages`, `methods`: frames to dataclasses, one module for each page, one table of methods
+5.  `protocol`: rules without input or output: lifecycle, negotiation, capabilities
+6.  `wiretrace`, `transports`: the wire made visible; moving frames
+7.  `peer`: the conversation: request table, dispatcher, workers, context
+8.  `server`, `client`: the roles, thin
+9.  `cli`: the command line
+
+Start with::
+
+    from mcp_ref import Server
+
+    server = Server("demo", version="1.0")
+
+    @server.tool
+    def add(a: int, b: int) -> int:
+        "Add two numbers."
+        return a + b
+
+    server.run()
+"""
+
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from .client import Client, connect
+    from .errors import McpError, ToolError
+    from .limits import Limits
+    from .server import Context
+    from .revisions import REVISIONS
+    from .server import Server
+
+__version__ = "0.1.0"
+
+__all__ = ["Client", "Context", "Limits", "McpError", "REVISIONS", "Server", "ToolError", "connect"]
+
+_HOMES = {
+    "Client": ".client",
+    "Context": ".server",
+    "Limits": ".limits",
+    "McpError": ".errors",
+    "REVISIONS": ".revisions",
+    "Server": ".server",
+    "ToolError": ".errors",
+    "connect": ".client",
+}
+"""Public name -> module. Resolved on first use (PEP 562), so that importing the package loads next to nothing."""
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(home, __name__), name)
+    return value
+
+
+def __dir__() -> List[str]:
+    return sorted(list(globals()) + __all__)

@@ -1,0 +1,168 @@
+"""Everything that can go wrong, by who is at fault and what to do about it.
+
+::
+
+    McpError
+      ProtocolError        the specification was broken
+        LocalProtocolError   by us or by our caller; raised before anything is sent
+        PeerProtocolError    by the other side; only the receiving boundary makes these
+      RpcError             a JSON-RPC error that we send: code, message, data
+      PeerError            a JSON-RPC error that arrived as the answer to our own request
+      TransportError       the connection: ConnectFailed, ConnectionLost; Rejected = one message refused
+      RequestTimeout       a local outcome, never dressed as a JSON-RPC code
+      RequestCancelled     likewise
+      AuthError            authorization
+
+Pure code raises the local kind and the reader relabels it. A `PeerError` of a nested call is not
+our own answer: unless the handler says otherwise, the peer that called us gets an internal error.
+
+The codes stand in CODES with the window of revisions that define them.
+"""
+
+from typing import Any, Dict, NamedTuple, Optional, Union
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+USER_REJECTED = -1
+RESOURCE_NOT_FOUND = -32002
+URL_ELICITATION_REQUIRED = -32042
+HEADER_MISMATCH = -32020
+MISSING_CLIENT_CAPABILITY = -32021
+UNSUPPORTED_PROTOCOL_VERSION = -32022
+
+
+class Code(NamedTuple):
+    """A row of CODES."""
+
+    code: int
+    name: str
+    since: Optional[str]
+    until: Optional[str]
+    page: str
+
+
+CODES: Dict[int, Code] = {
+    row.code: row
+    for row in (
+        Code(PARSE_ERROR, "parse error", None, None, "basic/index"),
+        Code(INVALID_REQUEST, "invalid request", None, None, "basic/index"),
+        Code(METHOD_NOT_FOUND, "method not found", None, None, "basic/index"),
+        Code(INVALID_PARAMS, "invalid params", None, None, "basic/index"),
+        Code(INTERNAL_ERROR, "internal error", None, None, "basic/index"),
+        Code(USER_REJECTED, "user rejected the request", None, None, "client/sampling"),
+        Code(RESOURCE_NOT_FOUND, "resource not found", None, "2025-11-25", "server/resources"),
+        Code(URL_ELICITATION_REQUIRED, "URL elicitation required", "2025-11-25", "2025-11-25", "client/elicitation"),
+        Code(HEADER_MISMATCH, "header mismatch", "2026-07-28", None, "basic/transports/streamable-http"),
+        Code(MISSING_CLIENT_CAPABILITY, "missing client capability", "2026-07-28", None, "basic/index"),
+        Code(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version", "2026-07-28", None, "basic/versioning"),
+    )
+}
+"""The codes that JSON-RPC and the revisions define; receivers assume nothing about any other."""
+
+
+class McpError(Exception):
+    """Base of every error of this package."""
+
+
+class ProtocolError(McpError):
+    """The specification was broken; ``citation`` says which page and heading."""
+
+    party = ""
+
+    def __init__(self, message: str, citation: str = "") -> None:
+        super().__init__("%s [%s]" % (message, citation) if citation else message)
+        self.citation = citation
+
+
+class LocalProtocolError(ProtocolError):
+    """What we were about to send would break the specification; nothing was sent."""
+
+    party = "local"
+
+
+class CapabilityMissing(LocalProtocolError):
+    """The peer did not declare the capability that this message needs; ``capability`` names it."""
+
+    def __init__(self, message: str, capability: str, citation: str = "") -> None:
+        super().__init__(message, citation)
+        self.capability = capability
+
+
+class PeerProtocolError(ProtocolError):
+    """The peer broke the specification."""
+
+    party = "peer"
+
+
+class RpcError(McpError):
+    """A JSON-RPC error to be sent as the answer. Raise it in a handler to answer with that code.
+
+    ``code`` is an integer, ``message`` one concise sentence, ``data`` any JSON value (None: left out).
+    """
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__("%s (%d)" % (message, code))
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class PeerError(McpError):
+    """The peer answered our request with a JSON-RPC error: ``code``, ``message``, ``data``.
+
+    ``method`` and ``request_id`` are those of our request.
+    """
+
+    def __init__(self, code: int, message: str, data: Any, method: str, request_id: Union[int, str]) -> None:
+        super().__init__("%s failed: %s (%d)" % (method, message, code))
+        self.code = code
+        self.message = message
+        self.data = data
+        self.method = method
+        self.request_id = request_id
+
+
+class TransportError(McpError):
+    """The connection, or one message on it, failed."""
+
+
+class ConnectFailed(TransportError):
+    """No connection could be opened; the text says where it was tried and what came back."""
+
+
+class ConnectionLost(TransportError):
+    """The connection ended; the text says why, in one line."""
+
+
+class Rejected(TransportError):
+    """One message was refused and the connection goes on.
+
+    ``code`` is the JSON-RPC code that answers it where an answer is possible.
+    """
+
+    def __init__(self, message: str, code: int = INVALID_REQUEST) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Busy(TransportError):
+    """A limit of ours is reached (workers, requests in flight); the text names it."""
+
+
+class RequestTimeout(McpError):
+    """No answer in time. ``notifications/cancelled`` was sent where the specification allows it."""
+
+
+class RequestCancelled(McpError):
+    """The request was cancelled, by us (a caller's `cancel`) or by the peer (in a handler)."""
+
+
+class AuthError(McpError):
+    """Authorization failed."""
+
+
+class ToolError(McpError):
+    """Raised by a tool to tell the model what went wrong: the text goes to it verbatim."""

@@ -1,0 +1,199 @@
+"""The five revisions of the protocol, and everything that differs between them.
+
+A revision is a date. Four of them open a connection with a handshake (`initialize`); the newest
+has none: version, identity and capabilities ride in every request. Code never compares dates.
+It asks the revision: ``revision.batching``, ``revision.stateless``,
+``revision.resource_not_found_code``. What such a question answers stands in FEATURES below, one
+row for each difference; a row is a window (``since``, ``until``, both inclusive), and the columns
+of ``differences`` that are values rather than yes or no stand in VALUES.
+
+>>> [str(r) for r in REVISIONS][0]
+'2024-11-05'
+>>> revision("2025-03-26").batching
+True
+
+Sources: the changelog pages of the revisions, and the pages named in the rows.
+"""
+
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+
+R2024_11_05 = "2024-11-05"
+R2025_03_26 = "2025-03-26"
+R2025_06_18 = "2025-06-18"
+R2025_11_25 = "2025-11-25"
+R2026_07_28 = "2026-07-28"
+
+NAMES: Tuple[str, ...] = (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28)
+"""Oldest first. The position in this tuple is a revision's rank; see `Revision.rank`."""
+
+
+class Feature(NamedTuple):
+    """A row of FEATURES: an attribute of `Revision` that is true inside a window."""
+
+    name: str
+    since: Optional[str]
+    """First revision that has it; None: from the beginning."""
+    until: Optional[str]
+    """Last revision that has it; None: to this day."""
+    page: str
+    """Where the newest revision that has it describes it."""
+
+
+FEATURES: Tuple[Feature, ...] = (
+    # Opening and shape of a conversation
+    Feature("handshake", None, R2025_11_25, "basic/lifecycle"),
+    Feature("stateless", R2026_07_28, None, "basic/index"),
+    Feature("peer_requests", None, R2025_11_25, "basic/lifecycle"),
+    Feature("batching", R2025_03_26, R2025_03_26, "basic/index"),
+    Feature("errors_may_omit_id", R2025_11_25, None, "basic/index"),
+    Feature("result_type", R2026_07_28, None, "basic/index"),
+    Feature("ids_unique_per_session", None, R2025_11_25, "basic/index"),
+    Feature("meta_key_rules", R2025_06_18, None, "basic/index"),
+    Feature("negotiated_only", R2025_06_18, None, "basic/lifecycle"),
+    # Content
+    Feature("audio_content", R2025_03_26, None, "server/tools"),
+    Feature("resource_links", R2025_06_18, None, "server/tools"),
+    Feature("structured_content", R2025_06_18, None, "server/tools"),
+    Feature("structured_content_any", R2026_07_28, None, "server/tools"),
+    Feature("tool_annotations", R2025_03_26, None, "server/tools"),
+    Feature("tool_input_errors_are_results", R2025_11_25, None, "server/tools"),
+    Feature("titles", R2025_06_18, None, "server/tools"),
+    Feature("icons", R2025_11_25, None, "basic/index"),
+    # Utilities
+    Feature("progress_message", R2025_03_26, None, "basic/utilities/progress"),
+    Feature("client_progress", None, R2025_11_25, "basic/utilities/progress"),
+    Feature("completions_capability", R2025_03_26, None, "server/utilities/completion"),
+    Feature("completion_context", R2025_06_18, None, "server/utilities/completion"),
+    # Asking the client
+    Feature("elicitation", R2025_06_18, None, "client/elicitation"),
+    Feature("elicitation_modes", R2025_11_25, None, "client/elicitation"),
+    Feature("elicitation_enum_schemas", R2025_11_25, None, "client/elicitation"),
+    Feature("sampling_arrays", R2025_11_25, None, "client/sampling"),
+    Feature("sampling_tools", R2025_11_25, None, "client/sampling"),
+    Feature("tasks", R2025_11_25, R2025_11_25, "basic/utilities/tasks"),
+)
+"""Every yes-or-no difference. A test checks that `Revision` declares exactly these attributes."""
+
+VALUES: Dict[str, Tuple[Union[int, str], ...]] = {
+    # [2025-11-25 server/resources §Error Handling], [2026-07-28 server/resources §Error Handling]
+    "resource_not_found_code": (-32002, -32002, -32002, -32002, -32602),
+    # The dialect of a schema.json file; tool schemas have had a default dialect since 2025-11-25.
+    "schema_dialect": ("draft-07", "draft-07", "draft-07", "2020-12", "2020-12"),
+}
+"""Differences that are values: one entry for each revision, oldest first."""
+
+
+class Revision:
+    """One revision of the protocol, as a set of answers; made from FEATURES and VALUES only.
+
+    Instances are the five in `REVISIONS`; they are compared by identity and ordered by `rank`.
+    """
+
+    __slots__ = ("name", "rank", "era", "schema_dialect", "resource_not_found_code") + tuple(
+        feature.name for feature in FEATURES
+    )
+
+    name: str
+    rank: int
+    """Position in REVISIONS, 0 for the oldest."""
+    era: str
+    """``"handshake"`` or ``"stateless"``."""
+    resource_not_found_code: int
+    schema_dialect: str
+    handshake: bool
+    stateless: bool
+    peer_requests: bool
+    """Both sides send requests; otherwise the server asks by results that want input."""
+    batching: bool
+    errors_may_omit_id: bool
+    """An error whose request id could not be read leaves the id out; earlier revisions send null."""
+    result_type: bool
+    ids_unique_per_session: bool
+    meta_key_rules: bool
+    negotiated_only: bool
+    """Using only what was negotiated is a MUST; before, a SHOULD."""
+    audio_content: bool
+    resource_links: bool
+    structured_content: bool
+    structured_content_any: bool
+    """Structured content may be any JSON value, and output schemas need not describe an object."""
+    tool_annotations: bool
+    tool_input_errors_are_results: bool
+    titles: bool
+    icons: bool
+    progress_message: bool
+    client_progress: bool
+    """The client, too, sends progress notifications."""
+    completions_capability: bool
+    completion_context: bool
+    elicitation: bool
+    elicitation_modes: bool
+    elicitation_enum_schemas: bool
+    sampling_arrays: bool
+    sampling_tools: bool
+    tasks: bool
+
+    def __init__(self, rank: int) -> None:
+        self.name = NAMES[rank]
+        self.rank = rank
+        for feature in FEATURES:
+            setattr(self, feature.name, in_window(rank, feature.since, feature.until))
+        for name, values in VALUES.items():
+            setattr(self, name, values[rank])
+        self.era = "stateless" if self.stateless else "handshake"
+
+    def __repr__(self) -> str:
+        return "<Revision %s>" % self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+    def has(self, since: Optional[str], until: Optional[str]) -> bool:
+        """Whether this revision lies in the window from ``since`` to ``until``, both inclusive."""
+        return in_window(self.rank, since, until)
+
+
+def in_window(rank: int, since: Optional[str], until: Optional[str]) -> bool:
+    """Whether the revision of this rank lies in the window; None leaves that side open."""
+    return (since is None or NAMES.index(since) <= rank) and (until is None or rank <= NAMES.index(until))
+
+
+REVISIONS: Tuple[Revision, ...] = tuple(Revision(rank) for rank in range(len(NAMES)))
+"""All revisions, oldest first."""
+
+LATEST: Revision = REVISIONS[-1]
+HANDSHAKE_REVISIONS: Tuple[Revision, ...] = tuple(r for r in REVISIONS if r.handshake)
+LATEST_HANDSHAKE: Revision = HANDSHAKE_REVISIONS[-1]
+
+_BY_NAME: Dict[str, Revision] = {r.name: r for r in REVISIONS}
+
+
+def find(name: str) -> Optional[Revision]:
+    """The revision of this name, or None if there is none."""
+    return _BY_NAME.get(name)
+
+
+def revision(name: Union[str, Revision]) -> Revision:
+    """The revision of this name; a `Revision` is returned as it is.
+
+    Raises ValueError, naming the known ones, for any other name.
+    """
+    if isinstance(name, Revision):
+        return name
+    found = _BY_NAME.get(name)
+    if found is None:
+        raise ValueError("unknown protocol revision %r; known are %s" % (name, ", ".join(NAMES)))
+    return found
+
+
+def differences(older: Revision, newer: Revision) -> List[str]:
+    """One line for each feature that one of the two has and the other has not."""
+    lines = []
+    for feature in FEATURES:
+        before, after = getattr(older, feature.name), getattr(newer, feature.name)
+        if before != after:
+            lines.append("%s %s  [%s]" % ("+" if after else "-", feature.name, feature.page))
+    for name, values in VALUES.items():
+        if values[older.rank] != values[newer.rank]:
+            lines.append("~ %s  %s -> %s" % (name, values[older.rank], values[newer.rank]))
+    return lines
