@@ -1,0 +1,265 @@
+"""Frames: the four kinds of JSON-RPC message, and the batch that one revision has.
+
+Everything on the wire is one of these [2025-11-25 basic/index §Messages]:
+
+=============  ===========================================  ======================================
+frame          members                                      what it is
+=============  ===========================================  ======================================
+Request        jsonrpc, id, method, params?                 wants exactly one answer
+Notification   jsonrpc, method, params?                     never answered
+Result         jsonrpc, id, result                          the answer that worked
+Error          jsonrpc, id, error {code, message, data?}    the answer that did not
+=============  ===========================================  ======================================
+
+`parse` turns bytes into a frame, `encode` a frame into bytes. What is malformed raises `Malformed`,
+which knows the code it is answered with and the id, where one could be read:
+
+===========================================================  ========  ===========================
+input                                                        code      Reading
+===========================================================  ========  ===========================
+not JSON (see `jsontext`)                                    -32700
+not an object; a batch where the revision has none; an       -32600
+empty batch
+``jsonrpc`` is not ``"2.0"``; ``method`` is not a string     -32600
+``id`` is null, true, 1.5 or 1.0                             -32600    stricter than JSON-RPC, as
+                                                                       MCP says; answered without id
+``params`` is an array                                       -32602    legal JSON-RPC, never MCP
+``params`` is anything else but an object                    -32600
+a response with both or neither of result and error, a       none      a response is never answered;
+result that is no object, an error without integer code                the request it names fails
+===========================================================  ========  ===========================
+
+The ids ``1`` and ``"1"`` are different ids. Sources: [JSON-RPC 2.0 §4], [JSON-RPC 2.0 §5],
+[2024-11-05 basic/messages §Requests], [2025-03-26 basic/index §Batching].
+"""
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Union
+
+from .errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError
+from .jsontext import JsonError, dumps, loads
+from .limits import DEFAULT, Limits
+
+RequestId = Union[str, int]
+"""String or integer; never null, never a float, and ``True`` is no integer."""
+
+
+@dataclass
+class Request:
+    """Asks the peer to do something; answered by a `Result` or an `Error` with the same id."""
+
+    id: RequestId
+    method: str
+    params: Optional[Dict[str, Any]] = None
+
+
+@dataclass
+class Notification:
+    """Tells the peer something; no answer."""
+
+    method: str
+    params: Optional[Dict[str, Any]] = None
+
+
+@dataclass
+class Result:
+    """The answer to the request of this id."""
+
+    id: RequestId
+    result: "Union[Dict[str, Any], Encoded]"
+
+
+@dataclass
+class Error:
+    """The refusal of the request of this id; ``id`` is None where the id could not be read.
+
+    ``data`` None is left out. ``null_id``: write ``"id": null`` rather than no id, as the
+    revisions before 2025-11-25 have it [JSON-RPC 2.0 §5].
+    """
+
+    id: Optional[RequestId]
+    code: int
+    message: str
+    data: Any = None
+    null_id: bool = False
+
+
+class Malformed(RpcError):
+    """Not a frame. ``code`` and ``message`` answer it; ``id`` is the request's where it could be read.
+
+    ``response`` is true for a broken response, which gets no answer.
+    """
+
+    def __init__(self, code: int, message: str, id: Optional[RequestId] = None, response: bool = False) -> None:
+        super().__init__(code, message)
+        self.id = id
+        self.response = response
+
+
+@dataclass
+class Batch:
+    """Several messages in one array [2025-03-26 basic/index §Batching].
+
+    An item that is no frame stands as the `Malformed` that `parse` would have raised for it.
+    """
+
+    items: List[Union[Request, Notification, Result, Error, Malformed]]
+
+
+class Encoded(str):
+    """A result that is JSON text already; lists that rarely change are kept in this form."""
+
+
+Message = Union[Request, Notification, Result, Error]
+Frame = Union[Request, Notification, Result, Error, Batch]
+
+
+def valid_id(value: Any) -> bool:
+    """Whether the value can be a request id [2025-11-25 basic/index §Requests] MUST."""
+    return type(value) is int or type(value) is str
+
+
+def parse(data: bytes, batching: bool = False, limits: Limits = DEFAULT) -> Frame:
+    """The frame in one message's bytes. ``batching``: an array is a batch and not malformed.
+
+    Raises `Malformed`.
+    """
+    try:
+        value = loads(data, limits)
+    except JsonError as error:
+        raise Malformed(PARSE_ERROR, "Parse error: %s" % error) from None
+    if type(value) is dict:
+        return from_object(value, limits)
+    if type(value) is list:
+        return _batch(value, batching, limits)
+    raise Malformed(INVALID_REQUEST, "Invalid request: a message is an object, not %s" % json_type(value))
+
+
+def from_object(value: Dict[str, Any], limits: Limits = DEFAULT) -> Message:
+    """The frame that a parsed JSON object is. Raises `Malformed`."""
+    if "method" not in value:
+        return _response(value, limits)
+    if value.get("jsonrpc") != "2.0":
+        raise Malformed(INVALID_REQUEST, 'Invalid request: jsonrpc must be "2.0"', _readable_id(value, limits))
+    method = value["method"]
+    if type(method) is not str:
+        text = "Invalid request: method: expected string, got %s" % json_type(method)
+        raise Malformed(INVALID_REQUEST, text, _readable_id(value, limits))
+    if "id" in value and _readable_id(value, limits) is None:
+        raise Malformed(INVALID_REQUEST, _bad_id(value["id"], limits))
+    params = value.get("params")
+    if type(params) is not dict and "params" in value:
+        code = INVALID_PARAMS if type(params) is list else INVALID_REQUEST
+        text = "Invalid params: params: expected object, got %s" % json_type(params)
+        raise Malformed(code, text, value.get("id"))
+    return Request(value["id"], method, params) if "id" in value else Notification(method, params)
+
+
+def _readable_id(value: Dict[str, Any], limits: Limits) -> Optional[RequestId]:
+    found = value.get("id")
+    if type(found) is int or (type(found) is str and len(found) <= limits.max_id_length):
+        return found
+    return None
+
+
+def _bad_id(found: Any, limits: Limits) -> str:
+    if type(found) is str:
+        return "Invalid request: id of %d characters exceeds max_id_length (%d)" % (len(found), limits.max_id_length)
+    return "Invalid request: id: expected string or integer, got %s" % json_type(found)
+
+
+def _response(value: Dict[str, Any], limits: Limits) -> Message:
+    """A result or an error; ``error: null`` beside a result counts as absent: real peers send it."""
+    found = _readable_id(value, limits)
+
+    def malformed(text: str) -> Malformed:
+        response = "result" in value or "error" in value
+        kind = "response" if response else "request"
+        return Malformed(INVALID_REQUEST, "Invalid %s: %s" % (kind, text), found, response)
+
+    error = value.get("error")
+    if "result" not in value and error is None:
+        raise malformed("neither method, result nor error")
+    if value.get("jsonrpc") != "2.0":
+        raise malformed('jsonrpc must be "2.0"')
+    if found is None and ("result" in value or value.get("id") is not None):
+        raise malformed("id: expected string or integer, got %s" % json_type(value.get("id")))
+    if "result" not in value:
+        return _error(error, found, malformed)
+    if error is not None:
+        raise malformed("both result and error")
+    if type(value["result"]) is not dict:
+        raise malformed("result: expected object, got %s" % json_type(value["result"]))
+    return Result(found, value["result"])  # type: ignore[arg-type]  # None was refused above
+
+
+def _error(error: Any, id: Optional[RequestId], malformed: Any) -> Error:
+    if type(error) is not dict:
+        raise malformed("error: expected object, got %s" % json_type(error))
+    if type(error.get("code")) is not int:
+        raise malformed("error.code: expected integer, got %s" % json_type(error.get("code")))
+    if type(error.get("message")) is not str:
+        raise malformed("error.message: expected string, got %s" % json_type(error.get("message")))
+    return Error(id, error["code"], error["message"], error.get("data"))
+
+
+def _batch(items: List[Any], batching: bool, limits: Limits) -> Batch:
+    if not batching:
+        raise Malformed(INVALID_REQUEST, "Invalid request: this revision has no batches")
+    if not items:
+        raise Malformed(INVALID_REQUEST, "Invalid request: an empty batch")
+    if len(items) > limits.max_batch:
+        raise Malformed(INVALID_REQUEST, "batch of %d messages exceeds max_batch (%d)" % (len(items), limits.max_batch))
+    return Batch([_batch_item(item, limits) for item in items])
+
+
+def _batch_item(item: Any, limits: Limits) -> Union[Message, Malformed]:
+    if type(item) is not dict:
+        return Malformed(INVALID_REQUEST, "Invalid request: a message is an object, not %s" % json_type(item))
+    try:
+        return from_object(item, limits)
+    except Malformed as error:
+        return error
+
+
+def to_object(frame: Message) -> Dict[str, Any]:
+    """The JSON object of a frame."""
+    if isinstance(frame, Result):
+        result = loads(frame.result.encode("ascii")) if isinstance(frame.result, Encoded) else frame.result
+        return {"jsonrpc": "2.0", "id": frame.id, "result": result}
+    if isinstance(frame, Error):
+        return _error_object(frame)
+    value: Dict[str, Any] = {"jsonrpc": "2.0"}
+    if isinstance(frame, Request):
+        value["id"] = frame.id
+    value["method"] = frame.method
+    if frame.params is not None:
+        value["params"] = frame.params
+    return value
+
+
+def _error_object(frame: Error) -> Dict[str, Any]:
+    value: Dict[str, Any] = {"jsonrpc": "2.0"}
+    if frame.id is not None or frame.null_id:
+        value["id"] = frame.id
+    value["error"] = {"code": frame.code, "message": frame.message}
+    if frame.data is not None:
+        value["error"]["data"] = frame.data
+    return value
+
+
+def encode(frame: Frame) -> bytes:
+    """The bytes of a frame or batch: one line of ASCII, without the line end. Raises `JsonError`."""
+    if isinstance(frame, Batch):
+        return dumps([to_object(item) for item in frame.items if not isinstance(item, Malformed)]).encode("ascii")
+    if isinstance(frame, Result) and isinstance(frame.result, Encoded):
+        return ('{"jsonrpc":"2.0","id":%s,"result":%s}' % (dumps(frame.id), frame.result)).encode("ascii")
+    return dumps(to_object(frame)).encode("ascii")
+
+
+_JSON_TYPES = {dict: "object", list: "array", str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def json_type(value: Any) -> str:
+    """The JSON name of a Python value's type, for error texts."""
+    return "null" if value is None else _JSON_TYPES.get(type(value), type(value).__name__)

@@ -1,0 +1,182 @@
+"""JSON that is JSON: bytes to values and back, with one documented answer for each oddity.
+
+Python's `json` accepts more than RFC 8259 and has no limits. This module keeps it (it is fast) and
+adds what is missing:
+
+==========================================  =========================================================
+input                                       answer of `loads`
+==========================================  =========================================================
+broken or overlong UTF-8, a BOM             refused: not valid UTF-8, byte position
+``NaN``, ``Infinity``, ``-Infinity``        refused: not JSON
+``1e400`` (parses to infinity)              refused: number out of range
+an integer of more than 4,300 digits        refused, names ``max_number_digits``
+any other integer                           kept exactly, however large
+two equal keys in one object                refused, names the key
+a lone surrogate (``"\\ud800"``)             refused: not a Unicode string
+nesting deeper than ``max_depth``           refused, names the limit
+more values than ``max_nodes``              refused before parsing, names the limit
+==========================================  =========================================================
+
+All refusals are `JsonError`, a ValueError. `dumps` refuses the same things on the way out and
+names the place: ``$.stats.mean is NaN``. What it writes is one line of ASCII, so that no
+intermediary can split or garble it.
+
+Cost: the key hook is a microsecond for each small object. Number hooks would make large arrays of
+numbers three times slower, so where a message may hold many values (`_MANY`) one scan of the bytes
+decides whether any number needs a second look.
+"""
+
+import json
+from typing import Any, Dict, Iterator, List, Tuple
+
+from .limits import DEFAULT, Limits
+
+_MANY = 256
+"""Above this many values a message is scanned for odd numbers instead of hooking every number."""
+
+
+class JsonError(ValueError):
+    """The text is not JSON as this package accepts it, or the value cannot be written as JSON."""
+
+
+def loads(data: bytes, limits: Limits = DEFAULT) -> Any:
+    """The value of a JSON text in UTF-8. Raises `JsonError`; see the table above [RFC 8259 §8.1]."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise JsonError("not valid UTF-8 at byte %d" % error.start) from None
+    nodes = data.count(b",") + data.count(b"[") + data.count(b"{")
+    if nodes > limits.max_nodes:
+        raise JsonError("message of about %d values exceeds max_nodes (%d)" % (nodes, limits.max_nodes))
+    plain = nodes > _MANY and limits.max_number_digits >= 309 and not _odd_number(data)
+    decoder = _PLAIN if plain else _careful(limits)
+    try:
+        value = decoder.decode(text)
+    except JsonError:
+        raise
+    except RecursionError:
+        raise JsonError(_too_deep(limits)) from None
+    except ValueError as error:
+        raise JsonError("not JSON: %s" % error) from None
+    if nodes > limits.max_depth and data.count(b"[") + data.count(b"{") > limits.max_depth:
+        _check_depth(value, limits)
+    if b"\\ud" in data or b"\\uD" in data:
+        _check_surrogates(value)
+    return value
+
+
+def dumps(value: Any) -> str:
+    """One line of ASCII JSON. Raises `JsonError` naming the member that JSON cannot hold."""
+    try:
+        text = _ENCODER.encode(value)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise JsonError(next(_faults(value), "cannot be written as JSON: %s" % error)) from None
+    if "\\ud" in text:
+        for fault in _faults(value):
+            raise JsonError(fault)
+    return text
+
+
+def _refuse_constant(name: str) -> Any:
+    raise JsonError("not JSON: %s" % name)
+
+
+def _object(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    """The object of these members; a repeated key is refused, because peers disagree on which one counts."""
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        seen = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise JsonError("duplicate key %s" % json.dumps(key)[:80])
+            seen.add(key)
+    return value
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value - value != 0.0:
+        raise JsonError("number out of range: %s" % text[:40])
+    return value
+
+
+_PLAIN = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant)
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_careful_decoders: Dict[int, json.JSONDecoder] = {}
+
+
+def _careful(limits: Limits) -> json.JSONDecoder:
+    """The decoder that looks at every number, for these limits."""
+    digits = limits.max_number_digits
+    decoder = _careful_decoders.get(digits)
+    if decoder is None:
+
+        def integer(text: str) -> int:
+            if len(text) > digits:
+                raise JsonError("integer of %d digits exceeds max_number_digits (%d)" % (len(text), digits))
+            return int(text)
+
+        decoder = _careful_decoders[digits] = json.JSONDecoder(
+            object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite, parse_int=integer
+        )
+    return decoder
+
+
+def _odd_number(data: bytes) -> bool:
+    """Whether some number might be out of range: a three-digit exponent, or 309 digits in a row."""
+    import re  # only large messages come here
+
+    return re.search(rb"[0-9][eE]\+?[0-9]{3}|[0-9]{309}", data) is not None
+
+
+def _too_deep(limits: Limits) -> str:
+    return "nesting exceeds max_depth (%d)" % limits.max_depth
+
+
+def _check_depth(value: Any, limits: Limits) -> None:
+    """Refuse a value with more than ``max_depth`` levels, one level at a time."""
+    level = [value]
+    for _ in range(limits.max_depth + 1):
+        below: List[Any] = []
+        for item in level:
+            below.extend(item.values() if type(item) is dict else item)
+        level = [item for item in below if type(item) is dict or type(item) is list]
+        if not level:
+            return
+    raise JsonError(_too_deep(limits))
+
+
+def _check_surrogates(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise JsonError("a string holds a lone surrogate, which is not Unicode") from None
+    except RecursionError:
+        raise JsonError("nesting too deep") from None
+
+
+def _faults(value: Any) -> Iterator[str]:
+    """What `json` cannot write in this value, each with its path."""
+    stack: List[Tuple[str, Any, Tuple[int, ...]]] = [("$", value, ())]
+    while stack:
+        path, item, above = stack.pop()
+        if isinstance(item, (dict, list, tuple)):
+            if id(item) in above:
+                yield "%s contains itself" % path
+                continue
+            inside = above + (id(item),)
+            members = item.items() if isinstance(item, dict) else enumerate(item)
+            form = "%s.%s" if isinstance(item, dict) else "%s[%s]"
+            stack.extend((form % (path, key), member, inside) for key, member in members)
+            if isinstance(item, dict):
+                stack.extend((path + " (a key)", key, inside) for key in item if isinstance(key, (str, float)))
+        elif isinstance(item, float):
+            if item - item != 0.0:
+                yield "%s is %s" % (path, "NaN" if item != item else "Infinity" if item > 0 else "-Infinity")
+        elif isinstance(item, str):
+            try:
+                item.encode("utf-8")
+            except UnicodeEncodeError:
+                yield "%s has a lone surrogate" % path
+        elif not (item is None or isinstance(item, int)):
+            yield "%s is a %s, which JSON cannot hold" % (path, type(item).__name__)
