@@ -1,0 +1,24 @@
+# One verb per line; `make` alone lists them. PYTHON=... chooses the interpreter, ARGS=... goes to the command behind.
+PYTHON ?= python3
+TOOL = $(PYTHON) tests/tools
+SPEC ?= ../shared/spec
+
+.PHONY: help demo test matrix check interop bench stress spec
+help:    ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | tr '|' '\t'
+demo:    ## run the example server and a client, and print the wire (any python3, nothing installed)
+	@$(PYTHON) -m mcp_ref demo $(ARGS)
+test:    ## run the test suite, in a virtual environment with pytest
+	@$(TOOL)/suite.py $(ARGS)
+matrix:  ## run the test suite on every CPython 3.8 to 3.13 found here
+	@$(TOOL)/matrix.py $(ARGS)
+check:   ## check the tree itself (layers, floor, citations, README, ...), types and style
+	@$(TOOL)/check.py $(ARGS)
+interop: ## talk to real servers and clients of other makers, over stdio
+	@$(PYTHON) tests/interop/run.py $(ARGS)
+bench:   ## measure start-up, calls and memory against floors of the same run
+	@$(PYTHON) tests/bench/run.py $(ARGS)
+stress:  ## repeat the tests marked `race` a hundred times
+	@$(TOOL)/suite.py -m race --repeat 100 $(ARGS)
+spec:    ## rebuild tests/data/spec_index.json from a copy of the specification
+	@$(TOOL)/spec_index.py $(SPEC) $(ARGS)

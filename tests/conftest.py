@@ -1,0 +1,206 @@
+"""What every test gets without asking: a hard time limit, and a check that it leaves nothing behind.
+
+Time limit: after 30 seconds (marker `time_limit(seconds)` for another number) the stacks of all threads are written to
+the real stderr and the run ends at once. It is `faulthandler`'s own thread that does it, so it works even while
+something in C holds the interpreter.
+
+Leaks: after each test that passed, no thread that can keep the process alive (or that belongs to the library), no open
+file descriptor and no child process may be there that was not there before. What ends by itself has two seconds.
+
+`--repeat N` runs each selected test marked `race` N times.
+"""
+import faulthandler
+import os
+import threading
+import time
+from typing import Any, Dict, Iterator, List, Set
+
+import pytest
+
+TIME_LIMIT_SECONDS = 30.0
+LEAK_GRACE_SECONDS = 2.0
+FD_FOLDER = "/proc/self/fd"
+
+FAILED = pytest.StashKey[bool]()
+REAL_STDERR = pytest.StashKey[int]()
+
+
+# --- the time limit ---------------------------------------------------------------------------------------------------
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Capturing is suspended here, so fd 2 is still the terminal's or the log's.
+    config.stash[REAL_STDERR] = os.dup(2)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    _Clock.stop()
+    if REAL_STDERR in config.stash:
+        os.close(config.stash[REAL_STDERR])
+        del config.stash[REAL_STDERR]
+
+
+class _Clock:
+    """The alarm of `faulthandler`. Setting it costs a thread, so one of the last second serves the next test too."""
+
+    set_at = -1.0
+    seconds = 0.0
+
+    @classmethod
+    def start(cls, item: pytest.Item) -> None:
+        marker = item.get_closest_marker("time_limit")
+        seconds = marker.args[0] if marker else TIME_LIMIT_SECONDS
+        now = time.monotonic()
+        if seconds != cls.seconds or now - cls.set_at > 1.0:
+            faulthandler.dump_traceback_later(seconds, exit=True, file=item.config.stash[REAL_STDERR])
+            cls.set_at, cls.seconds = now, seconds
+
+    @classmethod
+    def stop(cls) -> None:
+        faulthandler.cancel_dump_traceback_later()
+        cls.seconds = 0.0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _Clock.start(item)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    if FAILED in item.stash:
+        _Clock.stop()  # pytest has done so already, unknown to us
+        _Clock.start(item)
+
+
+# --- what a test leaves behind ----------------------------------------------------------------------------------------
+
+def _threads() -> Set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if not thread.daemon or thread.name.startswith("mcp-ref:")}
+
+
+def _descriptors() -> Set[int]:
+    try:
+        listed = os.listdir(FD_FOLDER)
+    except OSError:
+        return set()
+    return {int(number) for number in listed if _is_open(int(number))}  # one of them was the listing's own
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+        return True
+    except OSError:
+        return False
+
+
+def _children() -> Set[int]:
+    """Ids of this process's children, ended but unreaped ones too. Costs one system call while there are none."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except (ChildProcessError, AttributeError):
+        return set()
+    return {int(pid) for pid in os.listdir("/proc") if pid.isdigit() and _parent(pid) == os.getpid()}
+
+
+def _parent(pid: str) -> int:
+    try:
+        with open("/proc/%s/stat" % pid, "rb") as stat:
+            return int(stat.read().rpartition(b")")[2].split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def _name_of_descriptor(number: int) -> str:
+    try:
+        return os.readlink("%s/%d" % (FD_FOLDER, number))
+    except OSError:
+        return "closed meanwhile"
+
+
+def _name_of_child(pid: int) -> str:
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as command:
+            return command.read().replace(b"\0", b" ").decode("utf-8", "replace")[:120] or "ended, not waited for"
+    except OSError:
+        return "gone meanwhile"
+
+
+class _Snapshot:
+    """What the process holds at one moment."""
+
+    def __init__(self) -> None:
+        self.threads = _threads()
+        self.descriptors = _descriptors()
+        self.children = _children()
+
+    def new(self) -> List[str]:
+        """Describe what has come since; [] where nothing has."""
+        found = ["thread %r" % thread.name for thread in _threads() - self.threads]
+        found += ["fd %d -> %s" % (fd, _name_of_descriptor(fd)) for fd in _descriptors() - self.descriptors]
+        found += ["child %d: %s" % (pid, _name_of_child(pid)) for pid in _children() - self.children]
+        return found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") -> Any:
+    if call.excinfo is not None:
+        item.stash[FAILED] = True
+    return (yield)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = _Snapshot()
+    yield
+    item = request.node
+    if FAILED in item.stash or item.get_closest_marker("leaves"):
+        return  # the report of a failure holds the test's frames, and with them what they opened
+    end = time.monotonic() + LEAK_GRACE_SECONDS
+    found = before.new()
+    while found and time.monotonic() < end:
+        time.sleep(0.005)  # waits for a condition, bounded
+        found = before.new()
+    if found:
+        pytest.fail("left behind:\n  " + "\n  ".join(sorted(found)), pytrace=False)
+
+
+# --- races again and again --------------------------------------------------------------------------------------------
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--repeat", type=int, default=1, metavar="N", help="run each test marked `race` N times")
+
+
+@pytest.fixture
+def repetition() -> int:
+    """Number of this repetition; parametrised by `--repeat`."""
+    return 0
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    times: int = metafunc.config.getoption("repeat")
+    if times > 1 and metafunc.definition.get_closest_marker("race"):
+        if "repetition" not in metafunc.fixturenames:
+            metafunc.fixturenames.append("repetition")
+        metafunc.parametrize("repetition", range(times))
+
+
+def pytest_report_header() -> List[str]:
+    facts: Dict[str, str] = {"CI": os.environ.get("CI", "not set"), "cores": str(os.cpu_count())}
+    return [", ".join("%s: %s" % fact for fact in facts.items())]
+
+
+# --- every frame we send is legal -------------------------------------------------------------------------------------
+
+@pytest.fixture(autouse=True)
+def _legal_frames(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Judge what each connection of this process sends by the official schema; see `support.schema_tap`."""
+    if not os.path.isdir(os.path.join(os.path.dirname(__file__), "support")):
+        yield  # a copy of this file, where `tests/meta/test_conftest.py` tries it
+        return
+    from tests.support.schema_tap import install
+
+    findings = install(monkeypatch)
+    yield
+    if findings and request.node.get_closest_marker("sends_illegal") is None:
+        pytest.fail("sent what the official schema refuses:\n  " + "\n  ".join(findings[:10]), pytrace=False)

@@ -1,0 +1,141 @@
+"""What the checks of the tree read: its files, the specification's requirement list, and which rows the tests claim.
+
+The list of requirements lives in the specification's folder beside the checkout. Where that is absent, what needs it
+is skipped with a loud reason; in CI (environment variable `CI`) it fails instead.
+"""
+import ast
+import csv
+import functools
+import os
+import pathlib
+import re
+import subprocess
+from typing import Dict, Iterator, List, NamedTuple, NoReturn, Tuple
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "mcp_ref"
+SPEC = ROOT.parent / "shared" / "spec"
+TOP_LEVEL = {"setup.cfg", "mcp_ref", "tests", "examples", "Makefile", "README.md"}
+
+
+@functools.lru_cache(maxsize=None)
+def files() -> Tuple[pathlib.Path, ...]:
+    """Every file that git tracks or would add; without git (a copy of the tree), all below the top level's names."""
+    listing = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=str(ROOT),
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if listing.returncode == 0:
+        found = [ROOT / name for name in listing.stdout.decode("utf-8").split("\0") if name]
+    else:
+        found = [path for name in sorted(TOP_LEVEL) for path in [ROOT / name, *sorted((ROOT / name).rglob("*"))]]
+    return tuple(path for path in found if path.is_file() and path.suffix != ".pyc")
+
+
+def python_files(*folders: str) -> List[pathlib.Path]:
+    """The Python files below some folders of the checkout."""
+    return [path for path in files() if path.suffix == ".py" and shown(path).split("/")[0] in folders]
+
+
+def shown(path: pathlib.Path) -> str:
+    """A file as a failure names it: below the checkout."""
+    return path.relative_to(ROOT).as_posix()
+
+
+@functools.lru_cache(maxsize=None)
+def text_of(path: pathlib.Path) -> str:
+    """A file's text."""
+    return path.read_text(encoding="utf-8")
+
+
+@functools.lru_cache(maxsize=None)
+def tree_of(path: pathlib.Path) -> ast.Module:
+    """A Python file's syntax tree, read with the grammar of 3.8."""
+    return ast.parse(text_of(path), shown(path), feature_version=(3, 8))
+
+
+def imported_names(node: ast.AST) -> List[str]:
+    """Absolute names that a statement imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+
+
+def missing(what: str) -> NoReturn:
+    """Skip aloud, or fail where this run is a judge."""
+    if os.environ.get("CI", "").lower() not in ("", "0", "false"):
+        pytest.fail("%s, and CI is set" % what, pytrace=False)
+    pytest.skip(what)
+
+
+def expect_nothing(found: List[str]) -> None:
+    """Fail with one line per finding."""
+    if found:
+        pytest.fail("\n".join(found), pytrace=False)
+
+
+class Requirement(NamedTuple):
+    """A row of the specification's requirement list."""
+
+    id: str
+    level: str
+    revisions: Tuple[str, ...]
+    role: str
+    area: str
+    testable: str
+
+
+def requirements() -> Dict[str, Requirement]:
+    """The requirement list by id."""
+    table = SPEC / "requirements.tsv"
+    if not table.is_file():
+        missing("NOT CHECKED: no copy of the specification at %s" % os.path.relpath(str(SPEC), str(ROOT)))
+    with open(str(table), encoding="utf-8", newline="") as rows:
+        return {row["id"]: Requirement(row["id"], row["level"], tuple(row["revisions"].split(",")), row["role"],
+                                       row["area"], row["testable"])
+                for row in csv.DictReader(rows, delimiter="\t", quoting=csv.QUOTE_NONE)}
+
+
+@functools.lru_cache(maxsize=None)
+def claims() -> Dict[str, str]:
+    """Requirement id -> `file:line` of a `spec` marker that names it (read from the source, so every form counts)."""
+    found: Dict[str, str] = {}
+    for path in python_files("tests"):
+        for call in _spec_markers(tree_of(path)):
+            for part in [part for argument in call.args for part in ast.walk(argument)]:
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    found.setdefault(part.value, "%s:%d" % (shown(path), call.lineno))
+    return found
+
+
+def _spec_markers(tree: ast.AST) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and "spec" in (getattr(node.func, "attr", ""), getattr(node.func, "id", "")):
+            yield node
+
+
+class Citation(NamedTuple):
+    """A citation of the specification as it stands in a text; `heading` is "" where only a page is cited."""
+
+    window: str
+    page: str
+    heading: str
+    line: int
+
+
+DATE = r"20\d\d-\d\d-\d\d"
+START = re.compile(r"\[(?=(?:\.\.)?%s(?:\.\.)?(?:%s)?\s)([^\[\]]*)\]" % (DATE, DATE))
+FORM = re.compile(r"(%s|%s\.\.|\.\.%s|%s\.\.%s) ([^\s§]+)(?: §(.+))?$" % (DATE, DATE, DATE, DATE, DATE))
+
+
+def citations(text: str) -> Iterator[Citation]:
+    """Every citation of the specification in a text; a broken line inside one (in a comment too) counts as a space.
+
+    What begins like one, a bracket and a revision, but is not of the form `[<revisions> <page> §<Heading>]` comes with
+    an empty page.
+    """
+    for found in START.finditer(text):
+        inside = re.sub(r"\s*\n\s*(?:#:?\s*)?", " ", found.group(1))
+        form = FORM.match(inside)
+        window, page, heading = form.groups("") if form else (inside, "", "")
+        yield Citation(window, page, heading, text.count("\n", 0, found.start()) + 1)

@@ -1,0 +1,90 @@
+"""Every citation of the specification names a page and a heading that each revision of its window has.
+
+The form is `[<revisions> <page> §<Heading>]`: one revision, `A..B`, `..B` or `A..`; the page without its ending; the
+heading may stand with those above it (`§Shutdown > stdio`), and must where the page has it twice. A page alone may be
+cited too. `tests/data/spec_index.json` holds the headings (`make spec` rebuilds it).
+"""
+import json
+from typing import Dict, Iterator, List
+
+import pytest
+
+from tests.meta.facts import ROOT, SPEC, Citation, citations, expect_nothing, files, missing, shown, text_of
+from tests.tools import spec_index
+
+INDEX: Dict[str, Dict[str, List[str]]] = json.loads((ROOT / "tests/data/spec_index.json").read_text(encoding="utf-8"))
+REVISIONS = sorted(INDEX)
+CITING = [path for path in files() if path.suffix in (".py", ".md")]
+
+
+def window(text: str) -> List[str]:
+    """The revisions of a window; [] where an end of it is no revision or it runs backwards."""
+    first, dots, last = text.partition("..")
+    ends = (first or REVISIONS[0], (last or REVISIONS[-1]) if dots else first)
+    if not set(ends) <= set(REVISIONS):
+        return []
+    return REVISIONS[REVISIONS.index(ends[0]):REVISIONS.index(ends[1]) + 1]
+
+
+def faults(citation: Citation) -> Iterator[str]:
+    """What is wrong with a citation."""
+    if not citation.page:
+        yield "not of the form [<revisions> <page> §<Heading>]: [%s]" % citation.window
+    elif not window(citation.window):
+        yield "no such window of revisions: %s" % citation.window
+    for revision in window(citation.window) if citation.page else []:
+        headings = INDEX[revision].get(citation.page)
+        if headings is None:
+            yield "%s has no page %s" % (revision, citation.page)
+        elif citation.heading:
+            yield from heading_faults(citation.heading, headings, "%s %s" % (revision, citation.page))
+
+
+def heading_faults(cited: str, headings: List[str], where: str) -> Iterator[str]:
+    """What is wrong with a cited heading of one page."""
+    wanted = " > " + spec_index.plain(cited)
+    found = sorted({heading for heading in headings if (" > " + heading).endswith(wanted)})
+    if not found:
+        yield "%s has no heading %r" % (where, cited)
+    elif len(found) > 1 and wanted[3:] not in found:
+        yield "%s has %r more than once: say one of %s" % (where, cited, ", ".join(found))
+
+
+def test_citations_name_a_page_and_heading_of_each_revision() -> None:
+    expect_nothing(["%s:%d: %s" % (shown(path), citation.line, fault)
+                    for path in CITING for citation in citations(text_of(path)) for fault in faults(citation)])
+
+
+@pytest.mark.parametrize("text, words", [
+    ("2025-11-25 basic/lifecycle §Version Negotiation", []),
+    ("..2025-11-25 basic/lifecycle §Shutdown > stdio", []),
+    ("2025-11-25 basic/lifecycle §Lifecycle Phases > Shutdown > stdio", []),
+    ("2025-11-25 basic/index", []),
+    ("2025-06-18.. server/tools §Structured\n    # Content", []),
+    ("2026-07-28 schema.json §CallToolRequest", []),
+    ("2025-03-26..2025-06-18 basic/lifecycle §Timeouts", []),
+    ("2024-11-05..2025-06-18 basic/lifecycle §Timeouts", ["2024-11-05 basic/lifecycle has no heading 'Timeouts'"]),
+    ("2025-11-25.. basic/lifecycle §Version Negotiation", ["2026-07-28 has no page basic/lifecycle"]),
+    ("2025-11-25 basic/lifecycle §Version", ["no heading 'Version'"]),
+    ("2025-03-26 basic/authorization §Overview", ["more than once"]),
+    ("2025-11-24 basic/lifecycle §Shutdown", ["no such window"]),
+    ("2025-11-25..2025-03-26 basic/lifecycle §Shutdown", ["no such window"]),
+    ("2025-11-25 basic/lifecycle Shutdown", ["not of the form"]),
+    ("2025-11-25 §Shutdown", ["not of the form"]),
+])
+def test_the_checker_accepts_what_is_right_and_sees_what_is_wrong(text: str, words: List[str]) -> None:
+    found = [fault for citation in citations("x = 1\n[%s] MUST" % text) for fault in faults(citation)]
+    assert len(found) == len(words) and all(word in fault for word, fault in zip(words, found)), found
+    assert [citation.line for citation in citations("x = 1\n[%s] MUST" % text)] == [2]
+
+
+def test_what_is_no_citation_is_left_alone() -> None:
+    text = 'REVISIONS["2025-11-25"] [RFC 6570 §2.4] ["2025-11-25", 1] [2025] [2025-11-25] a[2025-11-25:]'
+    assert not list(citations(text))
+
+
+def test_index_is_what_the_specification_has() -> None:
+    if not SPEC.is_dir():
+        missing("NOT CHECKED: no copy of the specification at ../shared/spec")
+    fresh = {revision: spec_index.index_of(SPEC / revision) for revision in REVISIONS}
+    assert fresh == INDEX, "run `make spec`"

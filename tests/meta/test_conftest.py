@@ -1,0 +1,139 @@
+"""The suite's own guards, run on a small suite of their own: each guard must see what it is there for."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+from typing import Tuple
+
+import pytest
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+
+LEAKY = '''
+import os, socket, subprocess, sys, threading
+import pytest
+
+held = []
+gate = threading.Event()
+
+def start(name, daemon):
+    thread = threading.Thread(target=gate.wait, args=(20,), name=name, daemon=daemon)
+    thread.start()
+
+def test_clean(): pass
+def test_thread(): start("plain", False)
+def test_own_daemon_thread(): start("mcp-ref:reader:x", True)
+def test_foreign_daemon_thread_is_fine(): start("other", True)
+def test_file(tmp_path): held.append(os.open(str(tmp_path), os.O_RDONLY))
+def test_socket(): held.append(socket.socket())
+def test_child(): held.append(subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE))
+def test_unreaped_child():
+    held.append(subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.DEVNULL))
+@pytest.mark.leaves("says so")
+def test_excused(): held.append(os.open(os.devnull, os.O_RDONLY))
+def test_short_thread_is_awaited():
+    threading.Timer(0.03, int).start()
+@pytest.fixture(scope="module")
+def shared():
+    number = os.open(os.devnull, os.O_RDONLY)
+    yield number
+    os.close(number)
+def test_wider_fixture_is_fine(shared): pass
+def test_end():
+    gate.set()
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join(5)
+    for thing in held:
+        if isinstance(thing, subprocess.Popen):
+            thing.kill()
+            thing.communicate()
+'''
+EXPECTED_LEAKS = {
+    "test_thread": "thread 'plain'", "test_own_daemon_thread": "thread 'mcp-ref:reader:x'", "test_file": "fd ",
+    "test_socket": "socket:", "test_child": "child ", "test_unreaped_child": "not waited for",
+}
+
+
+def _pytest(folder: pathlib.Path, text: str, *options: str) -> Tuple[int, str]:
+    """Run pytest on one test module beside a copy of our conftest (with a shorter grace), with our settings."""
+    (folder / "tests").mkdir()
+    conftest = (TESTS / "conftest.py").read_text(encoding="utf-8")
+    shortened = conftest.replace("LEAK_GRACE_SECONDS = 2.0", "LEAK_GRACE_SECONDS = 0.25")
+    assert shortened != conftest
+    (folder / "tests" / "conftest.py").write_text(shortened, encoding="utf-8")
+    shutil.copy(str(TESTS.parent / "setup.cfg"), str(folder))
+    (folder / "tests" / "test_it.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
+    done = subprocess.run(command, cwd=str(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=25)
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def test_each_kind_of_leak_is_reported_at_its_test(tmp_path: pathlib.Path) -> None:
+    code, output = _pytest(tmp_path, LEAKY, "-W", "ignore")
+    reported = dict(re.findall(r"_ ERROR at teardown of (\w+) _+\nleft behind:\n\s+(.*)", output))
+    assert code == 1
+    assert set(reported) == set(EXPECTED_LEAKS), output
+    for name, words in EXPECTED_LEAKS.items():
+        assert words in reported[name]
+
+
+def test_a_stuck_test_ends_the_run_and_shows_every_stack(tmp_path: pathlib.Path) -> None:
+    code, output = _pytest(tmp_path, '''
+import threading
+import pytest
+
+def stuck_elsewhere():
+    threading.Event().wait(20)
+
+@pytest.mark.time_limit(0.3)
+def test_stuck():
+    threading.Thread(target=stuck_elsewhere, daemon=True).start()
+    threading.Event().wait(20)
+''')
+    assert code == 1
+    assert "Timeout (0:00:00.3" in output and "in test_stuck" in output and "in stuck_elsewhere" in output
+
+
+def test_a_stuck_fixture_ends_the_run_after_a_failed_test_too(tmp_path: pathlib.Path) -> None:
+    code, output = _pytest(tmp_path, '''
+import threading
+import pytest
+
+@pytest.fixture
+def stuck():
+    yield
+    threading.Event().wait(20)
+
+@pytest.mark.time_limit(0.3)
+def test_fails(stuck):
+    raise ValueError
+''')
+    assert code == 1 and "in stuck" in output and "Timeout" in output
+
+
+@pytest.mark.parametrize("options, passed", [("", 3), ("--repeat 5", 11), ("-m race --repeat 5", 10)])
+def test_races_are_repeated_and_other_tests_are_not(tmp_path: pathlib.Path, options: str, passed: int) -> None:
+    code, output = _pytest(tmp_path, '''
+import pytest
+
+def test_plain(): pass
+
+@pytest.mark.race
+@pytest.mark.parametrize("x", [1, 2])
+def test_race(x): pass
+''', *options.split())
+    assert code == 0 and "%d passed" % passed in output, output
+
+
+@pytest.mark.parametrize("text, words", [
+    ("import pytest\n@pytest.mark.raze\ndef test_it(): pass", "'raze' not found in `markers`"),
+    ("import threading\ndef test_it():\n    t = threading.Thread(target=lambda: 1 / 0)\n    t.start()\n    t.join()",
+     "ZeroDivisionError"),
+    ("import warnings\ndef test_it(): warnings.warn('old')", "UserWarning: old"),
+])
+def test_typos_and_warnings_and_failing_threads_fail(tmp_path: pathlib.Path, text: str, words: str) -> None:
+    code, output = _pytest(tmp_path, text)
+    assert code != 0 and words in output

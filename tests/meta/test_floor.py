@@ -1,0 +1,170 @@
+"""What keeps the library portable and readable: the grammar of 3.8, the standard library alone, names, docstrings."""
+import ast
+import functools
+import os
+import pathlib
+import subprocess
+import sys
+import sysconfig
+from typing import Callable, Dict, Iterable, Iterator, List, Set, Union
+
+import pytest
+
+from tests.meta.facts import ROOT, expect_nothing, imported_names, missing, python_files, shown, tree_of
+from tests.tools import interpreters
+
+ALL = python_files("mcp_ref", "tests", "examples")
+TOOLS = ROOT / "tests" / "tools"
+MAX_FUNCTION_LINES = 60
+SELF_EVIDENT_LINES = 8  # a public function of no more lines may go without a docstring
+# In the standard library of some systems only.
+OF_ONE_SYSTEM = {"msvcrt", "winreg", "_winapi", "fcntl", "resource", "termios", "tty", "pwd", "grp", "pty"}
+# These run in environments of their own, beside the packages that they test.
+WITH_FOREIGN_PACKAGES = ("tests/interop/official_client_v",)
+ALLOWED_BESIDE: Dict[str, Set[str]] = {
+    "mcp_ref": set(), "examples": {"mcp_ref"}, "tests": {"mcp_ref", "pytest", "tests"},
+}
+
+
+def expect_clean(paths: Iterable[pathlib.Path], check: Callable[[pathlib.Path], Iterable[str]]) -> None:
+    """Fail with what a check finds in some files: for each finding the file, and what the check says."""
+    expect_nothing(["%s:%s" % (shown(path), finding) for path in paths for finding in check(path)])
+
+
+def newer_grammar(path: pathlib.Path) -> Iterator[str]:
+    """The first thing in a file that 3.8 could not read, as far as a newer grammar can tell."""
+    try:
+        tree_of(path)
+    except SyntaxError as error:
+        yield "%s: %s" % (error.lineno, error.msg)
+
+
+def test_files_are_written_in_the_grammar_of_38() -> None:
+    expect_clean(ALL, newer_grammar)
+
+
+def test_a_38_itself_compiles_every_file() -> None:
+    """A newer parser lets some newer grammar pass (a `with` in parentheses): only 3.8 knows for sure."""
+    found = interpreters.find((3, 8)) or missing("NOT CHECKED: no CPython 3.8 here to compile with")
+    code = "import sys\nfor path in sys.stdin.read().split('\\0'):\n" \
+           "    compile(open(path, 'rb').read(), path, 'exec', dont_inherit=True)"
+    done = subprocess.run([found.path, "-c", code], input="\0".join(map(str, ALL)).encode(), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=25)
+    assert done.returncode == 0, done.stdout.decode("utf-8", "replace")
+
+
+@functools.lru_cache(maxsize=None)
+def stdlib_names() -> Set[str]:
+    """Top-level names of the standard library of this version."""
+    known: Set[str] = set(getattr(sys, "stdlib_module_names", ()))  # from 3.10
+    if known:
+        return known
+    folder = sysconfig.get_paths()["stdlib"]
+    found = {name.split(".")[0] for name in os.listdir(folder) + os.listdir(os.path.join(folder, "lib-dynload"))}
+    return found | set(sys.builtin_module_names) - {"site-packages", "__pycache__"}
+
+
+def foreign(tree: ast.AST, allowed: Set[str]) -> Iterator[str]:
+    """Line and name of each absolute import that is neither allowed nor in this version's standard library."""
+    fine = allowed | OF_ONE_SYSTEM | stdlib_names()
+    for node in ast.walk(tree):
+        for name in {name.split(".")[0] for name in imported_names(node)} - fine:
+            yield "%d: %s" % (getattr(node, "lineno"), name)
+
+
+def foreign_in(path: pathlib.Path) -> Iterator[str]:
+    """The same for a file, by the folder it stands in."""
+    folder = shown(path).split("/")[0]
+    scripts = [*path.parent.glob("*.py"), *TOOLS.glob("*.py")] if folder == "tests" else []
+    beside = {script.stem for script in scripts}
+    if not shown(path).startswith(WITH_FOREIGN_PACKAGES):
+        yield from foreign(tree_of(path), ALLOWED_BESIDE[folder] | beside)
+
+
+def test_files_import_the_standard_library_only() -> None:
+    expect_clean(ALL, foreign_in)
+
+
+def test_no_file_is_named_like_a_module_of_the_standard_library() -> None:
+    taken = stdlib_names()
+    expect_nothing([shown(path) for path in ALL
+                    if taken & set(path.relative_to(ROOT).with_suffix("").parts) - {"__init__", "__main__"}])
+
+
+def test_modules_have_a_docstring() -> None:
+    """It is the page that a reader of the module begins with."""
+    expect_nothing([shown(path) for path in ALL if not ast.get_docstring(tree_of(path))])
+
+
+def public_without_docstring(tree: ast.Module) -> Iterator[str]:
+    """Public classes and functions of a module, and public methods of its public classes, that say nothing.
+
+    Very short functions may, and so may the methods of a class with bases, which say it.
+    """
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            inside = [part for part in node.body if isinstance(part, ast.FunctionDef) and isinstance(node, ast.ClassDef)
+                      and not node.bases and not part.name.startswith("_") and not overrides(part)]
+            yield from ("%d: %s" % (part.lineno, part.name) for part in [node, *inside]
+                        if not ast.get_docstring(part) and not self_evident(part))
+
+
+def self_evident(node: Union[ast.FunctionDef, ast.ClassDef]) -> bool:
+    """Is it a function of a few lines?"""
+    return isinstance(node, ast.FunctionDef) and lines_of(node) <= SELF_EVIDENT_LINES
+
+
+def lines_of(node: ast.AST) -> int:
+    """How many lines it takes."""
+    return int(getattr(node, "end_lineno") - getattr(node, "lineno") + 1)
+
+
+def overrides(function: ast.FunctionDef) -> bool:
+    """Is it one of several declarations, or a property's setter? The other one tells."""
+    marks = [getattr(mark, "attr", getattr(mark, "id", "")) for mark in function.decorator_list]
+    return bool({"overload", "setter"} & set(marks))
+
+
+def test_public_names_have_docstrings() -> None:
+    expect_clean(python_files("mcp_ref"), lambda path: public_without_docstring(tree_of(path)))
+
+
+def long_functions(tree: ast.AST) -> List[str]:
+    """Functions with more lines than one can read at a time."""
+    sizes = [(lines_of(node), node) for node in ast.walk(tree)
+             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return ["%d: %s has %d lines" % (node.lineno, node.name, size) for size, node in sizes if size > MAX_FUNCTION_LINES]
+
+
+def test_functions_are_short() -> None:
+    """Which table or layer is missing where one is not?"""
+    expect_clean(ALL, lambda path: long_functions(tree_of(path)))
+
+
+def test_library_checks_with_if_and_raise() -> None:
+    """`-O` would disarm an `assert`."""
+    expect_clean(python_files("mcp_ref"), lambda path: ["%d: assert" % node.lineno for node in ast.walk(tree_of(path))
+                                                        if isinstance(node, ast.Assert)])
+
+
+@pytest.mark.parametrize("line, names", [
+    ("import json, requests", ["requests"]), ("from yaml.x import y", ["yaml"]), ("from . import z", []),
+    ("def f():\n    import numpy.linalg", ["numpy"]), ("import fcntl", []), ("import pytest", ["pytest"]),
+])
+def test_the_checker_sees_foreign_imports(line: str, names: List[str]) -> None:
+    assert [found.split()[1] for found in foreign(ast.parse(line), set())] == names
+
+
+def test_the_checker_sees_long_functions_and_missing_docstrings() -> None:
+    long = "def f():\n" + "    pass\n" * 60
+    assert long_functions(ast.parse(long)) == ["1: f has 61 lines"]
+    assert not long_functions(ast.parse(long[:-9]))
+    body = "(*x):\n" + "    pass\n" * 8
+    text = "class A:\n  x = 1\n  def b%s  def _c%sdef d%sdef _e%sdef f(): pass" % (body, body, body, body)
+    assert list(public_without_docstring(ast.parse(text))) == ["1: A", "3: b", "21: d"]
+
+
+@pytest.mark.parametrize("text", ["match x:\n    case 1: pass", "type X = int", "try: pass\nexcept* E: pass"])
+def test_the_checker_sees_newer_grammar(text: str) -> None:
+    with pytest.raises(SyntaxError):
+        ast.parse(text, feature_version=(3, 8))

@@ -1,0 +1,157 @@
+"""The layout is a reading order: a module imports from lower levels only.
+
+`LAYERS` is that order as data, one level per line, from the bottom. A name is a module or a folder of `mcp_ref`.
+Names of one level do not import each other, unless `BESIDE` lists the pair. Inside a folder imports go either way as
+long as no circle arises. Imports inside functions count like any other: a circle kept alive by a late import is one.
+Imports for the type checker alone go down the layers too, but make no circle: nothing is loaded.
+"""
+import ast
+import pathlib
+from typing import Dict, Iterator, List, NamedTuple, Set, Tuple
+
+import pytest
+
+from tests.meta.facts import PACKAGE, expect_nothing, imported_names, python_files, shown, tree_of
+
+LAYERS: Tuple[Tuple[str, ...], ...] = (
+    ("revisions", "deadline", "limits"),
+    ("errors", "jsontext", "uritemplate", "jsonschema", "model"),
+    ("jsonrpc", "readers"),
+    ("codec",),
+    ("messages",),
+    ("methods",),
+    ("protocol", "wiretrace"),
+    ("transports",),
+    ("peer",),
+    ("server", "client", "auth", "checker"),
+    ("host", "inspector", "crosscheck", "demo"),
+    ("cli",),
+    ("__main__",),
+)
+BESIDE: Set[Tuple[str, str]] = set()  # (importer, imported) of one level
+# The judge is independent of what it judges.
+CHECKER_MAY_USE = {"checker", "wiretrace"}.union(*LAYERS[:6])
+
+LEVEL: Dict[str, int] = {name: number for number, names in enumerate(LAYERS) for name in names}
+MODULES: Dict[Tuple[str, ...], pathlib.Path] = {}
+for _path in python_files("mcp_ref"):
+    _parts = _path.relative_to(PACKAGE).with_suffix("").parts
+    MODULES[_parts[:-1] if _parts[-1] == "__init__" else _parts] = _path
+
+
+class Edge(NamedTuple):
+    """One import of one module of the package by another; () is the package itself."""
+
+    importer: Tuple[str, ...]
+    imported: Tuple[str, ...]
+    line: int
+    kind: str  # eager, late (inside a function) or typing
+
+    def __str__(self) -> str:
+        names = ["/".join(part) or "the package" for part in (self.importer, self.imported)]
+        return "%s:%d imports %s" % (names[0], self.line, names[1])
+
+
+def edges_of(module: Tuple[str, ...], is_folder: bool, tree: ast.AST) -> Iterator[Edge]:
+    """The imports inside the package that one module makes, at its top or inside functions."""
+    kinds = {id(inner): "late" for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
+             for inner in ast.walk(node)}
+    kinds.update({id(inner): "typing" for node in ast.walk(tree) if isinstance(node, ast.If)
+                  and "TYPE_CHECKING" in ast.dump(node.test) for part in node.body for inner in ast.walk(part)})
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            here = module if is_folder else module[:-1]
+            base = here[:len(here) - node.level + 1] + tuple((node.module or "").split(".") if node.module else ())
+            for alias in node.names:
+                target = base + (alias.name,)
+                yield Edge(module, target if target in MODULES else base, node.lineno, kinds.get(id(node), "eager"))
+
+
+def edges() -> List[Edge]:
+    """All imports inside the package, a statement that takes several names from one module once."""
+    return list(dict.fromkeys(edge for module, path in MODULES.items()
+                              for edge in edges_of(module, path.name == "__init__.py", tree_of(path))))
+
+
+def fault(edge: Edge) -> str:
+    """What an import breaks; "" where it is in order."""
+    if not edge.importer:
+        return "is eager: importing the package must load nothing" if edge.kind == "eager" else ""
+    if not edge.imported:
+        return ""  # its version, say; it loads nothing itself
+    importer, imported = edge.importer[0], edge.imported[0]
+    if importer == imported or (importer, imported) in BESIDE:
+        return ""
+    if importer not in LEVEL or imported not in LEVEL:
+        return "has no level: add it to LAYERS"
+    if importer == "checker" and imported not in CHECKER_MAY_USE:
+        return "makes the judge depend on what it judges"
+    return "" if LEVEL[imported] < LEVEL[importer] else "goes up or sideways"
+
+
+def test_every_module_has_a_level() -> None:
+    expect_nothing(["add to LAYERS: " + name for name in {module[0] for module in MODULES if module} - set(LEVEL)])
+
+
+def test_imports_go_down_the_layers() -> None:
+    wrong = ["%s: %s" % (edge, fault(edge)) for edge in edges() if fault(edge)]
+    expect_nothing(wrong)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph: Dict[Tuple[str, ...], Set[Tuple[str, ...]]] = {module: set() for module in MODULES}
+    for edge in edges():
+        if edge.importer and edge.imported and edge.importer != edge.imported and edge.kind != "typing":
+            graph[edge.importer].add(edge.imported)
+    expect_nothing(["in a circle: " + "/".join(module) for module in circle(graph)])
+
+
+def circle(graph: Dict[Tuple[str, ...], Set[Tuple[str, ...]]]) -> List[Tuple[str, ...]]:
+    """Modules that are part of, or stand between, circles of imports: what is left without the loose ends."""
+    left = dict(graph)
+    while True:
+        imported = set().union(*left.values()) if left else set()
+        inner = {module for module, names in left.items() if names & set(left) and module in imported}
+        if len(inner) == len(left):
+            return sorted(left)
+        left = {module: left[module] & inner for module in inner}
+
+
+def test_imports_inside_the_package_are_relative() -> None:
+    expect_nothing(["%s:%d" % (shown(path), getattr(node, "lineno"))
+                    for path in MODULES.values() for node in ast.walk(tree_of(path))
+                    for name in imported_names(node) if name.split(".")[0] == PACKAGE.name])
+
+
+@pytest.mark.parametrize("module, line, verdict", [
+    ("transports/stdio", "from ..jsonrpc import Request", ""),
+    ("transports/stdio", "from .base import Transport", ""),
+    ("transports/stdio", "def f():\n    from ..peer import dispatcher", "goes up or sideways"),
+    ("server/tools", "from ..client import tools", "goes up or sideways"),
+    ("server/tools", "from .. import __version__", ""),
+    ("jsonrpc", "from .readers import read", "goes up or sideways"),
+    ("codec", "from . import methods", "goes up or sideways"),
+    ("checker/rules", "from ..protocol import lifecycle", "makes the judge depend on what it judges"),
+    ("checker/rules", "from ..wiretrace import Event", ""),
+    ("novel", "from . import errors", "has no level: add it to LAYERS"),
+])
+def test_the_checker_sees_what_breaks_the_order(module: str, line: str, verdict: str,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("methods", "errors", "peer", "protocol", "client"):
+        monkeypatch.setitem(MODULES, (name,), PACKAGE / name)
+    found = [fault(edge) for edge in edges_of(tuple(module.split("/")), False, ast.parse(line))]
+    assert found == [verdict]
+
+
+@pytest.mark.parametrize("line, kind", [
+    ("from .server import Server", "eager"),
+    ("if TYPE_CHECKING:\n    from .server import Server", "typing"),
+    ("def __getattr__(name):\n    from .server import Server", "late"),
+])
+def test_the_package_itself_may_import_only_late(line: str, kind: str) -> None:
+    edge, = edges_of((), True, ast.parse(line))
+    assert edge.kind == kind and bool(fault(edge)) == (kind == "eager")
+
+
+def test_a_circle_is_found() -> None:
+    assert circle({("a",): {("b",)}, ("b",): {("c",)}, ("c",): {("b",)}, ("d",): set()}) == [("b",), ("c",)]

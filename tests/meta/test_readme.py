@@ -1,0 +1,89 @@
+"""Every code block of the README runs as it stands.
+
+Blocks of `python`, `sh` and `console` run in a folder of their own that looks like the checkout (links to the package,
+the examples and the Makefile), with this interpreter as `python3`; of a `console` block the lines after `$ `. A block
+that cannot run here has `<!-- no-run: reason -->` on the line above it.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from typing import Dict, Iterator, List, NamedTuple
+
+import pytest
+
+from tests.meta.facts import ROOT, expect_nothing
+
+README = ROOT / "README.md"
+LINKED = ("mcp_ref", "examples", "Makefile", "setup.cfg")
+BLOCK = re.compile(r"^(?:<!--\s*no-run:(?P<reason>.*?)-->\s*\n)?```(?P<language>\w*)[^\n]*\n(?P<code>.*?)^```\s*$",
+                   re.MULTILINE | re.DOTALL)
+SECONDS = 25
+
+
+class Block(NamedTuple):
+    """A code block: the line it begins at, its language, its code, and why it is not run ("" where it is)."""
+
+    line: int
+    language: str
+    code: str
+    reason: str
+
+    @property
+    def runs(self) -> bool:
+        """Is it to be run?"""
+        return self.language in COMMANDS and not self.reason
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The code blocks of a page in Markdown."""
+    for found in BLOCK.finditer(text):
+        line = text.count("\n", 0, found.start("code"))
+        yield Block(line, found["language"], found["code"], (found["reason"] or "").strip())
+
+
+def prompted(code: str) -> str:
+    """What a person types in a transcript of a console."""
+    return "\n".join(line[2:] for line in code.splitlines() if line.startswith("$ "))
+
+
+COMMANDS: Dict[str, "List[str]"] = {"python": [sys.executable, "-c"], "sh": ["sh", "-euc"], "console": ["sh", "-euc"]}
+
+
+def run(block: Block, folder: pathlib.Path) -> "subprocess.CompletedProcess[bytes]":
+    """Run a block in a folder that looks like the checkout."""
+    for name in LINKED:
+        if (ROOT / name).exists():
+            (folder / name).symlink_to(ROOT / name)
+    code = prompted(block.code) if block.language == "console" else block.code
+    environment = dict(os.environ, PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1",
+                       PATH=os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", ""))
+    return subprocess.run([*COMMANDS[block.language], code], cwd=str(folder), env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
+
+
+ALL = list(blocks(README.read_text(encoding="utf-8"))) if README.is_file() else []
+
+
+@pytest.mark.parametrize("block", [pytest.param(block, id="line %d" % block.line) for block in ALL if block.runs])
+def test_code_block_runs(block: Block, tmp_path: pathlib.Path) -> None:
+    done = run(block, tmp_path)
+    assert done.returncode == 0, done.stdout.decode("utf-8", "replace")
+
+
+def test_readme_has_code_and_each_block_says_its_language() -> None:
+    expect_nothing(["README.md:%d: no language" % block.line for block in ALL if not block.language])
+    assert any(block.runs for block in ALL)
+
+
+@pytest.mark.parametrize("page, runs, code", [
+    ("```python\nimport mcp_ref\n```", True, 0), ("```python\nimport mcp_ref.nothing\n```", True, 1),
+    ("```sh\npython3 -c 'import mcp_ref'\nls mcp_ref\n```", True, 0), ("```sh\nfalse\ntrue\n```", True, 1),
+    ("```console\n$ exit 7\n8\n```", True, 7), ("```json\n{}\n```", False, 0),
+    ("<!-- no-run: takes a minute -->\n```sh\nfalse\n```", False, 0),
+])
+def test_blocks_are_found_and_run(page: str, runs: bool, code: int, tmp_path: pathlib.Path) -> None:
+    block, = blocks("# Title\n\n" + page + "\n")
+    assert block.runs == runs
+    assert not runs or run(block, tmp_path).returncode == code

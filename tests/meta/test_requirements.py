@@ -1,0 +1,52 @@
+"""The specification's requirements and the tests that claim them (marker `spec`) agree, in both directions.
+
+Each row that binds a library and can be run has a test or stands in `tests/requirements.py` with a reason, in every
+area that is done. Rows that only an era states which is still to come wait (`REVISIONS_TO_COME`).
+"""
+from typing import List, Tuple
+
+import pytest
+
+from tests.meta.facts import Requirement, claims, expect_nothing, requirements
+from tests.requirements import EXCEPTIONS
+
+# Areas whose rows are all due. To come with this era of the protocol: jsonrpc, lifecycle, versioning, batching, stdio,
+# ping, cancellation, progress, schema-dialect.
+AREAS_DUE: Tuple[str, ...] = ()
+REVISIONS_TO_COME = {"2026-07-28"}
+LEVELS_DUE = {"MUST", "MUST NOT", "SHOULD", "SHOULD NOT"}
+ROLES = {"client", "server", "both"}
+RUNNABLE = {"wire", "api"}
+
+
+def due(row: Requirement) -> bool:
+    """Must a test, or a reason, exist for this row now?"""
+    return (row.area in AREAS_DUE and row.level in LEVELS_DUE and row.role in ROLES and row.testable in RUNNABLE
+            and not set(row.revisions) <= REVISIONS_TO_COME)
+
+
+def test_every_claimed_id_is_in_the_list() -> None:
+    known = requirements()
+    unknown = ["%s: %s" % (where, name) for name, where in claims().items() if name not in known]
+    expect_nothing(unknown)
+
+
+@pytest.mark.parametrize("area", AREAS_DUE or [pytest.param("", id="none due yet")])
+def test_every_row_of_a_finished_area_has_a_test_or_a_reason(area: str) -> None:
+    rows = [row for row in requirements().values() if row.area == area]
+    uncovered = [describe(row) for row in rows if due(row) and row.id not in claims() and row.id not in EXCEPTIONS]
+    assert bool(rows) == bool(area), "no such area in the list"
+    expect_nothing(uncovered)
+
+
+def describe(row: Requirement) -> str:
+    """A row as a failure shows it."""
+    return "%s (%s, %s, %s)" % (row.id, row.level, row.role, ", ".join(row.revisions))
+
+
+def test_exceptions_are_rows_of_the_list_that_no_test_claims_each_with_a_reason() -> None:
+    known = requirements()
+    wrong: List[str] = ["%s: not in the list" % name for name in EXCEPTIONS if name not in known]
+    wrong += ["%s: claimed at %s" % (name, claims()[name]) for name in EXCEPTIONS if name in claims()]
+    wrong += ["%s: no reason" % name for name, reason in EXCEPTIONS.items() if len(reason.split()) < 3]
+    expect_nothing(wrong)

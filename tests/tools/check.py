@@ -1,0 +1,58 @@
+"""Check the tree itself: everything in `tests/meta`, then `mypy --strict` and flake8.
+
+Those two run where the interpreter that runs this has them. In CI (environment variable `CI`) they are installed into
+`build/venvs/check`, so that they do run.
+"""
+import subprocess
+import sys
+from typing import List, Optional, Tuple
+
+from environments import BUILD, PYTEST, ROOT, SetupError, environment, in_ci, say
+
+LINTERS = ("mypy==2.4.1", "flake8==7.5.0", *PYTEST)
+CHECKS: Tuple[Tuple[str, ...], ...] = (("mypy", "--strict"), ("flake8", "mcp_ref", "tests", "examples"))
+
+
+def has(python: str, module: str) -> bool:
+    """Can that interpreter import the module?"""
+    return subprocess.call([python, "-c", "import " + module], stderr=subprocess.DEVNULL) == 0
+
+
+def linter(module: str) -> Optional[str]:
+    """An interpreter that has the linter, or None; in CI always one."""
+    if in_ci():
+        return environment(BUILD / "venvs" / "check", LINTERS)
+    return sys.executable if has(sys.executable, module) else None
+
+
+def lint() -> List[str]:
+    """Run what can be run; the names of those that found something."""
+    failed = []
+    for module, *arguments in CHECKS:
+        python = linter(module)
+        if python is None:
+            say("%s: NOT CHECKED, it is not installed for %s (CI=true installs it)" % (module, sys.executable))
+            continue
+        say(" ".join([module, *arguments]))
+        if subprocess.call([python, "-m", module, *arguments], cwd=str(ROOT)):
+            failed.append(module)
+    return failed
+
+
+def main(arguments: List[str]) -> int:
+    """Run all checks, also after one has failed, and say which failed."""
+    try:
+        python = environment(ROOT / ".venv", PYTEST)
+        failed = lint()
+    except SetupError as error:
+        print("make check: %s" % error, file=sys.stderr)
+        return 2
+    say("tests/meta")
+    if subprocess.call([python, "-m", "pytest", "tests/meta", *arguments], cwd=str(ROOT)):
+        failed.append("tests/meta")
+    say("check: " + ("FAILED: " + ", ".join(failed) if failed else "all passed"))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
