@@ -34,6 +34,9 @@ from .limits import DEFAULT, Limits
 _MANY = 256
 """Above this many values a message is scanned for odd numbers instead of hooking every number."""
 
+_LONG = 4096
+"""Bytes above which looking for rare signs one by one beats counting them."""
+
 
 class JsonError(ValueError):
     """The text is not JSON as this package accepts it, or the value cannot be written as JSON."""
@@ -45,7 +48,8 @@ def loads(data: bytes, limits: Limits = DEFAULT) -> Any:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise JsonError("not valid UTF-8 at byte %d" % error.start) from None
-    nodes = data.count(b",") + data.count(b"[") + data.count(b"{")
+    brackets = _count(data, b"[") + _count(data, b"{")
+    nodes = _count(data, b",") + brackets
     if nodes > limits.max_nodes:
         raise JsonError("message of about %d values exceeds max_nodes (%d)" % (nodes, limits.max_nodes))
     plain = nodes > _MANY and limits.max_number_digits >= 309 and not _odd_number(data)
@@ -58,9 +62,10 @@ def loads(data: bytes, limits: Limits = DEFAULT) -> Any:
         raise JsonError(_too_deep(limits)) from None
     except ValueError as error:
         raise JsonError("not JSON: %s" % error) from None
-    if nodes > limits.max_depth and data.count(b"[") + data.count(b"{") > limits.max_depth:
+    if brackets > limits.max_depth:
         _check_depth(value, limits)
-    if b"\\ud" in data or b"\\uD" in data:
+    escape = data.find(b"\\")
+    if escape >= 0 and (data.find(b"\\ud", escape) >= 0 or data.find(b"\\uD", escape) >= 0):
         _check_surrogates(value)
     return value
 
@@ -71,10 +76,21 @@ def dumps(value: Any) -> str:
         text = _ENCODER.encode(value)
     except (ValueError, TypeError, RecursionError) as error:
         raise JsonError(next(_faults(value), "cannot be written as JSON: %s" % error)) from None
-    if "\\ud" in text:
+    if "\\" in text and "\\ud" in text:
         for fault in _faults(value):
             raise JsonError(fault)
     return text
+
+
+def _count(data: bytes, sign: bytes) -> int:
+    """`bytes.count`, but at the speed of a search where a long message holds few of them."""
+    if len(data) > _LONG:
+        found, at = 0, data.find(sign)
+        while at >= 0 and found < _MANY:
+            found, at = found + 1, data.find(sign, at + 1)
+        if at < 0:
+            return found
+    return data.count(sign)
 
 
 def _refuse_constant(name: str) -> Any:
@@ -136,7 +152,7 @@ def _too_deep(limits: Limits) -> str:
 def _check_depth(value: Any, limits: Limits) -> None:
     """Refuse a value with more than ``max_depth`` levels, one level at a time."""
     level = [value]
-    for _ in range(limits.max_depth + 1):
+    for _ in range(limits.max_depth):
         below: List[Any] = []
         for item in level:
             below.extend(item.values() if type(item) is dict else item)

@@ -1,0 +1,1 @@
+"""The conversation: request table, work in flight, workers, dispatcher, context."""

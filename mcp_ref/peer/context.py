@@ -1,0 +1,111 @@
+"""What a handler is given: cancellation, progress, and requests back to the peer.
+
+One `Context` stands for one request that we are answering. It costs little, because one is made for
+every call; what it does, the connection does.
+"""
+
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
+
+from ..jsonrpc import Request, RequestId
+
+if TYPE_CHECKING:
+    from .dispatcher import Connection
+    from .inflight import Incoming
+
+
+class Context:
+    """The handler's side of one request of the peer's."""
+
+    __slots__ = ("connection", "incoming", "request", "_cancelled", "_progress", "_last_sent")
+
+    def __init__(self, connection: "Connection", incoming: "Incoming", request: Request) -> None:
+        self.connection = connection
+        self.incoming = incoming
+        self.request = request
+        self._cancelled: Optional[threading.Event] = None
+        self._progress: Optional[float] = None
+        self._last_sent = -1.0
+
+    @property
+    def request_id(self) -> RequestId:
+        """The id of the request, as the peer chose it."""
+        return self.request.id
+
+    @property
+    def meta(self) -> Dict[str, Any]:
+        """The request's `_meta` object; empty if it has none."""
+        meta = (self.request.params or {}).get("_meta")
+        return meta if isinstance(meta, dict) else {}
+
+    @property
+    def cancelled(self) -> threading.Event:
+        """Set when the peer cancels the request or the connection ends.
+
+        A long handler looks at it from time to time: ``ctx.cancelled.is_set()``, or waits on it instead of
+        sleeping [2025-11-25 basic/utilities/cancellation §Behavior Requirements] SHOULD.
+        """
+        if self._cancelled is None:
+            self._cancelled = threading.Event()
+            self.incoming.watch(self._cancelled.set)
+        return self._cancelled
+
+    def check(self) -> None:
+        """Raise `RequestCancelled` if the request was cancelled; nothing more is sent for it then."""
+        self.incoming.check()
+
+    def progress(self, progress: float, total: Optional[float] = None, message: Optional[str] = None) -> None:
+        """Tell the peer how far this request is.
+
+        ``progress`` must be larger each time [2025-11-25 basic/utilities/progress §Progress Flow] MUST: ValueError
+        otherwise. Nothing is sent if the peer did not ask (no progress token), after the answer, or faster than
+        ``max_progress_per_second`` [2025-11-25 basic/utilities/progress §Implementation Notes] SHOULD; the last step
+        (``progress == total``) always goes out. Raises `RequestCancelled` if the request was cancelled.
+        """
+        self.check()
+        if type(progress) not in (int, float) or progress != progress or progress in (float("inf"), float("-inf")):
+            raise ValueError("progress must be a finite number, got %r" % (progress,))
+        if self._progress is not None and progress <= self._progress:
+            raise ValueError("progress must increase: %r after %r" % (progress, self._progress))
+        self._progress = progress
+        token = self.meta.get("progressToken")
+        if not isinstance(token, (int, str)) or isinstance(token, bool) or self.incoming.done:
+            return
+        if self.connection.progress_due(self._last_sent, progress == total):
+            self._last_sent = self.connection.send_progress(token, progress, total, message)
+
+    def call(
+        self, method: str, params: Optional[Dict[str, Any]] = None, timeout: Optional[float] = None
+    ) -> Dict[str, Any]:
+        """Send a request to the peer and wait for its result, while this one is being answered.
+
+        A cancellation of this request ends the wait and cancels the nested one. Raises as `Connection.request`.
+        """
+        self.check()
+        return self.connection.request(method, params, timeout=timeout, within=self.incoming)
+
+    def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
+        """Send a notification that belongs to this request; nothing is sent after its answer."""
+        self.check()
+        if not self.incoming.done:
+            self.connection.notify(method, params)
+
+
+class Route:
+    """How one method is answered in one session: made once, used for every request.
+
+    ``call(context, params)`` gives the result object. ``fault`` turns an exception into a result instead of an
+    error, for tools. ``inline``: quick and free of user code, so it runs on the reader.
+    """
+
+    __slots__ = ("call", "fault", "inline")
+
+    def __init__(
+        self,
+        call: Callable[[Context, Dict[str, Any]], Any],
+        fault: Optional[Callable[[Exception], Optional[Dict[str, Any]]]] = None,
+        inline: bool = False,
+    ) -> None:
+        self.call = call
+        self.fault = fault
+        self.inline = inline

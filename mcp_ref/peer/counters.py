@@ -1,0 +1,43 @@
+"""Counts of what was dropped, refused or tolerated; nothing is silent.
+
+Every odd message raises a count and writes one log record (`logging` under this package's name).
+A peer that repeats itself must not flood the log: after LOUD records of one kind only every
+thousandth is written, with the count so far.
+"""
+
+import threading
+from typing import Dict
+
+LOUD = 10
+"""Log records of one kind that are written before they become rare."""
+
+
+class Counters:
+    """Thread-safe named counts."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Dict[str, int] = {}
+
+    def add(self, name: str) -> int:
+        """Count one more, and return the count."""
+        with self._lock:
+            count = self._counts[name] = self._counts.get(name, 0) + 1
+        return count
+
+    def note(self, name: str, text: str) -> None:
+        """Count one more and log it, the first times and then every thousandth time."""
+        count = self.add(name)
+        if count <= LOUD or count % 1000 == 0:
+            import logging
+
+            logging.getLogger(__name__.rpartition(".")[0]).warning("%s: %s (count %d)", name, text, count)
+
+    def snapshot(self) -> Dict[str, int]:
+        """A copy of all counts."""
+        with self._lock:
+            return dict(self._counts)
+
+    def __getitem__(self, name: str) -> int:
+        with self._lock:
+            return self._counts.get(name, 0)

@@ -1,0 +1,377 @@
+"""The dispatcher: one conversation with one peer.
+
+A `Connection` joins the parts: the transport moves frames, the request table waits for answers, the
+inflight table knows what we are working on, the executor runs handlers, the outbox collects what is
+to be written. What the messages *mean* is the role's business (`Role`: a server or a client).
+
+Threads, what each can block on, and what frees it:
+
+=====================  =====================================  =========================================
+thread                 blocks on                              freed by
+=====================  =====================================  =========================================
+``mcp-ref:reader:*``   `Transport.read`, nothing else         a message, the end of the stream, close
+``mcp-ref:worker:*``   a handler; a write; its alarm          the handler; close; work or close
+``mcp-ref:watcher:*``  its alarm, a millisecond at a time     work or close
+``mcp-ref:writer:*``   a write; its alarm                     close; messages or close
+``mcp-ref:timer:*``    the next deadline of a future          time or close
+the caller's           the queue of its own request           answer, deadline, cancellation, close
+=====================  =====================================  =========================================
+
+The reader runs no user code and never writes where it could wait. It decodes, updates the tables,
+answers ping and the handshake, applies cancellations, and hands the rest over in one piece for each
+burst. So ping, responses, progress and cancellations never wait behind a handler, and a handler may
+itself wait for the peer.
+
+Requests that arrive are refused in this order: malformed, id in use (dropped) or used before, too
+many in flight, wrong phase, unknown method. Only then is anything allocated for them.
+"""
+
+import threading
+from typing import Any, Callable, Dict, List, Optional, Union
+
+from ..errors import (
+    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PeerProtocolError, Rejected, RequestCancelled,
+    RpcError,
+)
+from ..jsonrpc import Batch, Error, Frame, Malformed, Message, Notification, Request, Result, encode, parse
+from ..jsontext import JsonError
+from ..limits import DEFAULT, Limits
+from ..protocol import lifecycle
+from ..revisions import Revision
+from ..transports.base import Received, Transport
+from .context import Context, Route
+from .inflight import IdHistory, Incoming, Inflight
+from .jobs import BatchAnswer, Call, Lane
+from .request_table import Progress
+from .role import Role
+from .sender import Sender
+from .threads import start_thread
+from .workers import Executor, Job
+
+
+class Connection(Sender):
+    """One conversation with one peer. Thread-safe; every method may be called from any thread.
+
+    ``role`` says what messages mean, ``executor`` who runs handlers (default: `Workers` of its own).
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        role: Role,
+        limits: Limits = DEFAULT,
+        executor: Optional[Executor] = None,
+        lenient: bool = True,
+    ) -> None:
+        super().__init__(transport, role.party, limits, executor, lenient)
+        self.role = role
+        self.inflight = Inflight()
+        self.context_class: Callable[["Connection", Incoming, Request], Context] = Context
+        self.outbox.on_failure = lambda error: self.transport.close()
+        self.batching = False
+        self.state: Dict[str, Any] = {}
+        """What a role remembers about this connection, such as the log level."""
+        self._ids = IdHistory()
+        self._routes: Dict[str, Route] = {}
+        self._lane = Lane(self._run_notification, limits.max_inflight)
+        self._ended = threading.Event()
+        self._reason: Optional[str] = None
+
+    # Life
+
+    def start(self) -> "Connection":
+        """Open the transport and read on a thread of its own. Raises `ConnectFailed`."""
+        self.transport.open()
+        start_thread("mcp-ref:reader:%s" % self.transport.name, self.run)
+        return self
+
+    def run(self) -> None:
+        """Read until the connection ends; for a caller that gives its own thread to it, after `Transport.open`."""
+        try:
+            while True:
+                items = self.transport.read()
+                if items is None:
+                    break
+                self.feed(items)
+        finally:
+            self.finish(self.transport.reason())
+
+    def close(self) -> None:
+        """End the connection, from any thread, as often as one likes; whoever waits gets `ConnectionLost`."""
+        with self._lock:
+            if self._reason is None:
+                self._reason = "the connection was closed by this side"
+        self.table.end(self._reason)
+        self.transport.close()
+
+    def wait_closed(self, timeout: Optional[float] = None) -> bool:
+        """Wait for the end of the connection; False after ``timeout`` seconds."""
+        return self._ended.wait(timeout)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection has ended."""
+        return self._ended.is_set()
+
+    def finish(self, reason: str) -> None:
+        """The end of the stream: free everybody, let quick handlers end, cancel the others."""
+        with self._lock:
+            ours, self._reason = self._reason is not None, self._reason or reason
+            reason = self._reason
+        self.table.end(reason)
+        if not ours and self.inflight.wait_empty(self.limits.drain):
+            self.outbox.flush()
+        self.inflight.cancel_all("the connection ended")
+        self.inflight.wait_empty(self.limits.shutdown_grace)
+        self.executor.close()
+        self.outbox.close()
+        self.transport.close()
+        if self._timer is not None:
+            self._timer.close()
+        self._ended.set()
+        self.role.closed(self, reason)
+
+    # Receiving
+
+    def feed(self, items: List[Received]) -> None:
+        """Take what arrived, in order. The transport's reader calls this; other shells may, one thread at a time."""
+        jobs: List[Job] = []
+        for item in items:
+            if isinstance(item, Rejected):
+                self.counters.note("refused message", str(item))
+                self._send(Error(None, item.code, str(item)))
+                continue
+            try:
+                frame = parse(item, self.batching, self.limits)
+            except Malformed as error:
+                self._malformed(error)
+                continue
+            self._receive(frame, jobs, None)
+        if jobs:
+            self.executor.submit(jobs, self.outbox)
+
+    def _receive(self, frame: Union[Frame, Malformed], jobs: List[Job], batch: Optional[BatchAnswer]) -> None:
+        if isinstance(frame, Request):
+            self._request(frame, jobs, batch)
+        elif isinstance(frame, (Result, Error)):
+            self.table.resolve(frame)
+        elif isinstance(frame, Notification):
+            self._notification(frame, jobs)
+        elif isinstance(frame, Batch):
+            self._batch(frame, jobs)
+
+    def _malformed(self, error: Malformed, batch: Optional[BatchAnswer] = None) -> None:
+        """Answer what is no frame, unless it is a response; that fails the request it names, if any."""
+        self.counters.note("malformed message", error.message)
+        if not error.response:
+            self._answer(Error(error.id, error.code, error.message), batch)
+        elif error.id is not None:
+            self.table.fail(error.id, PeerProtocolError("malformed response: %s" % error.message))
+
+    def _batch(self, frame: Batch, jobs: List[Job]) -> None:
+        batch = BatchAnswer()
+        for item in frame.items:
+            if isinstance(item, Malformed):
+                batch.expect()
+                self._malformed(item, batch)
+            else:
+                self._receive(item, jobs, batch)
+        self._release(batch.add(None))
+
+    def _request(self, request: Request, jobs: List[Job], batch: Optional[BatchAnswer]) -> None:
+        incoming = self.inflight.begin(request.id)
+        if incoming is None:
+            self.counters.note("duplicate id", "dropped a second request with id %.80r" % (request.id,))
+            return
+        if batch is not None:
+            batch.expect()
+        route = self._routes.get(request.method)
+        if not self._ids.add(request.id) and self.session.rules.ids_unique_per_session:
+            refusal: Union[RpcError, Route] = RpcError(INVALID_REQUEST, "Invalid request: id was used before")
+        elif len(self.inflight) > self.limits.max_inflight:
+            busy = "Busy: max_inflight (%d) requests are running" % self.limits.max_inflight
+            refusal = RpcError(INTERNAL_ERROR, busy)
+        else:
+            refusal = route or self._find_route(request, batch)
+        call = Call(self, request, incoming, refusal if isinstance(refusal, Route) else _NO_ROUTE, batch)
+        if isinstance(refusal, RpcError):
+            self.counters.note("refused request", "%s: %s" % (request.method[:80], refusal.message))
+            call.abandon(refusal)
+        elif refusal.inline:
+            self.perform(call)
+            self.outbox.flush_soon()
+        else:
+            jobs.append(call)
+
+    def _find_route(self, request: Request, batch: Optional[BatchAnswer]) -> Union[RpcError, Route]:
+        """The route of a request that has none cached: lifecycle, then revision, then role."""
+        session, method = self.session, request.method
+        verdict = lifecycle.consult(session.peer, session.phase, method, session.lenient)
+        if not verdict.allowed or (method == "initialize" and batch is not None):
+            text = "Invalid request: %s is not allowed while %s" % (method[:80], session.phase)
+            return RpcError(INVALID_REQUEST, text)
+        if verdict.lenient:
+            self.counters.note("early request", "%s came before notifications/initialized" % method[:80])
+        row = session.lookup(method)
+        known = row is None or (row.kind == "request" and row.sender in (session.peer, "both"))
+        route = self.role.route(self, method) if known else None
+        if route is None:
+            return self.role.refused(method) or RpcError(METHOD_NOT_FOUND, "Method not found: %s" % method[:80])
+        session.move(session.phase, verdict.phase)
+        if session.phase == lifecycle.OPERATING:
+            self._routes[method] = route
+        return route
+
+    def agree(self, revision: Revision) -> None:
+        """The handshake has settled on this revision; from here on its rules hold."""
+        self.session.revision = revision
+        self.session.phase = lifecycle.ANSWERED
+        self.batching = revision.batching
+        self._routes = {}
+
+    def forget_routes(self) -> None:
+        """Make every route anew, because what the role offers changed."""
+        self._routes = {}
+
+    def _notification(self, notification: Notification, jobs: List[Job]) -> None:
+        method, session = notification.method, self.session
+        verdict = lifecycle.consult(session.peer, session.phase, method, session.lenient)
+        row = session.lookup(method)
+        if not verdict.allowed:
+            self.counters.note("refused notification", "%s while %s" % (method[:80], session.phase))
+        elif row is None or row.kind != "notification" or row.sender not in (session.peer, "both"):
+            self.counters.note("unknown notification", "%s in revision %s" % (method[:80], session.rules))
+        else:
+            session.move(session.phase, verdict.phase)
+            handler = _NOTIFICATIONS.get(method)
+            if handler is not None:
+                handler(self, notification.params or {})
+            else:
+                self._to_lane(notification, jobs)
+
+    def _to_lane(self, notification: Notification, jobs: List[Job]) -> None:
+        room, schedule = self._lane.put(notification)
+        if not room:
+            self.counters.note("dropped notification", "max_inflight (%d) are waiting" % self.limits.max_inflight)
+        if schedule:
+            jobs.append(self._lane)
+
+    def _run_notification(self, notification: Notification) -> None:
+        try:
+            self.role.notification(self, notification.method, notification.params or {})
+        except Exception as error:
+            self._log_exception("handler of %s" % notification.method, error)
+
+    def _initialized(self, params: Dict[str, Any]) -> None:
+        self._routes = {}
+        self.role.opened(self)
+
+    def _cancelled(self, params: Dict[str, Any]) -> None:
+        """Apply a cancellation; unknown, finished and malformed ones are ignored
+        [2025-11-25 basic/utilities/cancellation §Error Handling] SHOULD."""
+        id, reason = params.get("requestId"), params.get("reason")
+        reason = reason if isinstance(reason, str) else None
+        if not isinstance(id, (int, str)) or isinstance(id, bool) or not self.inflight.cancel(id, reason):
+            self.counters.add("cancellation of nothing")
+            return
+        import logging
+
+        logging.getLogger(__name__).info("request %.80r cancelled by the peer: %.200s", id, reason or "no reason given")
+
+    def _progressed(self, params: Dict[str, Any]) -> None:
+        token, value, total = params.get("progressToken"), params.get("progress"), params.get("total")
+        message = params.get("message")
+        numbers = type(value) in (int, float) and type(total) in (int, float, type(None))
+        if type(token) not in (int, str) or not numbers:
+            self.counters.note("malformed progress", "token %.80r, progress %.80r" % (token, value))
+        else:
+            text = message if isinstance(message, str) else None
+            self.table.progress(token, Progress(value, total, text))  # type: ignore[arg-type]
+
+    # Answering
+
+    def perform(self, call: Call) -> None:
+        """Run the handler of one request and send its answer; on a worker, or on the reader if it is inline."""
+        request = call.request
+        if call.incoming.cancelled:
+            self.reply(call, None)
+            return
+        route = call.route
+        escaped: Optional[BaseException] = None
+        try:
+            result = route.call(self.context_class(self, call.incoming, request), request.params or {})
+            answer: Message = Result(request.id, result)
+            data = encode(answer)
+        except BaseException as error:
+            answer, escaped = self._failure(call, error), error
+            data = None
+        self.reply(call, answer, data)
+        if isinstance(escaped, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise escaped  # a host that runs handlers on its main thread wants to know
+
+    def _failure(self, call: Call, error: BaseException) -> Message:
+        """The answer for a handler that raised: a result where the route makes one of it, else an error."""
+        request = call.request
+        if isinstance(error, RpcError):
+            return Error(request.id, error.code, error.message, error.data)
+        if isinstance(error, RequestCancelled) and call.incoming.cancelled:
+            return Error(request.id, INTERNAL_ERROR, "Cancelled")  # never sent: the request is cancelled
+        fault = call.route.fault
+        if fault is not None and isinstance(error, Exception):
+            result = fault(error)
+            if result is not None:
+                return Result(request.id, result)
+        rpc = self.role.answer_errors(error)
+        if rpc.code == INTERNAL_ERROR:
+            self._log_exception("handler of %s" % request.method, error)
+        return Error(request.id, rpc.code, rpc.message, rpc.data)
+
+    def reply(self, call: Call, answer: Optional[Message], data: Optional[bytes] = None) -> None:
+        """Finish a request: its answer goes out, unless it was cancelled before."""
+        wanted = self.inflight.finish(call.incoming)
+        if call.batch is not None:
+            self._release(call.batch.add(answer if wanted else None))
+        elif wanted and answer is not None:
+            may_wait = self.executor.blocking and not call.route.inline
+            self.outbox.put(data if data is not None else self._encode(answer), wait=may_wait)
+            if call.route is _NO_ROUTE:
+                self.outbox.flush_soon()
+        self.inflight.release()
+
+    def _answer(self, answer: Error, batch: Optional[BatchAnswer]) -> None:
+        if batch is None:
+            self._send(answer)
+        else:
+            self._release(batch.add(self._with_id(answer)))
+
+    def _release(self, batch: Optional[Batch]) -> None:
+        if batch is not None:
+            self.outbox.send(encode(batch))
+
+    def _encode(self, answer: Message) -> bytes:
+        try:
+            return encode(answer)
+        except JsonError as error:
+            self._log_exception("encoding an answer", error)
+            return encode(Error(getattr(answer, "id", None), INTERNAL_ERROR, "Internal error"))
+
+    def _log_exception(self, where: str, error: BaseException) -> None:
+        import logging
+
+        self.counters.add("handler errors")
+        logging.getLogger(__name__).error("%s raised", where, exc_info=error)
+
+
+def _unreachable(context: Context, params: Dict[str, Any]) -> Any:
+    raise RpcError(INVALID_PARAMS, "no route")
+
+
+_NO_ROUTE = Route(_unreachable, inline=True)
+"""Stands in for the route of a request that is refused."""
+
+_NOTIFICATIONS: Dict[str, Callable[[Connection, Dict[str, Any]], None]] = {
+    "notifications/initialized": Connection._initialized,
+    "notifications/cancelled": Connection._cancelled,
+    "notifications/progress": Connection._progressed,
+}
+"""What the dispatcher itself does with a notification, on the reader; all others are the role's."""

@@ -1,0 +1,93 @@
+"""Futures for requests: `concurrent.futures.Future`, except that `cancel` cancels on the wire.
+
+In a module of its own because `concurrent.futures` costs milliseconds to import and most programs
+never use it.
+"""
+
+from concurrent.futures import Future
+from typing import Any, Callable, Dict, Optional
+
+from ..errors import McpError, RequestCancelled
+from ..jsonrpc import Error, Result
+from .dispatcher import Connection
+from .request_table import Pending, Progress
+from .workers import Job
+
+
+class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.9 only
+    """The answer to a request that nobody waits for in a thread of its own.
+
+    `cancel` sends ``notifications/cancelled`` if the answer is still out. Done callbacks and progress callbacks run
+    on the connection's executor, never on its reader, so they may use the connection.
+    """
+
+    def __init__(self, connection: Connection, convert: Callable[[Dict[str, Any]], Any]) -> None:
+        super().__init__()
+        self._connection = connection
+        self._convert = convert
+        self._pending: Optional[Pending] = None
+
+    def send(self, method: str, params: Optional[Dict[str, Any]], **options: Any) -> "RequestFuture":
+        """Send the request; options as `Connection.open_request`."""
+        self._pending = self._connection.open_request(method, params, settle=self._settle, **options)
+        self._connection.time_out_later(self._pending)
+        return self
+
+    def cancel(self) -> bool:
+        """Cancel the request on the wire; False if its answer is here already."""
+        if self._pending is None:
+            return False
+        return self._connection.cancel(self._pending, "cancelled by the caller") or self.cancelled()
+
+    def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
+        """Call ``fn(self)`` when the answer is here; at once, in this thread, if it is already."""
+        if self.done():
+            super().add_done_callback(fn)
+        else:
+            super().add_done_callback(lambda _: self._later(lambda: fn(self)))
+
+    def _later(self, function: Callable[[], Any]) -> None:
+        self._connection.executor.submit([_Callback(function)], self._connection.outbox)
+
+    def _settle(self, pending: Pending, item: Any) -> None:
+        """Take what the request table delivers; runs on the reader."""
+        if isinstance(item, Progress):
+            self._later(lambda: pending.report(item))
+        elif isinstance(item, RequestCancelled):
+            super().cancel()
+            self.set_running_or_notify_cancel()
+        elif isinstance(item, Result):
+            self._convert_result(item.result)  # type: ignore[arg-type]  # what arrives is never `Encoded`
+        elif isinstance(item, Error):
+            try:
+                pending.answer(item)
+            except McpError as error:
+                self.set_exception(error)
+        else:
+            self.set_exception(item)
+
+    def _convert_result(self, result: Dict[str, Any]) -> None:
+        try:
+            self.set_result(self._convert(result))
+        except Exception as error:
+            self.set_exception(error)
+
+
+class _Callback(Job):
+    """One callback of a future."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+
+    def run(self) -> None:
+        try:
+            self._function()
+        except Exception:
+            import logging
+
+            logging.getLogger(__name__).exception("callback of a future raised")
+
+    def abandon(self, error: McpError) -> None:
+        pass

@@ -1,0 +1,154 @@
+"""The peer's requests that we are working on, and how they are cancelled.
+
+Each is an `Incoming`: the id, the cancel flag, and who wants to know of a cancellation. The reader
+enters it before the handler is queued and applies a cancellation as soon as it is read, ahead of
+every queue [2025-11-25 basic/utilities/cancellation §Behavior Requirements] SHOULD. `finish` decides, under the same
+lock, whether the answer is still wanted, so that no answer follows a cancellation that came first.
+
+An id that is in use already is dropped, because an error with that id would look like the first
+request's answer. Afterwards, where ids must be unique for the whole session, it is refused
+[2024-11-05 basic/messages §Requests] [2025-03-26..2025-11-25 basic/index §Requests] MUST NOT;
+`IdHistory` remembers them in constant space for peers that count upwards.
+"""
+
+import threading
+from typing import Callable, Dict, List, Optional
+
+from ..errors import RequestCancelled
+from ..jsonrpc import RequestId
+
+REMEMBERED = 10_000
+"""Ids out of sequence that are remembered, for each connection; the oldest are forgotten first."""
+
+
+class Incoming:
+    """One request of the peer's; what its handler may ask and do about cancellation."""
+
+    __slots__ = ("id", "cancelled", "reason", "done", "_lock", "_watchers")
+
+    def __init__(self, id: RequestId, lock: threading.Lock) -> None:
+        self.id = id
+        self.cancelled = False
+        self.reason: Optional[str] = None
+        self.done = False
+        """The answer is out, or will never be: nothing more may be sent for this request."""
+        self._lock = lock
+        self._watchers: Optional[List[Callable[[], None]]] = None
+
+    def watch(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` when this is cancelled, at once if it is already; it must not block."""
+        with self._lock:
+            if not self.cancelled:
+                if self._watchers is None:
+                    self._watchers = []
+                self._watchers.append(callback)
+                return
+        callback()
+
+    def unwatch(self, callback: Callable[[], None]) -> None:
+        """Take back a `watch`."""
+        with self._lock:
+            if self._watchers is not None and callback in self._watchers:
+                self._watchers.remove(callback)
+
+    def check(self) -> None:
+        """Raise `RequestCancelled` if this was cancelled."""
+        if self.cancelled:
+            raise RequestCancelled(self.reason or "cancelled by the peer")
+
+    def _take_watchers(self) -> List[Callable[[], None]]:
+        watchers, self._watchers = self._watchers or [], None
+        return watchers
+
+
+class IdHistory:
+    """Which ids were used. An upward sequence costs one integer; stray ids are kept one by one, up to REMEMBERED."""
+
+    def __init__(self) -> None:
+        self._next: Optional[int] = None
+        self._start = 0
+        self._stray: Dict[RequestId, None] = {}
+
+    def add(self, id: RequestId) -> bool:
+        """Enter an id; False if it was used before."""
+        if type(id) is int:
+            if self._next is None:
+                self._start = self._next = id
+            if id == self._next:
+                self._next = id + 1
+                while self._next in self._stray:
+                    del self._stray[self._next]
+                    self._next += 1
+                return True
+            if self._start <= id < self._next:
+                return False
+        if id in self._stray:
+            return False
+        self._stray[id] = None
+        if len(self._stray) > REMEMBERED:
+            del self._stray[next(iter(self._stray))]
+        return True
+
+
+class Inflight:
+    """All requests of the peer that have no answer yet, by id."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._empty = threading.Condition(self._lock)
+        self._busy = 0
+        self._incoming: Dict[RequestId, Incoming] = {}
+
+    def begin(self, id: RequestId) -> Optional[Incoming]:
+        """Enter a request; None if one with this id is in flight."""
+        with self._lock:
+            if id in self._incoming:
+                return None
+            incoming = self._incoming[id] = Incoming(id, self._lock)
+            self._busy += 1
+        return incoming
+
+    def finish(self, incoming: Incoming) -> bool:
+        """Take a request out; whether its answer is wanted, that is: it was not cancelled.
+
+        Followed by `release`, when the answer is on its way.
+        """
+        with self._lock:
+            incoming.done = True
+            del self._incoming[incoming.id]
+            return not incoming.cancelled
+
+    def release(self) -> None:
+        """The answer of a finished request is in the outbox, or there is none."""
+        with self._lock:
+            self._busy -= 1
+            if not self._busy:
+                self._empty.notify_all()
+
+    def cancel(self, id: RequestId, reason: Optional[str] = None) -> bool:
+        """Cancel a request; False if there is none with this id (any more)."""
+        with self._lock:
+            incoming = self._incoming.get(id)
+            if incoming is None or incoming.cancelled:
+                return False
+            incoming.reason = reason
+            incoming.cancelled = True
+            watchers = incoming._take_watchers()
+        for callback in watchers:
+            callback()
+        return True
+
+    def cancel_all(self, reason: str) -> int:
+        """Cancel everything, because the connection ends; how many there were."""
+        with self._lock:
+            ids = list(self._incoming)
+        return sum(self.cancel(id, reason) for id in ids)
+
+    def wait_empty(self, timeout: float) -> bool:
+        """Wait until every request is answered; False after ``timeout`` seconds."""
+        with self._lock:
+            return self._empty.wait_for(lambda: not self._busy, timeout)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._incoming)

@@ -1,0 +1,107 @@
+"""Handlers on the host's main thread, for hosts whose own interface may be touched only there.
+
+The host creates a `MainThreadQueue`, gives it to a server or client as executor, and calls
+``pump(max_ms)`` from a timer on the thread where handlers shall run. A host that does not pump
+does not hang its peer: a job that nobody has taken for ``stall_after`` seconds is answered with an
+error that says so.
+
+A handler may wait for the peer there, too: the wait pumps, so that other handlers go on meanwhile.
+"""
+
+import threading
+from collections import deque
+from typing import Callable, Deque, Optional, Sequence, Tuple
+
+from ..deadline import clock
+from ..errors import INTERNAL_ERROR, RpcError
+from .outbox import Outbox
+from .threads import start_thread
+from .workers import Executor, Job
+
+
+class MainThreadQueue(Executor):
+    """An executor that runs handlers inside `pump`, on whichever thread calls it."""
+
+    def __init__(self, stall_after: float = 5.0) -> None:
+        self._stall_after = stall_after
+        self._lock = threading.Lock()
+        self._arrived = threading.Condition(self._lock)
+        self._jobs: Deque[Tuple[float, Job, Outbox]] = deque()
+        self._pumping: Optional[int] = None
+        self._watched = False
+        self._closed = False
+
+    def submit(self, jobs: Sequence[Job], outbox: Outbox) -> None:
+        now = clock()
+        with self._lock:
+            if self._closed:
+                return
+            self._jobs.extend((now, job, outbox) for job in jobs)
+            self._arrived.notify_all()
+            watch, self._watched = not self._watched, True
+        if watch:
+            start_thread("mcp-ref:watchdog:main-thread-queue", self._watch)
+
+    def pump(self, max_ms: float = 10.0) -> int:
+        """Run queued handlers for about ``max_ms`` milliseconds; how many ran. Returns at once if there are none.
+
+        A handler that runs longer is not interrupted. Raises KeyboardInterrupt if one does.
+        """
+        return self._pump(clock() + max_ms / 1000.0)
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        """Sleep until there is something to pump; False after ``timeout`` seconds. For hosts without a timer."""
+        with self._lock:
+            return self._arrived.wait_for(lambda: bool(self._jobs) or self._closed, timeout) and bool(self._jobs)
+
+    def waiting(self) -> Optional[Callable[[float], None]]:
+        if self._pumping != threading.get_ident():
+            return None
+        return self._wait_pumping
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._jobs.clear()
+            self._arrived.notify_all()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection that used this executor has ended; a pumping loop stops then."""
+        return self._closed
+
+    def _wait_pumping(self, seconds: float) -> None:
+        if self.wait(seconds):
+            self._pump(clock() + seconds)
+
+    def _pump(self, until: float) -> int:
+        before, self._pumping = self._pumping, threading.get_ident()
+        ran = 0
+        try:
+            while not ran or clock() < until:
+                with self._lock:
+                    if not self._jobs:
+                        break
+                    _, job, outbox = self._jobs.popleft()
+                ran += 1
+                job.run()
+                outbox.flush_soon()
+        finally:
+            self._pumping = before
+        return ran
+
+    def _watch(self) -> None:
+        """Answer for jobs that nobody takes; the thread ends when there are none."""
+        while True:
+            with self._lock:
+                if not self._jobs:
+                    self._watched = False
+                    return
+                left = self._jobs[0][0] + self._stall_after - clock()
+                if left > 0:
+                    self._arrived.wait(left)
+                    continue
+                _, job, outbox = self._jobs.popleft()
+            text = "The host has not pumped its MainThreadQueue for %g seconds" % self._stall_after
+            job.abandon(RpcError(INTERNAL_ERROR, text))
+            outbox.flush_soon()

@@ -1,0 +1,130 @@
+"""What waits to be written, shared by every thread of a connection.
+
+Threads `put` messages; whoever is free `flush`es them all with one write. One thread writes at a
+time and takes along what the others put meanwhile, so a burst of answers costs one system call,
+and a finished answer never waits behind a running handler: anybody can flush it.
+
+Who may wait inside a write: workers, because there are many. Who may not: the reader (else two
+peers that write much at once would wait for each other for ever) and callers with a deadline.
+Those use `flush_soon`, which writes only when the transport promises not to wait, and otherwise
+leaves it to the writer thread, which is started when first needed.
+"""
+
+import threading
+from collections import deque
+from typing import Callable, Deque, List, Optional
+
+from ..errors import ConnectionLost
+from ..transports.base import Transport
+from .threads import start_thread
+
+CHUNK = 1024 * 1024
+"""About how many bytes go out in one write, unless a single message is larger."""
+
+
+class Outbox:
+    """The outgoing messages of one connection; see the module."""
+
+    def __init__(self, transport: Transport, name: str, max_bytes: int) -> None:
+        self._transport = transport
+        self._name = name
+        self._max_bytes = max_bytes
+        self._waiting: Deque[bytes] = deque()
+        self._size = 0
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
+        self._writing = threading.Lock()
+        self._wake: Optional[threading.Semaphore] = None
+        self._closed = False
+        self.on_failure: Callable[[ConnectionLost], None] = lambda error: None
+        """Called once when the peer cannot be written to any more."""
+
+    def put(self, message: bytes, wait: bool = True) -> None:
+        """Append a message without writing it.
+
+        A sender that may ``wait`` does so while more than ``max_outbox_bytes`` are queued.
+        """
+        with self._lock:
+            if wait and self._size > self._max_bytes:
+                self._room.wait_for(lambda: self._closed or self._size <= self._max_bytes)
+            if self._closed:
+                return
+            self._waiting.append(message)
+            self._size += len(message)
+
+    def flush(self) -> None:
+        """Write what waits; returns at once if another thread is writing, for that one takes it along."""
+        while self._waiting and self._writing.acquire(False):
+            try:
+                self._drain()
+            finally:
+                self._writing.release()
+
+    def flush_soon(self) -> None:
+        """See to it that what waits is written, without waiting in the calling thread."""
+        while self._waiting and self._transport.ready(self._size + len(self._waiting)):
+            if not self._writing.acquire(False):
+                return
+            try:
+                self._write(self._take())
+            finally:
+                self._writing.release()
+        if self._waiting:
+            self._writer().release()
+
+    def send(self, message: bytes) -> None:
+        """Append and see to the writing."""
+        self.put(message, wait=False)
+        self.flush_soon()
+
+    def close(self) -> None:
+        """Drop what waits; later messages go nowhere, and the writer thread ends."""
+        with self._lock:
+            self._closed = True
+            self._waiting.clear()
+            self._size = 0
+            self._room.notify_all()
+            wake = self._wake
+        if wake is not None:
+            wake.release()
+
+    def _drain(self) -> None:
+        while self._waiting:
+            self._write(self._take())
+
+    def _take(self) -> List[bytes]:
+        messages: List[bytes] = []
+        size = 0
+        with self._lock:
+            while self._waiting and (not messages or size + len(self._waiting[0]) <= CHUNK):
+                message = self._waiting.popleft()
+                size += len(message)
+                messages.append(message)
+            full = self._size > self._max_bytes
+            self._size -= size
+            if full:
+                self._room.notify_all()
+        return messages
+
+    def _write(self, messages: List[bytes]) -> None:
+        if not messages:
+            return
+        try:
+            self._transport.write(messages)
+        except ConnectionLost as error:
+            self.close()
+            self.on_failure(error)
+
+    def _writer(self) -> threading.Semaphore:
+        """The writer thread's alarm; the thread starts with it."""
+        with self._lock:
+            wake = self._wake
+            if wake is None:
+                wake = self._wake = threading.Semaphore(0)
+                start_thread("mcp-ref:writer:%s" % self._name, self._write_when_woken, wake)
+        return wake
+
+    def _write_when_woken(self, wake: threading.Semaphore) -> None:
+        while not self._closed:
+            wake.acquire()
+            self.flush()

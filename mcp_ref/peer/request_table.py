@@ -1,0 +1,212 @@
+"""The blocking request table: our requests that wait for an answer.
+
+All state of outgoing requests lives here and changes only inside the methods of `RequestTable`,
+under one lock that is held for a few instructions and never while anything waits. Each request is
+a `Pending` with a small queue of its own. The thread that called `request()` has nothing else to do,
+so *it* takes progress and then the answer out of that queue: order is kept, and callbacks run in
+the caller's thread.
+
+How a wait ends, always one of:
+
+- the answer: a `Result`, or an `Error` (raised as `PeerError`);
+- the deadline: `RequestTimeout`; progress may move it, up to a ceiling that nothing moves
+  [2025-03-26..2025-11-25 basic/lifecycle §Timeouts] SHOULD;
+- a cancellation by another thread, or of the request in whose handler we wait: `RequestCancelled`;
+- the end of the connection: `ConnectionLost`, with the reason.
+
+An id is never used twice in one connection [2024-11-05 basic/messages §Requests]
+[2025-03-26..2025-11-25 basic/index §Requests] MUST NOT; they count
+from 1. The id is also the progress token, which makes tokens unique across active requests.
+"""
+
+import threading
+from queue import SimpleQueue
+from typing import Any, Callable, Dict, List, Optional, Union
+
+from ..deadline import Deadline
+from ..errors import Busy, ConnectionLost, McpError, PeerError, RequestTimeout
+from ..jsonrpc import Error, RequestId, Result
+from ..limits import DEFAULT, Limits
+from .counters import Counters
+
+ProgressCallback = Callable[[float, Optional[float], Optional[str]], None]
+"""Called with progress, total and message."""
+
+Outcome = Union[Result, Error, McpError]
+
+
+class Progress:
+    """One progress notification, in the queue of the request it belongs to."""
+
+    __slots__ = ("value", "total", "message")
+
+    def __init__(self, value: float, total: Optional[float], message: Optional[str]) -> None:
+        self.value = value
+        self.total = total
+        self.message = message
+
+
+class Pending:
+    """One request of ours that has no answer yet."""
+
+    __slots__ = ("id", "method", "deadline", "idle", "on_progress", "last_progress", "settle", "_queue")
+
+    def __init__(
+        self,
+        id: int,
+        method: str,
+        deadline: Deadline,
+        idle: Optional[float],
+        on_progress: Optional[ProgressCallback],
+        settle: "Optional[Settle]",
+    ) -> None:
+        self.id = id
+        self.method = method
+        self.deadline = deadline
+        self.idle = idle
+        """Seconds by which progress moves the deadline; None: it does not."""
+        self.on_progress = on_progress
+        self.last_progress: Optional[float] = None
+        self.settle = settle
+        """Takes what arrives instead of the queue, for requests that nobody waits for (futures)."""
+        self._queue: "SimpleQueue[Union[Outcome, Progress]]" = SimpleQueue()
+
+    def deliver(self, item: Union[Outcome, Progress]) -> None:
+        """Hand over progress or the outcome; called by the table only."""
+        if self.settle is not None:
+            self.settle(self, item)
+        else:
+            self._queue.put(item)
+
+    def next(self, timeout: Optional[float]) -> Union[Outcome, Progress]:
+        """What arrives next. Raises `queue.Empty` after ``timeout`` seconds."""
+        return self._queue.get(timeout=timeout)
+
+    def report(self, progress: Progress) -> None:
+        """Move the deadline, if progress may, and call the callback."""
+        if self.idle is not None:
+            self.deadline.extend(self.idle)
+        if self.on_progress is not None:
+            self.on_progress(progress.value, progress.total, progress.message)
+
+    def answer(self, outcome: Outcome) -> Dict[str, Any]:
+        """The result object, or the exception that this outcome is."""
+        if isinstance(outcome, Result):
+            return outcome.result  # type: ignore[return-value]  # what arrives is never `Encoded`
+        if isinstance(outcome, Error):
+            raise PeerError(outcome.code, outcome.message, outcome.data, self.method, self.id)
+        raise outcome
+
+    def timed_out(self) -> RequestTimeout:
+        """The exception for a deadline that passed."""
+        return RequestTimeout("%s (request %d) got no answer in time" % (self.method, self.id))
+
+
+Settle = Callable[[Pending, Union[Outcome, Progress]], None]
+"""Takes what arrives for a request, on the reader; must not block."""
+
+
+class RequestTable:
+    """All our requests that have no answer yet, by id."""
+
+    def __init__(self, limits: Limits = DEFAULT, counters: Optional[Counters] = None) -> None:
+        self._lock = threading.Lock()
+        self._pending: Dict[RequestId, Pending] = {}
+        self._last_id = 0
+        self._ended: Optional[str] = None
+        self._limits = limits
+        self._counters = counters or Counters()
+
+    def add(
+        self,
+        method: str,
+        deadline: Deadline,
+        idle: Optional[float] = None,
+        on_progress: Optional[ProgressCallback] = None,
+        settle: Optional[Settle] = None,
+    ) -> Pending:
+        """Enter a new request. Raises `ConnectionLost` after the end, `Busy` when the table is full."""
+        with self._lock:
+            if self._ended is not None:
+                raise ConnectionLost(self._ended)
+            if len(self._pending) >= self._limits.max_pending:
+                raise Busy("%d requests wait for an answer; the limit is max_pending" % len(self._pending))
+            self._last_id += 1
+            pending = self._pending[self._last_id] = Pending(self._last_id, method, deadline, idle, on_progress, settle)
+        return pending
+
+    def remove(self, pending: Pending) -> bool:
+        """Give up a request; False if it has its outcome already, so that no cancellation is due."""
+        with self._lock:
+            return self._pending.pop(pending.id, None) is not None
+
+    def resolve(self, answer: Union[Result, Error]) -> None:
+        """Deliver an answer; a late, unknown or second one is counted and dropped, never fatal."""
+        with self._lock:
+            pending = self._pending.pop(answer.id, None) if answer.id is not None else None
+        if pending is not None:
+            pending.deliver(answer)
+        elif answer.id is None:
+            text = getattr(answer, "message", "")
+            self._counters.note("error without id", "the peer could not read a message of ours: %.200s" % text)
+        else:
+            late = type(answer.id) is int and 0 < answer.id <= self._last_id
+            kind = "late response" if late else "unknown response"
+            self._counters.note(kind, "dropped the answer to request %.80r" % (answer.id,))
+
+    def fail(self, id: RequestId, error: McpError) -> bool:
+        """End one request with an error of our own; False if there is no such request."""
+        with self._lock:
+            pending = self._pending.pop(id, None)
+        if pending is None:
+            return False
+        pending.deliver(error)
+        return True
+
+    def progress(self, token: RequestId, progress: Progress) -> None:
+        """Deliver progress to the request of this token; what cannot belong to one is counted and dropped.
+
+        The value must increase [2025-11-25 basic/utilities/progress §Progress Flow] MUST; one that does not is dropped.
+        """
+        with self._lock:
+            pending = self._pending.get(token)
+            last = None if pending is None else pending.last_progress
+            if pending is not None and (last is None or progress.value > last):
+                pending.last_progress = progress.value
+                pending.deliver(progress)  # inside the lock: it only enqueues, and must come before the answer
+                return
+        if pending is None:
+            self._counters.note("progress for no request", "dropped progress with token %.80r" % (token,))
+        else:
+            self._counters.note("progress not increasing", "%r after %r, token %.80r" % (progress.value, last, token))
+
+    def active(self, token: RequestId) -> bool:
+        """Whether a request with this id waits for its answer."""
+        with self._lock:
+            return token in self._pending
+
+    def expired(self) -> List[Pending]:
+        """The requests whose deadline has passed."""
+        with self._lock:
+            waiting = list(self._pending.values())
+        return [pending for pending in waiting if pending.deadline.expired()]
+
+    def next_deadline(self) -> Optional[Deadline]:
+        """The deadline that passes first; None if nothing has one."""
+        with self._lock:
+            deadlines = [p.deadline for p in self._pending.values() if p.deadline.at is not None]
+        return min(deadlines, key=lambda deadline: deadline.at or 0.0) if deadlines else None
+
+    def end(self, reason: str) -> None:
+        """Free every waiter with `ConnectionLost`; later requests get it at once."""
+        with self._lock:
+            if self._ended is None:
+                self._ended = reason
+            waiting = list(self._pending.values())
+            self._pending.clear()
+        for pending in waiting:
+            pending.deliver(ConnectionLost("%s (request %d): %s" % (pending.method, pending.id, self._ended)))
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._pending)

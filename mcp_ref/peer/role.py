@@ -1,0 +1,42 @@
+"""What a role, a server or a client, supplies to its connections."""
+
+from typing import TYPE_CHECKING, Any, Dict, Optional
+
+from ..errors import INTERNAL_ERROR, RpcError
+from .context import Route
+
+if TYPE_CHECKING:
+    from .dispatcher import Connection
+
+
+class Role:
+    """What a server or client supplies to its connections; every method may be overridden."""
+
+    party = ""
+    """``"client"`` or ``"server"``."""
+
+    def route(self, connection: "Connection", method: str) -> Optional[Route]:
+        """How this request is answered; None: method not found. Kept for the session once it is operating.
+
+        Both sides answer ping, at once and emptily [..2025-11-25 basic/utilities/ping §Behavior Requirements] MUST.
+        """
+        if method == "ping" and connection.session.lookup("ping") is not None:
+            return Route(lambda context, params: {}, inline=True)
+        return None
+
+    def notification(self, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
+        """A notification that the dispatcher does not handle itself; called in order, on a worker."""
+
+    def refused(self, method: str) -> Optional[RpcError]:
+        """The error for a request without a route, if it should be another than -32601."""
+        return None
+
+    def answer_errors(self, error: BaseException) -> RpcError:
+        """What an exception of a handler becomes on the wire; the default tells nothing of its text."""
+        return RpcError(INTERNAL_ERROR, "Internal error")
+
+    def opened(self, connection: "Connection") -> None:
+        """The connection is operating."""
+
+    def closed(self, connection: "Connection", reason: str) -> None:
+        """The connection has ended."""

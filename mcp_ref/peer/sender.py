@@ -1,0 +1,229 @@
+"""The sending half of a connection: our requests and notifications.
+
+`Sender` checks that a message may be sent now, enters requests in the table, writes, waits, gives up.
+`mcp_ref.peer.dispatcher.Connection` adds the receiving half.
+"""
+
+import threading
+from queue import Empty
+from typing import Any, Callable, Dict, Optional
+
+from ..deadline import Deadline, clock
+from ..errors import LocalProtocolError, RequestCancelled
+from ..jsonrpc import Error, Message, Notification, Request, RequestId, encode
+from ..jsontext import JsonError
+from ..limits import Limits
+from ..transports.base import Transport
+from .counters import Counters
+from .inflight import Incoming
+from .outbox import Outbox
+from .request_table import Pending, Progress, ProgressCallback, RequestTable, Settle
+from .session import Session
+from .threads import start_thread
+from .workers import Executor, Workers
+
+_UNSET: Any = object()
+
+
+class Sender:
+    """What both halves of a connection share, and everything that sends. Thread-safe."""
+
+    def __init__(
+        self, transport: Transport, party: str, limits: Limits, executor: Optional[Executor], lenient: bool
+    ) -> None:
+        self.transport = transport
+        self.limits = limits
+        self.counters = Counters()
+        self.session = Session(party, lenient)
+        self.executor = executor or Workers(transport.name, limits)
+        self.table = RequestTable(limits, self.counters)
+        self.outbox = Outbox(transport, transport.name, limits.max_outbox_bytes)
+        self._lock = threading.Lock()
+        self._timer: Optional["_Timer"] = None
+
+    def _with_id(self, error: Error) -> Error:
+        """How an error without readable id is written depends on the revision; see `jsonrpc.Error`."""
+        agreed = self.session.revision
+        error.null_id = error.id is None and not (agreed is not None and agreed.errors_may_omit_id)
+        return error
+
+    def _send(self, message: Message) -> None:
+        self.outbox.send(encode(self._with_id(message) if isinstance(message, Error) else message))
+
+    def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
+        """Send a notification. Raises `LocalProtocolError` if it may not be sent now; after the end it goes nowhere."""
+        self.session.check_sending(method, "notification")
+        self._send(Notification(method, params))
+
+    def request(
+        self,
+        method: str,
+        params: Optional[Dict[str, Any]] = None,
+        timeout: Optional[float] = _UNSET,
+        on_progress: Optional[ProgressCallback] = None,
+        extend_on_progress: bool = False,
+        within: Optional[Incoming] = None,
+    ) -> Dict[str, Any]:
+        """Send a request and wait for its result object.
+
+        ``timeout``: idle seconds until it is given up and cancelled (default: ``request_timeout``; None: only the
+        ceiling); ``extend_on_progress``: progress starts that time again. ``within``: the peer's request that we are
+        answering, whose cancellation ends this wait too. Raises `PeerError`, `RequestTimeout`, `RequestCancelled`,
+        `ConnectionLost`, and before sending `LocalProtocolError` or `Busy`.
+        """
+        if not self.executor.may_wait():
+            raise LocalProtocolError(
+                "%s would wait for the peer on the thread that reads from it; use another executor than inline" % method
+            )
+        pending = self.open_request(method, params, timeout, on_progress, extend_on_progress)
+        if within is None:
+            return self.wait(pending)
+
+        def cancelled() -> None:
+            self.cancel(pending, "the request it belongs to was cancelled")
+
+        within.watch(cancelled)
+        try:
+            return self.wait(pending)
+        finally:
+            within.unwatch(cancelled)
+
+    def open_request(
+        self,
+        method: str,
+        params: Optional[Dict[str, Any]] = None,
+        timeout: Optional[float] = _UNSET,
+        on_progress: Optional[ProgressCallback] = None,
+        extend_on_progress: bool = False,
+        settle: Optional[Settle] = None,
+    ) -> Pending:
+        """Enter a request in the table and send it, without waiting; ``settle`` takes what arrives for it."""
+        self.session.check_sending(method, "request")
+        if timeout is _UNSET:
+            timeout = self.limits.request_timeout
+        deadline = Deadline(timeout, self.limits.request_ceiling)
+        pending = self.table.add(method, deadline, timeout if extend_on_progress else None, on_progress, settle)
+        if on_progress is not None:
+            params = dict(params or {})
+            params["_meta"] = dict(params.get("_meta") or {}, progressToken=pending.id)
+        try:
+            data = encode(Request(pending.id, method, params))
+        except JsonError as error:
+            self.table.remove(pending)
+            raise LocalProtocolError("%s: %s" % (method, error)) from None
+        self.outbox.send(data)
+        return pending
+
+    def wait(self, pending: Pending) -> Dict[str, Any]:
+        """Wait for the outcome of an open request in this thread; see `request`."""
+        work = self.executor.waiting()
+        try:
+            while True:
+                item = self._next(pending, work)
+                if item is None:
+                    if self.cancel(pending, "timeout"):
+                        raise pending.timed_out()
+                    pending.deadline.extend(None)  # the outcome came in the last moment: it is in the queue
+                elif isinstance(item, Progress):
+                    pending.report(item)
+                else:
+                    return pending.answer(item)
+        except BaseException:
+            self.cancel(pending, "the caller gave up")  # does nothing if the outcome is there
+            raise
+
+    def _next(self, pending: Pending, work: Optional[Callable[[float], None]]) -> Any:
+        """What arrives next for this request, or None when its time is over."""
+        while True:
+            left = pending.deadline.left()
+            if left is not None and left <= 0:
+                return None
+            try:
+                if work is None:
+                    return pending.next(left)
+                work(0.01 if left is None else min(left, 0.01))
+                return pending.next(0.001)
+            except Empty:
+                continue
+
+    def cancel(self, pending: Pending, reason: str) -> bool:
+        """Give up a request: its waiter gets `RequestCancelled`, and the peer is told. False if it is over already.
+
+        `initialize` is given up without telling
+        [..2025-11-25 basic/utilities/cancellation §Behavior Requirements] MUST NOT.
+        """
+        error = RequestCancelled("%s (request %d) was cancelled: %s" % (pending.method, pending.id, reason))
+        if not self.table.fail(pending.id, error):
+            return False
+        if pending.method != "initialize":
+            self._send(Notification("notifications/cancelled", {"requestId": pending.id, "reason": reason}))
+        return True
+
+    def give_up(self, pending: Pending) -> None:
+        """End a request whose deadline has passed and which no thread waits for."""
+        if self.table.fail(pending.id, pending.timed_out()):
+            self._send(Notification("notifications/cancelled", {"requestId": pending.id, "reason": "timeout"}))
+
+    def time_out_later(self, pending: Pending) -> None:
+        """Have the timer thread give this request up at its deadline; for requests that no thread waits for."""
+        with self._lock:
+            if self._timer is None:
+                self._timer = _Timer(self)
+        self._timer.watch(pending.deadline)
+
+    # Progress
+
+    def progress_due(self, last: float, final: bool) -> bool:
+        """Whether another progress notification may go out, given when the last one did."""
+        return final or last < 0 or clock() - last >= 1.0 / self.limits.max_progress_per_second
+
+    def send_progress(self, token: RequestId, progress: float, total: Optional[float], message: Optional[str]) -> float:
+        """Send one progress notification; when that was."""
+        params: Dict[str, Any] = {"progressToken": token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None and self.session.rules.progress_message:
+            params["message"] = message
+        self.notify("notifications/progress", params)
+        return clock()
+
+
+class _Timer:
+    """Gives up requests that no thread waits for, at their deadline. Its thread sleeps until the next one."""
+
+    def __init__(self, connection: Sender) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._next: Optional[float] = None
+        self._closed = False
+        start_thread("mcp-ref:timer:%s" % connection.transport.name, self._run)
+
+    def watch(self, deadline: Deadline) -> None:
+        with self._lock:
+            if deadline.at is not None and (self._next is None or deadline.at < self._next):
+                self._next = deadline.at
+                self._changed.notify()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if self._closed:
+                    return
+                left = None if self._next is None else max(0.0, self._next - clock())
+                if left is None or left > 0:
+                    self._changed.wait(left)
+                    continue
+                self._next = None
+            connection = self._connection
+            for pending in connection.table.expired():
+                if pending.settle is not None:
+                    connection.give_up(pending)
+            upcoming = connection.table.next_deadline()
+            if upcoming is not None:
+                self.watch(upcoming)

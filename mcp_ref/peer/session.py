@@ -1,0 +1,57 @@
+"""What two parties have agreed on: the state of one connection, without any messages in it."""
+
+from typing import Any, Dict, Mapping, Optional
+
+from ..errors import LocalProtocolError
+from ..methods import Method, lookup
+from ..protocol import lifecycle
+from ..protocol.capabilities import check
+from ..revisions import LATEST_HANDSHAKE, Revision
+
+
+class Session:
+    """Phase, revision, capabilities and identity of one connection; ``party`` is our side of it.
+
+    Before the handshake is over ``revision`` is None, and rules that depend on it follow the newest
+    handshake revision, which is also what our `initialize` offers.
+    """
+
+    def __init__(self, party: str, lenient: bool = True) -> None:
+        self.party = party
+        self.peer = lifecycle.SERVER if party == lifecycle.CLIENT else lifecycle.CLIENT
+        self.lenient = lenient
+        self.phase = lifecycle.OPENING
+        self.revision: Optional[Revision] = None
+        self.capabilities: Dict[str, Any] = {}
+        """Ours, as declared on the wire."""
+        self.peer_capabilities: Mapping[str, Any] = {}
+        self.peer_info: Mapping[str, Any] = {}
+        self.instructions: Optional[str] = None
+
+    @property
+    def rules(self) -> Revision:
+        """The agreed revision, or until then the one we would like."""
+        return self.revision or LATEST_HANDSHAKE
+
+    def move(self, before: str, after: str) -> None:
+        """Take a step of the lifecycle; a message that stays in its phase undoes no step of another thread."""
+        if before != after:
+            self.phase = after
+
+    def lookup(self, method: str) -> Optional[Method]:
+        """The method's row in the agreed revision."""
+        return lookup(method, self.rules)
+
+    def check_sending(self, method: str, kind: str) -> None:
+        """Raise before anything is sent if we may not send this message now.
+
+        `LocalProtocolError` for a wrong phase, direction or revision, `CapabilityMissing` for a capability that was
+        not declared [2025-06-18..2025-11-25 basic/lifecycle §Operation] MUST.
+        """
+        self.move(self.phase, lifecycle.advance(self.party, self.phase, method))
+        row = self.lookup(method)
+        if row is None or row.kind != kind or row.sender not in (self.party, "both"):
+            text = "revision %s has no %s %s for a %s to send" % (self.rules, kind, method, self.party)
+            raise LocalProtocolError(text)
+        if row.capability is not None or kind == "notification":
+            check(row, self.capabilities, self.peer_capabilities, self.rules.name)

@@ -1,0 +1,1 @@
+"""Rules without input or output: functions and tables that know no sockets, threads or clocks."""

@@ -1,0 +1,1 @@
+"""Ways to move frames: `base` is the contract, the others implement it."""

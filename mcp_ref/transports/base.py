@@ -1,0 +1,83 @@
+"""What a transport is: a way to move frames, which knows nothing of tools.
+
+A transport carries the bytes of whole messages, in order, in both directions, between exactly two
+parties. To write one of your own, subclass `Transport` and fill in four methods; the contract test
+of this project (`tests/transports/test_contract.py`) then says whether the promises hold
+[2025-11-25 basic/transports §Custom Transports].
+
+Promises, which the dispatcher relies on:
+
+- ``read`` is called by one thread only, the connection's reader. ``write`` may be called by any
+  thread, and ``close`` by any thread at any time, more than once, also while others are inside
+  ``read`` or ``write``: it frees them.
+- A message is bytes without line ends. What goes in at one side comes out at the other, whole, once,
+  in order, or the connection is lost; ``write`` keeps the order of one call's messages together.
+- ``read`` returns every message that has already arrived, so that a burst costs one wake-up; and
+  None exactly once, when the peer is gone and everything it sent has been delivered.
+- A message that had to be refused (too long) comes out of ``read`` as a `Rejected` in its place, and
+  the connection goes on.
+- Reading and writing never wait for each other.
+"""
+
+from typing import Callable, Dict, List, Optional, Sequence, Union
+
+from ..errors import Rejected
+
+Received = Union[bytes, Rejected]
+"""One item that `Transport.read` returns."""
+
+
+class Transport:
+    """Base of the transports; see the module's promises.
+
+    ``name`` shows up in thread names and logs (``mcp-ref:reader:stdio``).
+    """
+
+    name = "transport"
+
+    def open(self) -> None:
+        """Make the connection. Raises `ConnectFailed` with what was tried; called once, before anything else."""
+
+    def read(self) -> Optional[List[Received]]:
+        """Wait for the peer; at least one message, or None at the end of the connection.
+
+        [] only where the owner asked for it: after a while of silence, so that the reader may `park`.
+        Never raises for what the peer sends or for a connection that ends: why it ended is in `reason`.
+        """
+        raise NotImplementedError
+
+    def write(self, messages: Sequence[bytes]) -> None:
+        """Send these messages in this order. Waits while the peer does not read.
+
+        Raises `ConnectionLost` if they cannot all be sent any more.
+        """
+        raise NotImplementedError
+
+    def ready(self, size: int) -> bool:
+        """Whether writing ``size`` bytes now would certainly not wait. False is always a safe answer.
+
+        Threads that must not wait (the reader, a caller with a deadline) write by themselves only after
+        True; otherwise they leave the writing to the connection's writer thread.
+        """
+        return False
+
+    def park(self, resume: Callable[[], None]) -> bool:
+        """Give up the reader's thread while the peer is silent; the reader calls it instead of `read`.
+
+        True: the reader may end, and ``resume`` is called once, on a thread that must not be kept, when there
+        is something to `read` again, be it the end. False: this transport has no such place; read on. Only
+        connections of a `SocketListener` have one.
+        """
+        return False
+
+    def close(self) -> None:
+        """End the connection and free what it holds; threads inside `read` get None, inside `write` ConnectionLost."""
+        raise NotImplementedError
+
+    def reason(self) -> str:
+        """Why the connection ended, in one line, for error texts; of a child process also exit code and last words."""
+        return "the connection was closed"
+
+    def counters(self) -> Dict[str, int]:
+        """What the transport dropped or refused, by name: noise lines, rejected messages."""
+        return {}
