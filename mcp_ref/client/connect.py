@@ -1,0 +1,56 @@
+"""From what the user names to a connected client: a command, an address, or a transport."""
+
+from typing import Any, List, Mapping, Optional, Sequence, Union
+
+from ..errors import ConnectFailed
+from ..limits import DEFAULT, Limits
+from ..transports.base import Transport
+from .client import Client
+
+Target = Union[str, Sequence[str], Transport]
+
+
+def connect(
+    target: Target,
+    *,
+    env: Optional[Mapping[str, str]] = None,
+    inherit_env: bool = True,
+    cwd: Optional[str] = None,
+    trace: Optional[Any] = None,
+    limits: Limits = DEFAULT,
+    **options: Any,
+) -> Client:
+    """Connect to a server, shake hands, and return the client; use it in a ``with`` statement.
+
+    ``target`` is a command (a str, split as a shell does, or a list), whose process is started as a child and
+    ended by `Client.close`; or ``tcp://host:port``, ``unix:///path``; or a `Transport` of your own.
+    ``env`` adds to the child's environment (or is all of it with ``inherit_env=False``), ``cwd`` is its folder.
+    ``trace``: a `mcp_ref.wiretrace.Trace` that sees every message. Other options as `Client`.
+    Raises `ConnectFailed` if there is nobody, `PeerProtocolError` if we have no revision in common.
+    """
+    transport = _transport(target, env, inherit_env, cwd, limits)
+    if trace is not None:
+        from ..transports.tap import tap
+
+        transport = tap(transport, trace, "client")
+    client = Client(limits=limits, **options)
+    client.open(transport)
+    return client
+
+
+def _transport(
+    target: Target, env: Optional[Mapping[str, str]], inherit_env: bool, cwd: Optional[str], limits: Limits
+) -> Transport:
+    if isinstance(target, Transport):
+        return target
+    scheme = target.partition("://")[0] if isinstance(target, str) and "://" in target.split(" ")[0] else ""
+    if scheme in ("tcp", "unix"):
+        from ..transports.sockets import connect_socket
+
+        return connect_socket(str(target))
+    if scheme in ("http", "https"):
+        raise ConnectFailed("%s: this version has no HTTP transport yet; it speaks stdio, tcp:// and unix://" % target)
+    from ..transports.child import StdioChild
+
+    command: Union[str, List[str]] = target if isinstance(target, str) else list(target)
+    return StdioChild(command, env=env, inherit_env=inherit_env, cwd=cwd, limits=limits)

@@ -1,0 +1,91 @@
+"""Frames against the official `schema.json` of a revision, by our own validator.
+
+`violations(message, revision, request_method)` says what is wrong with one JSON-RPC message. A response is judged
+by the result definition of the request it answers. The specification is looked for in ../shared/spec beside the
+project, or where MCP_REF_SPEC says; without it nothing is checked, loudly, and with CI=true that is an error.
+"""
+import functools
+import json
+import os
+import pathlib
+import warnings
+from typing import Any, Dict, List, Optional
+
+from mcp_ref.jsonschema import Validator, compile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SPEC = pathlib.Path(os.environ.get("MCP_REF_SPEC") or ROOT.parent / "shared" / "spec")
+PRESENT = SPEC.is_dir()
+
+if not PRESENT:
+    if os.environ.get("CI") == "true":
+        raise RuntimeError("%s is absent: CI must check every frame against the official schemas" % SPEC)
+    print("\n*** %s is absent: frames are NOT checked against the official schemas ***\n" % SPEC)
+
+
+@functools.lru_cache(maxsize=None)
+def document(revision: str) -> Dict[str, Any]:
+    """The schema.json of a revision."""
+    with open(SPEC / revision / "schema.json", encoding="utf-8") as file:
+        loaded: Dict[str, Any] = json.load(file)
+    return loaded
+
+
+def keyword(revision: str) -> str:
+    """Where this schema keeps its definitions."""
+    return "$defs" if "$defs" in document(revision) else "definitions"
+
+
+@functools.lru_cache(maxsize=None)
+def by_method(revision: str) -> Dict[str, str]:
+    """Method -> the definition of its request or notification."""
+    found = {}
+    for name, definition in document(revision)[keyword(revision)].items():
+        method = definition.get("properties", {}).get("method", {}).get("const")
+        if method is not None:
+            found[method] = name
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def validator(revision: str, definition: str) -> Validator:
+    """The compiled definition."""
+    schema = dict(document(revision))
+    schema["$ref"] = "#/%s/%s" % (keyword(revision), definition)
+    if keyword(revision) == "definitions":  # in draft-07 nothing may stand beside $ref
+        schema = {"$schema": schema["$schema"], "definitions": schema["definitions"], "allOf": [{"$ref": schema["$ref"]}]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compile(schema)
+
+
+def result_definition(revision: str, method: Optional[str]) -> str:
+    """The definition of the result of a request."""
+    definitions = document(revision)[keyword(revision)]
+    name = by_method(revision).get(method or "", "Request")[: -len("Request")] + "Result"
+    return name if name in definitions else "EmptyResult" if method in by_method(revision) else "Result"
+
+
+def violations(message: Dict[str, Any], revision: str, request_method: Optional[str] = None) -> List[str]:
+    """What is wrong with a message (of a single object, not a batch) in this revision."""
+    if not PRESENT:
+        return []
+    definitions = document(revision)[keyword(revision)]
+    found: List[Any] = []
+    if "method" in message:
+        name = by_method(revision).get(message["method"])
+        envelope = "JSONRPCRequest" if "id" in message else "JSONRPCNotification"
+        found += validator(revision, envelope).validate(message)
+        if name is None:
+            return [str(v) for v in found] + ["no such method in %s: %s" % (revision, message["method"])]
+        found += validator(revision, name).validate(message)
+    elif "error" in message:
+        if message.get("id") is None:  # the listed exemption: an error whose request id could not be read
+            message = dict(message, id=0)
+        name = "JSONRPCErrorResponse" if "JSONRPCErrorResponse" in definitions else "JSONRPCError"
+        found += validator(revision, name).validate(message)
+    else:
+        name = "JSONRPCResultResponse" if "JSONRPCResultResponse" in definitions else "JSONRPCResponse"
+        found += validator(revision, name).validate(message)
+        found += validator(revision, result_definition(revision, request_method)).validate(message.get("result"))
+    return [str(violation) for violation in found]

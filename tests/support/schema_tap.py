@@ -1,0 +1,97 @@
+"""A tap on every connection of the tests: what our side sends must be legal in the agreed revision.
+
+`install` puts it under each `Sender` (so under each client and server connection made while a test runs); the fixture
+in `tests/conftest.py` fails the test with what it found. Messages from a scripted peer do not pass here: it may lie.
+"""
+import json
+import threading
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from mcp_ref.peer.sender import Sender
+from mcp_ref.transports.base import Received, Transport
+
+from . import official_schema
+
+
+class SchemaTap(Transport):
+    """A transport that judges what passes."""
+
+    def __init__(self, inner: Transport, findings: List[str]) -> None:
+        self._inner = inner
+        self._findings = findings
+        self._lock = threading.Lock()
+        self._asked: Dict[Tuple[type, Any], str] = {}
+        self.name = inner.name
+        self.sender: Optional[Sender] = None
+
+    def open(self) -> None:
+        self._inner.open()
+
+    def read(self) -> Optional[List[Received]]:
+        items = self._inner.read()
+        for item in items or []:
+            for message in _messages(item):
+                if "method" in message and "id" in message and isinstance(message["id"], (int, str)):
+                    with self._lock:
+                        self._asked.setdefault((type(message["id"]), message["id"]), str(message["method"]))
+        return items
+
+    def write(self, messages: Sequence[bytes]) -> None:
+        for data in messages:
+            if b"\n" in data:
+                self._findings.append("a line end inside a message: %.200r" % data)
+            for message in _messages(data):
+                self._judge(message)
+        self._inner.write(messages)
+
+    def _judge(self, message: Dict[str, Any]) -> None:
+        method = None
+        if "method" not in message and message.get("id") is not None:
+            with self._lock:
+                method = self._asked.get((type(message["id"]), message["id"]))
+        for finding in official_schema.violations(message, self._revision(message), method):
+            self._findings.append("%s sent %.300s: %s" % (self._party(), json.dumps(message), finding))
+
+    def _revision(self, message: Dict[str, Any]) -> str:
+        if self.sender is None or message.get("method") == "initialize":
+            return str(message.get("params", {}).get("protocolVersion", "2025-11-25"))
+        return str(self.sender.session.rules)
+
+    def _party(self) -> str:
+        return self.sender.session.party if self.sender is not None else "somebody"
+
+    def ready(self, size: int) -> bool:
+        return self._inner.ready(size)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def reason(self) -> str:
+        return self._inner.reason()
+
+    def counters(self) -> Dict[str, int]:
+        return self._inner.counters()
+
+
+def _messages(data: Any) -> Iterator[Dict[str, Any]]:
+    try:
+        value = json.loads(data)
+    except (ValueError, TypeError, RecursionError):
+        return
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict):
+            yield item
+
+
+def install(monkeypatch: Any) -> List[str]:
+    """Tap every connection from now on; the list that findings go to."""
+    findings: List[str] = []
+    original = Sender.__init__
+
+    def tapped(self: Sender, transport: Transport, *arguments: Any, **options: Any) -> None:
+        tap = SchemaTap(transport, findings)
+        original(self, tap, *arguments, **options)
+        tap.sender = self
+
+    monkeypatch.setattr(Sender, "__init__", tapped)
+    return findings
