@@ -1,0 +1,112 @@
+"""The vocabulary: every params, result and data type of every revision, one module per page of the spec.
+
+Read `base` first, then `content`, then the page you want: lifecycle, ping, progress, cancellation,
+tools, resources, prompts, completion, logs, pagination, roots, sampling, elicitation, tasks, and of
+the newest revision discover, caching, mrtr (multi round-trip requests) and subscriptions.
+
+Every class is named as in the newest ``schema.json`` that has the definition, and stands for all
+revisions; `mcp_ref.codec` says how to read a declaration. `mcp_ref.crosscheck` compares all of it
+with the schemas. Names are resolved when they are first used: ``from mcp_ref.messages import Tool``
+loads the pages that `Tool` needs.
+"""
+
+from importlib import import_module
+from typing import Any, Dict, List, Mapping, Tuple
+
+from ..codec import Rule, use_downgrades
+
+PAGES: Dict[str, Tuple[str, ...]] = {
+    "base": (
+        "Annotations", "EmptyResult", "Error", "Icon", "Implementation", "JSONArray", "JSONObject", "JSONValue",
+        "MetaObject", "NotificationMetaObject", "NotificationParams", "ProgressToken", "RequestId",
+        "RequestMetaObject", "RequestParams", "Result", "ResultMetaObject", "ResultType", "Role",
+    ),
+    "content": (
+        "AnyResourceContents", "AudioContent", "BlobResourceContents", "ContentBlock", "EmbeddedResource",
+        "ImageContent", "ResourceLink", "TextContent", "TextResourceContents",
+    ),
+    "lifecycle": (
+        "ClientCapabilities", "ElicitationCapability", "InitializeRequestParams", "InitializeResult",
+        "ListChangedCapability", "ResourcesCapability", "RootsCapability", "SamplingCapability",
+        "ServerCapabilities",
+    ),
+    "ping": (),
+    "progress": ("ProgressNotificationParams",),
+    "cancellation": ("CancelledNotificationParams",),
+    "tools": (
+        "CallToolRequestParams", "CallToolResult", "ListToolsResult", "Tool", "ToolAnnotations", "ToolExecution",
+        "ToolInputSchema", "ToolOutputSchema",
+    ),
+    "resources": (
+        "ListResourceTemplatesResult", "ListResourcesResult", "ReadResourceRequestParams", "ReadResourceResult",
+        "Resource", "ResourceTemplate", "ResourceUpdatedNotificationParams", "SubscribeRequestParams",
+        "UnsubscribeRequestParams",
+    ),
+    "prompts": (
+        "GetPromptRequestParams", "GetPromptResult", "ListPromptsResult", "Prompt", "PromptArgument",
+        "PromptMessage",
+    ),
+    "completion": (
+        "CompleteRequestParams", "CompleteResult", "Completion", "CompletionArgument", "CompletionContext",
+        "PromptReference", "ResourceTemplateReference",
+    ),
+    "logs": ("LoggingLevel", "LoggingMessageNotificationParams", "SetLevelRequestParams"),
+    "pagination": ("Cursor", "PaginatedRequestParams", "PaginatedResult"),
+    "roots": ("ListRootsMetaObject", "ListRootsRequestParams", "ListRootsResult", "Root"),
+    "sampling": (
+        "CreateMessageRequestParams", "CreateMessageResult", "ModelHint", "ModelPreferences", "SamplingContent",
+        "SamplingMessage", "SamplingMessageContentBlock", "ToolChoice", "ToolResultContent", "ToolUseContent",
+    ),
+    "elicitation": (
+        "BooleanSchema", "ElicitRequestFormParams", "ElicitRequestParams", "ElicitRequestURLParams",
+        "ElicitResult", "ElicitationCompleteNotificationParams", "EnumOption", "EnumSchema",
+        "LegacyTitledEnumSchema", "MultiSelectEnumSchema", "NumberSchema", "PrimitiveSchemaDefinition",
+        "RequestedSchema", "SingleSelectEnumSchema", "StringSchema", "TitledItems",
+        "TitledMultiSelectEnumSchema", "TitledSingleSelectEnumSchema", "URLElicitationRequiredErrorData",
+        "UntitledItems", "UntitledMultiSelectEnumSchema", "UntitledSingleSelectEnumSchema",
+    ),
+    "tasks": (
+        "CancelTaskResult", "ClientTaskRequestsCapability", "ClientTasksCapability", "CreateTaskResult",
+        "GetTaskPayloadResult", "GetTaskResult", "ListTasksResult", "RelatedTaskMetadata",
+        "ServerTaskRequestsCapability", "ServerTasksCapability", "Task", "TaskElicitationCapability",
+        "TaskIdParams", "TaskMetadata", "TaskSamplingCapability", "TaskStatus",
+        "TaskStatusNotificationParams", "TaskToolsCapability",
+    ),
+    "discover": (
+        "DiscoverResult", "MissingRequiredClientCapabilityErrorData", "UnsupportedProtocolVersionErrorData",
+    ),
+    "caching": ("CacheScope", "CacheableResult"),
+    "mrtr": (
+        "CreateMessageRequest", "ElicitRequest", "InputRequest", "InputRequests", "InputRequiredResult",
+        "InputResponse", "InputResponses", "ListRootsRequest",
+    ),
+    "subscriptions": (
+        "SubscriptionFilter", "SubscriptionsAcknowledgedNotificationParams", "SubscriptionsListenRequestParams",
+        "SubscriptionsListenResult", "SubscriptionsListenResultMetaObject",
+    ),
+}
+"""Which page defines which names."""
+
+_PAGE_OF: Dict[str, str] = {name: page for page, names in PAGES.items() for name in names}
+
+__all__ = sorted(_PAGE_OF)
+
+
+def __getattr__(name: str) -> Any:
+    page = _PAGE_OF.get(name)
+    if page is None:
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+    value = globals()[name] = getattr(import_module("." + page, __name__), name)
+    return value
+
+
+def __dir__() -> List[str]:
+    return sorted(list(globals()) + __all__)
+
+
+def _downgrade_rules() -> Mapping[str, Rule]:
+    from .downgrade import RULES
+    return RULES
+
+
+use_downgrades(_downgrade_rules)

@@ -1,0 +1,36 @@
+"""How long a result may be kept, and by whom. [2026-07-28 server/utilities/caching §Cacheable Model]
+
+The hints are required on what lists, reads and discovery answer. A peer that leaves them out is
+read as the spec says, as *stale at once*; Reading: and as private, which is the safe one.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, Optional
+
+from ..codec import Model, member
+from ..revisions import R2026_07_28
+from .base import MetaObject, result_meta, result_type
+
+CacheScope = Literal["public", "private"]
+
+
+def ttl_ms() -> Any:
+    """The member ``ttl_ms``: milliseconds for which the result is fresh; 0 means not at all."""
+    return member(default=0, since=R2026_07_28, required=((None, None),), assume=True)
+
+
+def cache_scope() -> Any:
+    """The member ``cache_scope``: whether anybody may be served the kept result, or only the same principal."""
+    return member(default="private", since=R2026_07_28, required=((None, None),), assume=True)
+
+
+@dataclass(eq=False, repr=False)
+class CacheableResult(Model):
+    """What every result that may be kept has. [2026-07-28 server/utilities/caching §Cacheable Results]"""
+
+    since = R2026_07_28
+
+    ttl_ms: int = ttl_ms()
+    cache_scope: CacheScope = cache_scope()
+    result_type: str = result_type()
+    meta: Optional[MetaObject] = result_meta()

@@ -1,0 +1,74 @@
+"""Completion of arguments while a user types. [.. server/utilities/completion §Requesting Completions]"""
+
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Union
+
+from ..codec import Model, member
+from ..revisions import R2025_06_18
+from .base import MetaObject, request_meta, result_meta, result_type
+
+
+@dataclass(eq=False, repr=False)
+class PromptReference(Model):
+    """An argument of a prompt. [.. server/utilities/completion §Reference Types]"""
+
+    type: str = field(init=False, default="ref/prompt")
+    name: str
+    title: Optional[str] = member(default=None, since=R2025_06_18)
+
+
+@dataclass(eq=False, repr=False)
+class ResourceTemplateReference(Model):
+    """A variable of a resource template. [.. server/utilities/completion §Reference Types]"""
+
+    type: str = field(init=False, default="ref/resource")
+    uri: str
+    """The template, or a URI."""
+
+
+@dataclass(eq=False, repr=False)
+class CompletionArgument(Model):
+    """What is being typed. [.. server/utilities/completion §Requesting Completions]"""
+
+    name: str
+    value: str
+    """As far as it has been typed."""
+
+
+@dataclass(eq=False, repr=False)
+class CompletionContext(Model):
+    """What is settled already. [2025-06-18.. server/utilities/completion §Requesting Completions]"""
+
+    since = R2025_06_18
+
+    arguments: Optional[Dict[str, str]] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class CompleteRequestParams(Model):
+    """[.. server/utilities/completion §CompleteRequest]"""
+
+    ref: Union[PromptReference, ResourceTemplateReference]
+    argument: CompletionArgument
+    context: Optional[CompletionContext] = member(default=None, since=R2025_06_18)
+    meta: Optional[MetaObject] = request_meta()
+
+
+@dataclass(eq=False, repr=False)
+class Completion(Model):
+    """Suggestions, best first. [.. server/utilities/completion §Completion Results]"""
+
+    values: List[str]
+    """At most 100."""
+    total: Optional[int] = member(default=None)
+    """How many there are in all, also those that were not sent."""
+    has_more: Optional[bool] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class CompleteResult(Model):
+    """[.. server/utilities/completion §CompleteResult]"""
+
+    completion: Completion
+    result_type: str = result_type()
+    meta: Optional[MetaObject] = result_meta()

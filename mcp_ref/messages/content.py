@@ -1,0 +1,108 @@
+"""Content: the blocks that tool results, prompts and sampling messages are made of.
+
+[2025-06-18.. server/tools §Tool Result] and [2025-06-18.. server/resources §Resource Contents].
+
+A block says by its ``type`` what it is. Older revisions lack some: audio came with 2025-03-26,
+links to resources with 2025-06-18. What is sent instead stands in `mcp_ref.messages.downgrade`.
+Binary data is base64 text here, as on the wire.
+"""
+
+from dataclasses import dataclass, field
+from typing import List, Optional, Union
+
+from ..codec import Mark, Model, member, tell_apart
+from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25
+from .base import Annotations, Icon, MetaObject
+
+
+@dataclass(eq=False, repr=False)
+class TextContent(Model):
+    """Plain text. [.. server/tools §Text Content]"""
+
+    type: str = field(init=False, default="text")
+    text: str
+    annotations: Optional[Annotations] = member(default=None)
+    meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
+
+
+@dataclass(eq=False, repr=False)
+class ImageContent(Model):
+    """A picture. [.. server/tools §Image Content]"""
+
+    type: str = field(init=False, default="image")
+    data: str
+    """base64"""
+    mime_type: str
+    annotations: Optional[Annotations] = member(default=None)
+    meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
+
+
+@dataclass(eq=False, repr=False)
+class AudioContent(Model):
+    """Sound. [2025-03-26.. server/tools §Audio Content]"""
+
+    since = R2025_03_26
+
+    type: str = field(init=False, default="audio")
+    data: str
+    """base64"""
+    mime_type: str
+    annotations: Optional[Annotations] = member(default=None)
+    meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
+
+
+@dataclass(eq=False, repr=False)
+class ResourceLink(Model):
+    """A resource to be read by its URI, whether or not it is listed. [2025-06-18.. server/tools §Resource Links]"""
+
+    since = R2025_06_18
+
+    type: str = field(init=False, default="resource_link")
+    uri: str
+    name: str
+    title: Optional[str] = member(default=None)
+    description: Optional[str] = member(default=None)
+    mime_type: Optional[str] = member(default=None)
+    size: Optional[int] = member(default=None)
+    """Bytes of the raw content."""
+    icons: Optional[List[Icon]] = member(default=None, since=R2025_11_25)
+    annotations: Optional[Annotations] = member(default=None)
+    meta: Optional[MetaObject] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class TextResourceContents(Model):
+    """A resource, or a part of one, that is text. [.. server/resources §Resource Contents]"""
+
+    uri: str
+    text: str
+    mime_type: Optional[str] = member(default=None)
+    meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
+
+
+@dataclass(eq=False, repr=False)
+class BlobResourceContents(Model):
+    """A resource, or a part of one, that is binary. [.. server/resources §Resource Contents]"""
+
+    uri: str
+    blob: str
+    """base64"""
+    mime_type: Optional[str] = member(default=None)
+    meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
+
+
+AnyResourceContents = Union[TextResourceContents, BlobResourceContents]
+tell_apart(Mark(TextResourceContents, "text"), Mark(BlobResourceContents, "blob"))
+
+
+@dataclass(eq=False, repr=False)
+class EmbeddedResource(Model):
+    """A resource with its contents. [.. server/tools §Embedded Resources]"""
+
+    type: str = field(init=False, default="resource")
+    resource: AnyResourceContents
+    annotations: Optional[Annotations] = member(default=None)
+    meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
+
+
+ContentBlock = Union[TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource]

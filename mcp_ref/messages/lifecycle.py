@@ -1,0 +1,116 @@
+"""Opening a conversation: who is there and what they can do. [..2025-11-25 basic/lifecycle §Initialization]
+
+A capability that is there counts as supported, even as an empty object; capabilities that nobody
+has defined may be declared too and are kept in `extra`. [..2025-11-25 basic/lifecycle §Capability
+Negotiation]. The revision without a handshake declares the same objects elsewhere: a client in the
+`_meta` of each request, a server in its answer to `server/discover`.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Dict, Optional
+
+from ..codec import Model, member
+from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
+from .base import Implementation, MetaObject, request_meta, result_meta
+
+if TYPE_CHECKING:
+    from .tasks import ClientTasksCapability, ServerTasksCapability  # noqa: F401
+
+Settings = Dict[str, Any]
+"""The value of a capability that has no members defined."""
+
+
+@dataclass(eq=False, repr=False)
+class RootsCapability(Model):
+    """[.. client/roots §Capabilities]"""
+
+    list_changed: Optional[bool] = member(default=None, until=R2025_11_25)
+
+
+@dataclass(eq=False, repr=False)
+class SamplingCapability(Model):
+    """[.. client/sampling §Capabilities]"""
+
+    context: Optional[Settings] = member(default=None, since=R2025_11_25)
+    """The client honours ``include_context`` other than ``none``."""
+    tools: Optional[Settings] = member(default=None, since=R2025_11_25)
+
+
+@dataclass(eq=False, repr=False)
+class ElicitationCapability(Model):
+    """Without members it means forms only. [2025-06-18.. client/elicitation §Capabilities]"""
+
+    since = R2025_06_18
+
+    form: Optional[Settings] = member(default=None, since=R2025_11_25)
+    url: Optional[Settings] = member(default=None, since=R2025_11_25)
+
+
+@dataclass(eq=False, repr=False)
+class ClientCapabilities(Model):
+    """What a client can do for a server."""
+
+    experimental: Optional[Dict[str, Settings]] = member(default=None)
+    roots: Optional[RootsCapability] = member(default=None)
+    sampling: Optional[SamplingCapability] = member(default=None)
+    elicitation: Optional[ElicitationCapability] = member(default=None, since=R2025_06_18)
+    tasks: "Optional[ClientTasksCapability]" = member(default=None, since=R2025_11_25, until=R2025_11_25)
+    extensions: Optional[Dict[str, Settings]] = member(default=None, since=R2026_07_28)
+    """By identifier, such as ``com.example/thing``."""
+
+
+@dataclass(eq=False, repr=False)
+class ListChangedCapability(Model):
+    """The capabilities ``tools`` and ``prompts``. [.. server/tools §Capabilities]"""
+
+    list_changed: Optional[bool] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class ResourcesCapability(Model):
+    """[.. server/resources §Capabilities]"""
+
+    subscribe: Optional[bool] = member(default=None)
+    list_changed: Optional[bool] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class ServerCapabilities(Model):
+    """What a server can do for a client."""
+
+    experimental: Optional[Dict[str, Settings]] = member(default=None)
+    logging: Optional[Settings] = member(default=None)
+    completions: Optional[Settings] = member(default=None, since=R2025_03_26)
+    prompts: Optional[ListChangedCapability] = member(default=None)
+    resources: Optional[ResourcesCapability] = member(default=None)
+    tools: Optional[ListChangedCapability] = member(default=None)
+    tasks: "Optional[ServerTasksCapability]" = member(default=None, since=R2025_11_25, until=R2025_11_25)
+    extensions: Optional[Dict[str, Settings]] = member(default=None, since=R2026_07_28)
+
+
+@dataclass(eq=False, repr=False)
+class InitializeRequestParams(Model):
+    """The client's opening. [..2025-11-25 basic/lifecycle §Initialization]"""
+
+    until = R2025_11_25
+
+    protocol_version: str
+    """The newest revision that the client speaks, or the one it insists on."""
+    capabilities: ClientCapabilities
+    client_info: Implementation
+    meta: Optional[MetaObject] = request_meta()
+
+
+@dataclass(eq=False, repr=False)
+class InitializeResult(Model):
+    """The server's answer. [..2025-11-25 basic/lifecycle §Version Negotiation]"""
+
+    until = R2025_11_25
+
+    protocol_version: str
+    """The revision of this conversation; a client that does not speak it leaves."""
+    capabilities: ServerCapabilities
+    server_info: Implementation
+    instructions: Optional[str] = member(default=None)
+    """For the model: how to use this server."""
+    meta: Optional[MetaObject] = result_meta()

@@ -1,0 +1,73 @@
+"""Multi round-trip requests: a server without a way back asks by its result.
+
+[2026-07-28 basic/patterns/mrtr §Core Types]. The requests that earlier revisions send from server to
+client travel inside an `InputRequiredResult`, each under a key; the client sends the original
+request again with an answer under each key, and with the server's ``request_state`` untouched.
+"""
+
+from dataclasses import dataclass, field
+from typing import Dict, Optional, Union
+
+from ..codec import Mark, Model, member, tell_apart
+from ..revisions import R2026_07_28
+from .base import MetaObject, result_meta, result_type
+from .elicitation import ElicitRequestParams, ElicitResult
+from .roots import ListRootsRequestParams, ListRootsResult
+from .sampling import CreateMessageRequestParams, CreateMessageResult
+
+
+@dataclass(eq=False, repr=False)
+class CreateMessageRequest(Model):
+    """[2026-07-28 basic/patterns/mrtr §Supported Requests]"""
+
+    since = R2026_07_28
+
+    method: str = field(init=False, default="sampling/createMessage")
+    params: CreateMessageRequestParams
+
+
+@dataclass(eq=False, repr=False)
+class ListRootsRequest(Model):
+    """[2026-07-28 basic/patterns/mrtr §Supported Requests]"""
+
+    since = R2026_07_28
+
+    method: str = field(init=False, default="roots/list")
+    params: Optional[ListRootsRequestParams] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class ElicitRequest(Model):
+    """[2026-07-28 basic/patterns/mrtr §Supported Requests]"""
+
+    since = R2026_07_28
+
+    method: str = field(init=False, default="elicitation/create")
+    params: ElicitRequestParams
+
+
+InputRequest = Union[CreateMessageRequest, ListRootsRequest, ElicitRequest]
+InputRequests = Dict[str, InputRequest]
+"""By keys that the server chooses. [2026-07-28 basic/patterns/mrtr §InputRequests]"""
+
+InputResponse = Union[CreateMessageResult, ListRootsResult, ElicitResult]
+InputResponses = Dict[str, InputResponse]
+"""By the keys of the requests. [2026-07-28 basic/patterns/mrtr §InputResponses]"""
+
+tell_apart(Mark(ListRootsResult, "roots"), Mark(ElicitResult, "action"), Mark(CreateMessageResult, "model"))
+
+
+@dataclass(eq=False, repr=False)
+class InputRequiredResult(Model):
+    """The answer *not yet*. [2026-07-28 basic/patterns/mrtr §InputRequiredResult]
+
+    At least one of the two members is there.
+    """
+
+    since = R2026_07_28
+
+    input_requests: Optional[InputRequests] = member(default=None)
+    request_state: Optional[str] = member(default=None)
+    """Means something only to the server."""
+    result_type: str = result_type("input_required")
+    meta: Optional[MetaObject] = result_meta()

@@ -1,0 +1,31 @@
+"""Long lists come in pages. [.. server/utilities/pagination §Pagination Model]
+
+A cursor means something only to the server that made it. The empty string is a cursor like any
+other; only a missing one ends the list. [.. server/utilities/pagination §Implementation Guidelines]
+"""
+
+from dataclasses import dataclass
+from typing import Optional
+
+from ..codec import Model, member
+from .base import MetaObject, request_meta, result_meta, result_type
+
+Cursor = str
+
+
+@dataclass(eq=False, repr=False)
+class PaginatedRequestParams(Model):
+    """The params of every list request. [.. server/utilities/pagination §Request Format]"""
+
+    cursor: Optional[Cursor] = member(default=None)
+    """The ``next_cursor`` of the page before; none for the first page."""
+    meta: Optional[MetaObject] = request_meta()
+
+
+@dataclass(eq=False, repr=False)
+class PaginatedResult(Model):
+    """What every list result has. [.. server/utilities/pagination §Response Format]"""
+
+    next_cursor: Optional[Cursor] = member(default=None)
+    result_type: str = result_type()
+    meta: Optional[MetaObject] = result_meta()

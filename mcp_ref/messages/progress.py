@@ -1,0 +1,22 @@
+"""Progress of a request that asked for it by a token in its `_meta`.
+
+[..2025-11-25 basic/utilities/progress §Progress Flow], [2026-07-28 basic/patterns/progress §Progress Flow].
+"""
+
+from dataclasses import dataclass
+from typing import Optional
+
+from ..codec import Model, member
+from ..revisions import R2025_03_26
+from .base import MetaObject, ProgressToken, notification_meta
+
+
+@dataclass(eq=False, repr=False)
+class ProgressNotificationParams(Model):
+    """How far it is. ``progress`` only grows, also where ``total`` is not known."""
+
+    progress_token: ProgressToken
+    progress: float
+    total: Optional[float] = member(default=None)
+    message: Optional[str] = member(default=None, since=R2025_03_26)
+    meta: Optional[MetaObject] = notification_meta()

@@ -1,0 +1,42 @@
+"""Roots: the places where a client lets a server work. [.. client/roots §Data Types]"""
+
+from dataclasses import dataclass
+from typing import List, Optional
+
+from ..codec import Model, member
+from ..revisions import R2025_06_18, R2025_11_25
+from .base import MetaObject, ProgressToken
+
+
+@dataclass(eq=False, repr=False)
+class Root(Model):
+    """[.. client/roots §Root]"""
+
+    uri: str
+    """A ``file://`` URI."""
+    name: Optional[str] = member(default=None)
+    meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
+
+
+@dataclass(eq=False, repr=False)
+class ListRootsMetaObject(Model):
+    """Its `_meta`: since 2026-07-28 the request travels inside a result, and nothing is defined there."""
+
+    until = R2025_11_25
+
+    progress_token: Optional[ProgressToken] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class ListRootsRequestParams(Model):
+    """Nothing but `_meta`. [.. client/roots §Listing Roots]"""
+
+    meta: Optional[MetaObject] = member(default=None, shape=ListRootsMetaObject)
+
+
+@dataclass(eq=False, repr=False)
+class ListRootsResult(Model):
+    """[.. client/roots §Listing Roots]"""
+
+    roots: List[Root]
+    meta: Optional[MetaObject] = member(default=None, until=R2025_11_25)

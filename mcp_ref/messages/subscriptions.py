@@ -1,0 +1,64 @@
+"""Subscriptions: a request whose answers are notifications. [2026-07-28 basic/patterns/subscriptions §Opening a Stream]
+
+The stream stays open; everything on it names the id of the request in its `_meta`.
+"""
+
+from dataclasses import dataclass
+from typing import List, Optional
+
+from ..codec import Model, member
+from ..revisions import R2026_07_28
+from .base import Implementation, MetaObject, RequestId, notification_meta, request_meta, result_type
+
+
+@dataclass(eq=False, repr=False)
+class SubscriptionFilter(Model):
+    """What to hear of. [2026-07-28 basic/patterns/subscriptions §Notification Filter]"""
+
+    since = R2026_07_28
+
+    tools_list_changed: Optional[bool] = member(default=None)
+    prompts_list_changed: Optional[bool] = member(default=None)
+    resources_list_changed: Optional[bool] = member(default=None)
+    resource_subscriptions: Optional[List[str]] = member(default=None)
+    """URIs of resources."""
+
+
+@dataclass(eq=False, repr=False)
+class SubscriptionsListenRequestParams(Model):
+    """[2026-07-28 basic/patterns/subscriptions §Opening a Stream]"""
+
+    since = R2026_07_28
+
+    notifications: SubscriptionFilter
+    meta: Optional[MetaObject] = request_meta()
+
+
+@dataclass(eq=False, repr=False)
+class SubscriptionsAcknowledgedNotificationParams(Model):
+    """What the server will send of it. [2026-07-28 basic/patterns/subscriptions §Acknowledgment]"""
+
+    since = R2026_07_28
+
+    notifications: SubscriptionFilter
+    meta: Optional[MetaObject] = notification_meta()
+
+
+@dataclass(eq=False, repr=False)
+class SubscriptionsListenResultMetaObject(Model):
+    """What the protocol defines in the `_meta` of the last message of a stream."""
+
+    since = R2026_07_28
+
+    subscription_id: RequestId
+    server_info: Optional[Implementation] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class SubscriptionsListenResult(Model):
+    """The server has ended the stream. [2026-07-28 basic/patterns/subscriptions §Graceful Closure]"""
+
+    since = R2026_07_28
+
+    meta: MetaObject = member(shape=SubscriptionsListenResultMetaObject)
+    result_type: str = result_type()

@@ -1,0 +1,200 @@
+"""Tasks: a request whose answer is fetched later. Experimental, and in 2025-11-25 only.
+
+[2025-11-25 basic/utilities/tasks §Protocol Messages]. Either side may run the other's requests as
+tasks, as its capabilities say: a server `tools/call`, a client sampling and elicitation.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Literal, Optional
+
+from ..codec import Model, member
+from ..revisions import R2025_11_25
+from .base import MetaObject, notification_meta, request_meta, result_meta
+from .pagination import Cursor
+
+TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
+"""The last three are final. [2025-11-25 basic/utilities/tasks §Task Status Lifecycle]"""
+
+RELATED_TASK = "io.modelcontextprotocol/related-task"
+"""The key in `_meta` under which a message names its task. [2025-11-25 basic/utilities/tasks §Related Task Metadata]"""
+
+
+# -- Capabilities ------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class TaskToolsCapability(Model):
+    """[2025-11-25 basic/utilities/tasks §Server Capabilities]"""
+
+    since = until = R2025_11_25
+
+    call: Optional[Dict[str, Any]] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class TaskSamplingCapability(Model):
+    """[2025-11-25 basic/utilities/tasks §Client Capabilities]"""
+
+    since = until = R2025_11_25
+
+    create_message: Optional[Dict[str, Any]] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class TaskElicitationCapability(Model):
+    """[2025-11-25 basic/utilities/tasks §Client Capabilities]"""
+
+    since = until = R2025_11_25
+
+    create: Optional[Dict[str, Any]] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class ServerTaskRequestsCapability(Model):
+    """The requests a server runs as tasks. [2025-11-25 basic/utilities/tasks §Server Capabilities]"""
+
+    since = until = R2025_11_25
+
+    tools: Optional[TaskToolsCapability] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class ClientTaskRequestsCapability(Model):
+    """The requests a client runs as tasks. [2025-11-25 basic/utilities/tasks §Client Capabilities]"""
+
+    since = until = R2025_11_25
+
+    sampling: Optional[TaskSamplingCapability] = member(default=None)
+    elicitation: Optional[TaskElicitationCapability] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class ServerTasksCapability(Model):
+    """[2025-11-25 basic/utilities/tasks §Server Capabilities]"""
+
+    since = until = R2025_11_25
+
+    list: Optional[Dict[str, Any]] = member(default=None)
+    cancel: Optional[Dict[str, Any]] = member(default=None)
+    requests: Optional[ServerTaskRequestsCapability] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class ClientTasksCapability(Model):
+    """[2025-11-25 basic/utilities/tasks §Client Capabilities]"""
+
+    since = until = R2025_11_25
+
+    list: Optional[Dict[str, Any]] = member(default=None)
+    cancel: Optional[Dict[str, Any]] = member(default=None)
+    requests: Optional[ClientTaskRequestsCapability] = member(default=None)
+
+
+# -- What a task is ----------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class TaskMetadata(Model):
+    """The member ``task`` of a request that shall run as one. [2025-11-25 basic/utilities/tasks §Task Parameters]"""
+
+    since = until = R2025_11_25
+
+    ttl: Optional[int] = member(default=None)
+    """For how many milliseconds after its creation the task should be kept."""
+
+
+@dataclass(eq=False, repr=False)
+class RelatedTaskMetadata(Model):
+    """The value under `RELATED_TASK`. [2025-11-25 basic/utilities/tasks §Related Task Metadata]"""
+
+    since = until = R2025_11_25
+
+    task_id: str
+
+
+@dataclass(eq=False, repr=False)
+class Task(Model):
+    """[2025-11-25 basic/utilities/tasks §Task]"""
+
+    since = until = R2025_11_25
+
+    task_id: str
+    status: TaskStatus
+    created_at: str
+    """An ISO 8601 time."""
+    last_updated_at: str
+    ttl: Optional[int]
+    """Milliseconds from creation; null: kept without limit."""
+    poll_interval: Optional[int] = member(default=None)
+    """Milliseconds to wait between two looks."""
+    status_message: Optional[str] = member(default=None)
+
+
+@dataclass(eq=False, repr=False)
+class CreateTaskResult(Model):
+    """What a request that runs as a task is answered at once. [2025-11-25 basic/utilities/tasks §Creating Tasks]"""
+
+    since = until = R2025_11_25
+
+    task: Task
+    meta: Optional[MetaObject] = result_meta()
+
+
+# -- List, get, fetch, cancel ------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class ListTasksResult(Model):
+    """[2025-11-25 basic/utilities/tasks §Listing Tasks]"""
+
+    since = until = R2025_11_25
+
+    tasks: List[Task]
+    next_cursor: Optional[Cursor] = member(default=None)
+    meta: Optional[MetaObject] = result_meta()
+
+
+@dataclass(eq=False, repr=False)
+class TaskIdParams(Model):
+    """The params of every request about one task. [2025-11-25 basic/utilities/tasks §Getting Tasks]"""
+
+    since = until = R2025_11_25
+
+    task_id: str
+    meta: Optional[MetaObject] = request_meta()
+
+
+@dataclass(eq=False, repr=False)
+class GetTaskResult(Task):
+    """A task, as a result. [2025-11-25 basic/utilities/tasks §Getting Tasks]"""
+
+    meta: Optional[MetaObject] = result_meta()
+
+
+@dataclass(eq=False, repr=False)
+class CancelTaskResult(Task):
+    """A task, as a result. [2025-11-25 basic/utilities/tasks §Cancelling Tasks]"""
+
+    meta: Optional[MetaObject] = result_meta()
+
+
+@dataclass(eq=False, repr=False)
+class GetTaskPayloadResult(Model):
+    """Whatever the request would have been answered without a task: its members are in `extra`.
+
+    [2025-11-25 basic/utilities/tasks §Retrieving Task Results]
+    """
+
+    since = until = R2025_11_25
+
+    meta: Optional[MetaObject] = result_meta()
+
+
+# -- Notification ------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class TaskStatusNotificationParams(Task):
+    """A task with its new status. [2025-11-25 basic/utilities/tasks §Task Status Notification]"""
+
+    meta: Optional[MetaObject] = notification_meta()

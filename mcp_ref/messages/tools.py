@@ -1,0 +1,136 @@
+"""Tools: functions of a server that a model calls. [.. server/tools §Protocol Messages]
+
+Arguments are described by a JSON Schema, and so, since 2025-06-18, is the structured part of a
+result. Both schemas stay plain dicts here: they are documents with rules of their own (see
+`mcp_ref.jsonschema`). `ToolInputSchema` and `ToolOutputSchema` say what this protocol adds to those.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional
+
+from ..codec import ABSENT, Model, member
+from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
+from .base import Icon, MetaObject, request_meta, result_meta, result_type
+from .caching import CacheScope, cache_scope, ttl_ms
+from .content import ContentBlock
+from .pagination import Cursor
+
+if TYPE_CHECKING:
+    from .mrtr import InputResponses  # noqa: F401
+    from .tasks import TaskMetadata  # noqa: F401
+
+JSONSchema = Dict[str, Any]
+
+
+# -- What a tool is ----------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class ToolAnnotations(Model):
+    """Hints on what a tool does, worth what its server is worth. [2025-03-26.. server/tools §Tool]"""
+
+    since = R2025_03_26
+
+    title: Optional[str] = member(default=None)
+    read_only_hint: Optional[bool] = member(default=None)
+    """False if not given."""
+    destructive_hint: Optional[bool] = member(default=None)
+    """True if not given. Says something only about tools that are not read-only."""
+    idempotent_hint: Optional[bool] = member(default=None)
+    """False if not given. Calling again with the same arguments has no further effect."""
+    open_world_hint: Optional[bool] = member(default=None)
+    """True if not given. It deals with things outside, as a web search does."""
+
+
+@dataclass(eq=False, repr=False)
+class ToolExecution(Model):
+    """Whether a tool may, must or must not run as a task. [2025-11-25 basic/utilities/tasks §Tool-Level Negotiation]"""
+
+    since = until = R2025_11_25
+
+    task_support: Optional[Literal["required", "optional", "forbidden"]] = member(default=None)
+    """Forbidden if not given."""
+
+
+@dataclass(eq=False, repr=False)
+class ToolInputSchema(Model):
+    """What must hold for an input schema: arguments are an object. [.. server/tools §Tool]"""
+
+    dialect: Optional[str] = member(default=None, since=R2025_11_25)
+    """``$schema``; without it the schema is of dialect 2020-12."""
+    type: str = member(const="object")
+    properties: Optional[Dict[str, Dict[str, Any]]] = member(default=None, until=R2025_11_25)
+    required: Optional[List[str]] = member(default=None, until=R2025_11_25)
+
+
+@dataclass(eq=False, repr=False)
+class ToolOutputSchema(Model):
+    """What must hold for an output schema; the last revision allows any. [2025-06-18.. server/tools §Output Schema]"""
+
+    since = R2025_06_18
+
+    dialect: Optional[str] = member(default=None, since=R2025_11_25)
+    type: str = member(const="object", until=R2025_11_25)
+    properties: Optional[Dict[str, Dict[str, Any]]] = member(default=None, until=R2025_11_25)
+    required: Optional[List[str]] = member(default=None, until=R2025_11_25)
+
+
+@dataclass(eq=False, repr=False)
+class Tool(Model):
+    """A tool as `tools/list` shows it. [.. server/tools §Tool]"""
+
+    name: str
+    input_schema: JSONSchema = member(shape=ToolInputSchema)
+    title: Optional[str] = member(default=None, since=R2025_06_18)
+    description: Optional[str] = member(default=None)
+    output_schema: Optional[JSONSchema] = member(
+        default=None, since=R2025_06_18, shape=ToolOutputSchema, downgrade=True)
+    annotations: Optional[ToolAnnotations] = member(default=None, since=R2025_03_26)
+    execution: Optional[ToolExecution] = member(default=None, since=R2025_11_25, until=R2025_11_25)
+    icons: Optional[List[Icon]] = member(default=None, since=R2025_11_25)
+    meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
+
+
+# -- List --------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class ListToolsResult(Model):
+    """A page of tools. [.. server/tools §Listing Tools]"""
+
+    tools: List[Tool]
+    next_cursor: Optional[Cursor] = member(default=None)
+    ttl_ms: int = ttl_ms()
+    cache_scope: CacheScope = cache_scope()
+    result_type: str = result_type()
+    meta: Optional[MetaObject] = result_meta()
+
+
+# -- Call --------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class CallToolRequestParams(Model):
+    """Which tool, with what. [.. server/tools §Calling Tools]"""
+
+    name: str
+    arguments: Optional[Dict[str, Any]] = member(default=None)
+    task: "Optional[TaskMetadata]" = member(default=None, since=R2025_11_25, until=R2025_11_25)
+    """Asks to run the call as a task."""
+    input_responses: "Optional[InputResponses]" = member(default=None, since=R2026_07_28)
+    request_state: Optional[str] = member(default=None, since=R2026_07_28)
+    meta: Optional[MetaObject] = request_meta()
+
+
+@dataclass(eq=False, repr=False)
+class CallToolResult(Model):
+    """What the tool gave back, also when it failed: then ``is_error`` is true. [.. server/tools §Tool Result]"""
+
+    content: List[ContentBlock]
+    structured_content: Any = member(
+        default=ABSENT, since=R2025_06_18, was=((R2025_11_25, Dict[str, Any]),), downgrade=True)
+    """Any JSON value, null too, so that `ABSENT` is what says there is none; an object up to 2025-11-25."""
+    is_error: Optional[bool] = member(default=None)
+    """False if not given."""
+    result_type: str = result_type()
+    meta: Optional[MetaObject] = result_meta()

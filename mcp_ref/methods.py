@@ -1,0 +1,219 @@
+"""THE table: every method of every revision, who sends it, what it carries, and what it needs.
+
+One row is a method within a window of revisions. Where direction, carrier or capability changed,
+the method has several rows with windows that do not meet. Params and results are named as
+``page:Class`` of `mcp_ref.messages` and loaded when they are first asked for.
+
+>>> from mcp_ref.revisions import revision
+>>> lookup("ping", revision("2025-06-18")).sender
+'both'
+>>> lookup("ping", revision("2026-07-28")) is None
+True
+
+*Embedded* requests exist in 2026-07-28 only: a server cannot send a request there, so what it wants
+from the client travels inside an `InputRequiredResult`. [2026-07-28 basic/patterns/mrtr §Supported Requests]
+"""
+
+from importlib import import_module
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from .revisions import (
+    R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, REVISIONS, Revision,
+)
+
+REQUEST = "request"
+NOTIFICATION = "notification"
+CLIENT = "client"
+SERVER = "server"
+BOTH = "both"
+RECEIVER = "receiver"
+SENDER = "sender"
+WIRE = "wire"
+EMBEDDED = "embedded"
+
+
+class Method(NamedTuple):
+    """A row of METHODS."""
+
+    name: str
+    kind: str
+    """``request`` or ``notification``."""
+    sender: str
+    """``client``, ``server`` or ``both``."""
+    params: str
+    """``page:Class`` of its params, which are optional on the wire if nothing in them is required."""
+    result: Optional[str]
+    """``page:Class`` of its result; None for a notification."""
+    since: Optional[str]
+    until: Optional[str]
+    page: str
+    """Where the newest revision of the window describes it."""
+    capability: Optional[str] = None
+    """What must have been declared, such as ``resources.subscribe``; None: nothing."""
+    holder: str = RECEIVER
+    """Who must have declared it: ``receiver`` or ``sender``."""
+    other: Optional[str] = None
+    """``page:Class`` of another result it may have: a task in place of the answer, or a question first."""
+    carrier: str = WIRE
+    """``wire``, or ``embedded`` in a result."""
+
+
+def _request(name: str, sender: str, params: str, result: str, page: str, since: Optional[str] = None,
+             until: Optional[str] = None, **more: Any) -> Method:
+    return Method(name, REQUEST, sender, params, result, since, until, page, **more)
+
+
+def _notification(name: str, sender: str, params: str, page: str, since: Optional[str] = None,
+                  until: Optional[str] = None, **more: Any) -> Method:
+    return Method(name, NOTIFICATION, sender, params, None, since, until, page, **more)
+
+
+_PLAIN = "base:RequestParams"
+_PAGED = "pagination:PaginatedRequestParams"
+_DONE = "base:EmptyResult"
+_NOTE = "base:NotificationParams"
+_TASK = "tasks:CreateTaskResult"
+_INPUT = "mrtr:InputRequiredResult"
+
+METHODS: Tuple[Method, ...] = (
+    # Opening
+    _request("initialize", CLIENT, "lifecycle:InitializeRequestParams", "lifecycle:InitializeResult",
+             "basic/lifecycle", until=R2025_11_25),
+    _notification("notifications/initialized", CLIENT, _NOTE, "basic/lifecycle", until=R2025_11_25),
+    _request("server/discover", CLIENT, _PLAIN, "discover:DiscoverResult", "server/discover", since=R2026_07_28),
+    # Utilities of both sides
+    _request("ping", BOTH, _PLAIN, _DONE, "basic/utilities/ping", until=R2025_11_25),
+    _notification("notifications/cancelled", BOTH, "cancellation:CancelledNotificationParams",
+                  "basic/utilities/cancellation", until=R2025_11_25),
+    _notification("notifications/cancelled", BOTH, "cancellation:CancelledNotificationParams",
+                  "basic/patterns/cancellation", since=R2026_07_28),
+    _notification("notifications/progress", BOTH, "progress:ProgressNotificationParams",
+                  "basic/utilities/progress", until=R2025_11_25),
+    _notification("notifications/progress", SERVER, "progress:ProgressNotificationParams",
+                  "basic/patterns/progress", since=R2026_07_28),
+    # Tools
+    _request("tools/list", CLIENT, _PAGED, "tools:ListToolsResult", "server/tools", capability="tools"),
+    _request("tools/call", CLIENT, "tools:CallToolRequestParams", "tools:CallToolResult", "server/tools",
+             until=R2025_06_18, capability="tools"),
+    _request("tools/call", CLIENT, "tools:CallToolRequestParams", "tools:CallToolResult", "server/tools",
+             since=R2025_11_25, until=R2025_11_25, capability="tools", other=_TASK),
+    _request("tools/call", CLIENT, "tools:CallToolRequestParams", "tools:CallToolResult", "server/tools",
+             since=R2026_07_28, capability="tools", other=_INPUT),
+    _notification("notifications/tools/list_changed", SERVER, _NOTE, "server/tools",
+                  capability="tools.listChanged", holder=SENDER),
+    # Resources
+    _request("resources/list", CLIENT, _PAGED, "resources:ListResourcesResult", "server/resources",
+             capability="resources"),
+    _request("resources/templates/list", CLIENT, _PAGED, "resources:ListResourceTemplatesResult",
+             "server/resources", capability="resources"),
+    _request("resources/read", CLIENT, "resources:ReadResourceRequestParams", "resources:ReadResourceResult",
+             "server/resources", until=R2025_11_25, capability="resources"),
+    _request("resources/read", CLIENT, "resources:ReadResourceRequestParams", "resources:ReadResourceResult",
+             "server/resources", since=R2026_07_28, capability="resources", other=_INPUT),
+    _request("resources/subscribe", CLIENT, "resources:SubscribeRequestParams", _DONE, "server/resources",
+             until=R2025_11_25, capability="resources.subscribe"),
+    _request("resources/unsubscribe", CLIENT, "resources:UnsubscribeRequestParams", _DONE, "server/resources",
+             until=R2025_11_25, capability="resources.subscribe"),
+    _notification("notifications/resources/list_changed", SERVER, _NOTE, "server/resources",
+                  capability="resources.listChanged", holder=SENDER),
+    _notification("notifications/resources/updated", SERVER, "resources:ResourceUpdatedNotificationParams",
+                  "server/resources", capability="resources.subscribe", holder=SENDER),
+    # Prompts
+    _request("prompts/list", CLIENT, _PAGED, "prompts:ListPromptsResult", "server/prompts", capability="prompts"),
+    _request("prompts/get", CLIENT, "prompts:GetPromptRequestParams", "prompts:GetPromptResult", "server/prompts",
+             until=R2025_11_25, capability="prompts"),
+    _request("prompts/get", CLIENT, "prompts:GetPromptRequestParams", "prompts:GetPromptResult", "server/prompts",
+             since=R2026_07_28, capability="prompts", other=_INPUT),
+    _notification("notifications/prompts/list_changed", SERVER, _NOTE, "server/prompts",
+                  capability="prompts.listChanged", holder=SENDER),
+    # Utilities of a server
+    _request("completion/complete", CLIENT, "completion:CompleteRequestParams", "completion:CompleteResult",
+             "server/utilities/completion", until=R2024_11_05),
+    _request("completion/complete", CLIENT, "completion:CompleteRequestParams", "completion:CompleteResult",
+             "server/utilities/completion", since=R2025_03_26, capability="completions"),
+    _request("logging/setLevel", CLIENT, "logs:SetLevelRequestParams", _DONE, "server/utilities/logging",
+             until=R2025_11_25, capability="logging"),
+    _notification("notifications/message", SERVER, "logs:LoggingMessageNotificationParams",
+                  "server/utilities/logging", capability="logging", holder=SENDER),
+    _request("subscriptions/listen", CLIENT, "subscriptions:SubscriptionsListenRequestParams",
+             "subscriptions:SubscriptionsListenResult", "basic/patterns/subscriptions", since=R2026_07_28),
+    _notification("notifications/subscriptions/acknowledged", SERVER,
+                  "subscriptions:SubscriptionsAcknowledgedNotificationParams", "basic/patterns/subscriptions",
+                  since=R2026_07_28),
+    # What a server asks of a client
+    _request("roots/list", SERVER, "roots:ListRootsRequestParams", "roots:ListRootsResult", "client/roots",
+             until=R2025_11_25, capability="roots"),
+    _request("roots/list", SERVER, "roots:ListRootsRequestParams", "roots:ListRootsResult", "client/roots",
+             since=R2026_07_28, capability="roots", carrier=EMBEDDED),
+    _notification("notifications/roots/list_changed", CLIENT, _NOTE, "client/roots", until=R2025_11_25,
+                  capability="roots.listChanged", holder=SENDER),
+    _request("sampling/createMessage", SERVER, "sampling:CreateMessageRequestParams",
+             "sampling:CreateMessageResult", "client/sampling", until=R2025_06_18, capability="sampling"),
+    _request("sampling/createMessage", SERVER, "sampling:CreateMessageRequestParams",
+             "sampling:CreateMessageResult", "client/sampling", since=R2025_11_25, until=R2025_11_25,
+             capability="sampling", other=_TASK),
+    _request("sampling/createMessage", SERVER, "sampling:CreateMessageRequestParams",
+             "sampling:CreateMessageResult", "client/sampling", since=R2026_07_28, capability="sampling",
+             carrier=EMBEDDED),
+    _request("elicitation/create", SERVER, "elicitation:ElicitRequestParams", "elicitation:ElicitResult",
+             "client/elicitation", since=R2025_06_18, until=R2025_06_18, capability="elicitation"),
+    _request("elicitation/create", SERVER, "elicitation:ElicitRequestParams", "elicitation:ElicitResult",
+             "client/elicitation", since=R2025_11_25, until=R2025_11_25, capability="elicitation", other=_TASK),
+    _request("elicitation/create", SERVER, "elicitation:ElicitRequestParams", "elicitation:ElicitResult",
+             "client/elicitation", since=R2026_07_28, capability="elicitation", carrier=EMBEDDED),
+    _notification("notifications/elicitation/complete", SERVER,
+                  "elicitation:ElicitationCompleteNotificationParams", "client/elicitation",
+                  since=R2025_11_25, until=R2025_11_25, capability="elicitation.url"),
+    # Tasks
+    _request("tasks/get", BOTH, "tasks:TaskIdParams", "tasks:GetTaskResult", "basic/utilities/tasks",
+             since=R2025_11_25, until=R2025_11_25, capability="tasks"),
+    _request("tasks/result", BOTH, "tasks:TaskIdParams", "tasks:GetTaskPayloadResult", "basic/utilities/tasks",
+             since=R2025_11_25, until=R2025_11_25, capability="tasks"),
+    _request("tasks/list", BOTH, _PAGED, "tasks:ListTasksResult", "basic/utilities/tasks",
+             since=R2025_11_25, until=R2025_11_25, capability="tasks.list"),
+    _request("tasks/cancel", BOTH, "tasks:TaskIdParams", "tasks:CancelTaskResult", "basic/utilities/tasks",
+             since=R2025_11_25, until=R2025_11_25, capability="tasks.cancel"),
+    _notification("notifications/tasks/status", BOTH, "tasks:TaskStatusNotificationParams",
+                  "basic/utilities/tasks", since=R2025_11_25, until=R2025_11_25, capability="tasks",
+                  holder=SENDER),
+)
+"""Every method. A test checks that no revision finds two rows for one name."""
+
+_BY_REVISION: Tuple[Dict[str, Method], ...] = tuple(
+    {row.name: row for row in METHODS if revision.has(row.since, row.until)} for revision in REVISIONS
+)
+_CLASSES: Dict[str, Any] = {}
+
+
+def lookup(name: str, revision: Revision) -> Optional[Method]:
+    """The row of this method in this revision, embedded ones too; None if the revision does not have it."""
+    return _BY_REVISION[revision.rank].get(name)
+
+
+def methods(revision: Revision) -> List[Method]:
+    """Every row of this revision, in the order of the table."""
+    return list(_BY_REVISION[revision.rank].values())
+
+
+def known_since(name: str) -> List[Revision]:
+    """The revisions that have a method of this name; empty for a name that none has."""
+    return [revision for revision in REVISIONS if lookup(name, revision)]
+
+
+def load(path: str) -> Any:
+    """The class, or union of classes, behind a ``page:Class`` of the table; imports its page once."""
+    found = _CLASSES.get(path)
+    if found is None:
+        page, _, name = path.partition(":")
+        found = _CLASSES[path] = getattr(import_module(".messages." + page, __package__), name)
+    return found
+
+
+def params_class(method: Method) -> Any:
+    """The class of the method's params (for `elicitation/create` a union of two)."""
+    return load(method.params)
+
+
+def result_class(method: Method) -> Any:
+    """The class of the method's result; None for a notification."""
+    return None if method.result is None else load(method.result)

@@ -1,0 +1,100 @@
+"""A transport whose traffic is seen: wraps any other one and tells a `wiretrace.Trace` of all that passes.
+
+Sent messages are told before they are written and received ones after they were read, so that a
+request always comes before its answer. What could not be sent is told as a finding.
+"""
+
+from typing import Any, Dict, List, Optional, Sequence
+
+from ..errors import TransportError
+from ..wiretrace import CLIENT, SERVER, Trace
+from .base import Received, Transport
+
+
+def tap(transport: Transport, trace: Optional[Trace], side: str) -> Transport:
+    """The same transport, seen by ``trace``; itself, where that is None. ``side``: who we are, "client" or "server".
+
+    Raises ValueError for another side.
+    """
+    return transport if trace is None else Tap(transport, trace, side)
+
+
+class Tap(Transport):
+    """See the module. Attributes that a `Transport` does not have are those of the one inside."""
+
+    def __init__(self, transport: Transport, trace: Trace, side: str) -> None:
+        if side not in (CLIENT, SERVER):
+            raise ValueError("side is %r or %r, not %r" % (CLIENT, SERVER, side))
+        self.name = transport.name
+        self.inner = transport
+        self.trace = trace
+        self.side = side
+        self.peer = SERVER if side == CLIENT else CLIENT
+        self._closed = False
+        if hasattr(transport, "on_noise"):
+            self._hear(transport)
+
+    def _hear(self, transport: Any) -> None:
+        """Lines on a child's stdout that are no messages are not read, but were on the wire."""
+        before = transport.on_noise
+
+        def heard(line: bytes) -> None:
+            self.trace.message(self.peer, line)
+            if before is not None:
+                before(line)
+
+        transport.on_noise = heard
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def open(self) -> None:
+        """See `Transport.open`."""
+        try:
+            self.inner.open()
+        except TransportError as error:
+            self.trace.transport("not connected: %s" % error)
+            raise
+        self.trace.transport("connected by %s" % self.name)
+
+    def read(self) -> Optional[List[Received]]:
+        """See `Transport.read`."""
+        items = self.inner.read()
+        if items is None:
+            self.trace.transport("end of the connection: %s" % self.inner.reason())
+            return None
+        for item in items:
+            if isinstance(item, bytes):
+                self.trace.message(self.peer, item)
+            else:
+                self.trace.finding("refused: %s" % item, self.peer)
+        return items
+
+    def write(self, messages: Sequence[bytes]) -> None:
+        """See `Transport.write`."""
+        for message in messages:
+            self.trace.message(self.side, message)
+        try:
+            self.inner.write(messages)
+        except TransportError as error:
+            self.trace.finding("not sent, or not all of it: %s" % error)
+            raise
+
+    def ready(self, size: int) -> bool:
+        """See `Transport.ready`."""
+        return self.inner.ready(size)
+
+    def close(self) -> None:
+        """See `Transport.close`."""
+        if not self._closed:
+            self._closed = True
+            self.trace.transport("closed", self.side)
+        self.inner.close()
+
+    def reason(self) -> str:
+        """See `Transport.reason`."""
+        return self.inner.reason()
+
+    def counters(self) -> Dict[str, int]:
+        """See `Transport.counters`."""
+        return self.inner.counters()

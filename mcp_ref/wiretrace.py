@@ -1,0 +1,397 @@
+"""The wire made visible: every message, state change and finding as an event, for people and for programs.
+
+A `Trace` takes events and gives them to its sinks. `transports.tap` puts one around a transport; whoever
+knows more (a state change, an HTTP status, a broken rule) tells it with `Trace.state`, `Trace.transport`
+and `Trace.finding`. Without a tap there is no trace and nothing to pay.
+
+For people, one line for each message::
+
+    # 2025-06-18 basic/lifecycle §Initialization
+      0.000 C> initialize #1            {"protocolVersion":"2025-06-18", ...}
+      0.004 S> result #1 initialize     {"serverInfo": ...}
+      0.005 C> notifications/initialized
+      0.006 == phase operating
+      0.310 !! S  late response #4 dropped
+
+Seconds since the start; ``C>`` and ``S>`` messages of client and server, ``==`` a state change, ``~~`` the
+transport (HTTP status and headers, process exit), ``!!`` a finding; then who, for the last two. Members keep
+their order, long values and long lines lose their middle, a string id keeps its quotes. Nothing of a peer's
+text reaches the terminal as it is: control characters are escaped.
+
+For programs, JSON Lines (`to_file`, `read`): one object a line, UTF-8, ``#`` begins a comment line.
+
+=================================================================  ===================================
+object                                                             an event that is
+=================================================================  ===================================
+``{"time": 0.004, "from": "server", "message": {...}}``            a message (or a batch: an array)
+``{"time": 0.1, "from": "server", "raw": "Listening on ..."}``     bytes that are no message; text
+``{"time": 0.1, "from": "server", "base64": "gICA"}``              the same, not even UTF-8
+``{"time": 0.2, "kind": "state", "note": "phase operating"}``      ``kind`` state, transport or finding,
+                                                                   with ``from`` where one party is meant
+=================================================================  ===================================
+
+``time`` is seconds since the start of the trace. Events are written in the order in which they were
+told; those of two threads may differ from the order of their times by microseconds.
+
+Secrets are masked before any sink sees them (`redact`), so a trace cannot be replayed to log in.
+
+Threads: any thread may tell. Each sink has a lock of its own and is called under it, so a sink that
+blocks (a full pipe) blocks whoever tells: never tell while holding a lock of the protocol. A sink that
+raises is dropped, with a log record; the conversation goes on.
+"""
+
+import re
+import threading
+from typing import Any, Callable, Dict, IO, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+
+from . import deadline
+from .jsontext import JsonError, dumps, loads
+
+CLIENT, SERVER = "client", "server"
+MESSAGE, STATE, TRANSPORT, FINDING = "message", "state", "transport", "finding"
+
+MASK = "***"
+WIDTH = 200
+"""Characters of a message's contents that one line of text shows."""
+
+
+class Event(NamedTuple):
+    """Something that happened on the wire, secrets masked.
+
+    ``time``: seconds since the start. ``direction``: "client" or "server", who sent it or is meant; "" for nobody.
+    ``kind``: "message", "state", "transport" or "finding". ``message``: the JSON value, an object or a batch; None if
+    it was none. ``text``: the note, or what came instead of a message (bytes that are no UTF-8 as lone surrogates).
+    """
+
+    time: float
+    direction: str
+    kind: str
+    message: Any = None
+    text: str = ""
+
+    def data(self) -> bytes:
+        """The bytes of a message, to send it again."""
+        if self.message is None:
+            return self.text.encode("utf-8", "surrogateescape")
+        return dumps(self.message).encode("ascii")
+
+
+Sink = Callable[[Event], None]
+"""Where events go: a function, such as the ``append`` of a list. It is called by one thread at a time."""
+
+
+class TraceError(ValueError):
+    """A line of a recorded trace is no event; the text says which line."""
+
+
+class Trace:
+    """Takes events and gives them to the sinks; see the module for the threads."""
+
+    def __init__(self, *sinks: Sink) -> None:
+        self._sinks = [(sink, threading.Lock()) for sink in sinks]
+        self._start = deadline.clock()
+
+    def message(self, direction: str, data: bytes) -> None:
+        """These bytes went over the wire, sent by ``direction`` ("client" or "server")."""
+        value, text = None, ""
+        try:
+            value = loads(data)
+        except JsonError:
+            pass
+        if not isinstance(value, (dict, list)):
+            value, text = None, redact_text(data.decode("utf-8", "surrogateescape"))
+        self._tell(direction, MESSAGE, redact(value), text)
+
+    def state(self, text: str) -> None:
+        """The conversation entered another state."""
+        self._tell("", STATE, None, redact_text(text))
+
+    def transport(self, text: str, direction: str = "") -> None:
+        """Something of the transport: a status, a header, the exit of a process."""
+        self._tell(direction, TRANSPORT, None, redact_text(text))
+
+    def finding(self, text: str, direction: str = "") -> None:
+        """Something that is not as it should be, and whose doing it is."""
+        self._tell(direction, FINDING, None, redact_text(text))
+
+    def _tell(self, direction: str, kind: str, message: Any, text: str) -> None:
+        event = Event(round(deadline.clock() - self._start, 6), direction, kind, message, text)
+        for entry in list(self._sinks):
+            sink, lock = entry
+            try:
+                with lock:
+                    sink(event)
+            except Exception as error:
+                self._drop(entry, error)
+
+    def _drop(self, entry: Tuple[Sink, "threading.Lock"], error: Exception) -> None:
+        """A sink that fails once would fail for every message."""
+        import logging
+
+        try:
+            self._sinks.remove(entry)
+        except ValueError:
+            return  # another thread was quicker
+        logging.getLogger(__name__).warning("a trace ends here: its sink raised %s: %s", type(error).__name__, error)
+
+    def close(self) -> None:
+        """Close the sinks that can be closed."""
+        for sink, lock in self._sinks:
+            close = getattr(sink, "close", None)
+            if close is not None:
+                with lock:
+                    close()
+
+    def __enter__(self) -> "Trace":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def to_text(stream: IO[str], width: Optional[int] = WIDTH) -> Trace:
+    """A trace that people read: lines on a text stream, which stays open. ``width`` None shows everything."""
+    return Trace(TextSink(stream, width))
+
+
+def to_file(path: Any) -> Trace:
+    """A trace that programs read: JSON Lines in a new file (a path or a text stream). Close it in the end."""
+    return Trace(JsonLinesSink(path))
+
+
+# Secrets
+
+_SECRET_ENDINGS = ("token", "secret", "password", "passwd", "passphrase", "apikey", "privatekey", "accesskey",
+                   "authorization", "cookie", "credential", "credentials", "codeverifier", "clientassertion")
+_NOT_SECRET = ("progresstoken", "pagetoken", "cancellationtoken")
+
+_KEYS = (r"(?:[\w-]{0,40}(?:token|secret|password|passwd|passphrase|api[_-]?key|private[_-]?key|access[_-]?key"
+         r"|authorization|cookie|credentials?|code_verifier|client_assertion))")
+_QUERY = r"(?:code|state|assertion|" + _KEYS + ")"
+_TEXT_RULES: Tuple[Tuple["re.Pattern[str]", str], ...] = tuple((re.compile(rule, re.I), mask) for rule, mask in (
+    (r"\b(bearer|basic|dpop) {1,4}[\w.~+/=-]{6,}", r"\1 " + MASK),
+    (r"(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*", MASK),  # a JSON Web Token
+    (r"(?<![\w-])(?:sk-|gh[opsu]_|github_pat_|xox[abp]-)[\w-]{16,}", MASK),
+    (r"(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie|x-api-key) {0,2}: {0,2}[^\r\n]+", r"\1: " + MASK),
+    (r"([?&#]|^)(" + _QUERY + r")=[^&\s\"'#\\]+", r"\1\2=" + MASK),
+    (r"(?<!\w)(" + _KEYS + r"\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'])[^\"'\\]+", r"\1" + MASK),  # JSON inside text
+))
+"""What is masked inside text. Each takes time in proportion to the text, whatever a peer puts there."""
+
+_HINT = re.compile(r"bearer|basic|dpop|eyJ|sk-|gh[opsu]_|github_pat|xox|[:=]", re.I)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a member of this name holds a secret: token, client_secret, apiKey, x-authorization ..."""
+    name = name.lower().replace("_", "").replace("-", "")
+    return name.endswith(_SECRET_ENDINGS) and not name.endswith(_NOT_SECRET)
+
+
+def redact(value: Any, secret: bool = False) -> Any:
+    """A JSON value without secrets: members named like one (below them, all strings and numbers), and texts like one.
+
+    A schema that describes such a member stays as it is, since its words are keywords.
+    """
+    if isinstance(value, dict):
+        return {name: redact(member, is_secret(name)) for name, member in value.items()}
+    if isinstance(value, list):
+        return [redact(item, secret) for item in value]
+    if isinstance(value, str):
+        return MASK if secret and value else redact_text(value)
+    return MASK if secret and type(value) in (int, float) else value
+
+
+def redact_text(text: str) -> str:
+    """A text without the secrets that can be told by their looks: ``Bearer ...``, tokens, ``?code=...``."""
+    if _HINT.search(text) is None:
+        return text
+    for rule, mask in _TEXT_RULES:
+        text = rule.sub(mask, text)
+    return text
+
+
+# For people
+
+_MARKS = {STATE: "==", TRANSPORT: "~~", FINDING: "!!"}
+_PARTIES = {CLIENT: "C", SERVER: "S"}
+_REMEMBERED = 4096  # requests without an answer whose method is kept
+
+
+class TextForm:
+    """Events to lines of text. It remembers requests, to say what a response answers; so one for each conversation."""
+
+    def __init__(self, width: Optional[int] = WIDTH) -> None:
+        self._width = width
+        self._methods: Dict[Tuple[str, str], str] = {}
+
+    def lines(self, event: Event) -> List[str]:
+        """The lines of one event, more than one for a batch."""
+        start = "%7.3f " % event.time
+        if event.kind != MESSAGE:
+            party = _PARTIES.get(event.direction, "")
+            return [start + "%s %s%s" % (_MARKS.get(event.kind, "??"), party + "  " if party else "", _plain(event.text))]
+        start += _PARTIES.get(event.direction, "?") + "> "
+        if event.message is None:
+            return [start + "%-24s %s" % ("not a message", shorten(dumps(_plain(event.text)), self._width))]
+        if isinstance(event.message, dict):
+            return [start + self._line(event.direction, event.message)]
+        total = len(event.message)
+        return [start + "batch of %d" % total] + [
+            start + "%d/%d %s" % (number, total, self._line(event.direction, item))
+            for number, item in enumerate(event.message, 1)
+        ]
+
+    def _line(self, direction: str, message: Any) -> str:
+        label, body = self._label(direction, message) if isinstance(message, dict) else ("not a message", message)
+        if body is None:
+            return label
+        return "%-24s %s" % (label, shorten(dumps(elide(body) if self._width else body), self._width))
+
+    def _label(self, direction: str, message: Dict[str, Any]) -> Tuple[str, Any]:
+        """What a message is, and what there is to show of it."""
+        number = dumps(message["id"])[:80] if message.get("id") is not None else ""
+        if "method" in message:
+            method = _plain(str(message["method"]))[:80]
+            if not number:
+                return method, message.get("params")
+            if len(self._methods) >= _REMEMBERED:
+                del self._methods[next(iter(self._methods))]
+            self._methods[direction, number] = method
+            return "%s #%s" % (method, number), message.get("params")
+        asked = SERVER if direction == CLIENT else CLIENT
+        method = self._methods.pop((asked, number), "")
+        for kind in ("result", "error"):
+            if kind in message:
+                return " ".join([kind] + ["#" + number] * bool(number) + [method] * bool(method)), message[kind]
+        return "not a message", message
+
+
+def elide(value: Any, longest: int = 60, most: int = 8) -> Any:
+    """A JSON value whose long strings and arrays lost their middle."""
+    if isinstance(value, str):
+        return shorten(value, longest)
+    if isinstance(value, dict):
+        return {name: elide(member, longest, most) for name, member in value.items()}
+    if isinstance(value, list):
+        cut = value if len(value) <= most else value[:most - 2] + ["... %d more ..." % (len(value) - most + 1)] + value[-1:]
+        return [elide(item, longest, most) for item in cut]
+    return value
+
+
+def shorten(text: str, width: Optional[int]) -> str:
+    """A text of at most ``width`` characters (None: no limit), with what is missing in the middle counted."""
+    if width is None or len(text) <= width:
+        return text
+    kept = max(width - 20, 8)
+    head = kept * 2 // 3
+    return "%s ...%d more... %s" % (text[:head], len(text) - kept, text[len(text) - (kept - head):])
+
+
+def _plain(text: str) -> str:
+    """A text that a terminal can show: one line of ASCII."""
+    return text.encode("unicode_escape", "replace").decode("ascii") if not (text.isascii() and text.isprintable()) else text
+
+
+class TextSink:
+    """Lines of text on a stream."""
+
+    def __init__(self, stream: IO[str], width: Optional[int] = WIDTH) -> None:
+        self._stream = stream
+        self._form = TextForm(width)
+
+    def __call__(self, event: Event) -> None:
+        """Write one event."""
+        self._stream.write("".join(line + "\n" for line in self._form.lines(event)))
+        self._stream.flush()
+
+
+# For programs
+
+class JsonLinesSink:
+    """JSON Lines in a file that only its owner can read, or on a text stream; each line is flushed."""
+
+    def __init__(self, target: Any) -> None:
+        self._owned = not hasattr(target, "write")
+        self._stream: IO[str] = _create(target) if self._owned else target
+
+    def __call__(self, event: Event) -> None:
+        """Write one event."""
+        self._stream.write(dumps(to_object(event)) + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Close the file, if it was opened here."""
+        if self._owned:
+            self._stream.close()
+
+
+def _create(path: Any) -> IO[str]:
+    import os
+
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    return open(descriptor, "w", encoding="utf-8", newline="\n")
+
+
+def to_object(event: Event) -> Dict[str, Any]:
+    """An event as the JSON object of one line."""
+    value: Dict[str, Any] = {"time": event.time}
+    if event.direction:
+        value["from"] = event.direction
+    if event.kind != MESSAGE:
+        value.update(kind=event.kind, note=event.text)
+    elif event.message is not None:
+        value["message"] = event.message
+    else:
+        try:
+            event.text.encode("utf-8")
+            value["raw"] = event.text
+        except UnicodeEncodeError:
+            from base64 import b64encode
+
+            value["base64"] = b64encode(event.data()).decode("ascii")
+    return value
+
+
+def read(source: Union[str, Any, Iterable[Union[str, bytes]]]) -> Iterator[Event]:
+    """The events of a recording: a path, or lines (str or bytes). Raises `TraceError` at a line that is no event."""
+    if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__"):
+        with open(source, "rb") as lines:
+            yield from read(lines)
+        return
+    for number, line in enumerate(source, 1):
+        data = line.encode("utf-8", "surrogateescape") if isinstance(line, str) else line
+        data = data.strip()
+        if data and not data.startswith(b"#"):
+            try:
+                yield from_object(loads(data))
+            except (JsonError, TraceError) as error:
+                raise TraceError("line %d: %s" % (number, error)) from None
+
+
+def from_object(value: Any) -> Event:
+    """The event of one line's JSON object. Raises `TraceError`."""
+    if not isinstance(value, dict):
+        raise TraceError("not an object")
+    time, direction, kind = value.get("time"), value.get("from", ""), value.get("kind", MESSAGE)
+    if isinstance(time, bool) or not isinstance(time, (int, float)):
+        raise TraceError("time: expected seconds, got %s" % dumps(time)[:80])
+    if direction not in (CLIENT, SERVER, "") or kind not in (MESSAGE, *_MARKS) or (kind == MESSAGE and not direction):
+        raise TraceError("from: expected client or server; kind: expected state, transport or finding")
+    if kind != MESSAGE:
+        if not isinstance(value.get("note"), str):
+            raise TraceError("note: expected a string")
+        return Event(float(time), direction, kind, None, value["note"])
+    if isinstance(value.get("message"), (dict, list)):
+        return Event(float(time), direction, MESSAGE, value["message"])
+    return Event(float(time), direction, MESSAGE, None, _raw(value))
+
+
+def _raw(value: Dict[str, Any]) -> str:
+    from base64 import b64decode
+
+    if isinstance(value.get("raw"), str):
+        return str(value["raw"])
+    try:
+        return b64decode(value["base64"], validate=True).decode("utf-8", "surrogateescape")
+    except (KeyError, TypeError, ValueError):
+        raise TraceError("expected message (an object or array), raw, base64, or kind and note") from None
