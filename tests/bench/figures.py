@@ -1,0 +1,97 @@
+"""The figures: what is measured, against which floor, and what it has to reach. One row each in `FIGURES`.
+
+A target is either a ratio to the floor of the same run, or a plain value where the issue names one. `peers` is what
+others reach, measured the same way on a machine with two cores: `mcp` is the official Python SDK 2.3.0, `TS` the
+official TypeScript SDK 1.32. A megabyte is 1,000,000 bytes.
+"""
+import functools
+from typing import Callable, ContextManager, NamedTuple, Optional
+
+import measures
+from measures import Pair, Setup
+
+
+class Target(NamedTuple):
+    """What a figure has to reach, as a ratio to its floor or as a value."""
+
+    limit: float
+    of: str = "ratio"
+    at_least: bool = False
+
+    def met_by(self, number: float) -> bool:
+        """Is it reached?"""
+        return number >= self.limit if self.at_least else number <= self.limit
+
+
+class Figure(NamedTuple):
+    """One row of the table. `scale` turns seconds, bytes or calls per second into the unit shown."""
+
+    name: str
+    title: str
+    floor: str
+    unit: str
+    scale: float
+    measure: Callable[[Setup], ContextManager[Pair]]
+    target: Optional[Target] = None
+    peers: str = ""
+    pinned: bool = False
+    warm_up: bool = True
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+LOOP = "json loop"
+NO_TARGET = None
+part = functools.partial
+
+FIGURES = (
+    Figure("cold-start", "spawn to initialize answer", LOOP, "ms", 1e3,
+           measures.cold_start, Target(4), "mcp 26x, TS 12x", pinned=True),
+    Figure("cold-start-pass", "the same against an empty run", "python -c pass", "ms", 1e3,
+           measures.cold_start_and_nothing, NO_TARGET, pinned=True),
+    Figure("import", "import of mcp_ref and Server", "four stdlib imports", "ms", 1e3,
+           measures.imports, Target(1.8), pinned=True),
+    Figure("sequential", "stdio call, p50", LOOP, "us", 1e6,
+           part(measures.sequential, calls=2000), Target(1.5), "mcp 9.6x, TS 1.6x", pinned=True),
+    Figure("in-flight", "calls, 64 in flight", LOOP, "calls/s", 1,
+           part(measures.in_flight, calls=10000), Target(0.33, at_least=True), "mcp 1634/s, TS 20215/s"),
+    Figure("payload-1k", "echo of 1 KiB", LOOP, "us", 1e6,
+           part(measures.payload, size=1 << 10, calls=500), NO_TARGET, pinned=True),
+    Figure("payload-16k", "echo of 16 KiB", LOOP, "us", 1e6,
+           part(measures.payload, size=1 << 14, calls=200), NO_TARGET, pinned=True),
+    Figure("payload-256k", "echo of 256 KiB", LOOP, "ms", 1e3,
+           part(measures.payload, size=1 << 18, calls=40), NO_TARGET, pinned=True),
+    Figure("payload-1m", "echo of 1 MiB", LOOP, "ms", 1e3,
+           part(measures.payload, size=1 << 20, calls=10), NO_TARGET, pinned=True),
+    Figure("payload-16m", "echo of 16 MiB", LOOP, "ms", 1e3,
+           part(measures.payload, size=1 << 24, calls=2), Target(1.3), "mcp 1.8x, TS dies", pinned=True),
+    Figure("memory-16m", "peak memory of that echo", LOOP, "x payload", 1,
+           part(measures.payload_memory, size=1 << 24), Target(8, of="value"), "TS dies"),
+    Figure("blocking-32", "32 blocking 50 ms tools at once", "32 bare threads", "ms", 1e3,
+           part(measures.blocking, count=32), Target(70, of="value"), warm_up=False),
+    Figure("blocking-128", "128 blocking 50 ms tools at once", "128 bare threads", "ms", 1e3,
+           part(measures.blocking, count=128), Target(90, of="value"), "mcp 213 ms, TS 64 ms", warm_up=False),
+    Figure("ping-behind", "ping behind a 300 ms tool", "idle " + LOOP, "ms", 1e3,
+           part(measures.ping_behind, milliseconds=300), Target(2, of="value")),
+    Figure("slow-quick", "quick answer of [slow, quick]", "[quick, quick]", "ms", 1e3,
+           part(measures.mixed, slow_first=True, milliseconds=100), Target(10, of="value")),
+    Figure("quick-slow", "quick answer of [quick, slow]", "[quick, quick]", "ms", 1e3,
+           part(measures.mixed, slow_first=False, milliseconds=100), Target(10, of="value")),
+    Figure("client-sequential", "our client, sequential", "bare client", "calls/s", 1,
+           part(measures.clients, how="sequential", calls=2000), Target(0.85, at_least=True),
+           "mcp 4802/s", pinned=True),
+    Figure("client-in-flight", "our client, 64 in flight", "bare client", "calls/s", 1,
+           part(measures.clients, how="in_flight", calls=5000), Target(0.85, at_least=True), "mcp 6718/s"),
+    Figure("tools-start", "start-up with 1,000 tools", LOOP, "ms", 1e3,
+           lambda setup: measures.cold_start(setup, "--tools", "1000"), Target(150, of="value"),
+           "mcp 1435 ms", pinned=True),
+    Figure("tools-list-cold", "list of 1,000 tools, first", LOOP, "ms", 1e3,
+           part(measures.list_cold, count=1000), NO_TARGET, pinned=True),
+    Figure("tools-list-warm", "list of 1,000 tools, warm", LOOP, "ms", 1e3,
+           part(measures.list_warm, count=1000), Target(10, of="value"), "mcp 61 ms, TS 45 ms", pinned=True),
+    Figure("idle-memory", "memory after initialize", LOOP, "MB", 1e-6,
+           measures.idle_memory, Target(15, of="value"), "mcp 66 MB"),
+)
+
+OF_THE_PACKAGE = ("import", "client-")
+"""Beginnings of the names of the figures that are not about a server."""
