@@ -39,13 +39,14 @@ from typing import Any, Dict, List, Optional, Union
 from .errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError
 from .jsontext import JsonError, dumps, loads
 from .limits import DEFAULT, Limits
+from .records import Record
 
 RequestId = Union[str, int]
 """String or integer; never null, never a float, and ``True`` is no integer."""
 
 
-@dataclass
-class Request:
+@dataclass(eq=False, repr=False)
+class Request(Record):
     """Asks the peer to do something; answered by a `Result` or an `Error` with the same id."""
 
     id: RequestId
@@ -53,24 +54,24 @@ class Request:
     params: Optional[Dict[str, Any]] = None
 
 
-@dataclass
-class Notification:
+@dataclass(eq=False, repr=False)
+class Notification(Record):
     """Tells the peer something; no answer."""
 
     method: str
     params: Optional[Dict[str, Any]] = None
 
 
-@dataclass
-class Result:
+@dataclass(eq=False, repr=False)
+class Result(Record):
     """The answer to the request of this id."""
 
     id: RequestId
     result: "Union[Dict[str, Any], Encoded]"
 
 
-@dataclass
-class Error:
+@dataclass(eq=False, repr=False)
+class Error(Record):
     """The refusal of the request of this id; ``id`` is None where the id could not be read.
 
     ``data`` None is left out. ``null_id``: write ``"id": null`` rather than no id, as the
@@ -96,8 +97,8 @@ class Malformed(RpcError):
         self.response = response
 
 
-@dataclass
-class Batch:
+@dataclass(eq=False, repr=False)
+class Batch(Record):
     """Several messages in one array [2025-03-26 basic/index §Batching].
 
     An item that is no frame stands as the `Malformed` that `parse` would have raised for it.

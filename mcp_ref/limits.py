@@ -6,10 +6,12 @@ A limit that is reached always says its name: ``message of 70000000 bytes exceed
 
 from dataclasses import dataclass
 
+from .records import Record
 
-@dataclass(frozen=True)
-class Limits:
-    """Limits of one client, server or host. Sizes are bytes, times are seconds."""
+
+@dataclass(eq=False, repr=False)
+class Limits(Record):
+    """Limits of one client, server or host. Sizes are bytes, times are seconds. Not to be changed once in use."""
 
     # Messages
     max_message_bytes: int = 64 * 1024 * 1024 + 64 * 1024
@@ -57,7 +59,9 @@ class Limits:
     max_connections: int = 256
     """Open socket connections; the next one is closed with a log line."""
     max_progress_per_second: float = 100.0
-    """Progress notifications that a handler can send for one request; the last one always goes out."""
+    """Progress notifications of one request, in the long run; the last one always goes out."""
+    max_progress_burst: int = 50
+    """Progress notifications of one request that may come faster than that."""
     stderr_tail_bytes: int = 64 * 1024
     """How much of a child's stderr is kept for error messages."""
 

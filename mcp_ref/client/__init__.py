@@ -6,6 +6,6 @@
 """
 
 from .client import Client
-from .connect import connect
+from .targets import connect
 
 __all__ = ["Client", "connect"]

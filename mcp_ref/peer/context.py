@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Context:
     """The handler's side of one request of the peer's."""
 
-    __slots__ = ("connection", "incoming", "request", "_cancelled", "_progress", "_last_sent")
+    __slots__ = ("connection", "incoming", "request", "_cancelled", "_progress", "_due")
 
     def __init__(self, connection: "Connection", incoming: "Incoming", request: Request) -> None:
         self.connection = connection
@@ -25,7 +25,7 @@ class Context:
         self.request = request
         self._cancelled: Optional[threading.Event] = None
         self._progress: Optional[float] = None
-        self._last_sent = -1.0
+        self._due = 0.0
 
     @property
     def request_id(self) -> RequestId:
@@ -58,9 +58,10 @@ class Context:
         """Tell the peer how far this request is.
 
         ``progress`` must be larger each time [2025-11-25 basic/utilities/progress §Progress Flow] MUST: ValueError
-        otherwise. Nothing is sent if the peer did not ask (no progress token), after the answer, or faster than
-        ``max_progress_per_second`` [2025-11-25 basic/utilities/progress §Implementation Notes] SHOULD; the last step
-        (``progress == total``) always goes out. Raises `RequestCancelled` if the request was cancelled.
+        otherwise. Nothing is sent if the peer did not ask (no progress token) or after the answer. Steps faster than
+        ``max_progress_per_second`` are left out after a burst of ``max_progress_burst``
+        [2025-11-25 basic/utilities/progress §Implementation Notes] SHOULD; the last one (``progress == total``) is not.
+        Raises `RequestCancelled` if the request was cancelled.
         """
         self.check()
         if type(progress) not in (int, float) or progress != progress or progress in (float("inf"), float("-inf")):
@@ -71,8 +72,10 @@ class Context:
         token = self.meta.get("progressToken")
         if not isinstance(token, (int, str)) or isinstance(token, bool) or self.incoming.done:
             return
-        if self.connection.progress_due(self._last_sent, progress == total):
-            self._last_sent = self.connection.send_progress(token, progress, total, message)
+        due = self.connection.progress_due(self._due, progress == total)
+        if due is not None:
+            self._due = due
+            self.connection.send_progress(token, progress, total, message)
 
     def call(
         self, method: str, params: Optional[Dict[str, Any]] = None, timeout: Optional[float] = None

@@ -22,6 +22,8 @@ from .workers import Executor, Job
 class MainThreadQueue(Executor):
     """An executor that runs handlers inside `pump`, on whichever thread calls it."""
 
+    pumped = True
+
     def __init__(self, stall_after: float = 5.0) -> None:
         self._stall_after = stall_after
         self._lock = threading.Lock()

@@ -173,19 +173,24 @@ class Sender:
 
     # Progress
 
-    def progress_due(self, last: float, final: bool) -> bool:
-        """Whether another progress notification may go out, given when the last one did."""
-        return final or last < 0 or clock() - last >= 1.0 / self.limits.max_progress_per_second
+    def progress_due(self, due: float, final: bool) -> Optional[float]:
+        """None if another progress notification would be too many; else what ``due`` is for the next one.
 
-    def send_progress(self, token: RequestId, progress: float, total: Optional[float], message: Optional[str]) -> float:
-        """Send one progress notification; when that was."""
+        ``due`` is when the next one would come at an even rate; a burst may run ahead of that.
+        """
+        now, interval = clock(), 1.0 / self.limits.max_progress_per_second
+        if not final and due - now > interval * self.limits.max_progress_burst:
+            return None
+        return max(now, due) + interval
+
+    def send_progress(self, token: RequestId, progress: float, total: Optional[float], message: Optional[str]) -> None:
+        """Send one progress notification."""
         params: Dict[str, Any] = {"progressToken": token, "progress": progress}
         if total is not None:
             params["total"] = total
         if message is not None and self.session.rules.progress_message:
             params["message"] = message
         self.notify("notifications/progress", params)
-        return clock()
 
 
 class _Timer:

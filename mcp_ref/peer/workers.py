@@ -54,6 +54,8 @@ class Executor:
 
     blocking = True
     """Whether jobs run where they may wait for a slow peer; false only on the reader itself."""
+    pumped = False
+    """Whether jobs run only while the host calls `MainThreadQueue.pump`."""
 
     def submit(self, jobs: Sequence[Job], outbox: Outbox) -> None:
         """Run these jobs, in this order where one thread runs them; their answers go to ``outbox``. Never blocks."""

@@ -4,24 +4,22 @@ A `Server` holds tools, resources and prompts and knows nothing of any one conne
 many at once. METHODS says which part answers which request.
 """
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union, overload
 
-from ..codec import DecodeError, decode, encode
-from ..errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
+from ..errors import INVALID_PARAMS, RpcError
 from ..limits import DEFAULT, Limits
-from ..messages.base import Icon, Implementation
-from ..messages.lifecycle import (
-    InitializeRequestParams, InitializeResult, ListChangedCapability, ResourcesCapability, ServerCapabilities,
-)
 from ..peer.context import Context as RequestContext
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
 from ..peer.role import Role
 from ..peer.workers import Executor
 from ..protocol import lifecycle, negotiation
-from ..revisions import LATEST_HANDSHAKE, Revision, find
+from ..revisions import Revision
 from ..transports.base import Transport
 from .context import LEVELS, Context
+
+if TYPE_CHECKING:
+    from ..messages.base import Icon
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -46,7 +44,7 @@ class Server(Role):
         title: Optional[str] = None,
         description: Optional[str] = None,
         website_url: Optional[str] = None,
-        icons: Optional[List[Icon]] = None,
+        icons: "Optional[List[Icon]]" = None,
         instructions: Optional[str] = None,
         revisions: Optional[Sequence[Union[str, Revision]]] = None,
         limits: Limits = DEFAULT,
@@ -55,7 +53,7 @@ class Server(Role):
         mask_errors: bool = False,
         page_size: Optional[int] = None,
     ) -> None:
-        self.info = Implementation(name, version, title, description, website_url, icons)
+        self.identity = (name, version, title, description, website_url, icons)
         self.instructions = instructions
         self.revisions = negotiation.supported(revisions)
         self.limits = limits
@@ -93,6 +91,10 @@ class Server(Role):
 
             self._features["prompts"] = Prompts(self._page_size)
         return self._features["prompts"]
+
+    def has_feature(self, name: str) -> bool:
+        """Whether anything was registered for ``tools``, ``resources`` or ``prompts``."""
+        return name in self._features
 
     @overload
     def tool(self, function: Function) -> Function: ...
@@ -146,15 +148,6 @@ class Server(Role):
             return function
         return lambda decorated: self.prompt(decorated, **options)
 
-    def capabilities(self) -> ServerCapabilities:
-        """What is declared to clients: logging, and the features that something was registered for."""
-        return ServerCapabilities(
-            logging={},
-            prompts=ListChangedCapability() if "prompts" in self._features else None,
-            resources=ResourcesCapability() if "resources" in self._features else None,
-            tools=ListChangedCapability() if "tools" in self._features else None,
-        )
-
     # Serving
 
     def run(self) -> None:
@@ -183,8 +176,6 @@ class Server(Role):
     def route(self, connection: Connection, method: str) -> Optional[Route]:
         """How this request is answered; see METHODS."""
         revision = connection.session.rules
-        if method == "initialize":
-            return Route(self._initialize, inline=True)
         row = METHODS.get(method)
         if row is None:
             return super().route(connection, method)
@@ -193,31 +184,6 @@ class Server(Role):
             return None
         made: Route = make(self, revision)
         return made
-
-    def answer_errors(self, error: BaseException) -> RpcError:
-        """An unexpected exception outside a tool says nothing of itself to the peer."""
-        if isinstance(error, DecodeError):
-            return RpcError(INVALID_PARAMS, "Invalid params: %s" % error)
-        return RpcError(INTERNAL_ERROR, "Internal error")
-
-    def _initialize(self, context: RequestContext, params: Dict[str, Any]) -> Dict[str, Any]:
-        """Agree on a revision [..2025-11-25 basic/lifecycle §Initialization] MUST."""
-        connection = context.connection
-        session = connection.session
-        wanted = find(str(params.get("protocolVersion")))
-        try:
-            opening = decode(InitializeRequestParams, params, wanted if wanted in self.revisions else LATEST_HANDSHAKE)
-        except DecodeError as error:
-            session.phase = lifecycle.OPENING
-            raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
-        revision = negotiation.answer(opening.protocol_version, self.revisions)
-        result = InitializeResult(revision.name, self.capabilities(), self.info, self.instructions)
-        answer = encode(result, revision)
-        session.capabilities = answer["capabilities"]
-        session.peer_capabilities = params["capabilities"]
-        session.peer_info = params["clientInfo"]
-        connection.agree(revision)
-        return answer
 
     def _set_level(self, context: RequestContext, params: Dict[str, Any]) -> Dict[str, Any]:
         """[..2025-11-25 server/utilities/logging §Setting Log Level]"""
@@ -228,7 +194,14 @@ class Server(Role):
         return {}
 
 
+def _initialize(server: Server, revision: Revision) -> Route:
+    from .initialize import route
+
+    return route(server)
+
+
 METHODS: Dict[str, Any] = {
+    "initialize": ("", _initialize),
     "tools/list": ("tools", lambda server, revision: server.tools.list_route(revision)),
     "tools/call": ("tools", lambda server, revision: server.tools.call_route(revision)),
     "resources/list": ("resources", lambda server, revision: server.resources.listing.route(revision)),

@@ -10,11 +10,11 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from ..peer.dispatcher import Connection
-from ..peer.mainthread import MainThreadQueue
 from ..transports.base import Transport
 
 if TYPE_CHECKING:
+    from ..peer.dispatcher import Connection
+    from ..peer.mainthread import MainThreadQueue
     from .server import Server
 
 
@@ -23,8 +23,8 @@ def serve(server: "Server", transport: Transport, exit_when_stuck: bool = True) 
     connection = server.connection(transport)
     transport.open()
     try:
-        if isinstance(server.executor, MainThreadQueue):
-            _pump(connection, server.executor)
+        if server.executor is not None and server.executor.pumped:
+            _pump(connection, server.executor)  # type: ignore[arg-type]  # only a MainThreadQueue is pumped
         else:
             connection.run()
     finally:
@@ -37,7 +37,7 @@ def serve(server: "Server", transport: Transport, exit_when_stuck: bool = True) 
         os._exit(0)
 
 
-def _pump(connection: Connection, queue: MainThreadQueue) -> None:
+def _pump(connection: "Connection", queue: "MainThreadQueue") -> None:
     from ..peer.threads import start_thread
 
     start_thread("mcp-ref:reader:%s" % connection.transport.name, connection.run)

@@ -14,7 +14,8 @@ import pytest
 from tests.meta.facts import PACKAGE, expect_nothing, imported_names, python_files, shown, tree_of
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
-    ("revisions", "deadline", "limits"),
+    ("revisions", "deadline", "records"),
+    ("limits",),
     ("errors", "jsontext", "uritemplate", "jsonschema", "model"),
     ("jsonrpc", "readers"),
     ("codec",),
@@ -30,7 +31,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
 )
 BESIDE: Set[Tuple[str, str]] = set()  # (importer, imported) of one level
 # The judge is independent of what it judges.
-CHECKER_MAY_USE = {"checker", "wiretrace"}.union(*LAYERS[:6])
+CHECKER_MAY_USE = {"checker", "wiretrace"}.union(*LAYERS[:7])
 
 LEVEL: Dict[str, int] = {name: number for number, names in enumerate(LAYERS) for name in names}
 MODULES: Dict[Tuple[str, ...], pathlib.Path] = {}

@@ -1,0 +1,62 @@
+"""The server's side of the handshake [..2025-11-25 basic/lifecycle §Initialization].
+
+In a module of its own, so that the messages it needs are loaded when a client opens with it.
+"""
+
+from typing import TYPE_CHECKING, Any, Dict
+
+from ..codec import DecodeError, decode, encode
+from ..errors import INVALID_PARAMS, RpcError
+from ..messages.base import Implementation
+from ..messages.lifecycle import (
+    InitializeRequestParams, InitializeResult, ListChangedCapability, ResourcesCapability, ServerCapabilities,
+)
+from ..peer.context import Context, Route
+from ..protocol import lifecycle, negotiation
+from ..revisions import LATEST_HANDSHAKE, find
+
+if TYPE_CHECKING:
+    from .server import Server
+
+
+def capabilities(server: "Server") -> ServerCapabilities:
+    """What is declared to clients: logging, and the features that something was registered for."""
+    has = server.has_feature
+    return ServerCapabilities(
+        logging={},
+        prompts=ListChangedCapability() if has("prompts") else None,
+        resources=ResourcesCapability() if has("resources") else None,
+        tools=ListChangedCapability() if has("tools") else None,
+    )
+
+
+def route(server: "Server") -> Route:
+    """Answers `initialize`, on the reader: what follows depends on it."""
+
+    def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
+        try:
+            return _agree(server, context, params)
+        except RpcError:
+            context.connection.session.phase = lifecycle.OPENING
+            raise
+
+    return Route(answer, inline=True)
+
+
+def _agree(server: "Server", context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
+    """[..2025-11-25 basic/lifecycle §Version Negotiation] MUST"""
+    session = context.connection.session
+    wanted = find(str(params.get("protocolVersion")))
+    rules = wanted if wanted is not None and wanted in server.revisions else LATEST_HANDSHAKE
+    try:
+        opening = decode(InitializeRequestParams, params, rules)
+    except DecodeError as error:
+        raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
+    revision = negotiation.answer(opening.protocol_version, server.revisions)
+    identity = Implementation(*server.identity)
+    result = encode(InitializeResult(revision.name, capabilities(server), identity, server.instructions), revision)
+    session.capabilities = result["capabilities"]
+    session.peer_capabilities = params["capabilities"]
+    session.peer_info = params["clientInfo"]
+    context.connection.agree(revision)
+    return result

@@ -1,0 +1,36 @@
+"""`tests/support/requirements_table.py` says of each row what the specification's requirement list says."""
+import ast
+from typing import Dict, Iterator, Tuple
+
+from tests.meta.facts import expect_nothing, python_files, requirements, shown, tree_of
+from tests.support.requirements_table import HANDSHAKE, WINDOWS, revisions_of
+
+
+def asked() -> Iterator[Tuple[str, str]]:
+    """Every id that a test gives to `revisions_of`, and where."""
+    for path in python_files("tests"):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "revisions_of":
+                for argument in node.args:
+                    if isinstance(argument, ast.Constant):
+                        yield argument.value, "%s:%d" % (shown(path), node.lineno)
+
+
+def stated() -> Dict[str, Tuple[str, ...]]:
+    """Id -> the handshake revisions that state it."""
+    return {row.id: tuple(name for name in row.revisions if name in HANDSHAKE) for row in requirements().values()}
+
+
+def test_windows_are_those_of_the_requirement_list() -> None:
+    known = stated()
+    places = dict(asked())
+    places.update((id, "WINDOWS") for id in WINDOWS)
+    wrong = ["%s: %s: no such row" % (place, id) for id, place in places.items() if id not in known]
+    wrong += ["%s: %s: %s, the list says %s" % (place, id, revisions_of(id), known[id])
+              for id, place in places.items() if id in known and revisions_of(id) != known[id]]
+    expect_nothing(wrong)
+
+
+def test_revisions_of_several_rows_are_those_of_any_in_order() -> None:
+    assert revisions_of("lifecycle.respect-version", "lifecycle.respect-version-should") == HANDSHAKE
+    assert revisions_of("batch.receive", "jsonrpc.error-same-id") == ("2025-03-26", "2025-11-25")
