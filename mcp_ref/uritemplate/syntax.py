@@ -1,0 +1,161 @@
+"""The syntax of a template, and percent-encoding [RFC 6570 §2, §3.1].
+
+A server loads this at its start, so the classes are plain ones and the tables of encoding wait for their first use.
+"""
+
+from typing import Dict, List, Union
+
+__all__ = ["Expression", "HEX", "Operator", "Part", "Variable", "encode", "parse"]
+
+
+class Operator:
+    """A row of the table in [RFC 6570 Appendix A], and the characters that a value cannot hold when matching."""
+
+    __slots__ = ("first", "separator", "named", "if_empty", "reserved", "stops")
+
+    def __init__(self, first: str, separator: str, named: bool, if_empty: str, reserved: bool, stops: str) -> None:
+        self.first = first
+        self.separator = separator
+        self.named = named
+        self.if_empty = if_empty
+        self.reserved = reserved
+        self.stops = stops
+
+
+_OPERATORS = {
+    "": Operator("", ",", False, "", False, "/?#"),
+    "+": Operator("", ",", False, "", True, ""),
+    "#": Operator("#", ",", False, "", True, ""),
+    ".": Operator(".", ".", False, "", False, "/?#"),
+    "/": Operator("/", "/", False, "", False, "/?#"),
+    ";": Operator(";", ";", True, "", False, "/?#"),
+    "?": Operator("?", "&", True, "=", False, "#"),
+    "&": Operator("&", "&", True, "=", False, "#"),
+}
+_RESERVED_OPERATORS = "=,!@|"
+_NOT_LITERAL = frozenset("\"<>\\^`{|}")
+HEX = frozenset("0123456789abcdefABCDEF")
+_UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+_RESERVED = b":/?#[]@!$&'()*+,;="
+_encoded: Dict[bool, List[str]] = {}    # whether reserved characters stay -> what each byte becomes
+
+
+class Variable:
+    """`name`, `name:3` or `name*`; a prefix of 0 is all of the value."""
+
+    __slots__ = ("name", "prefix", "explode")
+
+    def __init__(self, name: str, prefix: int, explode: bool) -> None:
+        self.name = name
+        self.prefix = prefix
+        self.explode = explode
+
+
+class Expression:
+    """What stands in braces."""
+
+    __slots__ = ("operator", "variables")
+
+    def __init__(self, operator: Operator, variables: List[Variable]) -> None:
+        self.operator = operator
+        self.variables = variables
+
+
+Part = Union[str, Expression]
+
+
+def _malformed(template: str, at: int, reason: str) -> ValueError:
+    shown = template if len(template) <= 80 else template[:77] + "..."
+    return ValueError("URI template %r at %d: %s" % (shown, at, reason))
+
+
+def parse(template: str) -> List[Part]:
+    """Literals, encoded as they will stand in the URI, and expressions.
+
+    Raises ValueError that says what is malformed and where.
+    """
+    parts: List[Part] = []
+    at = 0
+    while at < len(template):
+        opened = template.find("{", at)
+        end = opened if opened >= 0 else len(template)
+        if end > at:
+            parts.append(_literal(template, at, end))
+        if opened < 0:
+            break
+        closed = template.find("}", opened)
+        if closed < 0:
+            raise _malformed(template, opened, "the expression is not closed")
+        parts.append(_expression(template, opened + 1, closed))
+        at = closed + 1
+    return parts
+
+
+def _literal(template: str, start: int, end: int) -> str:
+    """[RFC 6570 §2.1] An apostrophe is allowed too (erratum)."""
+    text = template[start:end]
+    for at, char in enumerate(text, start):
+        if char in _NOT_LITERAL or char <= " " or "\x7f" <= char <= "\x9f":
+            raise _malformed(template, at, "%r is not allowed outside an expression" % char)
+        if char == "%" and not HEX.issuperset(template[at + 1:at + 3].ljust(2)):
+            raise _malformed(template, at, "a percent sign needs two hexadecimal digits behind it")
+        if "\ud800" <= char <= "\udfff":
+            raise _malformed(template, at, "a lone surrogate is no character")
+    return encode(text, True)
+
+
+def _expression(template: str, start: int, end: int) -> Expression:
+    """[RFC 6570 §2.2]"""
+    symbol = template[start:start + 1]
+    if symbol in _RESERVED_OPERATORS:
+        raise _malformed(template, start, "the operator %r is reserved for later" % symbol)
+    if symbol not in _OPERATORS:
+        symbol = ""
+    found: List[Variable] = []
+    at = start + len(symbol)
+    for text in template[at:end].split(","):
+        found.append(_variable(template, at, text))
+        at += len(text) + 1
+    return Expression(_OPERATORS[symbol], found)
+
+
+def _variable(template: str, at: int, text: str) -> Variable:
+    """[RFC 6570 §2.3, §2.4]"""
+    explode = text.endswith("*")
+    name, colon, digits = (text[:-1], "", "") if explode else text.partition(":")
+    if not _is_name(name):
+        raise _malformed(template, at, "%r is no variable name" % name[:40])
+    if colon and not (digits.isascii() and digits.isdigit() and len(digits) <= 4 and digits[0] != "0"):
+        raise _malformed(template, at, "a prefix is a number from 1 to 9999, not %r" % digits[:40])
+    return Variable(name, int(digits or 0), explode)
+
+
+def _is_name(name: str) -> bool:
+    """Letters, digits, underscores and percent-encoded bytes; a dot may stand between them."""
+    for part in name.split("."):
+        head, *encoded = part.split("%")
+        words = [head] + [each[2:] for each in encoded]
+        plain = "".join(words).replace("_", "")
+        if not part or plain and not (plain.isascii() and plain.isalnum()):
+            return False
+        if not all(len(each) >= 2 and HEX.issuperset(each[:2]) for each in encoded):
+            return False
+    return True
+
+
+def encode(text: str, reserved: bool) -> str:
+    """Percent-encode as UTF-8; with `reserved`, keep reserved characters and what is percent-encoded already."""
+    if text.isalnum() and text.isascii():
+        return text
+    if reserved and "%" in text:
+        head, *rest = text.split("%")
+        return encode(head, True) + "".join(
+            "%" + each[:2] + encode(each[2:], True) if len(each) >= 2 and HEX.issuperset(each[:2])
+            else "%25" + encode(each, True) for each in rest)
+    if reserved not in _encoded:
+        kept = _UNRESERVED + _RESERVED if reserved else _UNRESERVED
+        _encoded[reserved] = [chr(byte) if byte in kept else "%%%02X" % byte for byte in range(256)]
+    try:
+        return "".join(map(_encoded[reserved].__getitem__, text.encode("utf-8")))
+    except UnicodeEncodeError:
+        raise ValueError("a lone surrogate has no place in a URI") from None

@@ -1,0 +1,70 @@
+"""The official test cases for URI templates, when a copy is at hand.
+
+They are not part of this tree: MCP_REF_URITEMPLATE_SUITE names the folder that holds them, and
+`tests/tools/fetch_suites.py` fetches one. Without it one test is skipped, and says so.
+"""
+
+import json
+import os
+import pathlib
+from typing import Any, Dict, Iterator, NamedTuple
+
+import pytest
+
+from mcp_ref.uritemplate import expand, match
+
+FILES = ("spec-examples", "spec-examples-by-section", "extended-tests", "negative-tests")
+VARIABLE = "MCP_REF_URITEMPLATE_SUITE"
+FOLDER = os.environ.get(VARIABLE)
+
+
+class Case(NamedTuple):
+    file: str
+    template: str
+    expected: Any           # one URI, several equally good ones, or False: must be refused
+    values: Dict[str, Any]
+
+
+def cases() -> Iterator[Case]:
+    for file in FILES if FOLDER else ():
+        groups = json.loads(pathlib.Path(FOLDER or "", file + ".json").read_text(encoding="utf-8"))
+        for group in groups.values():
+            for template, expected in group["testcases"]:
+                yield Case(file, template, expected, group["variables"])
+
+
+CASES = list(cases())
+
+
+def test_the_official_cases_are_at_hand() -> None:
+    if not FOLDER:
+        pytest.skip("NOT RUN: the official URI template test cases; set %s to the folder that holds them" % VARIABLE)
+    assert {case.file for case in CASES} == set(FILES)
+    assert len(CASES) >= 220
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "%s %s" % (case.file, case.template))
+def test_official_case_expands_as_it_should(case: Case) -> None:
+    """[RFC 6570 §3]"""
+    if case.expected is False:
+        with pytest.raises(ValueError):
+            expand(case.template, case.values)
+    elif isinstance(case.expected, list):
+        assert expand(case.template, case.values) in case.expected
+    else:
+        assert expand(case.template, case.values) == case.expected
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "%s %s" % (case.file, case.template))
+def test_what_matches_an_official_expansion_expands_to_it_again(case: Case) -> None:
+    """Whatever values `match` finds in the expansion of a template, they are values with that expansion."""
+    if case.expected is False:
+        return
+    uri = expand(case.template, case.values)
+    try:
+        found = match(case.template, uri)
+    except ValueError as refusal:
+        assert "cannot be matched" in str(refusal)
+        return
+    if found is not None:
+        assert match(case.template, expand(case.template, found)) == found
