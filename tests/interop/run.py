@@ -1,0 +1,97 @@
+"""Talk to real, unmodified programs of other makers over stdio: `make interop`.
+
+ - the official Python client, 1.x and 2.x, against `examples/echo_server.py`
+ - our client against the reference servers (`everything`, `filesystem`) and one made with the official SDK (`time`)
+
+The peers are pinned and installed below `build/peers` (`tests/tools/peers.py`). Prints one JSON line per step and ends
+with the count; the exit code is 0 only if all passed. A peer that cannot be installed is a failure, not a skip.
+
+Options: `--only NAME` (one pairing, repeatable), `--server COMMAND` (another server for the official clients).
+"""
+import argparse
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import time
+import traceback
+from functools import partial
+from typing import Callable, Dict, List, Tuple
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(ROOT), str(HERE.parent / "tools")]
+CLIENT_SECONDS = 120
+# Pairing -> script of the official client, the peer whose interpreter runs it, and how it connects.
+OFFICIAL_CLIENTS: Dict[str, Tuple[str, str, str]] = {
+    "client-v1": ("official_client_v1.py", "official_v1", ""),
+    "client-v2": ("official_client_v2.py", "official_v2", "auto"),
+    "client-v2-legacy": ("official_client_v2.py", "official_v2", "legacy"),
+}
+SERVERS = ("everything", "filesystem", "time")
+
+
+class PairingFailed(Exception):
+    """A pairing did not end well; what it printed says why."""
+
+
+def official_client(script: str, python: str, mode: str, server: List[str]) -> None:
+    """Let an official client walk through a server of ours; it starts the server itself."""
+    environment = dict(os.environ, PYTHONPATH=str(ROOT), MCP_MODE=mode, PYTHONDONTWRITEBYTECODE="1")
+    code = subprocess.run([python, str(HERE / script), *server], env=environment, cwd=str(ROOT),
+                          stdin=subprocess.DEVNULL, timeout=CLIENT_SECONDS).returncode
+    if code:
+        raise PairingFailed("%s ended with %d" % (script, code))
+
+
+def our_client(name: str, command: List[str]) -> None:
+    """Let our client walk through a server of theirs."""
+    import our_client as ours  # needs the package, which the other half does not
+    ours.use(name, command)
+
+
+def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
+    """Every pairing by name; installs the peers."""
+    import peers
+    commands = peers.install()
+    table: Dict[str, Callable[[], None]] = {
+        name: partial(official_client, script, commands[peer][0], mode, server)
+        for name, (script, peer, mode) in OFFICIAL_CLIENTS.items()}
+    table.update({name: partial(our_client, name, commands[name]) for name in SERVERS})
+    return table
+
+
+def attempt(name: str, pairing: Callable[[], None]) -> bool:
+    """Run one pairing and say how it went."""
+    print("\n---- %s" % name, flush=True)
+    started = time.monotonic()
+    try:
+        pairing()
+    except Exception:
+        traceback.print_exc(file=sys.stdout)
+        print("---- %s FAILED after %.1f s" % (name, time.monotonic() - started), flush=True)
+        return False
+    print("---- %s passed in %.1f s" % (name, time.monotonic() - started), flush=True)
+    return True
+
+
+def main() -> int:
+    """Run the chosen pairings."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", action="append", choices=[*OFFICIAL_CLIENTS, *SERVERS], metavar="NAME")
+    parser.add_argument("--server", default="", help="command of another server for the official clients")
+    options = parser.parse_args()
+    server = shlex.split(options.server) or [sys.executable, str(ROOT / "examples" / "echo_server.py")]
+    try:
+        table = pairings(server)
+    except RuntimeError as error:
+        print("interop: %s" % error, file=sys.stderr)
+        return 2
+    passed = [attempt(name, table[name]) for name in options.only or table]
+    print("\ninterop: %d passed, %d failed" % (passed.count(True), passed.count(False)))
+    return 0 if passed and all(passed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
