@@ -42,7 +42,7 @@ raises is dropped, with a log record; the conversation goes on.
 
 import re
 import threading
-from typing import Any, Callable, Dict, IO, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import deadline
 from .jsontext import JsonError, dumps, loads
@@ -93,29 +93,32 @@ class Trace:
 
     def message(self, direction: str, data: bytes) -> None:
         """These bytes went over the wire, sent by ``direction`` ("client" or "server")."""
-        value, text = None, ""
+        value = None
         try:
             value = loads(data)
         except JsonError:
             pass
-        if not isinstance(value, (dict, list)):
-            value, text = None, redact_text(data.decode("utf-8", "surrogateescape"))
-        self._tell(direction, MESSAGE, redact(value), text)
+        if isinstance(value, (dict, list)):
+            self._tell(direction, MESSAGE, redact(value), "")
+        else:
+            self._tell(direction, MESSAGE, None, data.decode("utf-8", "surrogateescape"))
 
     def state(self, text: str) -> None:
         """The conversation entered another state."""
-        self._tell("", STATE, None, redact_text(text))
+        self._tell("", STATE, None, text)
 
     def transport(self, text: str, direction: str = "") -> None:
         """Something of the transport: a status, a header, the exit of a process."""
-        self._tell(direction, TRANSPORT, None, redact_text(text))
+        self._tell(direction, TRANSPORT, None, text)
 
     def finding(self, text: str, direction: str = "") -> None:
         """Something that is not as it should be, and whose doing it is."""
-        self._tell(direction, FINDING, None, redact_text(text))
+        self._tell(direction, FINDING, None, text)
 
     def _tell(self, direction: str, kind: str, message: Any, text: str) -> None:
-        event = Event(round(deadline.clock() - self._start, 6), direction, kind, message, text)
+        if kind != MESSAGE:
+            text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+        event = Event(round(deadline.clock() - self._start, 6), direction, kind, message, redact_text(text))
         for entry in list(self._sinks):
             sink, lock = entry
             try:
@@ -161,36 +164,40 @@ def to_file(path: Any) -> Trace:
 
 # Secrets
 
-_SECRET_ENDINGS = ("token", "secret", "password", "passwd", "passphrase", "apikey", "privatekey", "accesskey",
-                   "authorization", "cookie", "credential", "credentials", "codeverifier", "clientassertion")
-_NOT_SECRET = ("progresstoken", "pagetoken", "cancellationtoken")
+_SECRETS = ("token", "secret", "password", "passwd", "passphrase", "apikey", "privatekey", "accesskey", "authorization",
+            "cookie", "credential", "credentials", "codeverifier", "clientassertion")
+_NOT_SECRET = ("progresstoken", "pagetoken")
 
-_KEYS = (r"(?:[\w-]{0,40}(?:token|secret|password|passwd|passphrase|api[_-]?key|private[_-]?key|access[_-]?key"
-         r"|authorization|cookie|credentials?|code_verifier|client_assertion))")
-_QUERY = r"(?:code|state|assertion|" + _KEYS + ")"
-_TEXT_RULES: Tuple[Tuple["re.Pattern[str]", str], ...] = tuple((re.compile(rule, re.I), mask) for rule, mask in (
-    (r"\b(bearer|basic|dpop) {1,4}[\w.~+/=-]{6,}", r"\1 " + MASK),
-    (r"(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*", MASK),  # a JSON Web Token
-    (r"(?<![\w-])(?:sk-|gh[opsu]_|github_pat_|xox[abp]-)[\w-]{16,}", MASK),
-    (r"(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie|x-api-key) {0,2}: {0,2}[^\r\n]+", r"\1: " + MASK),
-    (r"([?&#]|^)(" + _QUERY + r")=[^&\s\"'#\\]+", r"\1\2=" + MASK),
-    (r"(?<!\w)(" + _KEYS + r"\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'])[^\"'\\]+", r"\1" + MASK),  # JSON inside text
-))
-"""What is masked inside text. Each takes time in proportion to the text, whatever a peer puts there."""
+_ENDS = _SECRETS + ("api_key", "api-key", "private_key", "access_key", "code_verifier", "client_assertion")
+_NAME = r"(?i)(?<![\w-])([\w-]{0,40}(?:" + "|".join(_ENDS) + ")"
+_HEADERS = r"(?i)(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie|x-api-key) {0,2}: {0,2}[^\r\n]+"
+_TEXT_RULES: Tuple[Tuple[Tuple[str, ...], "re.Pattern[str]", str], ...] = (
+    (("bearer ", "basic ", "dpop "), re.compile(r"(?i)\b(bearer|basic|dpop) {1,4}[\w.~+/=-]{6,}"), r"\1 " + MASK),
+    (("eyj",), re.compile(r"eyJ(?<![\w-]eyJ)[\w-]+\.[\w-]+\.[\w-]*"), MASK),  # a JSON Web Token
+    (("sk-", "github_pat_"), re.compile(r"(?:sk-(?<![\w-]sk-)|github_pat_)[\w-]{16,}"), MASK),
+    (("ghp_", "gho_", "ghs_", "ghu_"), re.compile(r"gh[opsu]_(?<![\w-]gh[opsu]_)\w{16,}"), MASK),
+    (("authorization", "cookie", "x-api-key"), re.compile(_HEADERS), r"\1: " + MASK),
+    (("code=", "assertion="), re.compile(r"([?&#](?:code|assertion)=)[^&\s\"'#\\]+"), r"\1" + MASK),
+    (tuple(end + "=" for end in _ENDS), re.compile(_NAME + r"=)[^&\s\"'#\\]+"), r"\1" + MASK),
+    (tuple(end + quote for end in _ENDS for quote in "\"'\\"),  # JSON inside text, its quotes perhaps escaped
+     re.compile(_NAME + r"\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'])[^\"'\\]+"), r"\1" + MASK),
+)
+"""What is masked inside text: words one of which must be there (lower case), pattern, replacement.
 
-_HINT = re.compile(r"bearer|basic|dpop|eyJ|sk-|gh[opsu]_|github_pat|xox|[:=]", re.I)
+Each pattern takes time in proportion to the text, whatever a peer puts there.
+"""
 
 
 def is_secret(name: str) -> bool:
     """Whether a member of this name holds a secret: token, client_secret, apiKey, x-authorization ..."""
     name = name.lower().replace("_", "").replace("-", "")
-    return name.endswith(_SECRET_ENDINGS) and not name.endswith(_NOT_SECRET)
+    return name.endswith(_SECRETS) and not name.endswith(_NOT_SECRET)
 
 
 def redact(value: Any, secret: bool = False) -> Any:
-    """A JSON value without secrets: members named like one (below them, all strings and numbers), and texts like one.
+    """A JSON value without secrets: members named like one (strings, numbers, arrays of these), and texts like one.
 
-    A schema that describes such a member stays as it is, since its words are keywords.
+    An object under such a name may be the schema of a secret, so in there names count again.
     """
     if isinstance(value, dict):
         return {name: redact(member, is_secret(name)) for name, member in value.items()}
@@ -203,10 +210,10 @@ def redact(value: Any, secret: bool = False) -> Any:
 
 def redact_text(text: str) -> str:
     """A text without the secrets that can be told by their looks: ``Bearer ...``, tokens, ``?code=...``."""
-    if _HINT.search(text) is None:
-        return text
-    for rule, mask in _TEXT_RULES:
-        text = rule.sub(mask, text)
+    lowered = text.lower()
+    for words, pattern, mask in _TEXT_RULES:
+        if any(word in lowered for word in words):
+            text = pattern.sub(mask, text)
     return text
 
 
@@ -229,10 +236,11 @@ class TextForm:
         start = "%7.3f " % event.time
         if event.kind != MESSAGE:
             party = _PARTIES.get(event.direction, "")
-            return [start + "%s %s%s" % (_MARKS.get(event.kind, "??"), party + "  " if party else "", _plain(event.text))]
+            return ["%s%s %s%s" % (start, _MARKS[event.kind], party + "  " if party else "", _plain(event.text))]
         start += _PARTIES.get(event.direction, "?") + "> "
         if event.message is None:
-            return [start + "%-24s %s" % ("not a message", shorten(dumps(_plain(event.text)), self._width))]
+            shown = dumps(event.data().decode("utf-8", "backslashreplace"))
+            return [start + "%-24s %s" % ("not a message", shorten(shown, self._width))]
         if isinstance(event.message, dict):
             return [start + self._line(event.direction, event.message)]
         total = len(event.message)
@@ -273,8 +281,9 @@ def elide(value: Any, longest: int = 60, most: int = 8) -> Any:
     if isinstance(value, dict):
         return {name: elide(member, longest, most) for name, member in value.items()}
     if isinstance(value, list):
-        cut = value if len(value) <= most else value[:most - 2] + ["... %d more ..." % (len(value) - most + 1)] + value[-1:]
-        return [elide(item, longest, most) for item in cut]
+        if len(value) > most:
+            value = value[:most - 2] + ["... %d more ..." % (len(value) - most + 1)] + value[-1:]
+        return [elide(item, longest, most) for item in value]
     return value
 
 
@@ -289,7 +298,7 @@ def shorten(text: str, width: Optional[int]) -> str:
 
 def _plain(text: str) -> str:
     """A text that a terminal can show: one line of ASCII."""
-    return text.encode("unicode_escape", "replace").decode("ascii") if not (text.isascii() and text.isprintable()) else text
+    return text if text.isascii() and text.isprintable() else text.encode("unicode_escape").decode("ascii")
 
 
 class TextSink:
@@ -328,8 +337,10 @@ class JsonLinesSink:
 def _create(path: Any) -> IO[str]:
     import os
 
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    return open(descriptor, "w", encoding="utf-8", newline="\n")
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags, 0o600)
+
+    return open(path, "w", encoding="utf-8", newline="\n", opener=opener)
 
 
 def to_object(event: Event) -> Dict[str, Any]:
@@ -352,7 +363,7 @@ def to_object(event: Event) -> Dict[str, Any]:
     return value
 
 
-def read(source: Union[str, Any, Iterable[Union[str, bytes]]]) -> Iterator[Event]:
+def read(source: Any) -> Iterator[Event]:
     """The events of a recording: a path, or lines (str or bytes). Raises `TraceError` at a line that is no event."""
     if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__"):
         with open(source, "rb") as lines:

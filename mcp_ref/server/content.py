@@ -8,7 +8,7 @@ str                               one text block
 a content block (`TextContent`,   that block
 `ImageContent`, ...)
 a list of str and content blocks  those blocks
-anything else JSON can hold       one text block with its JSON
+anything `to_json` knows         one text block with its JSON
 ================================  =====================================================
 
 `image`, `audio` and `blob` make blocks from bytes, because on the wire binary data is base64 text.
@@ -23,6 +23,7 @@ from ..messages import content as _blocks
 from ..messages.content import (
     AudioContent, BlobResourceContents, EmbeddedResource, ImageContent, ResourceLink, TextContent, TextResourceContents,
 )
+from .tojson import to_json
 
 BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
 RESOURCE_CONTENTS = (TextResourceContents, BlobResourceContents)
@@ -63,7 +64,7 @@ def content_of(value: Any) -> List["_blocks.ContentBlock"]:
         raise TypeError("bytes have no type: return image(data, mime_type), audio(...) or blob(uri, data, mime_type)")
     if isinstance(value, Model):
         raise TypeError("a %s is not a content block" % type(value).__name__)
-    return [TextContent(text=value if isinstance(value, str) else dumps(value))]
+    return [TextContent(text=value if isinstance(value, str) else dumps(to_json(value)))]
 
 
 def contents_of(uri: str, mime_type: Union[str, None], value: Any) -> List[Any]:
@@ -77,4 +78,4 @@ def contents_of(uri: str, mime_type: Union[str, None], value: Any) -> List[Any]:
         return [BlobResourceContents(uri=uri, blob=data, mime_type=mime_type or "application/octet-stream")]
     if isinstance(value, str):
         return [TextResourceContents(uri=uri, text=value, mime_type=mime_type or "text/plain")]
-    return [TextResourceContents(uri=uri, text=dumps(value), mime_type=mime_type or "application/json")]
+    return [TextResourceContents(uri=uri, text=dumps(to_json(value)), mime_type=mime_type or "application/json")]

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from ..codec import encoder
 from ..errors import INVALID_PARAMS, RpcError
+from ..jsonrpc import shown
 from ..messages.base import Icon
 from ..messages.prompts import (
     GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage,
@@ -19,7 +20,7 @@ from ..revisions import Revision
 from .content import content_of
 from .listing import Listing
 from .params import params_reader
-from .signature import Signature
+from .signature import BindError, Signature
 
 
 class RegisteredPrompt:
@@ -28,6 +29,7 @@ class RegisteredPrompt:
     def __init__(self, prompt: Prompt, signature: Signature) -> None:
         self.prompt = prompt
         self.signature = signature
+        self._validate: Optional[Callable[[Any], List[Any]]] = None
 
     def describe(self) -> Prompt:
         """As `prompts/list` shows it."""
@@ -55,10 +57,19 @@ class RegisteredPrompt:
             text = "Prompt %s: %s argument %s" % (self.prompt.name, kind, ", ".join(names)[:200])
             raise RpcError(INVALID_PARAMS, text)
         mended, _ = self.signature.coerce(arguments)
+        for violation in self._violations(mended):
+            raise RpcError(INVALID_PARAMS, "Prompt %s: %s" % (self.prompt.name, violation))
         try:
             return dict(self.signature.bind(mended))
-        except (TypeError, ValueError) as error:
+        except BindError as error:
             raise RpcError(INVALID_PARAMS, "Prompt %s: %s" % (self.prompt.name, error)) from None
+
+    def _violations(self, arguments: Dict[str, Any]) -> List[Any]:
+        if self._validate is None:
+            from ..jsonschema import compile
+
+            self._validate = compile(self.signature.input_schema).validate
+        return self._validate(arguments)
 
 
 class Prompts:
@@ -100,7 +111,7 @@ class Prompts:
             wanted = read(params)
             prompt = self.listing.get(wanted.name)
             if prompt is None:
-                raise RpcError(INVALID_PARAMS, "Unknown prompt: %s" % wanted.name[:200])
+                raise RpcError(INVALID_PARAMS, "Unknown prompt: %s" % shown(wanted.name))
             return write(prompt.get(context, wanted.arguments or {}))
 
         return Route(answer)

@@ -21,7 +21,7 @@ from ..uritemplate import Template
 from .content import contents_of
 from .listing import Listing
 from .params import params_reader
-from .signature import Signature
+from .signature import BindError, Signature
 
 
 class RegisteredResource:
@@ -30,6 +30,7 @@ class RegisteredResource:
     def __init__(self, function: Callable[..., Any], description: Union[Resource, ResourceTemplate]) -> None:
         self.description = description
         self.signature = Signature(function)
+        self._validate: Optional[Callable[[Any], List[Any]]] = None
         self.template: Optional[Template] = None
         if isinstance(description, ResourceTemplate):
             self.template = Template(description.uri_template).prepare()
@@ -40,9 +41,20 @@ class RegisteredResource:
             self.description.description = self.signature.description
         return self.description
 
-    def read(self, context: Context, uri: str, matched: Dict[str, Any]) -> ReadResourceResult:
+    def arguments(self, matched: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+        """What the function gets for these variables; None if they do not fit its annotations."""
+        mended, _ = self.signature.coerce(matched)
+        if self._validate is None:
+            from ..jsonschema import compile
+
+            self._validate = compile(self.signature.input_schema).validate
+        try:
+            return None if self._validate(mended) else self.signature.bind(mended)
+        except BindError:
+            return None
+
+    def read(self, context: Context, uri: str, keywords: Dict[str, Any]) -> ReadResourceResult:
         """Run the function. Raises what it raises."""
-        keywords = self.signature.bind(matched) if matched else {}
         if self.signature.context_parameter is not None:
             keywords = dict(keywords)
             keywords[self.signature.context_parameter] = context
@@ -112,8 +124,9 @@ class Resources:
                 return write(found.read(context, uri, {}))
             for template in self.templates.values():
                 matched = template.template.match(uri) if template.template is not None else None
-                if matched is not None:
-                    return write(template.read(context, uri, matched))
+                arguments = template.arguments(matched) if matched is not None else None
+                if arguments is not None:
+                    return write(template.read(context, uri, arguments))
             raise RpcError(revision.resource_not_found_code, "Resource not found", {"uri": uri})
 
         return Route(answer)

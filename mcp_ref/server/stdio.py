@@ -24,23 +24,37 @@ def serve(server: "Server", transport: Transport, exit_when_stuck: bool = True) 
     transport.open()
     try:
         if server.executor is not None and server.executor.pumped:
-            _pump(connection, server.executor)  # type: ignore[arg-type]  # only a MainThreadQueue is pumped
+            queue: "MainThreadQueue" = server.executor  # type: ignore[assignment]  # nothing else is pumped
+            _pump(connection, queue, exit_when_stuck)
         else:
             connection.run()
     finally:
         connection.close()
         connection.wait_closed(server.limits.shutdown_grace + server.limits.drain)
-    if exit_when_stuck and len(connection.inflight):
+    if exit_when_stuck:
+        _exit_if_stuck(connection)
+
+
+def _exit_if_stuck(connection: "Connection") -> None:
+    if len(connection.inflight):
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
         os._exit(0)
 
 
-def _pump(connection: "Connection", queue: "MainThreadQueue") -> None:
+def _pump(connection: "Connection", queue: "MainThreadQueue", exit_when_stuck: bool) -> None:
     from ..peer.threads import start_thread
 
-    start_thread("mcp-ref:reader:%s" % connection.transport.name, connection.run)
-    while not connection.closed:
+    def read() -> None:
+        try:
+            connection.run()
+        finally:
+            queue.close()
+            if exit_when_stuck:  # here, too, because the main thread may be what is stuck
+                _exit_if_stuck(connection)
+
+    start_thread("mcp-ref:reader:%s" % connection.transport.name, read)
+    while not queue.closed:
         if queue.wait(0.5):
             queue.pump()

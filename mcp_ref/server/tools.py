@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from ..codec import encoder
 from ..errors import INVALID_PARAMS, RpcError, ToolError
+from ..jsonrpc import shown
 from ..jsontext import JsonError
 from ..messages.base import Icon
 from ..messages.content import TextContent
@@ -179,7 +180,7 @@ class Tools:
             call = read(params)
             tool = self.listing.get(call.name)
             if tool is None:
-                raise RpcError(INVALID_PARAMS, "Unknown tool: %s" % call.name[:200])
+                raise RpcError(INVALID_PARAMS, "Unknown tool: %s" % shown(call.name))
             arguments = call.arguments if call.arguments is not None else {}
             found = tool.violations(arguments)
             if found and self._lenient and tool._explicit is None:

@@ -25,8 +25,8 @@ class Tap(Transport):
     def __init__(self, transport: Transport, trace: Trace, side: str) -> None:
         if side not in (CLIENT, SERVER):
             raise ValueError("side is %r or %r, not %r" % (CLIENT, SERVER, side))
-        self.name = transport.name
         self.inner = transport
+        self.name = transport.name
         self.trace = trace
         self.side = side
         self.peer = SERVER if side == CLIENT else CLIENT
@@ -46,6 +46,8 @@ class Tap(Transport):
         transport.on_noise = heard
 
     def __getattr__(self, name: str) -> Any:
+        if name == "inner":  # before __init__
+            raise AttributeError(name)
         return getattr(self.inner, name)
 
     def open(self) -> None:

@@ -1,0 +1,143 @@
+"""Python values as JSON values: what a handler returned, ready for `jsontext.dumps` and for validation.
+
+================================================  ==========================================
+value                                             becomes
+================================================  ==========================================
+str, int, float, bool, None                       itself
+list, tuple, set, frozenset, deque                array (a set sorted, where it can be)
+dict                                              object; keys become strings
+dataclass, named tuple                            object of its fields
+Enum                                              its value, or its name (see `enum_word`)
+bytes, bytearray, memoryview                      base64 string
+datetime, date, time                              ISO 8601 string
+UUID, Decimal, paths                              string
+anything else                                     itself: `dumps` refuses it and names its place
+================================================  ==========================================
+
+A subclass counts as the nearest class above it that the table has. How a class is written is found
+out once and remembered for as long as the class lives.
+"""
+
+import enum
+from typing import Any, Callable, Dict, Iterable, List, MutableMapping, Optional, Union
+from weakref import WeakKeyDictionary
+
+Writer = Callable[[Any], Any]
+Scalar = Union[str, int, float, bool, None]
+
+
+def to_json(value: Any) -> Any:
+    """The JSON value of a Python value; parts that are JSON already are shared, not copied.
+
+    Raises ValueError for a value that contains itself or nests too deeply.
+    """
+    try:
+        return _convert(value)
+    except RecursionError:
+        raise ValueError("the value contains itself or nests too deeply") from None
+
+
+def enum_word(member: enum.Enum) -> Scalar:
+    """How a member of an Enum is written: by value if each member's is a string or each an integer, else by name."""
+    values = {type(other.value) for other in type(member)}
+    return member.value if values == {str} or values == {int} else member.name
+
+
+def _convert(value: Any) -> Any:
+    writer = _WRITERS.get(type(value), _unseen)
+    return value if writer is None else writer(value)
+
+
+def _array(value: Iterable[Any]) -> Any:
+    if type(value) is list and _ATOMS.issuperset(map(type, value)):
+        return value
+    return [_convert(item) for item in value]
+
+
+def _set(value: Iterable[Any]) -> Any:
+    items = [_convert(item) for item in value]
+    try:
+        return sorted(items)
+    except TypeError:
+        return items
+
+
+def _object(value: Dict[Any, Any]) -> Dict[Any, Any]:
+    return {key if type(key) is str else _key(key): _convert(item) for key, item in value.items()}
+
+
+def _key(key: Any) -> Any:
+    """A key as `json` would write it; what is no scalar stays, and is refused later with its place."""
+    word = _convert(key)
+    if isinstance(word, str):
+        return str(word)
+    if word is None or isinstance(word, (int, float)):
+        from ..jsontext import dumps
+
+        return dumps(word)
+    return key
+
+
+def _base64(value: Any) -> str:
+    from base64 import b64encode
+
+    return b64encode(value).decode("ascii")
+
+
+def _iso(value: Any) -> str:
+    text: str = value.isoformat()
+    return text
+
+
+_ATOMS = {str, int, float, bool, type(None)}
+_WRITERS: Dict[type, Optional[Writer]] = {
+    str: None, int: None, float: None, bool: None, type(None): None,
+    list: _array, tuple: _array, set: _set, frozenset: _set, dict: _object,
+    bytes: _base64, bytearray: _base64, memoryview: _base64,
+}
+
+_ELSEWHERE: Dict[str, Writer] = {
+    "datetime.date": _iso, "datetime.datetime": _iso, "datetime.time": _iso,
+    "uuid.UUID": str, "decimal.Decimal": str, "pathlib.PurePath": str, "collections.deque": _array,
+}
+"""Classes of modules that need not be loaded, by the name of their top module and their own."""
+
+_SEEN: MutableMapping[type, Optional[Writer]] = WeakKeyDictionary()
+
+
+def _unseen(value: Any) -> Any:
+    """Write a value of a class that is not built in."""
+    cls = type(value)
+    if cls not in _SEEN:
+        _SEEN[cls] = _writer_of(cls)
+    writer = _SEEN[cls]
+    return value if writer is None else writer(value)
+
+
+def _writer_of(cls: type) -> Optional[Writer]:
+    """How values of a class are written; a writer holds no reference to the class, so that it can go away."""
+    if issubclass(cls, enum.Enum):
+        return enum_word
+    if hasattr(cls, "__dataclass_fields__"):
+        from dataclasses import fields
+
+        described: Any = cls
+        return _fields_writer([field.name for field in fields(described)])
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return _fields_writer(list(getattr(cls, "_fields")))
+    for base in cls.__mro__:
+        if base in _WRITERS:
+            return _WRITERS[base]
+        name = qualified_name(base)
+        if name in _ELSEWHERE:
+            return _ELSEWHERE[name]
+    return None
+
+
+def qualified_name(cls: type) -> str:
+    """Top module and name: ``pathlib.Path``, wherever inside `pathlib` this version keeps it."""
+    return "%s.%s" % (cls.__module__.partition(".")[0], cls.__name__)
+
+
+def _fields_writer(names: List[str]) -> Writer:
+    return lambda value: {name: _convert(getattr(value, name)) for name in names}

@@ -1,0 +1,561 @@
+"""The wire trace: events, its two forms, what is masked, and the tap that feeds it."""
+import io
+import json
+import logging
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+import threading
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import pytest
+
+from mcp_ref import deadline, wiretrace
+from mcp_ref.errors import ConnectFailed, ConnectionLost, Rejected
+from mcp_ref.limits import Limits
+from mcp_ref.transports.base import Received, Transport
+from mcp_ref.transports.memory import pair
+from mcp_ref.transports.tap import tap
+from mcp_ref.wiretrace import (
+    Event, JsonLinesSink, TextForm, TextSink, Trace, TraceError, read, redact, redact_text, to_file, to_text,
+)
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+MASK = wiretrace.MASK
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[List[float]]:
+    """The time, which tests set."""
+    now = [100.0]
+    monkeypatch.setattr(deadline, "clock", lambda: now[0])
+    yield now
+
+
+def message(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def lines_of(events: Sequence[Tuple[str, Any]], width: Optional[int] = None) -> List[str]:
+    """The text of some messages, (direction, JSON value or bytes) each, without times."""
+    stream = io.StringIO()
+    trace = to_text(stream, width)
+    for direction, value in events:
+        trace.message(direction, value if isinstance(value, bytes) else message(value))
+    return [line[8:] for line in stream.getvalue().splitlines()]
+
+
+# --- the text form ----------------------------------------------------------------------------------------------------
+
+def test_text_form_is_that_of_the_style_guide(clock: List[float]) -> None:
+    stream = io.StringIO()
+    trace = to_text(stream)
+    trace.message("client", b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}')
+    clock[0] += 0.004
+    trace.message("server", b'{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{}}}')
+    clock[0] += 0.001
+    trace.message("client", b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+    clock[0] += 0.001
+    trace.state("phase operating")
+    clock[0] += 0.304
+    trace.finding("late response #4 dropped", "server")
+    clock[0] += 1234.5
+    trace.transport("exit code 1", "server")
+    trace.transport("connected by memory")
+    assert stream.getvalue() == (
+        '  0.000 C> initialize #1            {"protocolVersion":"2025-06-18"}\n'
+        '  0.004 S> result #1 initialize     {"serverInfo":{}}\n'
+        "  0.005 C> notifications/initialized\n"
+        "  0.006 == phase operating\n"
+        "  0.310 !! S  late response #4 dropped\n"
+        "1234.810 ~~ S  exit code 1\n"
+        "1234.810 ~~ connected by memory\n"
+    )
+
+
+def test_responses_are_matched_with_requests_of_the_other_side_by_id_and_type() -> None:
+    assert lines_of([
+        ("client", {"id": 1, "method": "ping"}),
+        ("server", {"id": 1, "method": "roots/list"}),
+        ("client", {"id": "1", "method": "tools/call", "params": {}}),
+        ("client", {"id": 1, "result": {"roots": []}}),
+        ("server", {"id": "1", "error": {"code": -32602, "message": "no"}}),
+        ("server", {"id": 1, "result": {}}),
+        ("server", {"id": 1, "result": {}}),
+        ("server", {"id": None, "error": {"code": -32700, "message": "no"}}),
+    ]) == [
+        "C> ping #1",
+        "S> roots/list #1",
+        'C> tools/call #"1"          {}',
+        'C> result #1 roots/list     {"roots":[]}',
+        'S> error #"1" tools/call    {"code":-32602,"message":"no"}',
+        "S> result #1 ping           {}",
+        "S> result #1                {}",
+        'S> error                    {"code":-32700,"message":"no"}',
+    ]
+
+
+def test_batches_have_a_line_for_each_message() -> None:
+    """[2025-03-26 basic/index §Batching]"""
+    assert lines_of([
+        ("client", [{"id": 1, "method": "ping"}, {"method": "notifications/initialized"}]),
+        ("server", [{"id": 1, "result": {}}, 5]),
+        ("server", []),
+    ]) == [
+        "C> batch of 2", "C> 1/2 ping #1", "C> 2/2 notifications/initialized",
+        "S> batch of 2", "S> 1/2 result #1 ping           {}", "S> 2/2 not a message            5",
+        "S> batch of 0",
+    ]
+
+
+@pytest.mark.parametrize("data, shown", [
+    (b"Listening on port 80", '"Listening on port 80"'),
+    (b"\x80\xff", r'"\\x80\\xff"'),
+    (b"\x1b[31mred\x07", r'"\u001b[31mred\u0007"'),
+    (b"", '""'),
+    (b"5", '"5"'),
+    (b"null", '"null"'),
+    (b'{"a": NaN}', r'"{\"a\": NaN}"'),
+    (b'{"a": 1, "a": 2}', r'"{\"a\": 1, \"a\": 2}"'),
+    (b'{"foo": 1}', '{"foo":1}'),
+    (b"[" * 100000, None),
+])
+def test_what_is_no_message_is_shown_as_such(data: bytes, shown: Optional[str]) -> None:
+    line, = lines_of([("server", data)])
+    assert line.startswith("S> not a message            ")
+    assert shown is None or line == "S> not a message            " + shown
+
+
+@pytest.mark.parametrize("value", [
+    {"id": 1, "method": "\x1b]0;owned\x07\n", "params": {"\x1b": "\x1b\u202e"}},
+    {"id": "\x1b\n", "result": {"a": "\n\x1b\u2028"}},
+    {"id": [1], "method": ["x"]},
+])
+def test_nothing_of_a_peer_reaches_the_terminal_as_it_is(value: Any) -> None:
+    stream = io.StringIO()
+    trace = to_text(stream)
+    trace.message("server", message(value))
+    trace.message("server", b"\x1b[2J\xe2\x80\xae")
+    trace.transport("exited: \x1b[2J \n \ud800 \u202e é", "server")
+    text = stream.getvalue()
+    assert text.isascii() and text.count("\n") == 3 and text.replace("\n", "").isprintable()
+
+
+def test_long_values_lose_their_middle() -> None:
+    value = {"id": 1, "method": "m", "params": {"text": "a" * 500 + "z", "list": list(range(100)), "after": 1}}
+    line, = lines_of([("client", value)], width=400)
+    params = json.loads(line[28:])
+    assert params["text"].startswith("aaaa") and params["text"].endswith("aaz") and "461 more" in params["text"]
+    assert len(params["text"]) <= 60
+    assert params["list"] == [0, 1, 2, 3, 4, 5, "... 93 more ...", 99] and params["after"] == 1
+    assert list(params) == ["text", "list", "after"]
+
+
+def test_long_lines_lose_their_middle_and_no_width_shows_all() -> None:
+    value = {"id": 1, "method": "m", "params": {"k%d" % number: number for number in range(1000)}}
+    line, = lines_of([("client", value)], width=200)
+    assert len(line) <= 28 + 200 and ' more... ' in line and line.endswith('"k999":999}')
+    line, = lines_of([("client", value)], width=None)
+    assert json.loads(line[28:]) == value["params"]
+
+
+@pytest.mark.parametrize("width", [1, 20, 28, 29, 60, 200])
+def test_shortened_texts_say_how_much_is_missing(width: int) -> None:
+    text = "".join(chr(97 + number % 26) for number in range(1000))
+    short = wiretrace.shorten(text, width)
+    assert len(short) <= max(width, 28)
+    head, _, rest = short.partition(" ...")
+    missing, _, tail = rest.partition(" more... ")
+    assert text.startswith(head) and text.endswith(tail) and len(head) + int(missing) + len(tail) == 1000
+    assert wiretrace.shorten(text, 1000) == text
+
+
+def test_requests_that_are_never_answered_are_forgotten() -> None:
+    form = TextForm()
+    for number in range(10000):
+        form.lines(Event(0.0, "client", "message", {"id": number, "method": "ping"}))
+    assert len(form._methods) <= 4096
+    assert form.lines(Event(0.0, "server", "message", {"id": 9999, "result": {}})) == [
+        "  0.000 S> result #9999 ping        {}"]
+
+
+# --- secrets ----------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", [
+    "token", "access_token", "refreshToken", "id-token", "client_secret", "SECRET", "password", "db_passwd", "apiKey",
+    "x-api-key", "api_key", "Authorization", "proxy-authorization", "Cookie", "Set-Cookie", "code_verifier",
+    "credentials", "privateKey", "client_assertion", "aws_secret_access_key",
+])
+def test_members_with_secret_names_are_masked(name: str) -> None:
+    value = {"params": [{name: "hunter2", "other": "seen"}, {name: ["hunter2", 5]}, {name: 1234}]}
+    assert redact(value) == {"params": [{name: MASK, "other": "seen"}, {name: [MASK, MASK]}, {name: MASK}]}
+
+
+@pytest.mark.parametrize("value", [
+    {"progressToken": "abc"}, {"_meta": {"progressToken": 5}}, {"maxTokens": 5}, {"nextCursor": "abc"},
+    {"nextPageToken": "abc"}, {"code": -32602}, {"code": "print(1)"}, {"tokens": ["a"]}, {"authorizations": "x"},
+    {"inputSchema": {"properties": {"token": {"type": "string", "description": "the token"}}, "required": ["token"]}},
+    {"token": None}, {"password": True}, {"secret": ""}, {"token": {}},
+    {"text": "a token is a word; basic facts; state=open; key: value; 1 + 1 = 2; the secret, kept; eyJ"},
+    {"uri": "file:///token?x=1"}, {"text": "monkey=1"},
+])
+def test_what_is_no_secret_stays(value: Any) -> None:
+    assert redact(value) == value
+
+
+@pytest.mark.parametrize("text, masked", [
+    ("Authorization: Bearer abc.def-ghi", "Authorization: ***"),
+    ("use bearer abcdefgh now", "use bearer *** now"),
+    ("Basic dXNlcjpwYXNz", "Basic ***"),
+    ("GET /cb?code=abc123&state=xyz", "GET /cb?code=***&state=xyz"),
+    ("https://a.example/#access_token=abc&x=1", "https://a.example/#access_token=***&x=1"),
+    ("grant_type=authorization_code&code=abc&code_verifier=def&client_secret=ghi",
+     "grant_type=authorization_code&code=***&code_verifier=***&client_secret=***"),
+    ("DB_PASSWORD=hunter2 ./run", "DB_PASSWORD=*** ./run"),
+    ("Set-Cookie: a=b; Path=/\r\nX-Other: c", "Set-Cookie: ***\r\nX-Other: c"),
+    ("x-api-key: abc", "x-api-key: ***"),
+    ("is eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl valid", "is *** valid"),
+    ("key sk-abcdefghijklmnopqrst", "key ***"), ("ghp_abcdefghijklmnopqrst1234", "***"),
+    ('{"password": "hunter2", "a": "b"}', '{"password": "***", "a": "b"}'),
+    ("{'api_key': 'abc'}", "{'api_key': '***'}"),
+    (r'"{\"access_token\":\"abc\",\"b\":1}"', r'"{\"access_token\":\"***\",\"b\":1}"'),
+])
+def test_secrets_inside_text_are_masked(text: str, masked: str) -> None:
+    assert redact_text(text) == masked
+    assert redact_text(masked) == masked
+    assert redact({"content": [{"type": "text", "text": text}]}) == {"content": [{"type": "text", "text": masked}]}
+
+
+def test_secrets_are_masked_before_any_sink_sees_them() -> None:
+    events: List[Event] = []
+    trace = Trace(events.append)
+    secret = "hunter2hunter2"
+    trace.message("client", message({"id": 1, "method": "m", "params": {"password": secret, "a": "Bearer " + secret}}))
+    trace.message("server", b'not JSON {"token": "%s"}' % secret.encode())
+    trace.message("server", b'\xff {"token": "%s"}' % secret.encode())
+    trace.state("authorized with Bearer " + secret)
+    trace.transport("Authorization: Bearer " + secret)
+    trace.finding("?code=" + secret)
+    assert len(events) == 6 and secret not in repr(events)
+
+
+@pytest.mark.parametrize("piece", [
+    "eyJ", "eyJ.", "eyJa.eyJb", "bearer ", "Bearer  ", "token", '"token', "token=", "authorization:", "ghp_", "sk-",
+    '"token\\\\', 'a"token" : ', "?code=", "-_" * 20 + "token",
+])
+def test_masking_takes_time_in_proportion_to_the_text(piece: str) -> None:
+    """Ten times the text may take ten times as long, with room for noise; quadratic would take a hundred times."""
+    import time
+
+    def cost(size: int) -> float:
+        text = piece * (size // len(piece))
+        best = 9.9
+        for _ in range(3):
+            start = time.process_time()
+            redact_text(text)
+            best = min(best, time.process_time() - start)
+        return best
+    assert cost(200_000) < 40 * cost(20_000) + 0.01
+
+
+# --- recording and reading --------------------------------------------------------------------------------------------
+
+def recorded(path: pathlib.Path) -> List[Event]:
+    """A recording of one event of each kind; the events as they were told."""
+    events: List[Event] = []
+    with Trace(events.append, JsonLinesSink(path)) as seen:
+        seen.message("client", message({"jsonrpc": "2.0", "id": 1, "method": "m", "params": {"z": 1, "a": "é\u2028"}}))
+        seen.message("server", b"[]")
+        seen.message("server", "Listening é".encode("utf-8"))
+        seen.message("server", b"\x80{\xff")
+        seen.message("server", b"")
+        seen.message("server", b"null")
+        seen.state("phase operating")
+        seen.transport("exit \ud800 code", "server")
+        seen.finding("late", "client")
+    return events
+
+
+def test_recording_is_read_back_as_it_was_told(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "wire.jsonl"
+    events = recorded(path)
+    assert list(read(path)) == list(read(str(path))) == events
+    assert list(read(path.read_text(encoding="utf-8").splitlines())) == events
+    assert list(read(io.BytesIO(path.read_bytes()))) == events
+    assert [event.data() for event in events[:6]] == [
+        b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"z":1,"a":"\\u00e9\\u2028"}}', b"[]",
+        "Listening é".encode("utf-8"), b"\x80{\xff", b"", b"null"]
+
+
+def test_recording_has_the_documented_form(tmp_path: pathlib.Path, clock: List[float]) -> None:
+    recorded(tmp_path / "wire.jsonl")
+    data = (tmp_path / "wire.jsonl").read_bytes()
+    assert data.isascii() and data.endswith(b"\n") and b"\r" not in data
+    assert [json.loads(line) for line in data.splitlines()] == [
+        {"time": 0.0, "from": "client", "message": {"jsonrpc": "2.0", "id": 1, "method": "m",
+                                                    "params": {"z": 1, "a": "é\u2028"}}},
+        {"time": 0.0, "from": "server", "message": []},
+        {"time": 0.0, "from": "server", "raw": "Listening é"},
+        {"time": 0.0, "from": "server", "base64": "gHv/"},
+        {"time": 0.0, "from": "server", "raw": ""},
+        {"time": 0.0, "from": "server", "raw": "null"},
+        {"time": 0.0, "kind": "state", "note": "phase operating"},
+        {"time": 0.0, "from": "server", "kind": "transport", "note": "exit \\ud800 code"},
+        {"time": 0.0, "from": "client", "kind": "finding", "note": "late"},
+    ]
+    assert data.splitlines()[0].index(b'"z"') < data.splitlines()[0].index(b'"a"')
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are those of POSIX")
+def test_recording_can_be_read_by_its_owner_only(tmp_path: pathlib.Path) -> None:
+    recorded(tmp_path / "wire.jsonl")
+    assert stat.S_IMODE((tmp_path / "wire.jsonl").stat().st_mode) == 0o600
+
+
+def test_recording_to_a_stream_leaves_it_open() -> None:
+    stream = io.StringIO()
+    trace = to_file(stream)
+    trace.state("a")
+    trace.close()
+    assert not stream.closed and list(read(stream.getvalue().splitlines()))[0].text == "a"
+
+
+def test_each_event_is_on_disk_at_once(tmp_path: pathlib.Path) -> None:
+    with to_file(tmp_path / "wire.jsonl") as trace:
+        trace.state("before the crash")
+        assert [event.text for event in read(tmp_path / "wire.jsonl")] == ["before the crash"]
+
+
+def test_comments_and_blank_lines_are_skipped() -> None:
+    event = '{"time":1,"kind":"state","note":"a"}'
+    lines = ["# 2025-06-18 basic/lifecycle §Initialization", "", "   ", event, "  # end"]
+    assert list(read(lines)) == [Event(1.0, "", "state", None, "a")]
+
+
+def test_members_that_are_unknown_are_ignored() -> None:
+    assert list(read(['{"time":1,"from":"client","message":{"a":1},"host":"x"}'])) == [
+        Event(1.0, "client", "message", {"a": 1})]
+
+
+@pytest.mark.parametrize("line, words", [
+    ("  0.000 C> ping #1", "not JSON"),
+    (b"\xff", "not valid UTF-8"),
+    ("[]", "not an object"),
+    ("{}", "time: expected seconds"),
+    ('{"time":true,"from":"client","raw":""}', "time: expected seconds"),
+    ('{"time":"1","from":"client","raw":""}', "time: expected seconds"),
+    ('{"time":1,"raw":""}', "from: expected client or server"),
+    ('{"time":1,"from":"proxy","raw":""}', "from: expected client or server"),
+    ('{"time":1,"from":["client"],"raw":""}', "from: expected client or server"),
+    ('{"time":1,"kind":"noise","note":""}', "kind: expected state"),
+    ('{"time":1,"kind":{},"note":""}', "kind: expected state"),
+    ('{"time":1,"kind":"state"}', "note: expected a string"),
+    ('{"time":1,"kind":"state","note":5}', "note: expected a string"),
+    ('{"time":1,"from":"client"}', "expected message"),
+    ('{"time":1,"from":"client","message":"x"}', "expected message"),
+    ('{"time":1,"from":"client","base64":"?"}', "expected message"),
+    ('{"time":1,"from":"client","base64":5}', "expected message"),
+    ('{"time":1,"from":"client","raw":5}', "expected message"),
+    ('{"time":1,"time":2,"from":"client","raw":""}', "duplicate key"),
+])
+def test_line_that_is_no_event_is_named(line: Any, words: str) -> None:
+    good = '{"time":1,"kind":"state","note":"a"}' if isinstance(line, str) else b'{"time":1,"kind":"state","note":"a"}'
+    events = read([good, line])
+    assert next(events).text == "a"
+    with pytest.raises(TraceError, match="line 2: .*" + words.replace("(", ".")):
+        next(events)
+
+
+def test_recording_can_be_shown_as_text(tmp_path: pathlib.Path) -> None:
+    recorded(tmp_path / "wire.jsonl")
+    form = TextForm()
+    lines = [line[8:] for event in read(tmp_path / "wire.jsonl") for line in form.lines(event)]
+    assert lines[0].startswith("C> m #1") and lines[-1] == "!! C  late"
+
+
+# --- sinks and threads ------------------------------------------------------------------------------------------------
+
+def test_sink_that_raises_is_dropped_and_the_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    events: List[Event] = []
+    calls: List[Event] = []
+
+    def broken(event: Event) -> None:
+        calls.append(event)
+        raise OSError("disk full")
+    trace = Trace(broken, events.append)
+    with caplog.at_level(logging.WARNING):
+        trace.state("one")
+        trace.state("two")
+    assert [event.text for event in events] == ["one", "two"] and len(calls) == 1
+    assert "a trace ends here: its sink raised OSError: disk full" in caplog.text and len(caplog.records) == 1
+
+
+def test_closed_stream_ends_the_trace_only(caplog: pytest.LogCaptureFixture) -> None:
+    stream = io.StringIO()
+    trace = to_text(stream)
+    stream.close()
+    with caplog.at_level(logging.WARNING):
+        trace.message("client", b"{}")
+    assert len(caplog.records) == 1
+
+
+def test_many_threads_write_whole_lines(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "wire.jsonl"
+    stream = io.StringIO()
+    with Trace(JsonLinesSink(path), TextSink(stream)) as both:
+        def tell(direction: str) -> None:
+            for number in range(200):
+                both.message(direction, message({"id": number, "method": "m", "params": {"by": direction}}))
+        threads = [threading.Thread(target=tell, args=(side,)) for side in ("client", "server") * 3]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    events = list(read(path))
+    assert len(events) == 1200 and all(event.message["params"]["by"] == event.direction for event in events)
+    assert len(stream.getvalue().splitlines()) == 1200
+
+
+def test_each_sink_is_called_by_one_thread_at_a_time() -> None:
+    inside, most = [0], [0]
+    gate = threading.Event()
+
+    def sink(event: Event) -> None:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        gate.wait(5)
+        inside[0] -= 1
+    trace = Trace(sink)
+    threads = [threading.Thread(target=trace.state, args=("a",)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    gate.set()
+    for thread in threads:
+        thread.join(20)
+    assert most == [1]
+
+
+# --- the tap ----------------------------------------------------------------------------------------------------------
+
+def test_tap_shows_what_is_sent_and_received() -> None:
+    events: List[Event] = []
+    near, far = pair(Limits(max_message_bytes=50))
+    tapped = tap(near, Trace(events.append), "client")
+    tapped.open()
+    tapped.write([b'{"id":1,"method":"ping"}', b"[1]"])
+    far.write([b'{"id":1,"result":{}}', b'"%s"' % (b"x" * 60), b"noise"])
+    read_back: List[Received] = []
+    while len(read_back) < 3:
+        read_back += tapped.read() or []
+    far.close()
+    assert tapped.read() is None
+    tapped.close()
+    tapped.close()
+    assert [(event.direction, event.kind, event.message or event.text) for event in events] == [
+        ("", "transport", "connected by memory"),
+        ("client", "message", {"id": 1, "method": "ping"}),
+        ("client", "message", [1]),
+        ("server", "message", {"id": 1, "result": {}}),
+        ("server", "finding", "refused: message of 62 bytes exceeds max_message_bytes (50)"),
+        ("server", "message", "noise"),
+        ("", "transport", "end of the connection: the peer closed the connection"),
+        ("client", "transport", "closed"),
+    ]
+    assert [type(item) for item in read_back] == [bytes, Rejected, bytes]
+
+
+class Scripted(Transport):
+    """A transport that records what happens, and fails where it is told to."""
+
+    name = "scripted"
+    pid = 17
+
+    def __init__(self, fails: str = "") -> None:
+        self.calls: List[Any] = []
+        self.fails = fails
+        self.on_noise: Any = None
+
+    def open(self) -> None:
+        if self.fails == "open":
+            raise ConnectFailed("nobody there")
+
+    def read(self) -> Optional[List[Received]]:
+        return None
+
+    def write(self, messages: Sequence[bytes]) -> None:
+        self.calls.append(list(messages))
+        if self.fails == "write":
+            raise ConnectionLost("gone")
+
+    def ready(self, size: int) -> bool:
+        return size < 10
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+    def reason(self) -> str:
+        return "because"
+
+    def counters(self) -> Dict[str, int]:
+        return {"noise": 3}
+
+
+def test_tap_tells_before_it_writes_and_what_failed() -> None:
+    events: List[Event] = []
+    inner = Scripted("write")
+    order: List[int] = []
+    tapped = tap(inner, Trace(events.append, lambda event: order.append(len(inner.calls))), "server")
+    with pytest.raises(ConnectionLost):
+        tapped.write([b"{}", b"[]"])
+    assert [event.text for event in events[2:]] == ["not sent, or not all of it: gone"]
+    assert [event.direction for event in events] == ["server", "server", ""] and order == [0, 0, 1]
+
+
+def test_tap_tells_of_a_connection_that_was_not_made() -> None:
+    events: List[Event] = []
+    with pytest.raises(ConnectFailed):
+        tap(Scripted("open"), Trace(events.append), "client").open()
+    assert [event.text for event in events] == ["not connected: nobody there"]
+
+
+def test_tap_passes_everything_else_on() -> None:
+    inner = Scripted()
+    tapped: Any = tap(inner, Trace(), "client")
+    assert isinstance(tapped, Transport) and tapped.name == "scripted" and tapped.pid == 17
+    assert (tapped.ready(5), tapped.ready(50)) == (True, False)
+    assert (tapped.reason(), tapped.counters()) == ("because", {"noise": 3})
+    tapped.close()
+    tapped.close()
+    assert inner.calls == ["close", "close"]
+    with pytest.raises(AttributeError):
+        tapped.unknown
+
+
+def test_noise_of_a_child_is_in_the_trace_and_still_heard() -> None:
+    events: List[Event] = []
+    heard: List[bytes] = []
+    inner = Scripted()
+    inner.on_noise = heard.append
+    tap(inner, Trace(events.append), "client")
+    inner.on_noise(b"Listening on port 80")
+    assert heard == [b"Listening on port 80"]
+    assert [(event.direction, event.text) for event in events] == [("server", "Listening on port 80")]
+
+
+def test_no_trace_means_no_tap() -> None:
+    inner = Scripted()
+    assert tap(inner, None, "client") is inner
+
+
+def test_side_must_be_one_of_the_two() -> None:
+    with pytest.raises(ValueError, match="not 'C>'"):
+        tap(Scripted(), Trace(), "C>")
+
+
+def test_untraced_connections_load_nothing_of_it() -> None:
+    code = ("import sys; from mcp_ref.transports import memory; from mcp_ref.client import connect; "
+            "print([name for name in sys.modules if 'wiretrace' in name or name.endswith('.tap')])")
+    done = subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=25)
+    assert done.stdout.strip() == b"[]"
