@@ -1,0 +1,171 @@
+"""The client against a scripted server: typed results, pages, and answers that are not what they should be."""
+import sys
+import threading
+
+import pytest
+
+from mcp_ref.client import Client, connect
+from mcp_ref.errors import ConnectFailed, ConnectionLost, LocalProtocolError, PeerError, PeerProtocolError
+from mcp_ref.limits import Limits
+from mcp_ref.transports.memory import pair
+from tests.support.scripted import PATIENCE, ScriptedPeer
+
+NAMED = {"name": "t", "inputSchema": {"type": "object"}}
+
+
+class Scene:
+    """A client and the scripted server it talks to."""
+
+    def __init__(self, revision="2025-11-25", **options):
+        ours, theirs = pair()
+        self.peer = ScriptedPeer(theirs)
+        self.client = Client(**options)
+        opening = threading.Thread(target=self.client.open, args=(ours,))
+        opening.start()
+        self.peer.accept_handshake(revision)
+        opening.join(PATIENCE)
+
+    def run(self, function, *answers):
+        """Run a call while the server answers each request with the next of these results (or errors)."""
+        outcome = []
+
+        def call():
+            try:
+                outcome.append(function(self.client))
+            except Exception as error:
+                outcome.append(error)
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        asked = []
+        for answer in answers:
+            asked.append(self.peer.receive(lambda m: "id" in m and "method" in m))
+            members = answer if "error" in answer else {"result": answer}
+            self.peer.send(dict({"jsonrpc": "2.0", "id": asked[-1]["id"]}, **members))
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+        return outcome[0], asked
+
+    def close(self):
+        self.client.close()
+        self.peer.close()
+
+
+@pytest.fixture
+def scene():
+    made = Scene()
+    yield made
+    made.close()
+
+
+def test_pages_are_followed_until_there_is_no_cursor(scene):
+    pages = [
+        {"tools": [dict(NAMED, name="a")], "nextCursor": "1"},
+        {"tools": [], "nextCursor": ""},
+        {"tools": [dict(NAMED, name="b")]},
+    ]
+    found, asked = scene.run(lambda c: [tool.name for tool in c.tools()], *pages)
+    assert found == ["a", "b"]
+    assert [request.get("params") for request in asked] == [None, {"cursor": "1"}, {"cursor": ""}], "'' is a cursor"
+
+
+def test_a_list_that_never_ends_is_an_error(scene):
+    page = {"tools": [NAMED], "nextCursor": "same"}
+    error, asked = scene.run(lambda c: list(c.tools()), page, page)
+    assert isinstance(error, PeerProtocolError) and "same" in str(error) and len(asked) == 2
+
+
+def test_a_list_of_too_many_pages_is_an_error():
+    scene = Scene(limits=Limits(max_pages=2))
+    try:
+        pages = [{"tools": [], "nextCursor": str(number)} for number in range(3)]
+        error, _ = scene.run(lambda c: list(c.tools()), *pages)
+        assert isinstance(error, PeerProtocolError) and "max_pages" in str(error)
+    finally:
+        scene.close()
+
+
+@pytest.mark.parametrize("call, answer, place", [
+    (lambda c: c.list_tools(), {"tools": [{"name": 5, "inputSchema": {}}]}, "result.tools[0].name"),
+    (lambda c: c.list_tools(), {}, "result.tools"),
+    (lambda c: c.call_tool("x"), {"content": [{"type": "text"}]}, "result.content[0].text"),
+    (lambda c: c.call_tool("x"), {"content": [{"type": "smell", "text": ""}]}, "result.content[0].type"),
+    (lambda c: c.call_tool("x"), {"content": "text"}, "result.content: expected array, got string"),
+    (lambda c: c.read_resource("x:y"), {"contents": [{"uri": "x:y"}]}, "result.contents[0]"),
+    (lambda c: c.get_prompt("x"), {"messages": [{"role": "system", "content": {"type": "text", "text": ""}}]}, "role"),
+    (lambda c: c.list_prompts(), {"prompts": None}, "result.prompts"),
+    (lambda c: c.submit_tool("x").result(PATIENCE), {"content": [1]}, "result.content[0]"),
+])
+def test_an_answer_that_does_not_fit_is_told_by_place(scene, call, answer, place):
+    error, _ = scene.run(call, answer)
+    assert isinstance(error, PeerProtocolError) and place in str(error), error
+
+
+def test_errors_keep_code_data_and_method(scene):
+    answer = {"error": {"code": -32002, "message": "no", "data": {"u": 1}}}
+    error, asked = scene.run(lambda c: c.read_resource("x:y"), answer)
+    assert isinstance(error, PeerError)
+    assert (error.code, error.data, error.method, error.request_id) == (
+        -32002, {"u": 1}, "resources/read", asked[0]["id"])
+
+
+def test_unknown_members_of_a_result_are_kept(scene):
+    result, _ = scene.run(lambda c: c.call_tool("x"), {"content": [], "vendor": [1], "_meta": {"k": None}})
+    assert result.extra == {"vendor": [1]} and result.meta == {"k": None}
+
+
+def test_calls_pass_what_they_are_given(scene):
+    _, asked = scene.run(lambda c: c.call_tool("t", {"a": None}, meta={"com.example/x": 1}), {"content": []})
+    assert asked[0]["params"] == {"name": "t", "arguments": {"a": None}, "_meta": {"com.example/x": 1}}
+    _, asked = scene.run(lambda c: c.get_prompt("p", {"a": "1"}), {"messages": []})
+    assert asked[0]["params"] == {"name": "p", "arguments": {"a": "1"}}
+
+
+def test_what_json_cannot_hold_is_refused_before_anything_is_sent(scene):
+    error, _ = scene.run(lambda c: c.call_tool("t", {"a": float("nan")}))
+    assert isinstance(error, LocalProtocolError) and "$.params.arguments.a is NaN" in str(error)
+    assert scene.peer.barrier() == []
+
+
+def test_announcements_reach_the_user_in_order():
+    heard, done = [], threading.Event()
+
+    def listen(method, params):
+        heard.append((method, params.get("n")))
+        if len(heard) == 100:
+            done.set()
+
+    scene = Scene(on_notification=listen)
+    try:
+        for number in range(100):
+            scene.peer.notify("notifications/message", {"level": "info", "data": number, "n": number})
+        assert done.wait(PATIENCE)
+        assert heard == [("notifications/message", number) for number in range(100)]
+    finally:
+        scene.close()
+
+
+def test_a_client_that_was_never_opened_says_so():
+    client = Client()
+    with pytest.raises(LocalProtocolError, match="not connected"):
+        client.ping()
+    client.close()
+
+
+@pytest.mark.parametrize("target, words", [
+    ("this-command-does-not-exist --x", "this-command-does-not-exist"),
+    (["/nowhere/at/all"], "/nowhere/at/all"),
+    ("http://127.0.0.1:1/mcp", "no HTTP transport yet"),
+    ("tcp://127.0.0.1:1", "127.0.0.1"),
+    ("unix:///nowhere/socket", "/nowhere/socket"),
+])
+def test_a_target_that_is_not_there_says_where_it_looked(target, words):
+    with pytest.raises(ConnectFailed) as caught:
+        connect(target)
+    assert words in str(caught.value)
+
+
+def test_a_server_that_dies_at_once_is_quoted():
+    with pytest.raises(ConnectionLost) as caught:
+        connect([sys.executable, "-c", "import sys; sys.exit('out of cheese')"])
+    assert "exited with code 1" in str(caught.value) and "out of cheese" in str(caught.value)

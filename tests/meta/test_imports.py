@@ -1,0 +1,84 @@
+"""What is loaded when: nothing before it is used, nothing from outside, and under any name."""
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+HEAVY = ("http", "ssl", "email", "concurrent.futures", "socket", "subprocess", "asyncio", "urllib", "logging",
+         "argparse", "zipfile", "tempfile", "xml", "sqlite3")
+
+SERVE = '''
+import os, sys
+r, w = os.pipe()
+os.write(w, b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
+            b'"capabilities":{},"clientInfo":{"name":"c","version":"1"}}}\\n')
+os.close(w)
+os.dup2(r, 0)
+from mcp_ref import Server
+server = Server("x")
+@server.tool
+def echo(text: str) -> str: return text
+server.run()
+print("\\n".join(sorted(sys.modules)), file=sys.stderr)
+'''
+
+
+def python(code, *flags, cwd=ROOT):
+    """Run code in a fresh interpreter without site-packages; what it printed."""
+    prologue = "import sys; sys.path.insert(0, %r)\n" % str(cwd)
+    done = subprocess.run([sys.executable, "-I", "-S", *flags, "-c", prologue + code], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, timeout=25)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_importing_the_package_loads_next_to_nothing():
+    code = "before = set(sys.modules)\nimport mcp_ref\nprint(*sorted(set(sys.modules) - before))"
+    assert [name for name in python(code).stdout.split() if name.startswith("mcp_ref")] == ["mcp_ref"]
+
+
+def test_serving_up_to_initialize_loads_no_page_and_no_library_it_does_not_use():
+    done = python(SERVE)
+    assert '"protocolVersion":"2025-11-25"' in done.stdout
+    modules = done.stderr.split()
+    assert not [name for name in modules if name.split(".")[0] in HEAVY or name in HEAVY]
+    pages = [name.rpartition(".")[2] for name in modules if name.startswith("mcp_ref.messages.")]
+    assert sorted(pages) == ["base", "caching", "content", "lifecycle", "pagination", "tools"]
+    assert "mcp_ref.client" not in modules and "mcp_ref.jsonschema" not in modules
+
+
+@pytest.mark.parametrize("name", ["other", "host.plugins.mcp"])
+def test_a_copy_works_under_any_name_and_beside_the_original(tmp_path, name):
+    target = tmp_path.joinpath(*name.split("."))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(str(ROOT / "mcp_ref"), str(target), ignore=shutil.ignore_patterns("__pycache__"))
+    python('''
+sys.path.append(%r)
+import %s as copy, mcp_ref
+from %s.transports.memory import pair
+assert copy.Server is not mcp_ref.Server
+server = copy.Server("x")
+@server.tool
+def add(a: int, b: int, ctx: copy.Context) -> int: return a + b
+ours, theirs = pair()
+connection = server.connect(ours)
+with copy.Client().open(theirs) as client:
+    assert client.call_tool("add", {"a": 1, "b": 2}).structured_content == {"result": 3}
+connection.close()
+''' % (str(tmp_path), name, name))
+
+
+def test_every_module_can_be_imported_alone():
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "mcp_ref").rglob("*.py")]
+    names = sorted(name[: -len(".__init__")] if name.endswith(".__init__") else name for name in names)
+    python("import importlib\nfor name in %r:\n    importlib.import_module(name)" % [
+        name for name in names if not name.endswith("__main__")])
+
+
+def test_public_names_resolve():
+    python("import mcp_ref\nfor name in mcp_ref.__all__:\n    assert getattr(mcp_ref, name) is not None\n"
+           "assert set(mcp_ref.__all__) <= set(dir(mcp_ref))\n"
+           "try:\n    mcp_ref.nonsense\nexcept AttributeError as error:\n    assert 'nonsense' in str(error)")
