@@ -22,16 +22,16 @@ class Deadline:
     def __init__(self, seconds: Optional[float], ceiling: Optional[float] = None) -> None:
         now = clock()
         self.ceiling = None if ceiling is None else now + ceiling
-        self.at: Optional[float] = None
-        self._move(None if seconds is None else now + seconds)
+        self.at = self._capped(None if seconds is None else now + seconds)
 
-    def _move(self, at: Optional[float]) -> None:
-        limits = [point for point in (at, self.ceiling) if point is not None]
-        self.at = min(limits) if limits else None
+    def _capped(self, at: Optional[float]) -> Optional[float]:
+        if at is None:
+            return self.ceiling
+        return at if self.ceiling is None or at < self.ceiling else self.ceiling
 
     def extend(self, seconds: Optional[float]) -> None:
         """Start again with ``seconds`` from now, but never past the ceiling."""
-        self._move(None if seconds is None else clock() + seconds)
+        self.at = self._capped(None if seconds is None else clock() + seconds)
 
     def left(self) -> Optional[float]:
         """Seconds left, never negative; None if there is no end."""

@@ -25,6 +25,7 @@ empty batch
                                                                        MCP says; answered without id
 ``params`` is an array                                       -32602    legal JSON-RPC, never MCP
 ``params`` is anything else but an object                    -32600
+the same in a notification                                   none      notifications are never answered
 a response with both or neither of result and error, a       none      a response is never answered;
 result that is no object, an error without integer code                the request it names fails
 ===========================================================  ========  ===========================
@@ -88,13 +89,13 @@ class Error(Record):
 class Malformed(RpcError):
     """Not a frame. ``code`` and ``message`` answer it; ``id`` is the request's where it could be read.
 
-    ``response`` is true for a broken response, which gets no answer.
+    ``silent`` is true for a broken response or notification, which gets no answer.
     """
 
-    def __init__(self, code: int, message: str, id: Optional[RequestId] = None, response: bool = False) -> None:
+    def __init__(self, code: int, message: str, id: Optional[RequestId] = None, silent: bool = False) -> None:
         super().__init__(code, message)
         self.id = id
-        self.response = response
+        self.silent = silent
 
 
 @dataclass(eq=False, repr=False)
@@ -152,7 +153,7 @@ def from_object(value: Dict[str, Any], limits: Limits = DEFAULT) -> Message:
     if type(params) is not dict and "params" in value:
         code = INVALID_PARAMS if type(params) is list else INVALID_REQUEST
         text = "Invalid params: params: expected object, got %s" % json_type(params)
-        raise Malformed(code, text, value.get("id"))
+        raise Malformed(code, text, value.get("id"), silent="id" not in value)
     return Request(value["id"], method, params) if "id" in value else Notification(method, params)
 
 
@@ -259,6 +260,11 @@ def encode(frame: Frame) -> bytes:
 
 
 _JSON_TYPES = {dict: "object", list: "array", str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def shown(name: str) -> str:
+    """A name that the peer sent, for error texts and logs: short, and on one line whatever it holds."""
+    return repr(name[:80])[1:-1]
 
 
 def json_type(value: Any) -> str:

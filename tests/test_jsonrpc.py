@@ -37,7 +37,7 @@ def test_parses_each_kind(data, frame):
 
 
 REFUSED = [
-    # bytes, code, id that could be read, is it a response
+    # bytes, code, id that could be read, is it silent (a response or notification, never answered)
     (b"{", -32700, None, False),
     (b"\xff", -32700, None, False),
     (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', -32700, None, False),
@@ -60,7 +60,9 @@ REFUSED = [
     (message(id=1, method="x", params=[]), -32602, 1, False),
     (message(id=1, method="x", params="{}"), -32600, 1, False),
     (message(id=1, method="x", params=None), -32600, 1, False),
-    (message(method="x", params=[1]), -32602, None, False),
+    (message(method="x", params=[1]), -32602, None, True),
+    (message(method="x", params=None), -32600, None, True),
+    (message(method=5, params=[1]), -32600, None, False),
     (message(id=1), -32600, 1, False),
     (message(), -32600, None, False),
     (b"{}", -32600, None, False),
@@ -80,12 +82,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("data, code, id, response", REFUSED, ids=range(len(REFUSED)))
-def test_refuses_what_is_malformed(data, code, id, response):
+@pytest.mark.parametrize("data, code, id, silent", REFUSED, ids=range(len(REFUSED)))
+def test_refuses_what_is_malformed(data, code, id, silent):
     with pytest.raises(Malformed) as caught:
         parse(data)
     error = caught.value
-    assert (error.code, error.id, type(error.id), error.response) == (code, id, type(id), response)
+    assert (error.code, error.id, type(error.id), error.silent) == (code, id, type(id), silent)
     assert error.message.count("\n") == 0 and len(error.message) < 200
 
 

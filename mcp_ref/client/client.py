@@ -5,7 +5,7 @@ returns a future instead. What arrives is checked against the agreed revision; a
 not fit raises `PeerProtocolError`, which says where.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar, Union
 
 from ..codec import DecodeError, decode, encode
 from ..errors import LocalProtocolError, PeerProtocolError
@@ -65,6 +65,7 @@ class Client(Role):
         self.executor = executor
         self.strict = strict
         self._connection: Optional[Connection] = None
+        self._future: "Optional[Type[RequestFuture]]" = None
         self.server_info: Optional[Implementation] = None
         """Who the server says it is; known after `open`."""
         self.server_capabilities: Mapping[str, Any] = {}
@@ -231,9 +232,11 @@ class Client(Role):
         return self._reader(method)(self.connection.request(method, params, **options))
 
     def _submit(self, method: str, params: Optional[Dict[str, Any]], **options: Any) -> "RequestFuture":
-        from ..peer.future import RequestFuture
+        if self._future is None:
+            from ..peer.future import RequestFuture
 
-        return RequestFuture(self.connection, self._reader(method)).send(method, params, **options)
+            self._future = RequestFuture  # late, because most programs never use it
+        return self._future(self.connection, self._reader(method)).send(method, params, **options)
 
     def _reader(self, method: str) -> Callable[[Dict[str, Any]], Any]:
         """The function that makes the result's message of what came."""

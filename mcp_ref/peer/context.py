@@ -61,37 +61,51 @@ class Context:
         otherwise. Nothing is sent if the peer did not ask (no progress token) or after the answer. Steps faster than
         ``max_progress_per_second`` are left out after a burst of ``max_progress_burst``
         [2025-11-25 basic/utilities/progress §Implementation Notes] SHOULD; the last one (``progress == total``) is not.
-        Raises `RequestCancelled` if the request was cancelled.
+        Several threads of one handler may call it. Raises `RequestCancelled` if the request was cancelled, and
+        TypeError or ValueError for what is no finite number and no text.
         """
         self.check()
-        if type(progress) not in (int, float) or progress != progress or progress in (float("inf"), float("-inf")):
-            raise ValueError("progress must be a finite number, got %r" % (progress,))
+        _check_number("progress", progress)
+        if total is not None:
+            _check_number("total", total)
+        if message is not None and not isinstance(message, str):
+            raise TypeError("message must be a str, got %r" % (message,))
+        if self.incoming.while_wanted(lambda: self._step(progress, total, message)):
+            self.connection.outbox.flush_soon()
+
+    def _step(self, progress: float, total: Optional[float], message: Optional[str]) -> None:
+        """One step, at a time when no other thread takes one and the answer is not out."""
         if self._progress is not None and progress <= self._progress:
             raise ValueError("progress must increase: %r after %r" % (progress, self._progress))
         self._progress = progress
         token = self.meta.get("progressToken")
-        if not isinstance(token, (int, str)) or isinstance(token, bool) or self.incoming.done:
+        if not isinstance(token, (int, str)) or isinstance(token, bool):
             return
         due = self.connection.progress_due(self._due, progress == total)
         if due is not None:
             self._due = due
-            self.connection.send_progress(token, progress, total, message)
+            self.connection.put_progress(token, progress, total, message)
 
-    def call(
-        self, method: str, params: Optional[Dict[str, Any]] = None, timeout: Optional[float] = None
-    ) -> Dict[str, Any]:
+    def call(self, method: str, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
         """Send a request to the peer and wait for its result, while this one is being answered.
 
-        A cancellation of this request ends the wait and cancels the nested one. Raises as `Connection.request`.
+        A cancellation of this request ends the wait and cancels the nested one. Options and exceptions are those of
+        `Connection.request`.
         """
         self.check()
-        return self.connection.request(method, params, timeout=timeout, within=self.incoming)
+        return self.connection.request(method, params, within=self.incoming, **options)
 
     def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
         """Send a notification that belongs to this request; nothing is sent after its answer."""
         self.check()
-        if not self.incoming.done:
-            self.connection.notify(method, params)
+        self.connection.notify(method, params, within=self.incoming)
+
+
+def _check_number(name: str, value: Any) -> None:
+    if type(value) not in (int, float):
+        raise TypeError("%s must be a number, got %r" % (name, value))
+    if value != value or value in (float("inf"), float("-inf")):
+        raise ValueError("%s must be finite, got %r" % (name, value))
 
 
 class Route:

@@ -33,7 +33,9 @@ from ..errors import (
     INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PeerProtocolError, Rejected, RequestCancelled,
     RpcError,
 )
-from ..jsonrpc import Batch, Error, Frame, Malformed, Message, Notification, Request, Result, encode, parse
+from ..jsonrpc import (
+    Batch, Error, Frame, Malformed, Message, Notification, Request, RequestId, Result, encode, parse, shown,
+)
 from ..jsontext import JsonError
 from ..limits import DEFAULT, Limits
 from ..protocol import lifecycle
@@ -41,7 +43,7 @@ from ..revisions import Revision
 from ..transports.base import Received, Transport
 from .context import Context, Route
 from .inflight import IdHistory, Incoming, Inflight
-from .jobs import BatchAnswer, Call, Lane
+from .jobs import BatchAnswer, Call, Lane, contain
 from .request_table import Progress
 from .role import Role
 from .sender import Sender
@@ -73,9 +75,10 @@ class Connection(Sender):
         """What a role remembers about this connection, such as the log level."""
         self._ids = IdHistory()
         self._routes: Dict[str, Route] = {}
-        self._lane = Lane(self._run_notification, limits.max_inflight)
+        self._lane: Lane[Notification] = Lane(self._run_notification, self._hand_over, limits.max_inflight)
         self._ended = threading.Event()
         self._reason: Optional[str] = None
+        self._reader: Optional[int] = None
 
     # Life
 
@@ -87,6 +90,7 @@ class Connection(Sender):
 
     def run(self) -> None:
         """Read until the connection ends; for a caller that gives its own thread to it, after `Transport.open`."""
+        self._reader = threading.get_ident()
         try:
             while True:
                 items = self.transport.read()
@@ -105,7 +109,12 @@ class Connection(Sender):
         self.transport.close()
 
     def wait_closed(self, timeout: Optional[float] = None) -> bool:
-        """Wait for the end of the connection; False after ``timeout`` seconds."""
+        """Wait for the end of the connection; False after ``timeout`` seconds.
+
+        At once where waiting would be in vain: in a handler, and on the thread that reads.
+        """
+        if self._reader == threading.get_ident() or self.executor.here():
+            timeout = 0
         return self._ended.wait(timeout)
 
     @property
@@ -123,7 +132,8 @@ class Connection(Sender):
             self.outbox.flush()
         self.inflight.cancel_all("the connection ended")
         self.inflight.wait_empty(self.limits.shutdown_grace)
-        self.executor.close()
+        if self._own_executor:
+            self.executor.close()
         self.outbox.close()
         self.transport.close()
         if self._timer is not None:
@@ -148,7 +158,15 @@ class Connection(Sender):
                 continue
             self._receive(frame, jobs, None)
         if jobs:
-            self.executor.submit(jobs, self.outbox)
+            self._hand_over(*jobs)
+
+    def _hand_over(self, *jobs: Job) -> None:
+        if not self.executor.submit(jobs, self.outbox):
+            self.counters.note("refused work", "the executor is closed")
+            for job in jobs:
+                if isinstance(job, Call):
+                    job.abandon(RpcError(INTERNAL_ERROR, "The executor is closed"))
+            self.outbox.flush_soon()
 
     def _receive(self, frame: Union[Frame, Malformed], jobs: List[Job], batch: Optional[BatchAnswer]) -> None:
         if isinstance(frame, Request):
@@ -161,18 +179,22 @@ class Connection(Sender):
             self._batch(frame, jobs)
 
     def _malformed(self, error: Malformed, batch: Optional[BatchAnswer] = None) -> None:
-        """Answer what is no frame, unless it is a response; that fails the request it names, if any."""
+        """Answer what is no frame, unless it is a response (which fails the request it names) or a notification."""
         self.counters.note("malformed message", error.message)
-        if not error.response:
-            self._answer(Error(error.id, error.code, error.message), batch)
-        elif error.id is not None:
+        if error.id is None:
+            if not error.silent:
+                self._answer(Error(None, error.code, error.message), batch)
+        elif error.silent:
             self.table.fail(error.id, PeerProtocolError("malformed response: %s" % error.message))
+        elif error.id in self.inflight:
+            self._drop_duplicate(error.id)
+        else:
+            self._answer(Error(error.id, error.code, error.message), batch)
 
     def _batch(self, frame: Batch, jobs: List[Job]) -> None:
         batch = BatchAnswer()
         for item in frame.items:
             if isinstance(item, Malformed):
-                batch.expect()
                 self._malformed(item, batch)
             else:
                 self._receive(item, jobs, batch)
@@ -181,7 +203,7 @@ class Connection(Sender):
     def _request(self, request: Request, jobs: List[Job], batch: Optional[BatchAnswer]) -> None:
         incoming = self.inflight.begin(request.id)
         if incoming is None:
-            self.counters.note("duplicate id", "dropped a second request with id %.80r" % (request.id,))
+            self._drop_duplicate(request.id)
             return
         if batch is not None:
             batch.expect()
@@ -195,7 +217,7 @@ class Connection(Sender):
             refusal = route or self._find_route(request, batch)
         call = Call(self, request, incoming, refusal if isinstance(refusal, Route) else _NO_ROUTE, batch)
         if isinstance(refusal, RpcError):
-            self.counters.note("refused request", "%s: %s" % (request.method[:80], refusal.message))
+            self.counters.note("refused request", "%s: %s" % (shown(request.method), refusal.message))
             call.abandon(refusal)
         elif refusal.inline:
             self.perform(call)
@@ -203,21 +225,23 @@ class Connection(Sender):
         else:
             jobs.append(call)
 
+    def _drop_duplicate(self, id: RequestId) -> None:
+        self.counters.note("duplicate id", "dropped a second request with id %.80r" % (id,))
+
     def _find_route(self, request: Request, batch: Optional[BatchAnswer]) -> Union[RpcError, Route]:
         """The route of a request that has none cached: lifecycle, then revision, then role."""
-        session, method = self.session, request.method
-        verdict = lifecycle.consult(session.peer, session.phase, method, session.lenient)
+        session, phase, method = self.session, self.session.phase, request.method
+        verdict = lifecycle.consult(session.peer, phase, method, session.lenient)
         if not verdict.allowed or (method == "initialize" and batch is not None):
-            text = "Invalid request: %s is not allowed while %s" % (method[:80], session.phase)
-            return RpcError(INVALID_REQUEST, text)
+            return RpcError(INVALID_REQUEST, "Invalid request: %s is not allowed while %s" % (shown(method), phase))
         if verdict.lenient:
-            self.counters.note("early request", "%s came before notifications/initialized" % method[:80])
+            self.counters.note("early request", "%s came before notifications/initialized" % shown(method))
         row = session.lookup(method)
         known = row is None or (row.kind == "request" and row.sender in (session.peer, "both"))
         route = self.role.route(self, method) if known else None
         if route is None:
-            return self.role.refused(method) or RpcError(METHOD_NOT_FOUND, "Method not found: %s" % method[:80])
-        session.move(session.phase, verdict.phase)
+            return self.role.refused(method) or RpcError(METHOD_NOT_FOUND, "Method not found: %s" % shown(method))
+        session.move(phase, verdict.phase)
         if session.phase == lifecycle.OPERATING:
             self._routes[method] = route
         return route
@@ -234,15 +258,17 @@ class Connection(Sender):
         self._routes = {}
 
     def _notification(self, notification: Notification, jobs: List[Job]) -> None:
-        method, session = notification.method, self.session
-        verdict = lifecycle.consult(session.peer, session.phase, method, session.lenient)
+        method, session, phase = notification.method, self.session, self.session.phase
+        verdict = lifecycle.consult(session.peer, phase, method, session.lenient)
         row = session.lookup(method)
         if not verdict.allowed:
-            self.counters.note("refused notification", "%s while %s" % (method[:80], session.phase))
+            self.counters.note("refused notification", "%s while %s" % (shown(method), phase))
         elif row is None or row.kind != "notification" or row.sender not in (session.peer, "both"):
-            self.counters.note("unknown notification", "%s in revision %s" % (method[:80], session.rules))
+            self.counters.note("unknown notification", "%s in revision %s" % (shown(method), session.rules))
         else:
-            session.move(session.phase, verdict.phase)
+            if verdict.lenient:
+                self.counters.note("early notification", "%s came before notifications/initialized" % method)
+            session.move(phase, verdict.phase)
             handler = _NOTIFICATIONS.get(method)
             if handler is not None:
                 handler(self, notification.params or {})
@@ -259,8 +285,9 @@ class Connection(Sender):
     def _run_notification(self, notification: Notification) -> None:
         try:
             self.role.notification(self, notification.method, notification.params or {})
-        except Exception as error:
+        except BaseException as error:
             self._log_exception("handler of %s" % notification.method, error)
+            contain(error)
 
     def _initialized(self, params: Dict[str, Any]) -> None:
         self._routes = {}
@@ -306,13 +333,13 @@ class Connection(Sender):
             answer, escaped = self._failure(call, error), error
             data = None
         self.reply(call, answer, data)
-        if isinstance(escaped, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-            raise escaped  # a host that runs handlers on its main thread wants to know
+        if escaped is not None:
+            contain(escaped)
 
     def _failure(self, call: Call, error: BaseException) -> Message:
         """The answer for a handler that raised: a result where the route makes one of it, else an error."""
         request = call.request
-        if isinstance(error, RpcError):
+        if isinstance(error, RpcError) and type(error.code) is int and type(error.message) is str:
             return Error(request.id, error.code, error.message, error.data)
         if isinstance(error, RequestCancelled) and call.incoming.cancelled:
             return Error(request.id, INTERNAL_ERROR, "Cancelled")  # never sent: the request is cancelled
@@ -328,12 +355,15 @@ class Connection(Sender):
 
     def reply(self, call: Call, answer: Optional[Message], data: Optional[bytes] = None) -> None:
         """Finish a request: its answer goes out, unless it was cancelled before."""
-        wanted = self.inflight.finish(call.incoming)
+        if not self.inflight.finish(call.incoming):
+            data = None
+        elif data is None and answer is not None:
+            data = self._encode(answer)
         if call.batch is not None:
-            self._release(call.batch.add(answer if wanted else None))
-        elif wanted and answer is not None:
+            self._release(call.batch.add(data))
+        elif data is not None:
             may_wait = self.executor.blocking and not call.route.inline
-            self.outbox.put(data if data is not None else self._encode(answer), wait=may_wait)
+            self.outbox.put(data, wait=may_wait)
             if call.route is _NO_ROUTE:
                 self.outbox.flush_soon()
         self.inflight.release()
@@ -342,11 +372,12 @@ class Connection(Sender):
         if batch is None:
             self._send(answer)
         else:
-            self._release(batch.add(self._with_id(answer)))
+            batch.expect()
+            self._release(batch.add(encode(self._with_id(answer))))
 
-    def _release(self, batch: Optional[Batch]) -> None:
+    def _release(self, batch: Optional[bytes]) -> None:
         if batch is not None:
-            self.outbox.send(encode(batch))
+            self.outbox.send(batch)
 
     def _encode(self, answer: Message) -> bytes:
         try:

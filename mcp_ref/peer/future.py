@@ -10,15 +10,18 @@ from typing import Any, Callable, Dict, Optional
 from ..errors import McpError, RequestCancelled
 from ..jsonrpc import Error, Result
 from .dispatcher import Connection
+from .jobs import Lane, contain
 from .request_table import Pending, Progress
+from .threads import start_thread
 from .workers import Job
 
 
 class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.9 only
     """The answer to a request that nobody waits for in a thread of its own.
 
-    `cancel` sends ``notifications/cancelled`` if the answer is still out. Done callbacks and progress callbacks run
-    on the connection's executor, never on its reader, so they may use the connection.
+    `cancel` sends ``notifications/cancelled`` if the answer is still out. Progress callbacks and then done callbacks
+    run one after the other on the connection's executor, not on its reader (unless it is `Inline`), so they may use
+    the connection.
     """
 
     def __init__(self, connection: Connection, convert: Callable[[Dict[str, Any]], Any]) -> None:
@@ -26,6 +29,7 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
         self._connection = connection
         self._convert = convert
         self._pending: Optional[Pending] = None
+        self._lane: Lane[Callable[[], Any]] = Lane(_call, self._schedule, connection.limits.max_inflight)
 
     def send(self, method: str, params: Optional[Dict[str, Any]], **options: Any) -> "RequestFuture":
         """Send the request; options as `Connection.open_request`."""
@@ -44,15 +48,26 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
         if self.done():
             super().add_done_callback(fn)
         else:
-            super().add_done_callback(lambda _: self._later(lambda: fn(self)))
+            super().add_done_callback(lambda _: self._later(lambda: fn(self), True))
 
-    def _later(self, function: Callable[[], Any]) -> None:
-        self._connection.executor.submit([_Callback(function)], self._connection.outbox)
+    def _later(self, function: Callable[[], Any], always: bool) -> None:
+        room, schedule = self._lane.put(function, always)
+        if not room:
+            limit = self._connection.limits.max_inflight
+            self._connection.counters.note("dropped progress", "max_inflight (%d) callbacks are waiting" % limit)
+        if schedule:
+            self._schedule(self._lane)
+
+    def _schedule(self, lane: Job) -> None:
+        if not self._connection.executor.submit([lane], self._connection.outbox):
+            start_thread("mcp-ref:callbacks:%s" % self._connection.transport.name, lane.run)
 
     def _settle(self, pending: Pending, item: Any) -> None:
         """Take what the request table delivers; runs on the reader."""
         if isinstance(item, Progress):
-            self._later(lambda: pending.report(item))
+            pending.extend()
+            if pending.on_progress is not None:
+                self._later(lambda: pending.report(item), False)
         elif isinstance(item, RequestCancelled):
             super().cancel()
             self.set_running_or_notify_cancel()
@@ -73,21 +88,11 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
             self.set_exception(error)
 
 
-class _Callback(Job):
-    """One callback of a future."""
+def _call(function: Callable[[], Any]) -> None:
+    try:
+        function()
+    except BaseException as error:
+        import logging
 
-    __slots__ = ("_function",)
-
-    def __init__(self, function: Callable[[], Any]) -> None:
-        self._function = function
-
-    def run(self) -> None:
-        try:
-            self._function()
-        except Exception:
-            import logging
-
-            logging.getLogger(__name__).exception("callback of a future raised")
-
-    def abandon(self, error: McpError) -> None:
-        pass
+        logging.getLogger(__name__).exception("callback of a future raised")
+        contain(error)

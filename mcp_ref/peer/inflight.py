@@ -51,6 +51,17 @@ class Incoming:
             if self._watchers is not None and callback in self._watchers:
                 self._watchers.remove(callback)
 
+    def while_wanted(self, action: Callable[[], None]) -> bool:
+        """Call ``action`` if this is neither answered nor cancelled; what it must not do is block or use the table.
+
+        Neither happens meanwhile, so what it puts into the outbox comes before the answer.
+        """
+        with self._lock:
+            if self.done or self.cancelled:
+                return False
+            action()
+        return True
+
     def check(self) -> None:
         """Raise `RequestCancelled` if this was cancelled."""
         if self.cancelled:
@@ -107,6 +118,10 @@ class Inflight:
             incoming = self._incoming[id] = Incoming(id, self._lock)
             self._busy += 1
         return incoming
+
+    def __contains__(self, id: RequestId) -> bool:
+        with self._lock:
+            return id in self._incoming
 
     def finish(self, incoming: Incoming) -> bool:
         """Take a request out; whether its answer is wanted, that is: it was not cancelled.

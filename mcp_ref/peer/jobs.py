@@ -2,16 +2,19 @@
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Callable, Deque, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Deque, Generic, List, Optional, Tuple, TypeVar
 
 from ..errors import INTERNAL_ERROR, McpError, RpcError
-from ..jsonrpc import Batch, Error, Malformed, Message, Notification, Request
+from ..jsonrpc import Error, Request
 from .context import Route
 from .inflight import Incoming
 from .workers import Job
 
 if TYPE_CHECKING:
     from .dispatcher import Connection
+
+
+Item = TypeVar("Item")
 
 
 class Call(Job):
@@ -41,24 +44,29 @@ class Call(Job):
         self.connection.reply(self, Error(self.request.id, rpc.code, rpc.message, rpc.data))
 
 
-class Lane(Job):
-    """Notifications on their way to user code: one after the other, in the order they came."""
+class Lane(Job, Generic[Item]):
+    """Notifications, or callbacks, on their way to user code: one after the other, in the order they came.
 
-    __slots__ = ("_run", "_lock", "_waiting", "_scheduled", "_limit")
+    ``run`` takes one of them; ``again`` schedules this lane, for what it could not finish. Nobody waits for an
+    answer here, so nothing is abandoned: it waits, up to the limit.
+    """
 
-    def __init__(self, run: Callable[[Notification], None], limit: int) -> None:
+    __slots__ = ("_run", "_again", "_lock", "_waiting", "_scheduled", "_limit")
+
+    def __init__(self, run: Callable[[Item], None], again: Callable[[Job], None], limit: int) -> None:
         self._run = run
+        self._again = again
         self._lock = threading.Lock()
-        self._waiting: Deque[Notification] = deque()
+        self._waiting: Deque[Item] = deque()
         self._scheduled = False
         self._limit = limit
 
-    def put(self, notification: Notification) -> Tuple[bool, bool]:
-        """Append one: whether there was room, and whether the lane must be scheduled."""
+    def put(self, item: Item, always: bool = False) -> Tuple[bool, bool]:
+        """Append one: whether there was room (``always``: there is), and whether the lane must be scheduled."""
         with self._lock:
-            if len(self._waiting) >= self._limit:
+            if len(self._waiting) >= self._limit and not always:
                 return False, False
-            self._waiting.append(notification)
+            self._waiting.append(item)
             schedule, self._scheduled = not self._scheduled, True
         return True, schedule
 
@@ -68,31 +76,39 @@ class Lane(Job):
                 if not self._waiting:
                     self._scheduled = False
                     return
-                notification = self._waiting.popleft()
-            self._run(notification)
+                item = self._waiting.popleft()
+            try:
+                self._run(item)
+            except BaseException:  # Ctrl-C on the main thread; the rest is for later
+                self._again(self)
+                raise
 
     def abandon(self, error: McpError) -> None:
-        with self._lock:
-            self._waiting.clear()
-            self._scheduled = False
+        self._again(self)
+
+
+def contain(error: BaseException) -> None:
+    """Called when user code has raised and that was dealt with: only Ctrl-C goes on, on the main thread, which it means."""
+    if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+        raise error
 
 
 class BatchAnswer:
-    """The answers to one batch, sent together when the last is there [2025-03-26 basic/index §Batching]."""
+    """The answers to one batch, encoded, sent together when the last is there [2025-03-26 basic/index §Batching]."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._answers: List[Union[Message, Malformed]] = []
+        self._answers: List[bytes] = []
         self._open = 1  # one for the reader, until the whole batch is read
 
     def expect(self) -> None:
         with self._lock:
             self._open += 1
 
-    def add(self, answer: Optional[Message]) -> Optional[Batch]:
+    def add(self, answer: Optional[bytes]) -> Optional[bytes]:
         """One answer less to wait for; the whole, if that was the last and anything is to be said."""
         with self._lock:
             if answer is not None:
                 self._answers.append(answer)
             self._open -= 1
-            return Batch(self._answers) if not self._open and self._answers else None
+            return b"[%s]" % b",".join(self._answers) if not self._open and self._answers else None

@@ -5,7 +5,8 @@ The host creates a `MainThreadQueue`, gives it to a server or client as executor
 does not hang its peer: a job that nobody has taken for ``stall_after`` seconds is answered with an
 error that says so.
 
-A handler may wait for the peer there, too: the wait pumps, so that other handlers go on meanwhile.
+The thread that pumps may wait for the peer, in a handler or not: the wait pumps, so that other handlers
+go on meanwhile. Several connections may share a queue; the host closes it when it stops pumping.
 """
 
 import threading
@@ -29,20 +30,22 @@ class MainThreadQueue(Executor):
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
         self._jobs: Deque[Tuple[float, Job, Outbox]] = deque()
-        self._pumping: Optional[int] = None
+        self._pumper: Optional[threading.Thread] = None
+        self._depth = 0
         self._watched = False
         self._closed = False
 
-    def submit(self, jobs: Sequence[Job], outbox: Outbox) -> None:
+    def submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
         now = clock()
         with self._lock:
             if self._closed:
-                return
+                return False
             self._jobs.extend((now, job, outbox) for job in jobs)
             self._arrived.notify_all()
             watch, self._watched = not self._watched, True
         if watch:
             start_thread("mcp-ref:watchdog:main-thread-queue", self._watch)
+        return True
 
     def pump(self, max_ms: float = 10.0) -> int:
         """Run queued handlers for about ``max_ms`` milliseconds; how many ran. Returns at once if there are none.
@@ -56,20 +59,26 @@ class MainThreadQueue(Executor):
         with self._lock:
             return self._arrived.wait_for(lambda: bool(self._jobs) or self._closed, timeout) and bool(self._jobs)
 
+    def here(self) -> bool:
+        return self._depth > 0 and self._pumper is threading.current_thread()
+
     def waiting(self) -> Optional[Callable[[float], None]]:
-        if self._pumping != threading.get_ident():
-            return None
-        return self._wait_pumping
+        return self._wait_pumping if self._pumper is threading.current_thread() else None
 
     def close(self) -> None:
+        """Stop: requests that wait, and those that still come, are answered with an error."""
         with self._lock:
             self._closed = True
+            left = list(self._jobs)
             self._jobs.clear()
             self._arrived.notify_all()
+        for _, job, outbox in left:
+            job.abandon(RpcError(INTERNAL_ERROR, "The host has closed its MainThreadQueue"))
+            outbox.flush_soon()
 
     @property
     def closed(self) -> bool:
-        """Whether the connection that used this executor has ended; a pumping loop stops then."""
+        """Whether `close` was called; a pumping loop stops then."""
         return self._closed
 
     def _wait_pumping(self, seconds: float) -> None:
@@ -77,7 +86,8 @@ class MainThreadQueue(Executor):
             self._pump(clock() + seconds)
 
     def _pump(self, until: float) -> int:
-        before, self._pumping = self._pumping, threading.get_ident()
+        self._pumper = threading.current_thread()
+        self._depth += 1
         ran = 0
         try:
             while not ran or clock() < until:
@@ -89,7 +99,7 @@ class MainThreadQueue(Executor):
                 job.run()
                 outbox.flush_soon()
         finally:
-            self._pumping = before
+            self._depth -= 1
         return ran
 
     def _watch(self) -> None:

@@ -52,6 +52,11 @@ class Outbox:
             self._waiting.append(message)
             self._size += len(message)
 
+    def wait_for_room(self) -> None:
+        """Wait while more than ``max_outbox_bytes`` are queued."""
+        with self._lock:
+            self._room.wait_for(lambda: self._closed or self._size <= self._max_bytes)
+
     def flush(self) -> None:
         """Write what waits; returns at once if another thread is writing, for that one takes it along."""
         while self._waiting and self._writing.acquire(False):

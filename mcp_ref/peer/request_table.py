@@ -69,23 +69,29 @@ class Pending:
         self.last_progress: Optional[float] = None
         self.settle = settle
         """Takes what arrives instead of the queue, for requests that nobody waits for (futures)."""
-        self._queue: "SimpleQueue[Union[Outcome, Progress]]" = SimpleQueue()
+        self._queue: "Optional[SimpleQueue[Union[Outcome, Progress]]]" = SimpleQueue() if settle is None else None
 
     def deliver(self, item: Union[Outcome, Progress]) -> None:
         """Hand over progress or the outcome; called by the table only."""
         if self.settle is not None:
             self.settle(self, item)
-        else:
+        elif self._queue is not None:
             self._queue.put(item)
 
     def next(self, timeout: Optional[float]) -> Union[Outcome, Progress]:
         """What arrives next. Raises `queue.Empty` after ``timeout`` seconds."""
+        if self._queue is None:
+            raise TypeError("nobody can wait for a request that is settled by a function")
         return self._queue.get(timeout=timeout)
+
+    def extend(self) -> None:
+        """Move the deadline, if progress may."""
+        if self.idle is not None:
+            self.deadline.extend(self.idle)
 
     def report(self, progress: Progress) -> None:
         """Move the deadline, if progress may, and call the callback."""
-        if self.idle is not None:
-            self.deadline.extend(self.idle)
+        self.extend()
         if self.on_progress is not None:
             self.on_progress(progress.value, progress.total, progress.message)
 

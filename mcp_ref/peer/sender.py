@@ -8,8 +8,9 @@ import threading
 from queue import Empty
 from typing import Any, Callable, Dict, Optional
 
-from ..deadline import Deadline, clock
-from ..errors import LocalProtocolError, RequestCancelled
+from .. import deadline
+from ..deadline import Deadline
+from ..errors import LocalProtocolError, McpError, RequestCancelled
 from ..jsonrpc import Error, Message, Notification, Request, RequestId, encode
 from ..jsontext import JsonError
 from ..limits import Limits
@@ -36,6 +37,8 @@ class Sender:
         self.counters = Counters()
         self.session = Session(party, lenient)
         self.executor = executor or Workers(transport.name, limits)
+        self._own_executor = executor is None
+        """Another one may serve other connections as well, so it is not for us to close."""
         self.table = RequestTable(limits, self.counters)
         self.outbox = Outbox(transport, transport.name, limits.max_outbox_bytes)
         self._lock = threading.Lock()
@@ -50,10 +53,21 @@ class Sender:
     def _send(self, message: Message) -> None:
         self.outbox.send(encode(self._with_id(message) if isinstance(message, Error) else message))
 
-    def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
-        """Send a notification. Raises `LocalProtocolError` if it may not be sent now; after the end it goes nowhere."""
+    def notify(self, method: str, params: Optional[Dict[str, Any]] = None, within: Optional[Incoming] = None) -> None:
+        """Send a notification. Raises `LocalProtocolError` if it may not be sent now; after the end it goes nowhere.
+
+        ``within``: the peer's request that it belongs to, whose handler calls this. It goes nowhere after the answer
+        to that, and waits while more than ``max_outbox_bytes`` are queued.
+        """
         self.session.check_sending(method, "notification")
-        self._send(Notification(method, params))
+        data = encode(Notification(method, params))
+        if within is None:
+            self.outbox.send(data)
+            return
+        if self.executor.blocking:
+            self.outbox.wait_for_room()
+        if within.while_wanted(lambda: self.outbox.put(data, wait=False)):
+            self.outbox.flush_soon()
 
     def request(
         self,
@@ -101,8 +115,8 @@ class Sender:
         self.session.check_sending(method, "request")
         if timeout is _UNSET:
             timeout = self.limits.request_timeout
-        deadline = Deadline(timeout, self.limits.request_ceiling)
-        pending = self.table.add(method, deadline, timeout if extend_on_progress else None, on_progress, settle)
+        idle = timeout if extend_on_progress else None
+        pending = self.table.add(method, Deadline(None), idle, on_progress, settle)
         if on_progress is not None:
             params = dict(params or {})
             params["_meta"] = dict(params.get("_meta") or {}, progressToken=pending.id)
@@ -112,6 +126,7 @@ class Sender:
             self.table.remove(pending)
             raise LocalProtocolError("%s: %s" % (method, error)) from None
         self.outbox.send(data)
+        pending.deadline = Deadline(timeout, self.limits.request_ceiling)  # only now: a cancellation comes after
         return pending
 
     def wait(self, pending: Pending) -> Dict[str, Any]:
@@ -123,7 +138,7 @@ class Sender:
                 if item is None:
                     if self.cancel(pending, "timeout"):
                         raise pending.timed_out()
-                    pending.deadline.extend(None)  # the outcome came in the last moment: it is in the queue
+                    pending.deadline = Deadline(None)  # the outcome came in the last moment: it is in the queue
                 elif isinstance(item, Progress):
                     pending.report(item)
                 else:
@@ -153,16 +168,22 @@ class Sender:
         [..2025-11-25 basic/utilities/cancellation §Behavior Requirements] MUST NOT.
         """
         error = RequestCancelled("%s (request %d) was cancelled: %s" % (pending.method, pending.id, reason))
-        if not self.table.fail(pending.id, error):
-            return False
-        if pending.method != "initialize":
-            self._send(Notification("notifications/cancelled", {"requestId": pending.id, "reason": reason}))
-        return True
+        return self._withdraw(pending, error, reason)
 
     def give_up(self, pending: Pending) -> None:
         """End a request whose deadline has passed and which no thread waits for."""
-        if self.table.fail(pending.id, pending.timed_out()):
-            self._send(Notification("notifications/cancelled", {"requestId": pending.id, "reason": "timeout"}))
+        self._withdraw(pending, pending.timed_out(), "timeout")
+
+    def _withdraw(self, pending: Pending, error: McpError, reason: str) -> bool:
+        if not self.table.fail(pending.id, error):
+            return False
+        import logging
+
+        # [..2025-11-25 basic/utilities/cancellation §Implementation Notes] SHOULD: both parties log the reason.
+        logging.getLogger(__name__).info("%s (request %d) given up: %s", pending.method, pending.id, reason)
+        if pending.method != "initialize":
+            self._send(Notification("notifications/cancelled", {"requestId": pending.id, "reason": reason}))
+        return True
 
     def time_out_later(self, pending: Pending) -> None:
         """Have the timer thread give this request up at its deadline; for requests that no thread waits for."""
@@ -178,19 +199,20 @@ class Sender:
 
         ``due`` is when the next one would come at an even rate; a burst may run ahead of that.
         """
-        now, interval = clock(), 1.0 / self.limits.max_progress_per_second
+        now, interval = deadline.clock(), 1.0 / self.limits.max_progress_per_second
         if not final and due - now > interval * self.limits.max_progress_burst:
             return None
         return max(now, due) + interval
 
-    def send_progress(self, token: RequestId, progress: float, total: Optional[float], message: Optional[str]) -> None:
-        """Send one progress notification."""
+    def put_progress(self, token: RequestId, progress: float, total: Optional[float], message: Optional[str]) -> None:
+        """Put one progress notification into the outbox, which the caller flushes."""
         params: Dict[str, Any] = {"progressToken": token, "progress": progress}
         if total is not None:
             params["total"] = total
         if message is not None and self.session.rules.progress_message:
             params["message"] = message
-        self.notify("notifications/progress", params)
+        self.session.check_sending("notifications/progress", "notification")
+        self.outbox.put(encode(Notification("notifications/progress", params)), wait=False)
 
 
 class _Timer:
@@ -220,7 +242,7 @@ class _Timer:
             with self._lock:
                 if self._closed:
                     return
-                left = None if self._next is None else max(0.0, self._next - clock())
+                left = None if self._next is None else max(0.0, self._next - deadline.clock())
                 if left is None or left > 0:
                     self._changed.wait(left)
                     continue

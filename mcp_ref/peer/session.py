@@ -52,7 +52,8 @@ class Session:
         if method in self._may_send:
             return
         settled = self.phase == lifecycle.OPERATING
-        self.move(self.phase, lifecycle.advance(self.party, self.phase, method))
+        phase = self.phase
+        self.move(phase, lifecycle.advance(self.party, phase, method))
         row = self.lookup(method)
         if row is None or row.kind != kind or row.sender not in (self.party, "both"):
             text = "revision %s has no %s %s for a %s to send" % (self.rules, kind, method, self.party)

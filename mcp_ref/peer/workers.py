@@ -57,9 +57,16 @@ class Executor:
     pumped = False
     """Whether jobs run only while the host calls `MainThreadQueue.pump`."""
 
-    def submit(self, jobs: Sequence[Job], outbox: Outbox) -> None:
-        """Run these jobs, in this order where one thread runs them; their answers go to ``outbox``. Never blocks."""
+    def submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
+        """Run these jobs, in this order where one thread runs them; their answers go to ``outbox``. Never blocks.
+
+        False after `close`: none of them will run.
+        """
         raise NotImplementedError
+
+    def here(self) -> bool:
+        """Whether the current thread is inside one of the jobs."""
+        return False
 
     def may_wait(self) -> bool:
         """Whether the current thread may wait for the peer."""
@@ -70,28 +77,32 @@ class Executor:
         return None
 
     def close(self) -> None:
-        """End the threads once they are idle; queued jobs are dropped."""
+        """Take no more jobs, run those that wait (cancelled calls do nothing), then end the threads."""
 
 
 class Inline(Executor):
     """Runs handlers on the thread that reads. A handler that waits for the peer would wait for ever: it is refused."""
 
-    def __init__(self) -> None:
-        self._running: Optional[int] = None
-
     blocking = False
 
-    def submit(self, jobs: Sequence[Job], outbox: Outbox) -> None:
-        before, self._running = self._running, threading.get_ident()
+    def __init__(self) -> None:
+        self._local = threading.local()  # each connection has a reader of its own
+
+    def submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
+        before, self._local.here = self.here(), True
         try:
             for job in jobs:
                 job.run()
         finally:
-            self._running = before
+            self._local.here = before
         outbox.flush_soon()
+        return True
+
+    def here(self) -> bool:
+        return bool(getattr(self._local, "here", False))
 
     def may_wait(self) -> bool:
-        return self._running != threading.get_ident()
+        return not self.here()
 
 
 class _Worker:
@@ -103,6 +114,14 @@ class _Worker:
         self.alarm = threading.Lock()
         self.alarm.acquire()
         self.wanted = False
+
+
+def _ring(alarm: threading.Lock) -> None:
+    """Wake the thread that waits for this lock; it does not matter if somebody else does so, too."""
+    try:
+        alarm.release()
+    except RuntimeError:
+        pass
 
 
 class Workers(Executor):
@@ -125,11 +144,12 @@ class Workers(Executor):
         self._watching = False
         self._watcher: Optional[threading.Lock] = None
         self._closed = False
+        self._local = threading.local()
 
-    def submit(self, jobs: Sequence[Job], outbox: Outbox) -> None:
+    def submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
         with self._lock:
             if self._closed:
-                return
+                return False
             self._outbox = outbox
             self._jobs.extend(jobs)
             alone = not self._awake
@@ -139,20 +159,18 @@ class Workers(Executor):
             self._watching = self._watching or watch
         if watch:
             self._wake_watcher()
+        return True
+
+    def here(self) -> bool:
+        return bool(getattr(self._local, "here", False))
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            self._jobs.clear()
-            idle, self._idle = self._idle, []
+            self._awaken(len(self._idle))  # each finds nothing more to do, and ends
             watcher = self._watcher
-        for worker in idle:
-            worker.alarm.release()
-        if watcher is not None and watcher.locked():
-            try:
-                watcher.release()
-            except RuntimeError:
-                pass  # somebody else woke it in between
+        if watcher is not None:
+            _ring(watcher)
 
     def counts(self) -> "tuple[int, int, int]":
         """Threads, awake ones, queued jobs; for tests and diagnostics."""
@@ -180,6 +198,7 @@ class Workers(Executor):
             self._awake += 1
 
     def _work(self, worker: _Worker) -> None:
+        self._local.here = True
         while True:
             try:
                 job = self._jobs.popleft()
@@ -208,11 +227,7 @@ class Workers(Executor):
                     self._idle.remove(worker)
                     self._threads -= 1
                     return False
-        with self._lock:
-            if worker.wanted:
-                return True
-            self._threads -= 1  # woken by close
-            return False
+        return True
 
     # The watcher
 
@@ -224,7 +239,7 @@ class Workers(Executor):
                 watcher.acquire()
                 start_thread("mcp-ref:watcher:%s" % self._name, self._watch, watcher)
                 return
-        watcher.release()
+        _ring(watcher)
 
     def _watch(self, alarm: threading.Lock) -> None:
         quiet = 0.0
@@ -233,6 +248,7 @@ class Workers(Executor):
         while True:
             alarm.acquire(timeout=tick)
             if self._closed:
+                self._promote(self._limits.max_workers)  # what is queued still runs, whoever is stuck
                 return
             blocked = finished == self._finished
             finished = self._finished

@@ -91,7 +91,9 @@ def test_progress_for_nobody_is_counted_and_dropped(table, token):
         pending.next(0)
 
 
-@pytest.mark.parametrize("values, kept", [([1, 1], [1]), ([2, 1], [2]), ([1, 0.5, 2], [1, 2]), ([0, 0.1, 0.1], [0, 0.1])])
+@pytest.mark.parametrize("values, kept", [
+    ([1, 1], [1]), ([2, 1], [2]), ([1, 0.5, 2], [1, 2]), ([0, 0.1, 0.1], [0, 0.1]),
+])
 def test_progress_that_does_not_increase_is_dropped(table, values, kept):
     pending = add(table)
     for value in values:
