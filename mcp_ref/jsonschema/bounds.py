@@ -1,0 +1,132 @@
+"""What a schema may cost, and the meter that runs while one is used.
+
+A schema is a small program, and a peer may have written it: twenty lines with `$ref` and `allOf` can ask for
+2^40 steps, ``{"$ref": "#"}`` for ever more. Three limits stop that
+[2026-07-28 basic/index §Composition-Keyword Resource Use] SHOULD:
+
+* `depth` - how deep schemas nest when they are compiled, and how deep references nest while an instance is checked;
+* `subschemas` - how many subschemas one document may have, and how many may be compiled in all;
+* `seconds` - processor time of compiling the schema, and again of each validation.
+
+Why the clock is enough between its readings: without references and loops over the instance, work is at most the
+size of the schema. So exactly those, a reference and a turn of a loop, take a unit of fuel (`Run.spend`), and every
+FUEL units the clock is read. A keyword that scans a long value in one go asks for a reading first (`Run.look`).
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, List, Optional
+
+from .errors import BoundsExceeded
+from .violations import Path, Step, Violation
+
+# The thread's own processor time, so that a busy machine makes no schema illegal; wall time where there is none.
+clock: Callable[[], float] = getattr(time, "thread_time", time.monotonic)
+
+FUEL = 32
+LONG = 256  # items, properties or characters from which on a scan counts as work
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Limits of one schema and its use. Reaching one raises `BoundsExceeded` with its name, `violations` excepted."""
+
+    depth: int = 128
+    """Levels of nested subschemas, and of references inside references while validating."""
+    subschemas: int = 10_000
+    """Subschemas in one document; and what is compiled: a subschema counts once per dynamic scope it is used in."""
+    seconds: float = 1.0
+    """Processor time of compiling, and of each validation."""
+    uri_length: int = 4096
+    """Characters of a resolved URI: relative ones grow with their base."""
+    violations: int = 100
+    """The list of violations is cut off here."""
+
+
+DEFAULT_BOUNDS = Bounds()
+
+Check = Callable[[Any, "Run"], Optional[List[Violation]]]
+"""A compiled subschema or keyword: None when the instance passes, else its violations, paths seen from the instance."""
+
+
+class Fault:
+    """How one keyword complains: where it stands, and the text for an instance that breaks it."""
+
+    __slots__ = ("schema_path", "keyword", "message")
+
+    def __init__(self, schema_path: Path, keyword: str, message: Callable[[Any], str]) -> None:
+        self.schema_path = schema_path
+        self.keyword = keyword
+        self.message = message
+
+
+# What fails while nobody wants to know why. Never changed.
+UNSAID: List[Violation] = [Violation((), (), "", "")]
+
+
+class Run:
+    """The state of one validation: the meter, and whether messages are wanted.
+
+    `quiet` is above zero while only yes or no matters (under `not`, `if`, `anyOf`, ...): then the first failure ends
+    the search and no text is made.
+    """
+
+    # Defaults live in the class: most validations never change them, and so cost one attribute to start.
+    quiet = 0
+    depth = 0
+    fuel = FUEL
+    started: Optional[float] = None
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+
+    def enter(self) -> None:
+        """Follow a reference; the caller takes 1 off `depth` when back."""
+        self.depth += 1
+        if self.depth > self.bounds.depth:
+            raise BoundsExceeded("depth", self.bounds.depth, "references nest too deep (or refer to themselves)")
+        self.spend(1)
+
+    def spend(self, units: int) -> None:
+        """Count work; now and then look at the clock."""
+        self.fuel -= units
+        if self.fuel < 0:
+            self.look()
+
+    def look(self) -> None:
+        """Read the clock: the time starts at the first reading, a moment after the validation did."""
+        self.fuel = FUEL
+        now = clock()
+        if self.started is None:
+            self.started = now
+        elif now - self.started > self.bounds.seconds:
+            raise BoundsExceeded("seconds", self.bounds.seconds, "the schema takes too long")
+
+    def passes(self, check: Check, instance: Any) -> bool:
+        """Only yes or no."""
+        self.quiet += 1
+        found = check(instance, self)
+        self.quiet -= 1
+        return found is None
+
+    def fail(self, fault: Fault, instance: Any) -> List[Violation]:
+        """What a keyword returns for an instance that breaks it."""
+        if self.quiet:
+            return UNSAID
+        return [Violation((), fault.schema_path, fault.keyword, fault.message(instance))]
+
+    def add(self, found: Optional[List[Violation]], new: List[Violation], step: Step) -> List[Violation]:
+        """Join violations of the member `step` to those found before."""
+        if self.quiet:
+            return UNSAID
+        moved = [violation.under(step) for violation in new]
+        return moved if found is None else found + moved
+
+    def enough(self, found: List[Violation]) -> bool:
+        """Whether a loop may stop looking for more."""
+        return self.quiet > 0 or len(found) >= self.bounds.violations
+
+
+def accept(instance: Any, run: Run) -> Optional[List[Violation]]:
+    """The check of a schema that allows everything."""
+    return None

@@ -1,0 +1,276 @@
+"""Where references lead. Local only: there is no code here, or anywhere in this package, that could fetch.
+
+A *document* is what somebody handed us: the schema, a member of `resources`, a bundled metaschema. It consists of
+one or more *resources*: `$id` makes a subschema a resource of its own, with its own base URI, anchors, and perhaps
+its own dialect. `Registry` indexes each document once, walking only where its dialect has subschemas, and then
+answers: which place does this reference, seen from that resource, mean?
+[JSON Schema 2020-12 core §8.2] [JSON Schema 2020-12 core §9]
+
+[2026-07-28 basic/index §`$ref` Resolution] MUST NOT: a network URI is never dereferenced. What cannot be found is an
+error, not a schema that allows everything.
+"""
+
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
+
+from . import metaschemas
+from .bounds import Bounds, Run
+from .errors import BoundsExceeded, InvalidSchema, SchemaError, UnresolvedReference
+from .shapes import Dialect
+from .violations import Path, Step
+
+
+class Resource:
+    """A schema with a URI of its own. `anchors` holds all anchors by name, `dynamic` those of `$dynamicAnchor`."""
+
+    __slots__ = ("uri", "document", "dialect", "root", "anchors", "dynamic")
+
+    def __init__(self, uri: str, document: str, dialect: Dialect, schema: Any, location: Path) -> None:
+        self.uri = uri
+        self.document = document
+        self.dialect = dialect
+        self.root = Place(schema, self, location)
+        self.anchors: Dict[str, Place] = {}
+        self.dynamic: Dict[str, Place] = {}
+
+
+class Place(NamedTuple):
+    """A schema and where it stands: in which resource, and by which steps from the root of its document."""
+
+    schema: Any
+    resource: Resource
+    location: Path
+
+
+class Registry:
+    """All documents that one schema can reach.
+
+    `find_dialect(uri)` turns a `$schema` into a `Dialect` or raises `UnsupportedDialect`. `meter` times the work.
+    """
+
+    def __init__(
+        self,
+        schema: Any,
+        resources: Mapping[str, Any],
+        default: Dialect,
+        find_dialect: Callable[[str], Dialect],
+        bounds: Bounds,
+    ) -> None:
+        self._default = default
+        self._find_dialect = find_dialect
+        self._bounds = bounds
+        self.meter = Run(bounds)
+        self._waiting = {uri.rstrip("#"): document for uri, document in resources.items()}
+        self._by_uri: Dict[str, Resource] = {}
+        self._embedded: Dict[Tuple[str, Path], Resource] = {}
+        self.root = self._add("", schema).root
+
+    # Asking
+
+    def resolve(self, origin: Resource, reference: str, location: Path) -> Place:
+        """The place that `reference` means in `origin`; `location` is only for the error."""
+        uri, _, fragment = reference.partition("#")
+        absolute = self._join(origin.uri, uri)
+        resource = self._find(absolute)
+        if resource is None:
+            reason = "no such schema here or in resources, and nothing is fetched"
+            raise UnresolvedReference(reference, location, reason)
+        place = self._at_fragment(resource, _percent_decoded(fragment))
+        if place is None:
+            raise UnresolvedReference(reference, location, "the schema has no such anchor or member")
+        return place
+
+    def child(self, place: Place, steps: Path) -> Place:
+        """The place `steps` below, which must exist; a subschema with an `$id` belongs to its own resource."""
+        schema, resource, location = place
+        for step in steps:
+            schema = schema[step]
+            location += (step,)
+            resource = self._embedded.get((resource.document, location), resource)
+        return Place(schema, resource, location)
+
+    def embedded(self) -> Iterator[Resource]:
+        """The resources inside the main document, outer ones first."""
+        document = self.root.resource.document
+        return (found for (name, _), found in sorted(self._embedded.items(), key=_depth) if name == document)
+
+    # Finding
+
+    def _find(self, uri: str) -> Optional[Resource]:
+        if uri in self._by_uri:
+            return self._by_uri[uri]
+        if uri in self._waiting:
+            return self._add(uri, self._waiting.pop(uri))
+        bundled = metaschemas.load(uri)
+        if bundled is not None:
+            return self._add(uri, bundled)
+        self._index_waiting()
+        return self._by_uri.get(uri)
+
+    def _index_waiting(self) -> None:
+        """Some resource may carry the wanted `$id`. One that cannot be read is no answer, and nobody asked for it."""
+        while self._waiting:
+            uri, document = self._waiting.popitem()
+            try:
+                self._add(uri, document)
+            except SchemaError:
+                continue
+
+    def _at_fragment(self, resource: Resource, fragment: str) -> Optional[Place]:
+        if not fragment:
+            return resource.root
+        if not fragment.startswith("/"):
+            return resource.anchors.get(fragment)
+        place = resource.root
+        for token in fragment[1:].split("/"):
+            step = _step(place.schema, token.replace("~1", "/").replace("~0", "~"))
+            if step is None:
+                return None
+            place = self.child(place, (step,))
+        return place
+
+    # Indexing
+
+    def _add(self, uri: str, schema: Any) -> Resource:
+        dialect = self._dialect(schema, self._default, ())
+        root = Resource(uri, uri, dialect, schema, ())
+        self._by_uri.setdefault(uri, root)
+        if isinstance(schema, dict) and not _ref_alone(schema, dialect):
+            root.uri = self._join(uri, _identifier(schema, dialect, ())[0])
+            self._by_uri.setdefault(root.uri, root)
+        self._index(root)
+        return root
+
+    def _index(self, root: Resource) -> None:
+        """Walk all subschemas of a document, without recursion: a peer decides how deep it is."""
+        stack = [(root.root, 0)]
+        number = 0
+        while stack:
+            place, depth = stack.pop()
+            if not isinstance(place.schema, dict):
+                continue
+            number += 1
+            self.meter.spend(1)
+            if number > self._bounds.subschemas:
+                raise BoundsExceeded("subschemas", self._bounds.subschemas, "the schema has too many subschemas")
+            if depth > self._bounds.depth:
+                raise BoundsExceeded("depth", self._bounds.depth, "subschemas nest too deep")
+            place = self._identify(place)
+            keywords = place.resource.dialect.keywords
+            for name, value in place.schema.items():
+                if name in keywords:
+                    for steps, child in keywords[name].shape.children(value):
+                        stack.append((Place(child, place.resource, place.location + (name,) + steps), depth + 1))
+
+    def _identify(self, place: Place) -> Place:
+        """Note the identifiers of one subschema; returns the place in the resource that it belongs to."""
+        schema, resource, location = place
+        if location and "$id" in schema:
+            resource = self._embed(place)
+        here = Place(schema, resource, location)
+        if _ref_alone(schema, resource.dialect):
+            return here
+        if resource.dialect.legacy:
+            _name(resource.anchors, _identifier(schema, resource.dialect, location)[1], here)
+        else:
+            _name(resource.anchors, schema.get("$anchor"), here)
+            _name(resource.anchors, schema.get("$dynamicAnchor"), here)
+            _name(resource.dynamic, schema.get("$dynamicAnchor"), here)
+        return here
+
+    def _embed(self, place: Place) -> Resource:
+        """An `$id` below the root starts a resource [JSON Schema 2020-12 core §8.2.1]; draft-07 has exceptions."""
+        schema, outer, location = place
+        dialect = self._dialect(schema, outer.dialect, location)
+        uri = _identifier(schema, dialect, location)[0]
+        if not uri or _ref_alone(schema, dialect):
+            return outer
+        inner = Resource(self._join(outer.uri, uri), outer.document, dialect, schema, location)
+        known = self._by_uri.setdefault(inner.uri, inner)
+        if known is not inner and known.root.schema != schema:
+            raise InvalidSchema(location + ("$id",), "another schema has the same $id")
+        self._embedded[outer.document, location] = inner
+        return inner
+
+    def _dialect(self, schema: Any, default: Dialect, location: Path) -> Dialect:
+        """[JSON Schema 2020-12 core §8.1.1] `$schema` counts at the root of a resource only."""
+        if not isinstance(schema, dict) or "$schema" not in schema:
+            return default
+        if not isinstance(schema["$schema"], str):
+            raise InvalidSchema(location + ("$schema",), "expected a URI")
+        return self._find_dialect(schema["$schema"])
+
+    def _join(self, base: str, reference: str) -> str:
+        uri = join(base, reference)
+        if len(uri) > self._bounds.uri_length:
+            raise BoundsExceeded("uri_length", self._bounds.uri_length, "a URI of %d characters" % len(uri))
+        return uri
+
+
+def join(base: str, reference: str) -> str:
+    """Resolve a URI reference without fragment against a base [RFC 3986 §5.2].
+
+    `urllib` joins only for schemes that it knows to be hierarchical, so others travel under a known name.
+    """
+    if not reference or not base:
+        return reference or base
+    if _has_scheme(reference):
+        return reference
+    if not _has_scheme(base):
+        return _urljoin(base, reference)
+    scheme, _, rest = base.partition(":")
+    if not rest.startswith("/"):
+        return reference  # urn:, tag: ... have no path to join to
+    return scheme + _urljoin("http:" + rest, reference)[len("http"):]
+
+
+def _has_scheme(uri: str) -> bool:
+    head, colon, _ = uri.partition(":")
+    return bool(colon) and head[:1].isalpha() and all(letter.isalnum() or letter in "+-." for letter in head)
+
+
+def _urljoin(base: str, reference: str) -> str:
+    from urllib.parse import urljoin  # late: most schemas need none of it
+
+    return urljoin(base, reference)
+
+
+def _percent_decoded(fragment: str) -> str:
+    if "%" not in fragment:
+        return fragment
+    from urllib.parse import unquote
+
+    return unquote(fragment)
+
+
+def _identifier(schema: Dict[str, Any], dialect: Dialect, location: Path) -> Tuple[str, str]:
+    """`$id` as URI and fragment; only draft-07 allows a fragment, which is its form of an anchor."""
+    value = schema.get("$id", "")
+    if not isinstance(value, str):
+        raise InvalidSchema(location + ("$id",), "expected a URI reference")
+    uri, _, fragment = value.partition("#")
+    if fragment and not dialect.legacy:
+        raise InvalidSchema(location + ("$id",), "a fragment is not allowed here, $anchor is for that")
+    return uri, fragment
+
+
+def _ref_alone(schema: Dict[str, Any], dialect: Dialect) -> bool:
+    """In draft-07 a `$ref` switches everything beside it off [JSON Schema draft-07 core §8.3]."""
+    return dialect.legacy and "$ref" in schema
+
+
+def _name(table: Dict[str, Place], name: Any, place: Place) -> None:
+    if isinstance(name, str) and name:
+        table.setdefault(name, place)
+
+
+def _step(schema: Any, token: str) -> Optional[Step]:
+    """A JSON Pointer token as a step that exists, else None [RFC 6901 §4]."""
+    if isinstance(schema, dict):
+        return token if token in schema else None
+    if isinstance(schema, list) and token.isascii() and token.isdecimal() and str(int(token[:9])) == token:
+        return int(token) if int(token) < len(schema) else None
+    return None
+
+
+def _depth(entry: Tuple[Tuple[str, Path], Resource]) -> int:
+    return len(entry[0][1])

@@ -1,0 +1,124 @@
+"""The form of a keyword's value, and with it the form of the tables in `dialect`.
+
+A `Shape` answers two questions about a keyword without knowing the keyword: is this value legal at all, and which
+subschemas are inside? The first makes a broken schema an `InvalidSchema` with a location, and lets keyword functions
+trust their value. The second is how `refs` finds every `$id` and `$anchor`: only places that are schemas count, an
+``$id`` inside `const` is data [JSON Schema 2020-12 core §9.4.2].
+"""
+
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Tuple
+
+from .bounds import Check
+from .equality import is_number
+from .violations import Path
+
+Children = Iterable[Tuple[Path, Any]]
+
+
+def _none(value: Any) -> Children:
+    return ()
+
+
+class Shape(NamedTuple):
+    """What a keyword's value must look like, in words and as a test, and the subschemas it holds."""
+
+    expected: str
+    accepts: Callable[[Any], bool]
+    children: Callable[[Any], Children] = _none
+
+
+class Keyword(NamedTuple):
+    """One row of a vocabulary.
+
+    `check` and `collect` take the value and a `compiler.Here`; None where the keyword asserts or evaluates nothing.
+    `stage`: checks of a later stage run only when the earlier ones passed.
+    """
+
+    shape: Shape
+    check: Optional[Callable[[Any, Any], Optional[Check]]] = None
+    collect: Optional[Callable[[Any, Any], Any]] = None
+    stage: int = 1
+
+
+FIRST, NORMAL, LAST = 0, 1, 2
+
+
+class Dialect(NamedTuple):
+    """How to read a schema. `legacy` stands for the older rules of `$ref` and `$id` (see `draft7`)."""
+
+    uri: str
+    keywords: Mapping[str, Keyword]
+    legacy: bool = False
+    assert_formats: bool = False
+
+
+def is_schema(value: Any) -> bool:
+    """Schemas are objects and booleans [JSON Schema 2020-12 core §4.3]."""
+    return isinstance(value, (dict, bool))
+
+
+def is_strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_count(value: Any) -> bool:
+    return is_number(value) and value >= 0 and value == value // 1
+
+
+def _is_type(value: Any) -> bool:
+    return isinstance(value, str) and value in TYPES
+
+
+def _is_schemas(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 0
+
+
+def _whole(value: Any) -> Children:
+    yield (), value
+
+
+def _items(value: Any) -> Children:
+    return (((index,), item) for index, item in enumerate(value)) if isinstance(value, list) else ()
+
+
+def _members(value: Any) -> Children:
+    return (((name,), member) for name, member in value.items()) if isinstance(value, dict) else ()
+
+
+def _whole_or_items(value: Any) -> Children:
+    return _items(value) if isinstance(value, list) else _whole(value)
+
+
+def _schema_members(value: Any) -> Iterator[Tuple[Path, Any]]:
+    return ((steps, member) for steps, member in _members(value) if is_schema(member))
+
+
+TYPES = ("null", "boolean", "object", "array", "number", "string", "integer")
+
+ANYTHING = Shape("any value", lambda value: True)
+STRING = Shape("a string", lambda value: isinstance(value, str))
+BOOLEAN = Shape("a boolean", lambda value: isinstance(value, bool))
+NUMBER = Shape("a number", is_number)
+POSITIVE = Shape("a number above 0", lambda value: is_number(value) and 0 < value < float("inf"))
+COUNT = Shape("an integer of 0 or more", _is_count)
+VALUES = Shape("an array", lambda value: isinstance(value, list))
+STRINGS = Shape("an array of strings", is_strings)
+TYPE = Shape(
+    "one of %s, or an array of them" % ", ".join(TYPES),
+    lambda value: all(map(_is_type, value)) and len(value) > 0 if isinstance(value, list) else _is_type(value),
+)
+OBJECT = Shape("an object", lambda value: isinstance(value, dict))
+STRINGS_BY_NAME = Shape(
+    "an object of arrays of strings", lambda value: isinstance(value, dict) and all(map(is_strings, value.values()))
+)
+SCHEMA = Shape("a schema", is_schema, _whole)
+SCHEMAS = Shape("an array of schemas, not empty", _is_schemas, _items)
+SCHEMAS_BY_NAME = Shape("an object of schemas", lambda value: isinstance(value, dict), _members)
+SCHEMA_OR_SCHEMAS = Shape(
+    "a schema or an array of schemas", lambda value: is_schema(value) or isinstance(value, list), _whole_or_items
+)
+DEPENDENCIES = Shape(
+    "an object of schemas or arrays of strings",
+    lambda value: isinstance(value, dict) and all(is_schema(item) or is_strings(item) for item in value.values()),
+    _schema_members,
+)
