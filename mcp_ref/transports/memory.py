@@ -1,0 +1,126 @@
+"""A connection inside one process: two transports that hand each other bytes.
+
+`pair` makes the two ends. Tests use it, and a host that runs a server in its own process. It keeps
+the promises of a pipe, not only the convenient ones: what is written and not yet read is bounded
+(by default as large as a pipe), so a writer waits for a reader; what was written before the end is
+still delivered; after that reading returns None and writing raises.
+
+Each direction is one `_Channel`: a queue with a condition, bounded by the bytes in it. A message
+larger than the bound passes when the queue is empty. Bytes are handed over, never copied.
+"""
+
+import threading
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from ..errors import ConnectionLost, Rejected
+from ..limits import DEFAULT, Limits
+from .base import Received, Transport
+
+CAPACITY = 64 * 1024
+"""Bytes that may wait in one direction; that of a pipe on Linux."""
+
+
+def pair(limits: Limits = DEFAULT, capacity: int = CAPACITY) -> Tuple["MemoryTransport", "MemoryTransport"]:
+    """Two connected ends. ``capacity``: bytes that may wait in each direction before a writer has to."""
+    there, back = _Channel(capacity), _Channel(capacity)
+    return MemoryTransport(back, there, limits), MemoryTransport(there, back, limits)
+
+
+class _Channel:
+    """One direction. Both ends use it; every access is under its condition."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._changed = threading.Condition()
+        self._waiting: List[bytes] = []
+        self._size = 0
+        self._ended = False
+
+    def put(self, message: bytes) -> bool:
+        """Add a message as soon as there is room; False if the channel has ended."""
+        with self._changed:
+            while self._waiting and self._size + len(message) > self._capacity and not self._ended:
+                self._changed.wait()
+            if self._ended:
+                return False
+            self._waiting.append(message)
+            self._size += len(message)
+            self._changed.notify_all()
+            return True
+
+    def has_room(self, size: int) -> bool:
+        """Whether messages of this size together can be put without waiting."""
+        with self._changed:
+            return self._ended or self._size + size <= self._capacity
+
+    def take(self) -> List[bytes]:
+        """Everything that waits; waits for something; [] once the channel has ended and is empty."""
+        with self._changed:
+            while not self._waiting and not self._ended:
+                self._changed.wait()
+            taken, self._waiting, self._size = self._waiting, [], 0
+            self._changed.notify_all()
+            return taken
+
+    def end(self, drop: bool) -> None:
+        """No more comes; ``drop``: nobody will read what waits."""
+        with self._changed:
+            self._ended = True
+            if drop:
+                self._waiting, self._size = [], 0
+            self._changed.notify_all()
+
+
+class MemoryTransport(Transport):
+    """One end of a `pair`."""
+
+    name = "memory"
+
+    def __init__(self, incoming: _Channel, outgoing: _Channel, limits: Limits) -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self._limit = limits.max_message_bytes
+        self._write_lock = threading.Lock()
+        self._closed = False
+        self._rejected = 0
+
+    def read(self) -> Optional[List[Received]]:
+        """See `Transport.read`."""
+        taken = self._incoming.take()
+        return [self._checked(message) for message in taken] or None
+
+    def _checked(self, message: bytes) -> Received:
+        if len(message) <= self._limit:
+            return message
+        self._rejected += 1
+        return Rejected("message of %d bytes exceeds max_message_bytes (%d)" % (len(message), self._limit))
+
+    def write(self, messages: Sequence[bytes]) -> None:
+        """See `Transport.write`."""
+        with self._write_lock:
+            for message in messages:
+                if not self._outgoing.put(message):
+                    raise ConnectionLost(self.reason())
+
+    def ready(self, size: int) -> bool:
+        """See `Transport.ready`; also False while somebody writes."""
+        if not self._write_lock.acquire(blocking=False):
+            return False
+        try:
+            return self._outgoing.has_room(size)
+        finally:
+            self._write_lock.release()
+
+    def close(self) -> None:
+        """See `Transport.close`; the other end still gets what was written before."""
+        self._closed = True
+        self._incoming.end(drop=True)
+        self._outgoing.end(drop=False)
+
+    def reason(self) -> str:
+        """See `Transport.reason`."""
+        return "the connection was closed" if self._closed else "the peer closed the connection"
+
+    def counters(self) -> Dict[str, int]:
+        """``rejected``: messages that were too long."""
+        return {"rejected": self._rejected}

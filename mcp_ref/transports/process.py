@@ -1,0 +1,317 @@
+"""A child process with pipes to its three streams: finding the program, starting it, hearing it, ending it.
+
+`mcp_ref.transports.child` makes a transport of it and tells the whole story. Here nothing is known of
+messages, so a `Process` can outlive a forgotten transport until it is reaped.
+
+POSIX: the child leads a session and a process group of its own. Windows (untested): a process group of
+its own without a console window; only the process itself can be ended, not what it started.
+"""
+
+import atexit
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from typing import IO, Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence, Set, Union
+
+from ..deadline import Deadline
+from ..errors import ConnectFailed
+from ..limits import DEFAULT, Limits
+from .fds import CAN_POLL, FdReader, FdWriter, Wake, above_standard
+
+WINDOWS = sys.platform == "win32"
+
+StderrSink = Union[str, Callable[[bytes], Any], IO[Any]]
+"""``"ring"``: only kept; ``"inherit"``: our own stderr, nothing kept; a function that gets chunks of bytes; a file."""
+
+SETTLE = 0.5
+"""Seconds that the end of a stream and the end of the process may lie apart, where somebody wants to know both."""
+_LAST_WORDS = 800
+_DRAIN_MILLISECONDS = 50
+_KILL_WAIT = 5.0
+"""Seconds for the system to end a process after SIGKILL."""
+
+
+# --- Finding the program ----------------------------------------------------------------------------------------------
+
+def child_environment(env: Optional[Mapping[str, str]], inherit: bool) -> Dict[str, str]:
+    """What the child finds in its environment: ours, if inherited, with the entries of ``env`` added or replaced."""
+    inherited = dict(os.environ) if inherit else {}
+    if WINDOWS and not inherit and "SYSTEMROOT" in os.environ:
+        inherited["SYSTEMROOT"] = os.environ["SYSTEMROOT"]  # nothing starts without it
+    inherited.update(env or {})
+    return inherited
+
+
+def find_program(program: str, env: Mapping[str, str], cwd: Optional[str]) -> str:
+    """The path of a program as the child would find it. Raises `ConnectFailed` that says where it was looked for."""
+    if os.path.dirname(program):
+        path = os.path.join(cwd or "", program)
+        found = shutil.which(path)
+        if found is None:
+            _not_found(program, "it is not executable" if os.path.isfile(path) else "there is no such file",
+                       "looked at %s" % os.path.abspath(path))
+        return os.path.abspath(found)
+    search = env.get("PATH", os.defpath)
+    found = shutil.which(program, path=search)
+    if found is None:
+        _not_found(program, "not found", "looked in the child's PATH: %s" % (search or "(empty)"))
+    return os.path.abspath(found)
+
+
+def _not_found(program: str, problem: str, looked: str) -> NoReturn:
+    raise ConnectFailed("cannot start %r: %s; %s" % (program, problem, looked))
+
+
+def arguments(command: Union[str, Sequence[str]]) -> List[str]:
+    """The program and its arguments; a string is split as a shell does it, without being given to one."""
+    if not isinstance(command, str):
+        words = list(command)
+    else:
+        try:
+            words = shlex.split(command, posix=not WINDOWS)
+        except ValueError as error:
+            raise ConnectFailed("cannot start %r: %s" % (command, error)) from None
+        if WINDOWS:
+            words = [word.strip('"') for word in words]
+    if not words or not words[0]:
+        raise ConnectFailed("cannot start a server: the command is empty")
+    return words
+
+
+# --- The process ------------------------------------------------------------------------------------------------------
+
+class Process:
+    """The child and how it is ended. Knows nothing of messages; outlives a forgotten transport until it is reaped."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", stdin: FdWriter, stdout: FdReader,
+                 stderr: "Stderr") -> None:
+        self.process = process
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+        self._owner = os.getpid()
+        _LIVE.add(self)
+
+    def ours(self) -> bool:
+        """Not in a forked copy of this process: the child is not its child."""
+        return self._owner == os.getpid()
+
+    def release(self) -> None:
+        """Free every thread that waits and close our ends, the child's stdin above all; waits for nothing."""
+        self.stdin.wake.set()
+        self.stdin.close()
+        self.stdout.close()
+        self.stderr.close()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it has ended, after at most that time."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        _LIVE.discard(self)
+        return True
+
+    def leave(self, seconds: float) -> bool:
+        """Wait for its end while throwing away what it says."""
+        deadline = Deadline(seconds)
+        while CAN_POLL and not deadline.expired():
+            if self.stdout.drain(_DRAIN_MILLISECONDS):
+                break
+            if self.wait(0):  # somebody else, a child of the child perhaps, keeps its stdout open
+                return True
+        return self.wait(deadline.left() or 0)
+
+    def signal(self, name: str) -> None:
+        """Send SIGTERM or SIGKILL to its whole group; on Windows end the process, the name makes no difference."""
+        try:
+            if WINDOWS:
+                self.process.terminate()
+            elif self.process.returncode is None:  # until it is reaped, its number belongs to it
+                os.killpg(self.process.pid, getattr(signal, name))
+        except (ProcessLookupError, PermissionError):
+            pass  # ended meanwhile
+
+    def end(self, grace: float, terminate_grace: float) -> None:
+        """Ask, then insist, then make it [..2025-11-25 basic/lifecycle §Shutdown > stdio] SHOULD."""
+        self.stdin.close()
+        if self.leave(grace):
+            return
+        self.signal("SIGTERM")
+        if self.leave(terminate_grace):
+            return
+        self.signal("SIGKILL")
+        self.leave(_KILL_WAIT)
+
+    def fate(self, seconds: float) -> str:
+        """How it ended, in words; "" if it still runs after that time."""
+        if not self.wait(seconds):
+            return ""
+        code = self.process.returncode
+        if code >= 0:
+            return "server exited with code %d" % code
+        try:
+            return "server was killed by %s" % signal.Signals(-code).name
+        except ValueError:
+            return "server was killed by signal %d" % -code
+
+
+_LIVE: Set[Process] = set()
+"""Children that have not been reaped."""
+
+
+def sweep() -> None:
+    """Reap the children of forgotten transports that have ended."""
+    for child in list(_LIVE):
+        if child.ours():
+            child.wait(0)
+
+
+@atexit.register
+def _end_all() -> None:
+    """End what is left, all at the same time. Starts no thread and takes no lock that user code may hold."""
+    children = [child for child in list(_LIVE) if child.ours()]
+    for child in children:
+        child.release()
+    for name, seconds in (("", DEFAULT.shutdown_grace), ("SIGTERM", DEFAULT.terminate_grace), ("SIGKILL", _KILL_WAIT)):
+        deadline = Deadline(seconds)
+        for child in children:
+            if name:
+                child.signal(name)
+        children = [child for child in children if not child.wait(deadline.left() or 0)]
+
+
+# --- stderr -----------------------------------------------------------------------------------------------------------
+
+class Stderr:
+    """Drains the child's stderr on a thread of its own and keeps the tail."""
+
+    def __init__(self, sink: StderrSink, keep: int) -> None:
+        self.tail = b""
+        self._keep = max(1, keep)
+        self._sink = None if isinstance(sink, str) else _sink(sink)
+        self._thread: Optional[threading.Thread] = None
+
+    def start(self, wake: Wake, number: Optional[int]) -> None:
+        """Drain this descriptor; None: there is nothing to drain, as the child has our own stderr."""
+        wake.hold()
+        try:
+            if number is not None:
+                self._reader = FdReader(number, wake)
+                self._thread = threading.Thread(target=self._drain, name="mcp-ref:stderr:child", daemon=True)
+                self._thread.start()
+        finally:
+            wake.release()
+
+    def _drain(self) -> None:
+        try:
+            while True:
+                chunk = self._reader.read()
+                if not chunk:
+                    break
+                self.tail = (self.tail + chunk)[-self._keep:]
+                self._pass_on(chunk)
+        except OSError:
+            pass  # closed
+        self._reader.close()
+
+    def _pass_on(self, chunk: bytes) -> None:
+        if self._sink is not None:
+            try:
+                self._sink(chunk)
+            except Exception:
+                from logging import getLogger
+
+                self._sink = None
+                getLogger(__name__).exception("the receiver of the child's stderr failed; it gets no more")
+
+    def settle(self, seconds: float) -> None:
+        """Wait at most that long for its end."""
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(seconds)
+
+    def close(self) -> None:
+        """End the thread, also if somebody else keeps the pipe open."""
+        if self._thread is not None:
+            self._reader.wake.set()
+            self._reader.close()
+
+    def last_words(self) -> str:
+        """The last lines of the tail, in one line."""
+        lines = [line.strip() for line in self.tail[-4 * _LAST_WORDS:].decode("utf-8", "replace").splitlines()]
+        words = " | ".join(line for line in lines if line)
+        words = "".join(character if character.isprintable() else "?" for character in words)
+        return words if len(words) <= _LAST_WORDS else "..." + words[-_LAST_WORDS:]
+
+
+def _sink(target: Union[Callable[[bytes], Any], IO[Any]]) -> Callable[[bytes], Any]:
+    """The function that a chunk is given to."""
+    write = getattr(target, "write", None)
+    if write is None:
+        return target  # type: ignore[return-value]
+    text = hasattr(target, "encoding")
+
+    def to_file(chunk: bytes) -> None:
+        write(chunk.decode("utf-8", "replace") if text else chunk)
+        flush = getattr(target, "flush", None)
+        if flush is not None:
+            flush()
+
+    return to_file
+
+
+# --- Starting it ------------------------------------------------------------------------------------------------------
+
+def spawn(words: List[str], env: Dict[str, str], cwd: Optional[str], stderr: StderrSink, limits: Limits) -> Process:
+    """Start the process and connect to it. Raises `ConnectFailed`; leaves nothing open then."""
+    theirs: List[int] = []
+    ours: List[int] = []
+    wakes: List[Wake] = []
+    try:
+        wakes += [Wake(), Wake()]  # first, so that nothing can fail once the process runs
+        for read_end_is_theirs in (True, False) if stderr == "inherit" else (True, False, False):
+            reading, writing = map(above_standard, os.pipe())
+            theirs.append(reading if read_end_is_theirs else writing)
+            ours.append(writing if read_end_is_theirs else reading)
+        process = _popen(words, env, cwd, theirs)
+    except OSError as error:
+        for number in ours:
+            os.close(number)
+        for wake in wakes:
+            wake.hold()
+            wake.release()
+        raise ConnectFailed("cannot start %r: %s" % (words[0], _why_not(error, cwd))) from error
+    finally:
+        for number in theirs:
+            os.close(number)
+    if CAN_POLL:
+        for number in ours:
+            os.set_blocking(number, False)  # these open files are ours alone
+    writer, reader = FdWriter(ours[0], wakes[0], CAN_POLL), FdReader(ours[1], wakes[0])
+    child = Process(process, writer, reader, Stderr(stderr, limits.stderr_tail_bytes))
+    try:
+        child.stderr.start(wakes[1], ours[2] if len(ours) > 2 else None)
+    except RuntimeError as error:  # no more threads
+        child.release()
+        child.signal("SIGKILL")
+        child.wait(_KILL_WAIT)
+        raise ConnectFailed("cannot start %r: %s" % (words[0], error)) from error
+    return child
+
+
+def _popen(words: List[str], env: Dict[str, str], cwd: Optional[str], streams: List[int]) -> "subprocess.Popen[bytes]":
+    options: Dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+    return subprocess.Popen(words, stdin=streams[0], stdout=streams[1], stderr=streams[2] if len(streams) > 2 else None,
+                            env=env, cwd=cwd, bufsize=0, close_fds=True, **options)
+
+
+def _why_not(error: OSError, cwd: Optional[str]) -> str:
+    if cwd is not None and not os.path.isdir(cwd):
+        return "the folder %s does not exist" % cwd
+    return str(error)
