@@ -40,6 +40,7 @@ class Client(Role):
     ``name`` and ``version`` introduce it. ``revisions``: names of those to speak, newest preferred (default: all
     with a handshake). ``on_notification(method, params)`` is called, one at a time and in order, for what the server
     announces. ``executor``: who runs callbacks. ``strict`` refuses what real but careless servers send.
+    ``keepalive``: seconds between pings, which end the connection when unanswered (default: no pings).
     """
 
     party = lifecycle.CLIENT
@@ -56,6 +57,7 @@ class Client(Role):
         limits: Limits = DEFAULT,
         executor: Optional[Executor] = None,
         strict: bool = False,
+        keepalive: Optional[float] = None,
     ) -> None:
         self.info = Implementation(name, version, title)
         self.revisions = negotiation.supported(revisions)
@@ -64,6 +66,7 @@ class Client(Role):
         self.limits = limits
         self.executor = executor
         self.strict = strict
+        self.keepalive = keepalive
         self._connection: Optional[Connection] = None
         self._future: "Optional[Type[RequestFuture]]" = None
         self.server_info: Optional[Implementation] = None
@@ -108,6 +111,7 @@ class Client(Role):
         self.server_info = result.server_info
         connection.agree(agreed)
         connection.notify("notifications/initialized")
+        connection.keep_alive()
 
     def close(self) -> None:
         """End the connection and, if there is one, the child process. From any thread, as often as one likes."""

@@ -22,13 +22,14 @@ answers ping and the handshake, applies cancellations, and hands the rest over i
 burst. So ping, responses, progress and cancellations never wait behind a handler, and a handler may
 itself wait for the peer.
 
-Requests that arrive are refused in this order: malformed, id in use (dropped) or used before, too
-many in flight, wrong phase, unknown method. Only then is anything allocated for them.
+Requests that arrive are refused in this order: malformed, id in use (dropped) or used before, wrong
+phase, unknown method, too many in flight (but for those that are answered at once, such as ping).
 """
 
 import threading
 from typing import Any, Callable, Dict, List, Optional, Union
 
+from ..deadline import Deadline
 from ..errors import (
     INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PeerProtocolError, Rejected, RequestCancelled,
     RpcError,
@@ -100,13 +101,20 @@ class Connection(Sender):
         finally:
             self.finish(self.transport.reason())
 
-    def close(self) -> None:
+    def close(self, reason: str = "the connection was closed by this side") -> None:
         """End the connection, from any thread, as often as one likes; whoever waits gets `ConnectionLost`."""
         with self._lock:
             if self._reason is None:
-                self._reason = "the connection was closed by this side"
+                self._reason = reason
         self.table.end(self._reason)
         self.transport.close()
+
+    def keep_alive(self) -> None:
+        """Start to ping the peer, if the role wants that; called when the connection is operating."""
+        if self.role.keepalive is not None:
+            from .keepalive import keep_alive
+
+            keep_alive(self, self.role.keepalive)
 
     def wait_closed(self, timeout: Optional[float] = None) -> bool:
         """Wait for the end of the connection; False after ``timeout`` seconds.
@@ -128,8 +136,9 @@ class Connection(Sender):
             ours, self._reason = self._reason is not None, self._reason or reason
             reason = self._reason
         self.table.end(reason)
-        if not ours and self.inflight.wait_empty(self.limits.drain):
-            self.outbox.flush()
+        if not ours:
+            self._drain()
+            self.outbox.settle(self.limits.shutdown_grace)
         self.inflight.cancel_all("the connection ended")
         self.inflight.wait_empty(self.limits.shutdown_grace)
         if self._own_executor:
@@ -140,6 +149,14 @@ class Connection(Sender):
             self._timer.close()
         self._ended.set()
         self.role.closed(self, reason)
+
+    def _drain(self) -> None:
+        """Let handlers end by themselves as long as one does in each ``drain`` seconds, up to ``shutdown_grace``."""
+        end, before = Deadline(self.limits.shutdown_grace), -1
+        while len(self.inflight) != before and not end.expired():
+            before = len(self.inflight)
+            if self.inflight.wait_empty(self.limits.drain):
+                return
 
     # Receiving
 
@@ -207,23 +224,25 @@ class Connection(Sender):
             return
         if batch is not None:
             batch.expect()
-        route = self._routes.get(request.method)
-        if not self._ids.add(request.id) and self.session.rules.ids_unique_per_session:
-            refusal: Union[RpcError, Route] = RpcError(INVALID_REQUEST, "Invalid request: id was used before")
-        elif len(self.inflight) > self.limits.max_inflight:
-            busy = "Busy: max_inflight (%d) requests are running" % self.limits.max_inflight
-            refusal = RpcError(INTERNAL_ERROR, busy)
-        else:
-            refusal = route or self._find_route(request, batch)
-        call = Call(self, request, incoming, refusal if isinstance(refusal, Route) else _NO_ROUTE, batch)
-        if isinstance(refusal, RpcError):
-            self.counters.note("refused request", "%s: %s" % (shown(request.method), refusal.message))
-            call.abandon(refusal)
-        elif refusal.inline:
+        route = self._admit(request, batch)
+        call = Call(self, request, incoming, route if isinstance(route, Route) else _NO_ROUTE, batch)
+        if isinstance(route, RpcError):
+            self.counters.note("refused request", "%s: %s" % (shown(request.method), route.message))
+            call.abandon(route)
+        elif route.inline:
             self.perform(call)
             self.outbox.flush_soon()
         else:
             jobs.append(call)
+
+    def _admit(self, request: Request, batch: Optional[BatchAnswer]) -> Union[RpcError, Route]:
+        """The route of a request, or why it is refused."""
+        if not self._ids.add(request.id) and self.session.rules.ids_unique_per_session:
+            return RpcError(INVALID_REQUEST, "Invalid request: id was used before")
+        route = self._routes.get(request.method) or self._find_route(request, batch)
+        if isinstance(route, Route) and not route.inline and len(self.inflight) > self.limits.max_inflight:
+            return RpcError(INTERNAL_ERROR, "Busy: max_inflight (%d) requests are running" % self.limits.max_inflight)
+        return route
 
     def _drop_duplicate(self, id: RequestId) -> None:
         self.counters.note("duplicate id", "dropped a second request with id %.80r" % (id,))
@@ -291,6 +310,7 @@ class Connection(Sender):
 
     def _initialized(self, params: Dict[str, Any]) -> None:
         self._routes = {}
+        self.keep_alive()
         self.role.opened(self)
 
     def _cancelled(self, params: Dict[str, Any]) -> None:

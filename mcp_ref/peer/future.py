@@ -29,7 +29,7 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
         self._connection = connection
         self._convert = convert
         self._pending: Optional[Pending] = None
-        self._lane: Lane[Callable[[], Any]] = Lane(_call, self._schedule, connection.limits.max_inflight)
+        self._lane: Optional[Lane[Callable[[], Any]]] = None
 
     def send(self, method: str, params: Optional[Dict[str, Any]], **options: Any) -> "RequestFuture":
         """Send the request; options as `Connection.open_request`."""
@@ -51,9 +51,11 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
             super().add_done_callback(lambda _: self._later(lambda: fn(self), True))
 
     def _later(self, function: Callable[[], Any], always: bool) -> None:
+        limit = self._connection.limits.max_inflight
+        if self._lane is None:  # made late, because few futures have callbacks; only the reader comes here
+            self._lane = Lane(_call, self._schedule, limit)
         room, schedule = self._lane.put(function, always)
         if not room:
-            limit = self._connection.limits.max_inflight
             self._connection.counters.note("dropped progress", "max_inflight (%d) callbacks are waiting" % limit)
         if schedule:
             self._schedule(self._lane)
@@ -66,7 +68,7 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
         """Take what the request table delivers; runs on the reader."""
         if isinstance(item, Progress):
             pending.extend()
-            if pending.on_progress is not None:
+            if pending.on_progress is not None and not self.done():
                 self._later(lambda: pending.report(item), False)
         elif isinstance(item, RequestCancelled):
             super().cancel()

@@ -94,7 +94,7 @@ def contain(error: BaseException) -> None:
 
 
 class BatchAnswer:
-    """The answers to one batch, encoded, sent together when the last is there [2025-03-26 basic/index §Batching]."""
+    """The encoded answers to one batch, sent together when the last is there [2025-03-26 basic/index §Batching]."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -67,20 +67,36 @@ class Outbox:
 
     def flush_soon(self) -> None:
         """See to it that what waits is written, without waiting in the calling thread."""
-        while self._waiting and self._transport.ready(self._size + len(self._waiting)):
-            if not self._writing.acquire(False):
-                return
+        while self._waiting and self._writing.acquire(False):
             try:
-                self._write(self._take())
+                messages = self._take()
+                if not self._write_now(messages):
+                    self._put_back(messages)
+                    self._writer().release()
+                    return
             finally:
                 self._writing.release()
-        if self._waiting:
-            self._writer().release()
 
     def send(self, message: bytes) -> None:
-        """Append and see to the writing."""
+        """Append and see to the writing; at once, where nobody is before us and nothing needs waiting."""
+        if not self._waiting and not self._closed and self._writing.acquire(False):
+            try:
+                sent = not self._waiting and self._write_now([message])
+            finally:
+                self._writing.release()
+            if sent:
+                self.flush_soon()  # what others put meanwhile
+                return
         self.put(message, wait=False)
         self.flush_soon()
+
+    def settle(self, seconds: float) -> None:
+        """Have everything written that was put, for at most so many seconds; before `close`.
+
+        Another thread does it, because a peer that does not read any more may keep it.
+        """
+        if self._waiting or self._writing.locked():
+            start_thread("mcp-ref:writer:%s" % self._name, self._write_all).join(seconds)
 
     def close(self) -> None:
         """Drop what waits; later messages go nowhere, and the writer thread ends."""
@@ -92,6 +108,10 @@ class Outbox:
             wake = self._wake
         if wake is not None:
             wake.release()
+
+    def _write_all(self) -> None:
+        with self._writing:
+            self._drain()
 
     def _drain(self) -> None:
         while self._waiting:
@@ -119,6 +139,23 @@ class Outbox:
         except ConnectionLost as error:
             self.close()
             self.on_failure(error)
+
+    def _write_now(self, messages: List[bytes]) -> bool:
+        """Write without waiting; False: nothing was written. A peer that is gone takes everything."""
+        if not messages:
+            return True
+        try:
+            return self._transport.write_now(messages)
+        except ConnectionLost as error:
+            self.close()
+            self.on_failure(error)
+            return True
+
+    def _put_back(self, messages: List[bytes]) -> None:
+        with self._lock:
+            if not self._closed:
+                self._waiting.extendleft(reversed(messages))
+                self._size += sum(map(len, messages))
 
     def _writer(self) -> threading.Semaphore:
         """The writer thread's alarm; the thread starts with it."""

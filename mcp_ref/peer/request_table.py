@@ -178,10 +178,12 @@ class RequestTable:
             pending = self._pending.get(token)
             last = None if pending is None else pending.last_progress
             if pending is not None and (last is None or progress.value > last):
-                pending.last_progress = progress.value
-                pending.deliver(progress)  # inside the lock: it only enqueues, and must come before the answer
-                return
-        if pending is None:
+                pending.last_progress, fresh = progress.value, pending
+            else:
+                fresh = None
+        if fresh is not None:
+            fresh.deliver(progress)  # before the answer, which the same thread reads
+        elif pending is None:
             self._counters.note("progress for no request", "dropped progress with token %.80r" % (token,))
         else:
             self._counters.note("progress not increasing", "%r after %r, token %.80r" % (progress.value, last, token))

@@ -14,6 +14,8 @@ class Role:
 
     party = ""
     """``"client"`` or ``"server"``."""
+    keepalive: Optional[float] = None
+    """Seconds between pings to the peer; None: no pings. See `mcp_ref.peer.keepalive`."""
 
     def route(self, connection: "Connection", method: str) -> Optional[Route]:
         """How this request is answered; None: method not found. Kept for the session once it is operating.

@@ -187,10 +187,11 @@ class Sender:
 
     def time_out_later(self, pending: Pending) -> None:
         """Have the timer thread give this request up at its deadline; for requests that no thread waits for."""
-        with self._lock:
-            if self._timer is None:
-                self._timer = _Timer(self)
-        self._timer.watch(pending.deadline)
+        timer = self._timer
+        if timer is None:
+            with self._lock:
+                timer = self._timer = self._timer or _Timer(self)
+        timer.watch(pending.deadline)
 
     # Progress
 
@@ -227,9 +228,12 @@ class _Timer:
         start_thread("mcp-ref:timer:%s" % connection.transport.name, self._run)
 
     def watch(self, deadline: Deadline) -> None:
+        at, upcoming = deadline.at, self._next
+        if at is None or (upcoming is not None and upcoming <= at):
+            return  # awake before then, and that deadline is in the table already
         with self._lock:
-            if deadline.at is not None and (self._next is None or deadline.at < self._next):
-                self._next = deadline.at
+            if self._next is None or at < self._next:
+                self._next = at
                 self._changed.notify()
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """What two parties have agreed on: the state of one connection, without any messages in it."""
 
-from typing import Any, Dict, Mapping, Optional, Set
+from typing import Any, Dict, Mapping, Optional
 
 from ..errors import LocalProtocolError
 from ..methods import Method, lookup
@@ -27,7 +27,7 @@ class Session:
         self.peer_capabilities: Mapping[str, Any] = {}
         self.peer_info: Mapping[str, Any] = {}
         self.instructions: Optional[str] = None
-        self._may_send: Set[str] = set()
+        self._may_send: Dict[str, str] = {}
 
     @property
     def rules(self) -> Revision:
@@ -49,16 +49,16 @@ class Session:
         `LocalProtocolError` for a wrong phase, direction or revision, `CapabilityMissing` for a capability that was
         not declared [2025-06-18..2025-11-25 basic/lifecycle §Operation] MUST.
         """
-        if method in self._may_send:
+        if self._may_send.get(method) == kind:
             return
-        settled = self.phase == lifecycle.OPERATING
         phase = self.phase
-        self.move(phase, lifecycle.advance(self.party, phase, method))
+        following = lifecycle.advance(self.party, phase, method)
         row = self.lookup(method)
         if row is None or row.kind != kind or row.sender not in (self.party, "both"):
             text = "revision %s has no %s %s for a %s to send" % (self.rules, kind, method, self.party)
             raise LocalProtocolError(text)
         if row.capability is not None or kind == "notification":
             check(row, self.capabilities, self.peer_capabilities, self.rules.name)
-        if settled:
-            self._may_send.add(method)  # nothing that this depends on changes any more
+        self.move(phase, following)
+        if phase == lifecycle.OPERATING:
+            self._may_send[method] = kind  # nothing that this depends on changes any more

@@ -42,5 +42,5 @@ def accept(answered: str, ours: Sequence[Revision]) -> Revision:
     found = find(answered)
     if found is None or found not in ours:
         known = ", ".join(str(r) for r in ours)
-        raise PeerProtocolError("the server speaks revision %r, this client speaks %s" % (answered, known), CITATION)
+        raise PeerProtocolError("the server speaks revision %.80r, this client speaks %s" % (answered, known), CITATION)
     return found

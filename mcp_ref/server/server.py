@@ -32,6 +32,7 @@ class Server(Role):
     ``strict`` refuses what real but careless clients send (see README); ``mask_errors`` hides the text of
     unexpected exceptions. ``executor``: who runs handlers, a `MainThreadQueue` or `Inline`; by default each
     connection has worker threads of its own. ``page_size``: items in a page of a list (default: all).
+    ``keepalive``: seconds between pings to each client, which end its connection when unanswered (default: no pings).
     """
 
     party = lifecycle.SERVER
@@ -52,6 +53,7 @@ class Server(Role):
         strict: bool = False,
         mask_errors: bool = False,
         page_size: Optional[int] = None,
+        keepalive: Optional[float] = None,
     ) -> None:
         self.identity = (name, version, title, description, website_url, icons)
         self.instructions = instructions
@@ -61,6 +63,7 @@ class Server(Role):
         self.strict = strict
         self.mask_errors = mask_errors
         self._page_size = page_size
+        self.keepalive = keepalive
         self._features: Dict[str, Any] = {}
 
     # What it offers

@@ -54,12 +54,19 @@ class Transport:
         raise NotImplementedError
 
     def ready(self, size: int) -> bool:
-        """Whether writing ``size`` bytes now would certainly not wait. False is always a safe answer.
-
-        Threads that must not wait (the reader, a caller with a deadline) write by themselves only after
-        True; otherwise they leave the writing to the connection's writer thread.
-        """
+        """Whether writing ``size`` bytes now would certainly not wait. False is always a safe answer."""
         return False
+
+    def write_now(self, messages: Sequence[bytes]) -> bool:
+        """`write`, but only if that certainly needs no waiting; False: nothing was sent.
+
+        For threads that must not wait (the reader, a caller with a deadline); they leave the rest to the
+        connection's writer thread. One thread at a time writes. Raises as `write` does.
+        """
+        if not self.ready(sum(map(len, messages)) + len(messages)):
+            return False
+        self.write(messages)
+        return True
 
     def park(self, resume: Callable[[], None]) -> bool:
         """Give up the reader's thread while the peer is silent; the reader calls it instead of `read`.

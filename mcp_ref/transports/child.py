@@ -89,6 +89,8 @@ class StdioChild(LineTransport):
         words[0] = find_program(words[0], self._env, self._cwd)
         child = self._child = spawn(words, self._env, self._cwd, self._stderr, self.limits)
         self._receive, self._send, self._can_send = child.stdout.read, child.stdin.write, child.stdin.ready
+        if child.stdin.is_atomic:
+            self._send_now = child.stdin.write_at_once
         weakref.finalize(self, child.release).atexit = False  # at exit, `process` ends what is left
         if self._closed:  # meanwhile, by another thread
             self.close()

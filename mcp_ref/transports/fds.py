@@ -173,6 +173,8 @@ class FdReader(_End):
     def __init__(self, number: int, wake: Wake) -> None:
         super().__init__(number, wake)
         self._size = SMALLEST_READ
+        self._may_try = CAN_POLL and not os.get_blocking(number)
+        self._eager = False  # under load: try before waiting, which saves every other system call
 
     def read(self) -> bytes:
         """Wait for bytes; b"" at the end. Raises `Closed` after the wake, and OSError."""
@@ -180,13 +182,17 @@ class FdReader(_End):
         descriptor.reading = True
         try:
             while not descriptor.closing:
-                self._wait()
+                if not self._eager:
+                    self._wait()
                 if self.wake.done:
                     break
                 try:
                     chunk = os.read(self.number, self._size)
-                except BlockingIOError:  # somebody else made this open file non-blocking, and was faster
+                except BlockingIOError:  # nothing there; or somebody else reads it, and was faster
+                    self._eager = False
                     continue
+                if self._may_try and chunk.count(b"\n") > 1:
+                    self._eager = True
                 if len(chunk) == self._size or self._size != SMALLEST_READ:
                     self._adapt(len(chunk))
                 return chunk
@@ -233,6 +239,29 @@ class FdWriter(_End):
         self._slice = LARGEST_READ if self._at_once else _safe_slice(number)
         self._os_write = _writer()
         self._capacity = 0  # of the pipe, once somebody asked; -1: unknown
+        self.is_atomic = self._at_once and CAN_POLL and stat.S_ISFIFO(os.fstat(number).st_mode)
+        """A small write to a non-blocking pipe goes through whole or not at all, without asking first."""
+
+    def write_at_once(self, data: bytes) -> bool:
+        """Write everything if that needs no waiting; False: nothing was written. Only where it `is_atomic`."""
+        if len(data) > select.PIPE_BUF:
+            if not self.ready(len(data)):
+                return False
+            self.write(data)
+            return True
+        descriptor = self.descriptor
+        descriptor.writing = True
+        try:
+            if descriptor.closing or self.wake.done:
+                raise Closed("closed")
+            self._os_write(self.number, data)
+            return True
+        except BlockingIOError:
+            return False
+        finally:
+            descriptor.writing = False
+            if descriptor.closing:
+                descriptor.settle()
 
     def write(self, data: bytes) -> None:
         """Write everything, waiting for the reader. Raises `Closed` after the wake, and OSError (EPIPE)."""

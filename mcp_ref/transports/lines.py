@@ -29,6 +29,8 @@ class LineTransport(Transport):
         """Send everything. One thread at a time. Raises as `_receive` does."""
         self._can_send: Callable[[int], bool] = _never
         """Whether `_send` would certainly not wait for this many bytes. False is always safe."""
+        self._send_now: Callable[[bytes], bool] = self._send_if_ready
+        """Send everything if that needs no waiting; False: nothing was sent."""
         self._splitter = LineSplitter(limits.max_message_bytes)
         self._write_lock = threading.Lock()  # held while the peer is slow; `close` does not need it
         self._closed = False
@@ -82,9 +84,34 @@ class LineTransport(Transport):
                     self._send(piece)
                 self._broken = False  # not reached by an error, nor by the KeyboardInterrupt of a user
         except OSError as error:
-            if not self._closed:
-                self._why = self._why or _words(error)
-            raise ConnectionLost(self.reason()) from error
+            raise self._lost(error) from error
+
+    def write_now(self, messages: Sequence[bytes]) -> bool:
+        """See `Transport.write_now`; a small message costs one system call."""
+        pieces = frame(messages)
+        if len(pieces) != 1:
+            return super().write_now(messages)
+        if self._broken or not self._write_lock.acquire(blocking=False):
+            return False
+        try:
+            return self._send_now(pieces[0])
+        except OSError as error:
+            raise self._lost(error) from error
+        finally:
+            self._write_lock.release()
+
+    def _send_if_ready(self, data: bytes) -> bool:
+        if not self._can_send(len(data)):
+            return False
+        self._broken = True
+        self._send(data)
+        self._broken = False
+        return True
+
+    def _lost(self, error: OSError) -> ConnectionLost:
+        if not self._closed:
+            self._why = self._why or _words(error)
+        return ConnectionLost(self.reason())
 
     def ready(self, size: int) -> bool:
         """See `Transport.ready`; also False while somebody writes."""

@@ -159,6 +159,8 @@ class StdioServer(LineTransport):
         reader = FdReader(stdin, wake)
         writer = FdWriter(stdout if private is None else private, wake, private is not None)
         self._receive, self._send, self._can_send = reader.read, writer.write, writer.ready
+        if writer.is_atomic:
+            self._send_now = writer.write_at_once
         spare = None if private is None else stdout
         if spare is not None:
             keep_from_forks(spare)

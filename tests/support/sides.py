@@ -225,8 +225,8 @@ class Both:
         near, far = pair()
         server = working_server(server_handlers, limits=limits, **(server_options or {}))
         self.server_side = server.connect(far)
-        client = AskedClient(client_handlers if client_handlers is not None else {}, limits=limits, **(client_options or {}))
-        self.client = client.open(near)
+        self.client = AskedClient(client_handlers or {}, limits=limits, **(client_options or {}))
+        self.client.open(near)
 
     def work(self, do: str, **options: Any) -> str:
         """Call the server's tool that runs this handler, and wait for its text."""

@@ -207,6 +207,19 @@ def test_ready_is_kept_and_ends_before_a_peer_that_does_not_read_is_full(ends: E
         assert not near.ready(size) or size == 100
 
 
+@pytest.mark.parametrize("length", [2000, 20_000])
+def test_write_now_sends_the_whole_or_nothing_and_never_waits(ends: Ends, length: int) -> None:
+    near, far = ends
+    message = b'{"": "%s"}' % (b"z" * length)
+    sent = 0
+    while sent < 20_000 and near.write_now([message]):  # nobody reads; the time limit notices one that waits
+        sent += 1
+    assert sent < 20_000, "it cannot all have gone without waiting"
+    end = b'{"end": true}'
+    threading.Thread(target=near.write, args=([end],), daemon=True).start()
+    assert collect(far, sent + 1) == [message] * sent + [end]
+
+
 def test_a_burst_comes_in_few_reads(ends: Ends) -> None:
     near, far = ends
     most = 64 if far.name == "prefixed" else 8  # that example reads message by message
