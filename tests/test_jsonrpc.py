@@ -92,7 +92,8 @@ def test_refuses_what_is_malformed(data, code, id, silent):
 
 
 def test_a_batch_is_one_only_where_the_revision_has_them():
-    data = b"[" + message(id=1, method="ping") + b"," + message(method="n") + b",1," + message(id=None, method="x") + b"]"
+    items = [message(id=1, method="ping"), message(method="n"), b"1", message(id=None, method="x")]
+    data = b"[" + b",".join(items) + b"]"
     batch = parse(data, batching=True)
     assert isinstance(batch, Batch)
     assert batch.items[:2] == [Request(1, "ping"), Notification("n")]

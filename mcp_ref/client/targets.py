@@ -47,7 +47,7 @@ def _transport(
     if scheme in ("tcp", "unix"):
         from ..transports.sockets import connect_socket
 
-        return connect_socket(str(target))
+        return connect_socket(str(target), limits)
     if scheme in ("http", "https"):
         raise ConnectFailed("%s: this version has no HTTP transport yet; it speaks stdio, tcp:// and unix://" % target)
     from ..transports.child import StdioChild

@@ -84,22 +84,41 @@ class Connection(Sender):
     # Life
 
     def start(self) -> "Connection":
-        """Open the transport and read on a thread of its own. Raises `ConnectFailed`."""
+        """Open the transport and read on a thread of its own, while there is something to read.
+
+        Raises `ConnectFailed`.
+        """
         self.transport.open()
-        start_thread("mcp-ref:reader:%s" % self.transport.name, self.run)
+        if not self.transport.park(self._start_reader):
+            self._start_reader()
         return self
 
     def run(self) -> None:
         """Read until the connection ends; for a caller that gives its own thread to it, after `Transport.open`."""
         self._reader = threading.get_ident()
+        parked = False
         try:
-            while True:
-                items = self.transport.read()
-                if items is None:
-                    break
-                self.feed(items)
+            parked = self._read_until_silent()
         finally:
-            self.finish(self.transport.reason())
+            if not parked:
+                self.finish(self.transport.reason())
+
+    def _start_reader(self) -> None:
+        start_thread("mcp-ref:reader:%s" % self.transport.name, self.run)
+
+    def _read_until_silent(self) -> bool:
+        """Read until the end, or until the transport takes over the waiting: then another thread reads on."""
+        while True:
+            items = self.transport.read()
+            if items is None:
+                return False
+            if items:
+                self.feed(items)
+            else:
+                reader, self._reader = self._reader, None  # before parking: the next one may come at once
+                if self.transport.park(self._start_reader):
+                    return True
+                self._reader = reader
 
     def close(self, reason: str = "the connection was closed by this side") -> None:
         """End the connection, from any thread, as often as one likes; whoever waits gets `ConnectionLost`."""

@@ -88,7 +88,7 @@ class Lane(Job, Generic[Item]):
 
 
 def contain(error: BaseException) -> None:
-    """Called when user code has raised and that was dealt with: only Ctrl-C goes on, on the main thread, which it means."""
+    """Called when user code has raised and that was dealt with: only Ctrl-C goes on, where the main thread ran it."""
     if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
         raise error
 

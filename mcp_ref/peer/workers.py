@@ -32,7 +32,7 @@ from .threads import start_thread
 LINGER = 0.05
 """Seconds without work after which the watcher sleeps."""
 IDLE = 10.0
-"""Seconds without work after which a worker thread, but for one, ends."""
+"""Seconds without work after which a thread ends; an idle connection costs none."""
 GROWTH = 4
 """Each look without progress wakes this many times as many workers as the one before."""
 
@@ -223,7 +223,7 @@ class Workers(Executor):
             self._idle.append(worker)
         while not worker.alarm.acquire(timeout=IDLE):
             with self._lock:
-                if not worker.wanted and self._threads > 1:
+                if not worker.wanted:
                     self._idle.remove(worker)
                     self._threads -= 1
                     return False
@@ -259,8 +259,18 @@ class Workers(Executor):
             else:
                 growth = 1
             if (quiet or (blocked and not self._jobs)) and self._sleep(quiet):
-                alarm.acquire()
+                if not self._rest(alarm):
+                    return
                 finished, growth, quiet = self._finished, 1, 0.0
+
+    def _rest(self, alarm: threading.Lock) -> bool:
+        """Sleep until woken; False: nobody came for so long that this thread ends, and the next one is new."""
+        while not alarm.acquire(timeout=IDLE):
+            with self._lock:
+                if not self._watching:
+                    self._watcher = None
+                    return False
+        return True
 
     def _promote(self, count: int) -> int:
         with self._lock:

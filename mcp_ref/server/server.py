@@ -20,6 +20,7 @@ from .context import LEVELS, Context
 
 if TYPE_CHECKING:
     from ..messages.base import Icon
+    from ..transports.listener import SocketListener
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -100,7 +101,7 @@ class Server(Role):
         return name in self._features
 
     @overload
-    def tool(self, function: Function) -> Function: ...
+    def tool(self, function: Function, **options: Any) -> Function: ...
 
     @overload
     def tool(self, function: None = None, **options: Any) -> Callable[[Function], Function]: ...
@@ -135,7 +136,7 @@ class Server(Role):
         return register
 
     @overload
-    def prompt(self, function: Function) -> Function: ...
+    def prompt(self, function: Function, **options: Any) -> Function: ...
 
     @overload
     def prompt(self, function: None = None, **options: Any) -> Callable[[Function], Function]: ...
@@ -167,6 +168,19 @@ class Server(Role):
     def connect(self, transport: Transport) -> Connection:
         """Serve one client over this transport, in the background. Raises `ConnectFailed`."""
         return self.connection(transport).start()
+
+    def listen(self, address: str, idle_after: float = 1.0) -> "SocketListener":
+        """Serve any number of clients on ``tcp://host:port`` or ``unix:///path``, in the background.
+
+        Port 0 is any free one; the listener's ``address`` tells which. A connection that has been silent for
+        ``idle_after`` seconds costs no thread until something comes. `SocketListener.close` ends it and every
+        connection. There is no authentication: listen on loopback or in a folder of your own. Raises `ConnectFailed`.
+        """
+        from ..transports.listener import SocketListener
+
+        listener = SocketListener(address, self.connect, self.limits, idle_after)
+        listener.open()
+        return listener
 
     def connection(self, transport: Transport) -> Connection:
         """A connection over this transport that has not been started."""

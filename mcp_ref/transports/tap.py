@@ -4,7 +4,7 @@ Sent messages are told before they are written and received ones after they were
 request always comes before its answer. What could not be sent is told as a finding.
 """
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from ..errors import TransportError
 from ..wiretrace import CLIENT, SERVER, Trace
@@ -85,6 +85,10 @@ class Tap(Transport):
     def ready(self, size: int) -> bool:
         """See `Transport.ready`."""
         return self.inner.ready(size)
+
+    def park(self, resume: Callable[[], None]) -> bool:
+        """See `Transport.park`."""
+        return self.inner.park(resume)
 
     def close(self) -> None:
         """See `Transport.close`."""

@@ -75,24 +75,24 @@ def test_other_threads_may_wait_for_the_peer_beside_inline_handlers(role):
 
 @pytest.mark.race
 def test_two_connections_with_one_inline_executor_do_not_mistake_each_others_threads():
-    refused = []
-
     def asks(ctx):
-        gate.hold()
-        with pytest.raises(LocalProtocolError):
-            ctx.call("ping", timeout=PATIENCE)
-        refused.append(True)
+        gates[ctx.connection].hold()
+        ctx.call("ping", timeout=PATIENCE)
 
-    server = working_server({"asks": asks, "quick": lambda ctx: "q"}, executor=Inline())
+    server = working_server({"asks": asks}, executor=Inline())
     ends = [pair() for _ in range(2)]
     serving = [server.connect(far) for _, far in ends]
-    with Gate() as gate, AskedClient({}).open(ends[0][0]) as one, AskedClient({}).open(ends[1][0]) as two:
-        waiting = in_thread(one.call_tool, "work", {"do": "asks"})
-        gate.entered()
-        assert two.call_tool("work", {"do": "quick"}).content[0].text == "q"
-        gate.open()
-        waiting.get()
-        assert refused == [True]
+    alice, bob = [AskedClient({}).open(near) for near, _ in ends]
+    with Gate() as one, Gate() as two, alice, bob:
+        gates = dict(zip(serving, (one, two)))
+        waiting = [in_thread(client.call_tool, "work", {"do": "asks"}) for client in (alice, bob)]
+        one.entered()
+        two.entered()
+        one.open()
+        assert "inline" in waiting[0].get().content[0].text
+        assert serving[0].request("ping") == {}, "this thread is none of theirs"
+        two.open()
+        assert "inline" in waiting[1].get().content[0].text
     assert all(connection.wait_closed(PATIENCE) for connection in serving)
 
 

@@ -53,7 +53,8 @@ def validator(revision: str, definition: str) -> Validator:
     schema = dict(document(revision))
     schema["$ref"] = "#/%s/%s" % (keyword(revision), definition)
     if keyword(revision) == "definitions":  # in draft-07 nothing may stand beside $ref
-        schema = {"$schema": schema["$schema"], "definitions": schema["definitions"], "allOf": [{"$ref": schema["$ref"]}]}
+        chosen = [{"$ref": schema["$ref"]}]
+        schema = {"$schema": schema["$schema"], "definitions": schema["definitions"], "allOf": chosen}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return compile(schema)

@@ -5,7 +5,7 @@ in `tests/conftest.py` fails the test with what it found. Messages from a script
 """
 import json
 import threading
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mcp_ref.peer.sender import Sender
 from mcp_ref.transports.base import Received, Transport
@@ -62,6 +62,9 @@ class SchemaTap(Transport):
 
     def ready(self, size: int) -> bool:
         return self._inner.ready(size)
+
+    def park(self, resume: Callable[[], None]) -> bool:
+        return self._inner.park(resume)
 
     def close(self) -> None:
         self._inner.close()

@@ -18,6 +18,7 @@ from mcp_ref.transports.base import Transport
 from mcp_ref.transports.memory import pair
 
 PATIENCE = 10.0
+EVERYTHING: Dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}, "logging": {}}
 
 
 class ScriptedPeer:
@@ -123,7 +124,7 @@ class ScriptedPeer:
         assert opening["method"] == "initialize", opening
         result = {
             "protocolVersion": revision or opening["params"]["protocolVersion"],
-            "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "logging": {}} if capabilities is None else capabilities,
+            "capabilities": EVERYTHING if capabilities is None else capabilities,
             "serverInfo": {"name": "scripted", "version": "0"},
         }
         self.respond(opening["id"], result)
