@@ -262,9 +262,9 @@ def encode(frame: Frame) -> bytes:
 _JSON_TYPES = {dict: "object", list: "array", str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
-def shown(name: str) -> str:
-    """A name that the peer sent, for error texts and logs: short, and on one line whatever it holds."""
-    return repr(name[:80])[1:-1]
+def shown(text: str, length: int = 80) -> str:
+    """Something that the peer sent, for error texts and logs: short, and on one line whatever it holds."""
+    return repr(text[:length])[1:-1]
 
 
 def json_type(value: Any) -> str:

@@ -80,6 +80,16 @@ class RegisteredTool:
             meta=self.meta,
         )
 
+    def check_explicit_schemas(self) -> None:
+        """Compile the schemas that the author wrote, so that a mistake in them shows at registration.
+
+        Raises a ValueError: an unsupported dialect, a reference that leads nowhere, a keyword with a wrong value.
+        """
+        if self._explicit is not None:
+            self.violations({})
+        if self._output is not None:
+            self.output_violations(None)
+
     def violations(self, arguments: Dict[str, Any]) -> List[Any]:
         """What is wrong with these arguments."""
         if self._validate is None:
@@ -160,6 +170,7 @@ class Tools:
         tool = RegisteredTool(
             name, signature, title, description, input_schema, output_schema, annotations, icons, meta
         )
+        tool.check_explicit_schemas()
         self.listing.add(name, tool)
         return tool
 
@@ -217,7 +228,7 @@ def _refuse(
     tool: RegisteredTool, found: List[Any], revision: Revision, write: Callable[[Any], Dict[str, Any]]
 ) -> Dict[str, Any]:
     """Arguments that do not fit: a result for the model since 2025-11-25, before that an error for the client."""
-    text = "Invalid arguments for tool %s: %s" % (tool.name, "; ".join(str(violation) for violation in found[:5]))
+    text = "Invalid arguments for tool %s: %s" % (tool.name, "; ".join(shown(str(one), 200) for one in found[:5]))
     if not revision.tool_input_errors_are_results:
         raise RpcError(INVALID_PARAMS, text)
     return write(_error_result(text))

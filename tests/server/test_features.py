@@ -315,6 +315,9 @@ def test_pages_survive_insertions_and_refuse_foreign_cursors():
     (lambda s: s.resource("x://{a}")(lambda a, b: 1), "takes a, b"),
     (lambda s: s.resource("x://{a}{b}")(lambda a, b: 1), ""),
     (lambda s: s.resource("x://{a")(lambda a: 1), ""),
+    (lambda s: s.tool(lambda: 1, name="a", input_schema={"$schema": "x:draft-04"}), "draft-04"),
+    (lambda s: s.tool(lambda: 1, name="a", input_schema={"$ref": "http://example.com/x"}), "example.com"),
+    (lambda s: s.tool(lambda: 1, name="a", output_schema={"type": "nothing"}), "#/type"),
     (lambda s: Server("x", revisions=["2020-01-01"]), "unknown protocol revision"),
     (lambda s: Server("x", revisions=["2026-07-28"]), "no handshake revision"),
 ])
