@@ -6,7 +6,7 @@ thousandth is written, with the count so far.
 """
 
 import threading
-from typing import Dict
+from typing import Dict, Optional
 
 LOUD = 10
 """Log records of one kind that are written before they become rare."""
@@ -25,13 +25,15 @@ class Counters:
             count = self._counts[name] = self._counts.get(name, 0) + 1
         return count
 
-    def note(self, name: str, text: str) -> None:
-        """Count one more and log it, the first times and then every thousandth time."""
+    def note(self, name: str, text: str, error: Optional[BaseException] = None) -> None:
+        """Count one more and log it, the first times and then every thousandth time; an ``error`` with traceback."""
         count = self.add(name)
         if count <= LOUD or count % 1000 == 0:
             import logging
 
-            logging.getLogger(__name__.rpartition(".")[0]).warning("%s: %s (count %d)", name, text, count)
+            logger = logging.getLogger(__name__.rpartition(".")[0])
+            level = logging.ERROR if error else logging.WARNING
+            logger.log(level, "%s: %s (count %d)", name, text, count, exc_info=error)
 
     def snapshot(self) -> Dict[str, int]:
         """A copy of all counts."""

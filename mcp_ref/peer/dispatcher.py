@@ -426,10 +426,7 @@ class Connection(Sender):
             return encode(Error(getattr(answer, "id", None), INTERNAL_ERROR, "Internal error"))
 
     def _log_exception(self, where: str, error: BaseException) -> None:
-        import logging
-
-        self.counters.add("handler errors")
-        logging.getLogger(__name__).error("%s raised", where, exc_info=error)
+        self.counters.note("handler errors", "%s raised" % where, error)
 
 
 def _unreachable(context: Context, params: Dict[str, Any]) -> Any:

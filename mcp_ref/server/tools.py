@@ -23,6 +23,7 @@ from ..messages.base import Icon
 from ..messages.content import TextContent
 from ..messages.tools import CallToolRequestParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations
 from ..peer.context import Context, Route
+from ..peer.counters import Counters
 from ..revisions import Revision
 from .content import content_of
 from .listing import Listing
@@ -143,6 +144,7 @@ class Tools:
     def __init__(self, mask_errors: bool, lenient: bool, page_size: Optional[int]) -> None:
         self._mask_errors = mask_errors
         self._lenient = lenient
+        self.counters = Counters()
         describe = RegisteredTool.describe
         self.listing: Listing[RegisteredTool] = Listing("tool", ListToolsResult, "tools", describe, page_size)
 
@@ -216,9 +218,7 @@ class Tools:
     def _text(self, error: Exception) -> str:
         if isinstance(error, (ToolError, JsonError)):
             return str(error)
-        import logging
-
-        logging.getLogger(__name__).warning("a tool raised", exc_info=error)
+        self.counters.note("tool errors", "a tool raised", error)
         if self._mask_errors:
             return "The tool failed"
         return "%s: %s" % (type(error).__name__, error)
