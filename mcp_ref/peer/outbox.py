@@ -70,12 +70,14 @@ class Outbox:
         while self._waiting and self._writing.acquire(False):
             try:
                 messages = self._take()
-                if not self._write_now(messages):
+                written = self._write_now(messages)
+                if not written:
                     self._put_back(messages)
-                    self._writer().release()
-                    return
             finally:
                 self._writing.release()
+            if not written:
+                self._writer().release()  # only now: it gives up at once while somebody else is writing
+                return
 
     def send(self, message: bytes) -> None:
         """Append and see to the writing; at once, where nobody is before us and nothing needs waiting."""
