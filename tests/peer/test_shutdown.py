@@ -355,6 +355,7 @@ def test_the_last_answer_is_delivered_though_another_thread_is_writing_as_the_en
         half.call(2, "w")
         eventually(lambda: not len(half.connection.inflight))  # ... and the second one waits behind it
         half.end_of_input()
+        assert not half.connection.wait_closed(0.03), "it waits for the writing"
         gate.open()
         assert [half.peer.receive()["id"] for _ in range(2)] == [1, 2]
         assert half.connection.wait_closed(PATIENCE)

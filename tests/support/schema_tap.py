@@ -1,7 +1,8 @@
 """A tap on every connection of the tests: what our side sends must be legal in the agreed revision.
 
 `install` puts it under each `Sender` (so under each client and server connection made while a test runs); the fixture
-in `tests/conftest.py` fails the test with what it found. Messages from a scripted peer do not pass here: it may lie.
+in `tests/conftest.py` fails the test with what it found. A child process of a test is a server of ours, so what it
+sends is judged as it arrives. What a scripted peer sends is not: it may lie.
 """
 import json
 import threading
@@ -9,8 +10,12 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from mcp_ref.peer.sender import Sender
 from mcp_ref.transports.base import Received, Transport
+from mcp_ref.transports.child import StdioChild
 
 from . import official_schema
+
+Asked = Dict[Tuple[type, Any], str]
+"""Id, with its type, -> method of a request."""
 
 
 class SchemaTap(Transport):
@@ -20,7 +25,8 @@ class SchemaTap(Transport):
         self._inner = inner
         self._findings = findings
         self._lock = threading.Lock()
-        self._asked: Dict[Tuple[type, Any], str] = {}
+        self._asked_by_us: Asked = {}
+        self._asked_by_peer: Asked = {}
         self.name = inner.name
         self.sender: Optional[Sender] = None
 
@@ -31,9 +37,9 @@ class SchemaTap(Transport):
         items = self._inner.read()
         for item in items or []:
             for message in _messages(item):
-                if "method" in message and "id" in message and isinstance(message["id"], (int, str)):
-                    with self._lock:
-                        self._asked.setdefault((type(message["id"]), message["id"]), str(message["method"]))
+                if isinstance(self._inner, StdioChild):
+                    self._judge(message, "the child", self._asked_by_us)
+                self._note(message, self._asked_by_peer)
         return items
 
     def write(self, messages: Sequence[bytes]) -> None:
@@ -41,16 +47,23 @@ class SchemaTap(Transport):
             if b"\n" in data:
                 self._findings.append("a line end inside a message: %.200r" % data)
             for message in _messages(data):
-                self._judge(message)
+                self._note(message, self._asked_by_us)
+                self._judge(message, self._party(), self._asked_by_peer)
         self._inner.write(messages)
 
-    def _judge(self, message: Dict[str, Any]) -> None:
+    def _note(self, message: Dict[str, Any], asked: Asked) -> None:
+        """Remember the method of a request, for its answer."""
+        if "method" in message and isinstance(message.get("id"), (int, str)):
+            with self._lock:
+                asked.setdefault((type(message["id"]), message["id"]), str(message["method"]))
+
+    def _judge(self, message: Dict[str, Any], party: str, asked: Asked) -> None:
         method = None
         if "method" not in message and message.get("id") is not None:
             with self._lock:
-                method = self._asked.get((type(message["id"]), message["id"]))
+                method = asked.get((type(message["id"]), message["id"]))
         for finding in official_schema.violations(message, self._revision(message), method):
-            self._findings.append("%s sent %.300s: %s" % (self._party(), json.dumps(message), finding))
+            self._findings.append("%s sent %.300s: %s" % (party, json.dumps(message), finding))
 
     def _revision(self, message: Dict[str, Any]) -> str:
         if self.sender is None or message.get("method") == "initialize":
