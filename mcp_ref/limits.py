@@ -48,8 +48,9 @@ class Limits(Record):
     """Longest life of a request, which progress cannot extend."""
     initialize_timeout: float = 30.0
     """The handshake, which cannot be cancelled."""
-    drain: float = 0.25
-    """How long handlers may finish by themselves after the peer has gone, before they are cancelled."""
+    drain: float = 0.5
+    """How long handlers may go on by themselves after the peer has gone; each that ends gives the others as long
+    again, up to ``shutdown_grace``. Then they are cancelled."""
     shutdown_grace: float = 2.0
     """How long running handlers may go on after the connection ended, and a child after its stdin closed."""
     terminate_grace: float = 2.0
