@@ -20,7 +20,7 @@ from 1. The id is also the progress token, which makes tokens unique across acti
 """
 
 import threading
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Callable, Dict, List, Optional, Union
 
 from ..deadline import Deadline
@@ -82,7 +82,10 @@ class Pending:
         """What arrives next. Raises `queue.Empty` after ``timeout`` seconds."""
         if self._queue is None:
             raise TypeError("nobody can wait for a request that is settled by a function")
-        return self._queue.get(timeout=timeout)
+        try:
+            return self._queue.get_nowait()  # and takes the queue's inner lock, without which the next line,
+        except Empty:  # before CPython 3.13, waits for ever if the time is over by the time it looks at the clock
+            return self._queue.get(timeout=timeout)
 
     def extend(self) -> None:
         """Move the deadline, if progress may."""

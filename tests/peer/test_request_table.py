@@ -157,6 +157,19 @@ def test_a_request_is_given_up_once(table):
         pending.answer(pending.next(0))
 
 
+def test_the_shortest_wait_ends(table):
+    """`SimpleQueue.get` with a timeout that is over at once waits for ever before CPython 3.13."""
+    for _ in range(3000):
+        pending = add(table)
+        for timeout in (1e-6, 0, 1e-9):
+            with pytest.raises(queue.Empty):
+                pending.next(timeout)
+        table.resolve(Result(pending.id, {}))
+        assert pending.next(1e-6) == Result(pending.id, {})
+        with pytest.raises(queue.Empty):
+            pending.next(1e-6)
+
+
 @pytest.mark.race
 def test_many_threads_get_their_own_answers():
     table = RequestTable()
