@@ -159,7 +159,7 @@ def _nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     end = time.monotonic() + LEAK_GRACE_SECONDS
     found = before.new()
     while found and time.monotonic() < end:
-        time.sleep(0.005)  # waits for a condition, bounded
+        time.sleep(0.0005)  # waits for a condition, bounded; much longer, and it would be most of what a test takes
         found = before.new()
     if found:
         pytest.fail("left behind:\n  " + "\n  ".join(sorted(found)), pytrace=False)

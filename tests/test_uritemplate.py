@@ -392,9 +392,9 @@ def test_long_uris_are_matched_without_trying_again(template: str, uri: str) -> 
 
 def hostile_templates() -> Iterator[str]:
     for text in ("{", "}", "{a}", "{a", "a}", "{a,", "%", "{%41", "{a:9", "{a*", "a.", "{a.", "{?a}", "{}"):
-        yield text * (100_000 // len(text))
-    yield "{" + "a" * 100_000 + "}"
-    yield "{" + "a." * 50_000 + "a}"
+        yield text * (40_000 // len(text))
+    yield "{" + "a" * 40_000 + "}"
+    yield "{" + "a." * 20_000 + "a}"
     yield "{" + ",".join("a%d" % n for n in range(15_000)) + "}"
     yield "{+" + "%41" * 33_000 + "}"
 

@@ -59,6 +59,8 @@ def run(block: Block, folder: pathlib.Path) -> "subprocess.CompletedProcess[byte
     code = prompted(block.code) if block.language == "console" else block.code
     environment = dict(os.environ, PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1",
                        PATH=os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", ""))
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "ARGS"):
+        environment.pop(name, None)  # of the `make test` that runs this
     return subprocess.run([*COMMANDS[block.language], code], cwd=str(folder), env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
 
