@@ -6,9 +6,11 @@
       ProtocolError        the specification was broken
         LocalProtocolError   by us or by our caller; raised before anything is sent
         PeerProtocolError    by the other side; only the receiving boundary makes these
+          InvalidResult        a tool's result is not what its schema promised; it has the result
       RpcError             a JSON-RPC error that we send: code, message, data
       PeerError            a JSON-RPC error that arrived as the answer to our own request
       TransportError       the connection: ConnectFailed, ConnectionLost; Rejected = one message refused
+        HttpStatus           one HTTP request was refused; AnswerLost: its answer did not come through
       RequestTimeout       a local outcome, never dressed as a JSON-RPC code
       RequestCancelled     likewise
       AuthError            authorization
@@ -19,7 +21,7 @@ our own answer: unless the handler says otherwise, the peer that called us gets 
 The codes stand in CODES with the window of revisions that define them.
 """
 
-from typing import Any, Dict, NamedTuple, Optional, Union
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Union
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -97,6 +99,14 @@ class PeerProtocolError(ProtocolError):
     party = "peer"
 
 
+class InvalidResult(PeerProtocolError):
+    """A tool's result is not what the tool promised; ``result`` is the message as it came, for who wants it anyway."""
+
+    def __init__(self, message: str, result: Any, citation: str = "") -> None:
+        super().__init__(message, citation)
+        self.result = result
+
+
 class RpcError(McpError):
     """A JSON-RPC error to be sent as the answer. Raise it in a handler to answer with that code.
 
@@ -136,6 +146,34 @@ class ConnectFailed(TransportError):
 class ConnectionLost(TransportError):
     """The connection ended; the text says why, in one line."""
 
+    unsent = False
+    """Whether the request that this is about was certainly not worked on, so that it may be sent again."""
+
+
+class SessionExpired(ConnectionLost):
+    """The server does not know our HTTP session any more, and has refused the request because of that.
+
+    A `Client` begins a new session, once for each request, before it raises this.
+    """
+
+    unsent = True
+
+
+class HttpStatus(TransportError):
+    """The server refused one HTTP request; the text has status, reason and the first line of the body.
+
+    ``status`` is the code, ``challenges`` the values of WWW-Authenticate.
+    """
+
+    def __init__(self, message: str, status: int, challenges: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.status = status
+        self.challenges = list(challenges)
+
+
+class AnswerLost(TransportError):
+    """The answer to one request did not come through, while others may; the server may have worked on it."""
+
 
 class Rejected(TransportError):
     """One message was refused and the connection goes on.
@@ -166,3 +204,11 @@ class AuthError(McpError):
 
 class ToolError(McpError):
     """Raised by a tool to tell the model what went wrong: the text goes to it verbatim."""
+
+
+class ResourceNotFound(McpError):
+    """Raised by the function of a resource: there is nothing at this URI after all.
+
+    The client gets its revision's own code for that and the URI, not the text
+    [..2025-11-25 server/resources §Error Handling] SHOULD.
+    """

@@ -28,6 +28,10 @@ class Limits(Record):
     """Pages of one list that a client asks for; a server whose list never ends is an error."""
     max_id_length: int = 1024
     """Characters of a string request id; ids are kept in tables and logs."""
+    max_uri_length: int = 8192
+    """Characters of a resource's URI; servers of the web take about as many."""
+    max_icon_bytes: int = 64 * 1024
+    """An icon that comes whole in a ``data:`` URI; a large PNG icon has 20 KB."""
 
     # Work
     max_workers: int = 128
@@ -38,6 +42,18 @@ class Limits(Record):
     """Our own requests that wait for an answer; the next one raises `Busy`."""
     max_outbox_bytes: int = 256 * 1024 * 1024
     """Bytes waiting to be written to a peer that does not read; a handler that sends more waits."""
+    max_subscriptions: int = 10_000
+    """Resources that one client may be subscribed to."""
+    max_completion_values: int = 100
+    """Suggestions in one answer [.. server/utilities/completion §Completion Results]; more are counted, not sent."""
+    max_cached_completions: int = 256
+    """Answers to completions that a client keeps, oldest dropped first."""
+    max_cached_items: int = 100_000
+    """Items of one list that a client keeps; it asks for a longer list each time, and uses no schema of it."""
+    max_pending_elicitations: int = 1000
+    """Links that a client was asked to show and that are not completed; the oldest is forgotten first."""
+    max_tool_iterations: int = 10
+    """Rounds of a loop in which a model uses tools [2025-11-25.. client/sampling §Security Considerations]."""
     promote_after: float = 0.001
     """While work is queued and no handler has finished for this long, more workers wake up."""
 
@@ -48,6 +64,8 @@ class Limits(Record):
     """Longest life of a request, which progress cannot extend."""
     initialize_timeout: float = 30.0
     """The handshake, which cannot be cancelled."""
+    cached_completion_seconds: float = 60.0
+    """How long a client keeps the answer to a completion; nobody tells it when suggestions change."""
     drain: float = 0.5
     """How long handlers may go on by themselves after the peer has gone; each that ends gives the others as long
     again, up to ``shutdown_grace``. Then they are cancelled."""
@@ -55,6 +73,19 @@ class Limits(Record):
     """How long running handlers may go on after the connection ended, and a child after its stdin closed."""
     terminate_grace: float = 2.0
     """How long a child may take to end after SIGTERM, before SIGKILL."""
+
+    # Rates: for each connection, in the long run; as many as come in a second may come at once
+    max_tool_calls_per_second: float = 100_000.0
+    """Tool calls of one client [.. server/tools §Security Considerations] MUST. The default stops nothing but a
+    runaway: lower it to what your tools can bear, or give a tool a ``rate`` of its own."""
+    max_completions_per_second: float = 1000.0
+    """Completions, that a server answers and that a client asks for."""
+    max_log_messages_per_second: float = 1000.0
+    """Log messages to one client; those above it are left out and counted."""
+    max_samplings_per_second: float = 10.0
+    """Sampling requests of one server: each costs money, and somebody's attention."""
+    max_elicitations_per_second: float = 10.0
+    """Questions of one server to the user."""
 
     # Connections
     max_connections: int = 256
@@ -65,6 +96,60 @@ class Limits(Record):
     """Progress notifications of one request that may come faster than that."""
     stderr_tail_bytes: int = 64 * 1024
     """How much of a child's stderr is kept for error messages."""
+
+    # HTTP
+    max_http_connections: int = 4096
+    """Open connections of an HTTP server, streams among them; the next one is answered 503 and closed. Each is a
+    socket and some 2 KB, no thread."""
+    max_request_line_bytes: int = 8192
+    """Method, target and version of an HTTP request; RFC 9112 §3 wants at least 8000. Longer: 414."""
+    max_header_bytes: int = 64 * 1024
+    """The head of an HTTP request, and what stands around the data of a chunked one. Some tokens have 48 KB. More: 431."""
+    max_header_fields: int = 100
+    """Header fields of one HTTP request, as in `http.server`. More: 431."""
+    max_stream_bytes: int = 4 * 1024 * 1024
+    """Bytes that may wait on an open HTTP stream for a client that reads slowly; then it is let go. One message may be
+    larger, if nothing waits before it."""
+    http_idle_timeout: float = 120.0
+    """How long a kept HTTP connection may be silent; longer than the 60 s after which common proxies let go."""
+    http_header_timeout: float = 15.0
+    """How long the head of an HTTP request may take from its first byte on, and a new client to send one. Then 408."""
+    http_body_timeout: float = 30.0
+    """How long a body may take, and one second more for each KiB that has come. Then 408."""
+    http_write_timeout: float = 60.0
+    """How long a client may read nothing of what waits for it."""
+    connect_timeout: float = 10.0
+    """How long each step of an HTTP client's connecting may take: an address of the host, a proxy, the TLS handshake."""
+    max_http_requests: int = 256
+    """Requests that an HTTP client has open at a time, each with a connection and a thread; more wait for their turn."""
+    http_keep_alive: float = 4.0
+    """How long an HTTP client keeps an idle connection, unless the server says how long it does; common ones, 5 s."""
+    max_reconnect_delay: float = 30.0
+    """Longest wait before an HTTP client asks again for a stream that broke, if the server does not want a longer one."""
+    tls_handshake_timeout: float = 10.0
+    """How long a TLS handshake may take; it costs no thread."""
+
+    # HTTP sessions
+    max_sessions: int = 10_000
+    """Sessions that are open at a time; the next `initialize` is answered 503. An idle one has some 10 KB."""
+    session_idle: float = 1800.0
+    """How long a session may be without a request that comes or runs and without an open stream; then it ends."""
+    max_session_streams: int = 16
+    """Open GET streams of one session; a further one takes the place of the oldest."""
+    max_waiting_messages: int = 1000
+    """Messages that wait for a session to open a stream for them; the oldest are dropped."""
+    max_waiting_bytes: int = 1024 * 1024
+    """The same in bytes."""
+    max_replay_events: int = 1000
+    """Events of one session that are kept, in case a connection broke before they arrived; the oldest are dropped."""
+    max_replay_bytes: int = 4 * 1024 * 1024
+    """The same in bytes; the newest event is kept even if it alone has more."""
+    replay_seconds: float = 300.0
+    """How long an event is kept. A client that comes back later gets 400, and no answer to what it asked."""
+    stream_retry: float = 1.0
+    """How long a client is told to wait before it comes back to a stream that the server closed."""
+    stream_keepalive: float = 15.0
+    """A stream on which nothing was sent for so long gets a comment, so that no proxy takes it for dead."""
 
 
 DEFAULT = Limits()

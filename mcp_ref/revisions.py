@@ -70,6 +70,7 @@ FEATURES: Tuple[Feature, ...] = (
     Feature("elicitation_enum_schemas", R2025_11_25, None, "client/elicitation"),
     Feature("sampling_arrays", R2025_11_25, None, "client/sampling"),
     Feature("sampling_tools", R2025_11_25, None, "client/sampling"),
+    Feature("sampling_context_capability", R2025_11_25, None, "client/sampling"),
     Feature("tasks", R2025_11_25, R2025_11_25, "basic/utilities/tasks"),
 )
 """Every yes-or-no difference. A test checks that `Revision` declares exactly these attributes."""
@@ -131,6 +132,8 @@ class Revision:
     elicitation_enum_schemas: bool
     sampling_arrays: bool
     sampling_tools: bool
+    sampling_context_capability: bool
+    """``includeContext`` other than ``none`` needs a capability."""
     tasks: bool
 
     def __init__(self, rank: int) -> None:
@@ -186,14 +189,18 @@ def revision(name: Union[str, Revision]) -> Revision:
     return found
 
 
-def differences(older: Revision, newer: Revision) -> List[str]:
-    """One line for each feature that one of the two has and the other has not."""
-    lines = []
-    for feature in FEATURES:
-        before, after = getattr(older, feature.name), getattr(newer, feature.name)
-        if before != after:
-            lines.append("%s %s  [%s]" % ("+" if after else "-", feature.name, feature.page))
-    for name, values in VALUES.items():
-        if values[older.rank] != values[newer.rank]:
-            lines.append("~ %s  %s -> %s" % (name, values[older.rank], values[newer.rank]))
-    return lines
+class Difference(NamedTuple):
+    """What one row answers differently for two revisions."""
+
+    name: str
+    before: Union[bool, int, str]
+    after: Union[bool, int, str]
+    page: Optional[str]
+    """The page of a feature; None for a row of VALUES."""
+
+
+def differences(before: Revision, after: Revision) -> List[Difference]:
+    """The rows of FEATURES and VALUES that two revisions answer differently, in order; either may be the older."""
+    pages = [(feature.name, feature.page) for feature in FEATURES] + [(name, None) for name in VALUES]
+    return [Difference(name, getattr(before, name), getattr(after, name), page) for name, page in pages
+            if getattr(before, name) != getattr(after, name)]

@@ -33,24 +33,23 @@ object                                                             an event that
 ``time`` is seconds since the start of the trace. Events are written in the order in which they were
 told; those of two threads may differ from the order of their times by microseconds.
 
-Secrets are masked before any sink sees them (`redact`), so a trace cannot be replayed to log in.
+Secrets are masked before any sink sees them (`mcp_ref.redaction`), so a trace cannot be replayed to log in.
 
 Threads: any thread may tell. Each sink has a lock of its own and is called under it, so a sink that
 blocks (a full pipe) blocks whoever tells: never tell while holding a lock of the protocol. A sink that
 raises is dropped, with a log record; the conversation goes on.
 """
 
-import re
 import threading
 from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import deadline
 from .jsontext import JsonError, dumps, loads
+from .redaction import redact, redact_text
 
 CLIENT, SERVER = "client", "server"
 MESSAGE, STATE, TRANSPORT, FINDING = "message", "state", "transport", "finding"
 
-MASK = "***"
 WIDTH = 200
 """Characters of a message's contents that one line of text shows."""
 
@@ -129,13 +128,13 @@ class Trace:
 
     def _drop(self, entry: Tuple[Sink, "threading.Lock"], error: Exception) -> None:
         """A sink that fails once would fail for every message."""
-        import logging
+        from .packagelog import get_logger
 
         try:
             self._sinks.remove(entry)
         except ValueError:
             return  # another thread was quicker
-        logging.getLogger(__name__).warning("a trace ends here: its sink raised %s: %s", type(error).__name__, error)
+        get_logger(__name__).warning("a trace ends here: its sink raised %s: %s", type(error).__name__, error)
 
     def close(self) -> None:
         """Close the sinks that can be closed."""
@@ -160,61 +159,6 @@ def to_text(stream: IO[str], width: Optional[int] = WIDTH) -> Trace:
 def to_file(path: Any) -> Trace:
     """A trace that programs read: JSON Lines in a new file (a path or a text stream). Close it in the end."""
     return Trace(JsonLinesSink(path))
-
-
-# Secrets
-
-_SECRETS = ("token", "secret", "password", "passwd", "passphrase", "apikey", "privatekey", "accesskey", "authorization",
-            "cookie", "credential", "credentials", "codeverifier", "clientassertion")
-_NOT_SECRET = ("progresstoken", "pagetoken")
-
-_ENDS = _SECRETS + ("api_key", "api-key", "private_key", "access_key", "code_verifier", "client_assertion")
-_NAME = r"(?i)(?<![\w-])([\w-]{0,40}(?:" + "|".join(_ENDS) + ")"
-_HEADERS = r"(?i)(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie|x-api-key) {0,2}: {0,2}[^\r\n]+"
-_TEXT_RULES: Tuple[Tuple[Tuple[str, ...], "re.Pattern[str]", str], ...] = (
-    (("bearer ", "basic ", "dpop "), re.compile(r"(?i)\b(bearer|basic|dpop) {1,4}[\w.~+/=-]{6,}"), r"\1 " + MASK),
-    (("eyj",), re.compile(r"eyJ(?<![\w-]eyJ)[\w-]+\.[\w-]+\.[\w-]*"), MASK),  # a JSON Web Token
-    (("sk-", "github_pat_"), re.compile(r"(?:sk-(?<![\w-]sk-)|github_pat_)[\w-]{16,}"), MASK),
-    (("ghp_", "gho_", "ghs_", "ghu_"), re.compile(r"gh[opsu]_(?<![\w-]gh[opsu]_)\w{16,}"), MASK),
-    (("authorization", "cookie", "x-api-key"), re.compile(_HEADERS), r"\1: " + MASK),
-    (("code=", "assertion="), re.compile(r"([?&#](?:code|assertion)=)[^&\s\"'#\\]+"), r"\1" + MASK),
-    (tuple(end + "=" for end in _ENDS), re.compile(_NAME + r"=)[^&\s\"'#\\]+"), r"\1" + MASK),
-    (tuple(end + quote for end in _ENDS for quote in "\"'\\"),  # JSON inside text, its quotes perhaps escaped
-     re.compile(_NAME + r"\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'])[^\"'\\]+"), r"\1" + MASK),
-)
-"""What is masked inside text: words one of which must be there (lower case), pattern, replacement.
-
-Each pattern takes time in proportion to the text, whatever a peer puts there.
-"""
-
-
-def is_secret(name: str) -> bool:
-    """Whether a member of this name holds a secret: token, client_secret, apiKey, x-authorization ..."""
-    name = name.lower().replace("_", "").replace("-", "")
-    return name.endswith(_SECRETS) and not name.endswith(_NOT_SECRET)
-
-
-def redact(value: Any, secret: bool = False) -> Any:
-    """A JSON value without secrets: members named like one (strings, numbers, arrays of these), and texts like one.
-
-    An object under such a name may be the schema of a secret, so in there names count again.
-    """
-    if isinstance(value, dict):
-        return {name: redact(member, is_secret(name)) for name, member in value.items()}
-    if isinstance(value, list):
-        return [redact(item, secret) for item in value]
-    if isinstance(value, str):
-        return MASK if secret and value else redact_text(value)
-    return MASK if secret and type(value) in (int, float) else value
-
-
-def redact_text(text: str) -> str:
-    """A text without the secrets that can be told by their looks: ``Bearer ...``, tokens, ``?code=...``."""
-    lowered = text.lower()
-    for words, pattern, mask in _TEXT_RULES:
-        if any(word in lowered for word in words):
-            text = pattern.sub(mask, text)
-    return text
 
 
 # For people

@@ -341,6 +341,32 @@ def test_the_example_of_the_package_runs() -> None:
     assert outcome.attempted and not outcome.failed
 
 
+HOSTILE = "\x1b[2J\r\n\u2028\u202e"
+
+
+@pytest.mark.parametrize("schema", [
+    {"properties": {HOSTILE: 1}}, {"$ref": "#/" + HOSTILE}, {"$schema": HOSTILE}, {"pattern": "(" + HOSTILE},
+    {"$defs": {HOSTILE: {"pattern": "("}}, "$ref": "#/$defs/" + HOSTILE},
+])
+def test_the_text_of_an_error_is_one_printable_line(schema: Dict[str, Any]) -> None:
+    """A peer wrote the schema; the text may end up in a log or on a terminal."""
+    with pytest.raises(SchemaError) as caught:
+        compile(schema)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("instance, schema", [
+    ("x", {"pattern": "y" + HOSTILE.replace("[", "")}), (HOSTILE, {"const": 1}), (HOSTILE, {"pattern": "^a$"}),
+    (1, {"enum": [HOSTILE]}),
+    ({}, {"required": [HOSTILE]}), ({HOSTILE: 1}, {"properties": {HOSTILE: False}}),
+    ({HOSTILE: 1}, {"additionalProperties": False}), ({HOSTILE: 1}, {"propertyNames": {"maxLength": 1}}),
+    ("x", {"pattern": "y" * 5000}),
+])
+def test_the_text_of_a_violation_is_one_printable_line_of_bounded_length(instance: Any, schema: Dict[str, Any]) -> None:
+    found = validate(instance, schema)
+    assert found and all(str(each).isprintable() and len(str(each)) < 800 for each in found)
+
+
 CHILD = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -16,9 +16,11 @@ from mcp_ref.codec import (
 )
 from mcp_ref.crosscheck.definitions import ALIASES, all_classes, method_of
 from mcp_ref.messages import (
-    Annotations, AudioContent, CallToolResult, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
-    EmbeddedResource, EnumOption, ImageContent, PromptMessage, RequestedSchema, ResourceLink, SamplingMessage,
-    TextContent, TextResourceContents, TitledItems, TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema, Tool,
+    Annotations, AudioContent, BlobResourceContents, CallToolResult, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestFormParams,
+    EmbeddedResource, EnumOption, ImageContent, PromptMessage, ReadResourceResult, RequestedSchema, ResourceLink,
+    SamplingMessage, TextContent, TextResourceContents, TitledItems, TitledMultiSelectEnumSchema,
+    TitledSingleSelectEnumSchema, Tool,
     ToolResultContent, ToolUseContent, UntitledItems, UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 )
 from mcp_ref.messages.downgrade import DOWNGRADES
@@ -502,3 +504,25 @@ def test_every_property_of_the_schemas_goes_through_the_rule_of_names_and_back(w
     prefixed = {name for name in names if "/" in name}
     assert [name for name in sorted(names - prefixed) if wire_name(attribute_name(name)) != name] == []
     assert all(attribute_name(name).isidentifier() for name in names)
+
+
+@pytest.mark.parametrize("message", [
+    CallToolResult([TextContent("a"), ImageContent("AA==", "image/png"), TextContent("b")]),
+    ReadResourceResult([TextResourceContents("x:a", "a"), BlobResourceContents("x:b", "AA=="),
+                        TextResourceContents("x:c", "b")]),
+    CreateMessageResult("assistant", "m", [TextContent("a"), ToolUseContent("1", "t", {}), TextContent("b")]),
+    CreateMessageResult("assistant", "m", TextContent("a\nb")),
+    SamplingMessage("user", [TextContent("a"), TextContent("b")]),
+    PromptMessage("user", TextContent("a\nb")),
+])
+def test_the_text_of_a_message_is_its_text_blocks_joined_by_line_ends(message: Any) -> None:
+    assert message.text == "a\nb"
+
+
+@pytest.mark.parametrize("message", [
+    CallToolResult([]), CallToolResult([ResourceLink("x:a", "a")]),
+    PromptMessage("user", ImageContent("AA==", "image/png")),
+    ReadResourceResult([BlobResourceContents("x:b", "AA==")]),
+])
+def test_a_message_without_text_blocks_has_no_text(message: Any) -> None:
+    assert message.text == ""

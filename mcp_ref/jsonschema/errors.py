@@ -12,6 +12,8 @@
 
 from typing import Iterable, Sequence, Union
 
+from .violations import printable
+
 
 class SchemaError(ValueError):
     """The schema is at fault, not the instance."""
@@ -72,4 +74,4 @@ def pointer(location: Sequence[Union[str, int]]) -> str:
 
 def _cut(text: str, length: int = 120) -> str:
     """Text from a peer has any length; an error message has not."""
-    return text if len(text) <= length else text[: length - 3] + "..."
+    return printable(text, length)

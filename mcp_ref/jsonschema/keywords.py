@@ -9,7 +9,10 @@ from typing import Any, Callable, Dict, Hashable, List, Optional
 from .bounds import LONG, Check, Fault, Run
 from .compiler import Here
 from .equality import ARRAY, equal, freeze, is_number
-from .violations import Violation, brief, brief_list, count, type_name
+from .violations import Violation, brief, brief_list, count, printable, type_name
+
+LONGEST_PATTERN = 500
+"""Characters of a pattern in a message; whoever mends the value needs all of it, within reason."""
 
 Found = Optional[List[Violation]]
 Is = Callable[[Any], bool]
@@ -186,7 +189,8 @@ min_properties = _size(dict, "property", "properties", most=False)
 def pattern(value: Any, here: Here) -> Check:
     """Not anchored, so it searches [JSON Schema 2020-12 validation §6.3.3]."""
     search = here.search(value)
-    fault = here.fault(lambda instance: "must match the pattern %s, got %s" % (value, brief(instance)))
+    fault = here.fault(lambda instance: "must match the pattern %s, got %s" % (
+        printable(value, LONGEST_PATTERN), brief(instance)))
 
     def check(instance: Any, run: Run) -> Found:
         if not isinstance(instance, str):

@@ -108,7 +108,14 @@ def cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
+def printable(text: str, length: int) -> str:
+    """Text of a peer, fit for one line of a message: cut, and what cannot be printed (also U+2028) escaped."""
+    text = cut(text, length)
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
+
+
 def _quote(text: str) -> str:
-    """A JSON string, readable (not all ASCII) and safe to print (lone surrogates escaped)."""
-    quoted = json.dumps(cut(text, LONGEST_QUOTE), ensure_ascii=False)
-    return quoted.encode("utf-8", "backslashreplace").decode("utf-8")
+    """A JSON string, readable (not all ASCII) and safe to print."""
+    return printable(json.dumps(cut(text, LONGEST_QUOTE), ensure_ascii=False), 10 * LONGEST_QUOTE)

@@ -8,7 +8,7 @@ Binary data is base64 text here, as on the wire.
 """
 
 from dataclasses import dataclass, field
-from typing import List, Optional, Union
+from typing import Any, List, Optional, Union
 
 from ..codec import Mark, Model, member, tell_apart
 from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25
@@ -106,3 +106,10 @@ class EmbeddedResource(Model):
 
 
 ContentBlock = Union[TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource]
+
+
+def text_of(content: Any) -> str:
+    """What is text in some content, one block or a list of them, joined by line ends; other blocks are left out."""
+    blocks = content if isinstance(content, list) else [content]
+    texts = [getattr(block, "text", None) for block in blocks]
+    return "\n".join(text for text in texts if isinstance(text, str))

@@ -7,7 +7,7 @@ from ..codec import Model, member
 from ..revisions import R2025_06_18, R2025_11_25, R2026_07_28
 from .base import Icon, MetaObject, Role, request_meta, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms
-from .content import ContentBlock
+from .content import ContentBlock, text_of
 from .pagination import Cursor
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ class PromptMessage(Model):
 
     role: Role
     content: ContentBlock
+
+    @property
+    def text(self) -> str:
+        """What is text in it; see `mcp_ref.messages.content.text_of`."""
+        return text_of(self.content)
 
 
 # -- List --------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from ..codec import Model, member
 from ..revisions import R2025_06_18, R2025_11_25, R2026_07_28
 from .base import Annotations, Icon, MetaObject, notification_meta, request_meta, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms
-from .content import AnyResourceContents
+from .content import AnyResourceContents, text_of
 from .pagination import Cursor
 
 if TYPE_CHECKING:
@@ -97,6 +97,11 @@ class ReadResourceResult(Model):
     cache_scope: CacheScope = cache_scope()
     result_type: str = result_type()
     meta: Optional[MetaObject] = result_meta()
+
+    @property
+    def text(self) -> str:
+        """What is text in the contents; see `mcp_ref.messages.content.text_of`."""
+        return text_of(self.contents)
 
 
 # -- Subscribe and change notifications --------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional, Union
 from ..codec import ABSENT, Model, member
 from ..revisions import R2025_06_18, R2025_11_25
 from .base import MetaObject, RequestMetaObject, Role
-from .content import AudioContent, ContentBlock, ImageContent, TextContent
+from .content import AudioContent, ContentBlock, ImageContent, TextContent, text_of
 
 if TYPE_CHECKING:
     from .tasks import TaskMetadata  # noqa: F401
@@ -90,6 +90,11 @@ class SamplingMessage(Model):
     content: SamplingContent = member(was=((R2025_06_18, SamplingMessageContentBlock),), downgrade=True)
     meta: Optional[MetaObject] = member(default=None, since=R2025_11_25)
 
+    @property
+    def text(self) -> str:
+        """What is text in it; see `mcp_ref.messages.content.text_of`."""
+        return text_of(self.content)
+
 
 # -- Request and result ------------------------------------------------------------------------
 
@@ -124,3 +129,8 @@ class CreateMessageResult(Model):
     stop_reason: Optional[str] = member(default=None)
     """``endTurn``, ``stopSequence``, ``maxTokens``, ``toolUse``, or a provider's own word."""
     meta: Optional[MetaObject] = member(default=None)
+
+    @property
+    def text(self) -> str:
+        """What is text in it; see `mcp_ref.messages.content.text_of`."""
+        return text_of(self.content)

@@ -12,7 +12,7 @@ from ..codec import ABSENT, Model, member
 from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
 from .base import Icon, MetaObject, request_meta, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms
-from .content import ContentBlock
+from .content import ContentBlock, text_of
 from .pagination import Cursor
 
 if TYPE_CHECKING:
@@ -134,3 +134,8 @@ class CallToolResult(Model):
     """False if not given."""
     result_type: str = result_type()
     meta: Optional[MetaObject] = result_meta()
+
+    @property
+    def text(self) -> str:
+        """What is text in the content; see `mcp_ref.messages.content.text_of`."""
+        return text_of(self.content)

@@ -1,0 +1,126 @@
+"""Secrets masked: in what a trace shows, and in what a server logs to its clients.
+
+Log messages must not hold credentials [.. server/utilities/logging §Security] MUST NOT, and a trace is
+passed on more easily than one thinks. No rule finds every secret: these find those that look like
+one (RULES) or are called one (`is_secret`). What they miss is the author's to keep out, and so are
+personal data and whatever helps an attacker.
+
+Two measures: a trace has to show messages as they were, so there only sure finds are masked. A log
+message is prose, and one masked word too many does little harm: with ``guess`` long runs of
+random-looking characters go as well, and whatever follows ``password:``.
+
+Each rule takes time in proportion to the text, whatever a peer puts there: no repetition without a
+bound lies behind another one that takes the same characters.
+"""
+
+import re
+from typing import Any, Callable, Match, NamedTuple, Pattern, Tuple, Union
+
+MASK = "***"
+
+_NAMES = ("token", "secret", "password", "passwd", "pwd", "passphrase", "api_key", "private_key", "access_key",
+          "secret_key", "signing_key", "authorization", "cookie", "credential", "credentials", "code_verifier",
+          "client_assertion", "jwt")
+"""How the names of secrets end; case, ``_`` and ``-`` do not count."""
+_SECRETS = tuple(name.replace("_", "") for name in _NAMES)
+_NOT_SECRET = ("progresstoken", "pagetoken")
+
+
+def is_secret(name: str) -> bool:
+    """Whether a member of this name holds a secret: token, client_secret, apiKey, x-authorization ..."""
+    name = name.lower().replace("_", "").replace("-", "")
+    return name.endswith(_SECRETS) and not name.endswith(_NOT_SECRET)
+
+
+class Rule(NamedTuple):
+    """A row of RULES: one kind of secret inside text."""
+
+    name: str
+    words: Tuple[str, ...]
+    """One of these is in the text (in lower case) wherever the pattern is; none: look always."""
+    pattern: "Pattern[str]"
+    mask: Union[str, Callable[["Match[str]"], str]]
+    """What comes in its place, as in `re.sub`."""
+    guess: bool
+    """Whether it may hit what is no secret; see the module."""
+    example: str
+    """A text with such a secret."""
+
+
+def _looks_random(found: "Match[str]") -> str:
+    """The mask, unless a long run of letters and digits is rather a path, an identifier or words with joints."""
+    run = found.group()
+    digits = sum(map(run.count, "0123456789"))
+    joints = sum(map(run.count, "/_-+"))
+    mixed = run != run.lower() and run != run.upper()
+    return MASK if mixed and digits * 20 >= len(run) and joints * 10 <= len(run) else run
+
+
+_ENDS = tuple(sorted({name.replace("_", joint) for name in _NAMES for joint in ("", "_", "-")}))
+_NAME = r"(?i)(?<![\w-])([\w-]{0,40}(?:" + "|".join(_ENDS) + ")"
+_VALUE = r"[^&\s\"'#\\]+"
+_HEADER = r"(?i)(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie|x-api-key) {0,2}: {0,2}[^\r\n]+"
+_KEY_BLOCK = r"(-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)"
+_PREFIXES = (
+    ("sk-", r"[\w-]{16,}"), ("sk_live_", r"\w{16,}"), ("rk_live_", r"\w{16,}"), ("github_pat_", r"\w{16,}"),
+    ("ghp_", r"\w{16,}"), ("gho_", r"\w{16,}"), ("ghs_", r"\w{16,}"), ("ghu_", r"\w{16,}"), ("ghr_", r"\w{16,}"),
+    ("glpat-", r"[\w-]{16,}"), ("xoxb-", r"[\w-]{16,}"), ("xoxp-", r"[\w-]{16,}"), ("AKIA", r"[A-Z0-9]{16}\b"),
+    ("ASIA", r"[A-Z0-9]{16}\b"), ("AIza", r"[\w-]{30,}"),
+)
+"""How the keys of well-known services begin, and what follows."""
+
+RULES: Tuple[Rule, ...] = (
+    Rule("private key", ("private key",),
+         re.compile(_KEY_BLOCK.replace("(BEGIN|END)", "BEGIN") + r".*?(?:" + _KEY_BLOCK.replace("(BEGIN|END)", "END")
+                    + r"|\Z)", re.DOTALL),
+         MASK, False, "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----"),
+    Rule("header", ("authorization", "cookie", "x-api-key"), re.compile(_HEADER), r"\1: " + MASK, False,
+         "Authorization: Bearer abc.def-ghi"),
+    Rule("scheme", ("bearer ", "basic ", "dpop "), re.compile(r"(?i)\b(bearer|basic|dpop) {1,4}[\w.~+/=-]{6,}"),
+         r"\1 " + MASK, False, "sent bearer abcdefgh"),
+    Rule("web token", ("eyj",), re.compile(r"eyJ(?<![\w-]eyJ)[\w-]+\.[\w-]+\.[\w-]*"), MASK, False,
+         "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl"),
+    Rule("service key", tuple(begin.lower() for begin, _ in _PREFIXES),
+         re.compile("|".join(r"%s(?<![\w-]%s)%s" % (begin, begin, rest) for begin, rest in _PREFIXES)), MASK, False,
+         "key sk-abcdefghijklmnopqrst"),
+    Rule("password in a URL", ("://",), re.compile(r"(://[^\s/?#@:\"'\\]{0,64}:)[^\s/?#\"'\\]{1,512}@"),
+         r"\1" + MASK + "@", False, "postgres://app:hunter2@db.example/x"),
+    Rule("authorization code", ("code=", "assertion="),
+         re.compile(r"([?&#](?:code|assertion)=)[^&\s\"'#\\]+"), r"\1" + MASK, False, "GET /cb?code=abc123&state=xyz"),
+    Rule("name=value", tuple(end + "=" for end in _ENDS), re.compile(_NAME + r"=)" + _VALUE), r"\1" + MASK, False,
+         "./run DB_PASSWORD=hunter2"),
+    Rule("member", tuple(end + quote for end in _ENDS for quote in "\"'\\"),  # JSON in text, its quotes perhaps escaped
+         re.compile(_NAME + r"\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'])[^\"'\\]+"), r"\1" + MASK, False,
+         '{"password": "hunter2"}'),
+    Rule("name: value", _ENDS, re.compile(_NAME + r"\s{0,2}(?::=|:|=)\s{0,2}[\"']?)" + _VALUE), r"\1" + MASK, True,
+         "api_key: hunter2"),
+    Rule("long hexadecimal", (), re.compile(r"(?<!\w)(?:0x)?[0-9a-fA-F]{32,}(?!\w)"), MASK, True,
+         "digest 0123456789abcdef0123456789abcdef"),
+    Rule("long base64", (), re.compile(r"(?<![\w+/-])[A-Za-z0-9+/_-]{40,}={0,2}"), _looks_random, True,
+         "got q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA="),
+)
+"""What is masked inside text, in this order."""
+
+
+def redact_text(text: str, guess: bool = False) -> str:
+    """A text without the secrets that can be told by their looks: ``Bearer ...``, tokens, ``?code=...``."""
+    lowered = text.lower()
+    for rule in RULES:
+        if (guess or not rule.guess) and (not rule.words or any(word in lowered for word in rule.words)):
+            text = rule.pattern.sub(rule.mask, text)
+    return text
+
+
+def redact(value: Any, guess: bool = False, secret: bool = False) -> Any:
+    """A JSON value without secrets: members named like one (strings, numbers, arrays of these), and texts like one.
+
+    An object under such a name may be the schema of a secret, so in there names count again. ``secret``: the value is
+    one by its name.
+    """
+    if isinstance(value, dict):
+        return {name: redact(member, guess, is_secret(str(name))) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [redact(item, guess, secret) for item in value]
+    if isinstance(value, str):
+        return MASK if secret and value else redact_text(value, guess)
+    return MASK if secret and type(value) in (int, float) else value
