@@ -1,0 +1,246 @@
+"""What a server may ask of a user: the rules of forms, which both sides keep.
+
+A form is a flat object of primitive fields [2025-06-18.. client/elicitation §Protocol Messages]:
+
+==================================  ================================  =============================
+field                               schema                            since
+==================================  ================================  =============================
+text                                ``string``, four formats          2025-06-18
+number                              ``number``, ``integer``           2025-06-18
+yes or no                           ``boolean``                       2025-06-18
+one of several                      ``enum``, also ``enumNames``      2025-06-18
+one of several, with titles         ``oneOf`` of const and title      2025-11-25
+some of several                     ``array`` of enum or ``anyOf``    2025-11-25
+a ``default``                       of a boolean; of every field      2025-06-18; 2025-11-25
+==================================  ================================  =============================
+
+The classes of these schemas are in `mcp_ref.messages.elicitation`; `read_form` checks a form against them, before it
+is sent and when it has arrived. A sender is held to the subset to the letter. Of a received form only what changes
+the kind of a field is refused; a keyword that merely narrows or describes is kept, and narrows.
+
+Reading: a form is closed. What was not asked for is no part of an answer, though JSON Schema would let it pass.
+
+Texts about an answer name the field and the rule, never what the user entered.
+"""
+
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from ..codec import DecodeError, Model, decode, encode, members
+from ..errors import LocalProtocolError
+from ..jsonrpc import shown
+from ..jsonschema import SchemaError, Violation, compile
+from ..messages.elicitation import (
+    LegacyTitledEnumSchema, PrimitiveSchemaDefinition, RequestedSchema, StringSchema, TitledMultiSelectEnumSchema,
+    TitledSingleSelectEnumSchema, UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
+)
+from ..revisions import Revision
+from .capabilities import has
+
+MODES = ("form", "url")
+PAGE = "client/elicitation §Requested Schema"
+KINDS = "a field is a text, a number, yes or no, or a choice of texts; nothing nests"
+MAX_PROBLEMS = 5
+
+_PAGE_PATTERN = "pattern"
+"""Stands on the page of 2025-11-25 in the example of a text, and not in its schema.json."""
+
+_CHANGES_KIND = frozenset((
+    "$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "properties",
+    "patternProperties", "propertyNames", "dependentSchemas", "dependencies", "items", "prefixItems", "additionalItems",
+    "contains", "unevaluatedItems", "unevaluatedProperties",
+))
+"""Keywords with schemas inside: with one of them a field is no longer of the kinds above."""
+
+
+class FormError(LocalProtocolError, ValueError):
+    """A form that does not keep to the subset; the text names the place and says what to do."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, PAGE)
+
+
+def modes(capability: Any, revision: Revision) -> Tuple[str, ...]:
+    """The modes that a declared ``elicitation`` capability, as on the wire, stands for; () for none declared.
+
+    An object that names no mode means forms only [2025-11-25.. client/elicitation §Capabilities].
+    Reading: one that names ``url`` alone means no forms in any revision, because a client which offered the newer
+    revision and was given the older has said just that.
+    """
+    if not revision.elicitation or not isinstance(capability, Mapping):
+        return ()
+    named = tuple(mode for mode in MODES if has(capability, mode)) or ("form",)
+    return tuple(mode for mode in named if mode == "form" or revision.elicitation_modes)
+
+
+class CheckedForm:
+    """A form that keeps to the subset: as JSON, as a message, and as rules for an answer. Made by `read_form`."""
+
+    __slots__ = ("schema", "message", "_validator")
+
+    def __init__(self, schema: Dict[str, Any], message: RequestedSchema, path: str) -> None:
+        self.schema = schema
+        self.message = message
+        try:
+            self._validator = compile(schema, assert_formats=True)
+        except SchemaError as error:
+            raise FormError("%s: %s" % (path, error)) from None
+
+    def problems(self, content: Dict[str, Any]) -> List[str]:
+        """What of an answer does not fit: field and rule, without the value. [] if everything fits.
+
+        [2025-06-18 client/elicitation §Security Considerations] SHOULD,
+        [2025-11-25.. client/elicitation §Form Mode Security] SHOULD: both sides look.
+        """
+        try:
+            found = self._validator.validate(content)
+        except SchemaError as error:
+            return [str(error)]
+        return ["%s: %s" % (one.where, _rule(self.schema, one)) for one in found[:MAX_PROBLEMS]]
+
+    def unasked(self, content: Dict[str, Any]) -> List[str]:
+        """The names in an answer that are no fields of the form."""
+        return [name for name in content if name not in self.message.properties]
+
+    def defaults(self, revision: Optional[Revision] = None) -> Dict[str, Any]:
+        """Name -> default, where the revision has one for such a field (None: every one) and it fits the field."""
+        return {
+            name: field.default for name, field in self.message.properties.items()
+            if field.default is not None and (revision is None or _has_default(type(field), revision))
+            and _fits(field.default, self.schema["properties"][name])
+        }
+
+
+def read_form(schema: Any, revision: Revision, sending: bool = False, path: str = "requestedSchema") -> CheckedForm:
+    """Check a form by the rules of a revision; ``schema`` is JSON, ``path`` what errors call it. Raises `FormError`.
+
+    ``sending`` refuses more: keywords the subset does not have, and what no user could answer.
+    """
+    message = _decoded(schema, revision, path)
+    if sending:
+        schema = {name: schema[name] for name in schema if name != "additionalProperties" or schema[name] is not False}
+        message.extra = {name: schema[name] for name in message.extra if name in schema}
+    for place, part in _parts(message, path):
+        _check_words(place, part, sending)
+    for name in message.required or ():
+        if name not in message.properties:
+            raise FormError("%s.required: there is no field %s" % (path, shown(name)))
+    for name, field in message.properties.items():
+        place = "%s.properties.%s" % (path, shown(name))
+        _check_kind(place, field, revision)
+        if sending:
+            _check_sense(place, field, schema["properties"][name])
+    return CheckedForm(schema, message, path)
+
+
+def _decoded(schema: Any, revision: Revision, path: str) -> RequestedSchema:
+    try:
+        message: RequestedSchema = decode(RequestedSchema, schema, revision, path)
+    except DecodeError as error:
+        unknown = error.got == "none of them"
+        raise FormError("%s: %s" % (error.path, KINDS) if unknown else "%s; %s" % (error, KINDS)) from None
+    return message
+
+
+def _parts(part: Model, path: str) -> Iterator[Tuple[str, Model]]:
+    """The form and everything in it that is a schema or an option, with its place."""
+    yield path, part
+    for member in members(type(part)):
+        value, place = getattr(part, member.attr), "%s.%s" % (path, member.wire)
+        if isinstance(value, Model):
+            yield from _parts(value, place)
+        elif isinstance(value, dict) and isinstance(part, RequestedSchema):
+            for name, field in value.items():
+                yield from _parts(field, "%s.%s" % (place, shown(name)))
+        elif isinstance(value, list):
+            for at, option in enumerate(value):
+                if isinstance(option, Model):
+                    yield from _parts(option, "%s[%d]" % (place, at))
+
+
+def _check_words(place: str, part: Model, sending: bool) -> None:
+    """Keywords beside those of the subset."""
+    for word, value in part.extra.items():
+        if word == _PAGE_PATTERN and isinstance(part, StringSchema):
+            continue
+        if sending:
+            raise FormError("%s: forms do not have the keyword %s; leave it out. In a form %s" % (
+                place, shown(word), KINDS))
+        if word in _CHANGES_KIND or word == "additionalProperties" and not isinstance(value, bool):
+            raise FormError("%s.%s: %s" % (place, word, KINDS))
+
+
+def _check_kind(place: str, field: Any, revision: Revision) -> None:
+    """Whether the revision has such fields; an enum without titles looks the same in all of them."""
+    cls = type(field)
+    if cls is UntitledSingleSelectEnumSchema:
+        cls = LegacyTitledEnumSchema
+    if not revision.has(cls.since, cls.until):
+        raise FormError("%s: revision %s has no %s" % (place, revision, cls.__name__))
+    names = getattr(field, "enum_names", None)
+    if names is not None and len(names) != len(field.enum):
+        raise FormError("%s.enumNames: %d names for %d values" % (place, len(names), len(field.enum)))
+
+
+def _check_sense(place: str, field: Any, schema: Dict[str, Any]) -> None:
+    """What a user could not answer, or would find odd."""
+    choices = _choices(field)
+    if choices is not None and (not choices or len(set(choices)) < len(choices)):
+        raise FormError("%s: a choice needs at least one value, and each only once" % place)
+    for least, most in (("min_length", "max_length"), ("minimum", "maximum"), ("min_items", "max_items")):
+        low, high = getattr(field, least, None), getattr(field, most, None)
+        if least != "minimum" and any(bound is not None and bound < 0 for bound in (low, high)):
+            raise FormError("%s: a length is not negative" % place)
+        if low is not None and high is not None and low > high:
+            raise FormError("%s: its lower bound %s is above its upper bound %s" % (place, low, high))
+    if choices is not None and (getattr(field, "min_items", None) or 0) > len(choices):
+        raise FormError("%s.minItems: there are only %d values to choose from" % (place, len(choices)))
+    if field.default is not None and not _fits(field.default, schema):
+        raise FormError("%s.default: it does not fit the field" % place)
+
+
+_OPTIONS: Dict[Any, Callable[[Any], List[str]]] = {
+    UntitledSingleSelectEnumSchema: lambda field: field.enum,
+    LegacyTitledEnumSchema: lambda field: field.enum,
+    TitledSingleSelectEnumSchema: lambda field: [option.const for option in field.one_of],
+    UntitledMultiSelectEnumSchema: lambda field: field.items.enum,
+    TitledMultiSelectEnumSchema: lambda field: [option.const for option in field.items.any_of],
+}
+"""Kind of choice -> its values."""
+
+
+def _choices(field: PrimitiveSchemaDefinition) -> Optional[List[str]]:
+    values = _OPTIONS.get(type(field))
+    return None if values is None else values(field)
+
+
+def _has_default(cls: Any, revision: Revision) -> bool:
+    """[2025-06-18 client/elicitation §Supported Schema Types], [2025-11-25.. client/elicitation §Requested Schema]"""
+    return revision.has(cls.since, cls.until) and any(
+        member.attr == "default" and member.exists(revision) for member in members(cls)
+    )
+
+
+def _fits(default: Any, schema: Dict[str, Any]) -> bool:
+    try:
+        return compile(schema, assert_formats=True).is_valid(default)
+    except SchemaError:
+        return False
+
+
+def _rule(schema: Any, violation: Violation) -> str:
+    """The keyword that an answer breaks, with its value: ``does not fit minimum 18``."""
+    if violation.keyword == "required":
+        return violation.message
+    for step in violation.schema_path:
+        schema = schema[step]
+    values = schema if isinstance(schema, list) else [schema]
+    texts = [str(value.get("const") if isinstance(value, dict) else value) for value in values]
+    return "does not fit %s %s" % (violation.keyword, shown(", ".join(texts)))
+
+
+def as_json(message: RequestedSchema, revision: Revision) -> Dict[str, Any]:
+    """The JSON of a form that was made as a message. Raises `FormError` for what is missing in it."""
+    try:
+        return encode(message, revision)
+    except ValueError as error:
+        raise FormError(str(error)) from None

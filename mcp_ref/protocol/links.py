@@ -1,0 +1,141 @@
+"""Links that a server wants a user to follow, looked at closely before anybody is asked.
+
+A link is an absolute http or https URL. What could make a browser go elsewhere than a person thinks is
+refused: other schemes, user information before the host (RFC 9110 §4.2.4 says to treat it as an error),
+control and invisible characters, backslashes, a percent-encoded host. What a person can judge is a
+warning, for example letters that look like others
+[2025-11-25.. client/elicitation §Safe URL Handling] SHOULD. Nothing is resolved or fetched.
+
+>>> read_link("https://example.com/connect?id=7", 1000).host
+'example.com'
+>>> read_link("https://xn--pple-43d.com/", 1000).warnings[1].endswith("mixes CYRILLIC and LATIN")
+True
+"""
+
+import re
+from typing import FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
+
+from ..errors import LocalProtocolError
+from .uris import fault
+
+LONG = 2000
+"""Characters above which nobody reads a link to its end."""
+
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_\-]*[a-z0-9_])?")
+_EAST_ASIAN = frozenset(("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "LATIN"))
+"""Scripts that names of these languages mix as a matter of course."""
+
+
+class LinkError(LocalProtocolError, ValueError):
+    """A URL that no user should be sent to; the text says why."""
+
+
+class Link(NamedTuple):
+    """What a URL says. ``host`` is the one that a browser asks for, in ASCII and small letters, without brackets."""
+
+    url: str
+    scheme: str
+    host: str
+    port: Optional[int]
+    unicode_host: str
+    """The host as its letters would look."""
+    punycode: bool
+    """Whether the host has letters outside ASCII, in Punycode or raw."""
+    warnings: Tuple[str, ...]
+
+    @property
+    def loopback(self) -> bool:
+        """Whether it leads to this machine."""
+        return self.host in ("localhost", "::1") or self.host.endswith(".localhost") or _is_loopback(self.host)
+
+
+def read_link(url: str, max_length: int) -> Link:
+    """Look at a URL, of at most ``max_length`` characters. Raises `LinkError`."""
+    if not isinstance(url, str):
+        raise LinkError("a link is a text, not %s" % type(url).__name__)
+    if not url.isprintable():
+        raise LinkError("the link holds control or invisible characters")
+    wrong = fault("".join(sign if sign < "\x80" else "a" for sign in url), max_length)
+    if wrong is not None:
+        raise LinkError("the link is no URL: %s" % wrong)
+    scheme, host, port = _take_apart(url)
+    ascii_host, unicode_host = _both_forms(host)
+    punycode = unicode_host != ascii_host or "xn--" in ascii_host
+    link = Link(url, scheme, ascii_host, port, unicode_host, punycode, ())
+    return link._replace(warnings=tuple(_warnings(link)))
+
+
+def _take_apart(url: str) -> Tuple[str, str, Optional[int]]:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise LinkError("the link is no URL: %s" % error) from None
+    if parts.scheme not in ("http", "https"):
+        raise LinkError("a link begins with https: or http:, not with %.40s:" % parts.scheme)
+    if "@" in parts.netloc:
+        raise LinkError("the link has user information before its host, which only serves to deceive or to leak")
+    if not host:
+        raise LinkError("the link has no host")
+    return parts.scheme, host, port
+
+
+def _both_forms(host: str) -> Tuple[str, str]:
+    """The host as a browser asks for it, and as it looks. Raises `LinkError` for what is no host."""
+    if ":" in host:
+        return host, host
+    if len(host) > 253:
+        raise LinkError("the host of the link is longer than the 253 characters a name can have")
+    try:
+        ascii_host = host if host.isascii() else host.encode("idna").decode("ascii").lower()
+    except UnicodeError:
+        raise LinkError("the host of the link is no name") from None
+    labels = ascii_host.split(".")
+    named = labels[:-1] if labels[-1] == "" else labels  # a dot at the end is the root of all names
+    if not all(len(label) <= 63 and _LABEL.fullmatch(label) for label in named):
+        raise LinkError("the host of the link is no name")
+    return ascii_host, ".".join(map(_shown, labels))
+
+
+def _shown(label: str) -> str:
+    if not label.startswith("xn--"):
+        return label
+    try:
+        text = label[4:].encode("ascii").decode("punycode")
+    except (UnicodeError, ValueError, OverflowError):
+        raise LinkError("the host of the link is no name: %s is not Punycode" % label) from None
+    if not text.isprintable():
+        raise LinkError("the host of the link holds control or invisible characters")
+    return text
+
+
+def _warnings(link: Link) -> Iterator[str]:
+    if link.scheme == "http" and not link.loopback:
+        yield "the connection is not encrypted (http)"
+    if link.punycode:
+        yield "the host is written in Punycode: %s shows as %s" % (link.host, ascii(link.unicode_host))
+    for label in link.unicode_host.split("."):
+        scripts = _scripts(label)
+        if len(scripts) > 1 and not scripts <= _EAST_ASIAN:
+            yield "%s mixes %s" % (ascii(label), " and ".join(sorted(scripts)))
+    if not link.loopback and (":" in link.host or link.host.rstrip(".").rpartition(".")[2][:1].isdigit()):
+        yield "the host is an address instead of a name"
+    if len(link.url) > LONG:
+        yield "the link is very long (%d characters)" % len(link.url)
+
+
+def _scripts(label: str) -> FrozenSet[str]:
+    """The scripts of the letters of a label, by the first word of their names."""
+    if label.isascii():
+        return frozenset()
+    from unicodedata import name
+
+    words: List[str] = [name(sign, "UNKNOWN").partition(" ")[0] for sign in label if sign.isalpha()]
+    return frozenset(words)
+
+
+def _is_loopback(host: str) -> bool:
+    numbers = host.split(".")
+    return len(numbers) == 4 and numbers[0] == "127" and all(n.isdigit() and int(n) < 256 for n in numbers[1:])

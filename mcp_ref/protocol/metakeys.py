@@ -1,0 +1,200 @@
+"""The names of `_meta` members: their grammar, and the prefixes that nobody but the protocol may use.
+
+A key is a name, perhaps behind a prefix: ``com.example/owner``. The rules came with 2025-06-18
+[2025-06-18.. basic/index §`_meta`]; in older revisions a key may be anything.
+
+=======  ==================================================================================  =========
+part     form                                                                                if not
+=======  ==================================================================================  =========
+prefix   labels with dots between them, then a slash; may be missing                         MUST
+label    letters, digits, hyphens; begins with a letter, ends with a letter or digit         MUST
+name     letters, digits, ``-``, ``_``, ``.``; ends with letters or digits, or is empty      MUST
+=======  ==================================================================================  =========
+
+Which prefixes are reserved was said anew in 2025-11-25, so neither set holds the other:
+
+===========================  ==============================  =====================================
+prefix                       2025-06-18: ``mcp`` is a label  since: ``mcp`` is the second label
+                             and not the last
+===========================  ==============================  =====================================
+``mcp.dev/``                 reserved                        free
+``com.mcp/``                 free                            reserved
+``com.mcp.tools/``           reserved                        reserved
+``com.example.mcp/``         free                            free
+===========================  ==============================  =====================================
+
+and the same for ``modelcontextprotocol``. A peer's key under such a prefix is no fault of its: the
+protocol, or an extension of it that we do not know, may define it. What it holds is kept and means
+nothing to us, unless DEFINED lists it [2025-06-18.. basic/index §`_meta`] MUST NOT.
+
+Reading: letters and digits are those of ASCII, as the page writes out ``[a-z0-9A-Z]`` for names. A reserved label is
+one in any case (``io.MCP/``), because prefixes are host names turned round.
+
+Everything here takes time in proportion to the keys. Values are never looked at.
+"""
+
+from itertools import islice
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Tuple
+
+from ..errors import LocalProtocolError
+from ..revisions import R2025_06_18, R2025_11_25, R2026_07_28, REVISIONS, Revision
+
+CITATION = "2025-06-18.. basic/index §`_meta`"
+SHOWN = 5
+"""Faults that are reported of one object; a hostile one may have a million."""
+
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_ALNUM = _LETTERS | frozenset("0123456789")
+_IN_LABEL = _ALNUM | frozenset("-")
+_IN_NAME = _ALNUM | frozenset("-_.")
+_OURS = ("modelcontextprotocol", "mcp")
+
+
+class Defined(NamedTuple):
+    """A row of DEFINED: a key that the protocol itself gives a meaning."""
+
+    key: str
+    since: Optional[str]
+    until: Optional[str]
+
+
+_IO = "io.modelcontextprotocol/"
+DEFINED: Tuple[Defined, ...] = (
+    Defined("progressToken", None, None),
+    Defined(_IO + "related-task", R2025_11_25, R2025_11_25),
+    Defined(_IO + "model-immediate-response", R2025_11_25, R2025_11_25),
+    Defined(_IO + "protocolVersion", R2026_07_28, None),
+    Defined(_IO + "clientInfo", R2026_07_28, None),
+    Defined(_IO + "clientCapabilities", R2026_07_28, None),
+    Defined(_IO + "logLevel", R2026_07_28, None),
+    Defined(_IO + "subscriptionId", R2026_07_28, None),
+    Defined(_IO + "serverInfo", R2026_07_28, None),
+)
+"""[.. basic/index §Requests], [2025-11-25 basic/utilities/tasks §Related Task Metadata],
+[2025-11-25 basic/utilities/tasks §Creating Tasks], [2026-07-28 basic/index §`_meta`]"""
+
+_RESERVED: Tuple[Tuple[str, Optional[str], Callable[[List[str]], List[str]]], ...] = (
+    (R2025_06_18, R2025_06_18, lambda labels: labels[:-1]),
+    (R2025_11_25, None, lambda labels: labels[1:2]),
+)
+"""Since, until, and which labels of a prefix make it a reserved one if they are ours."""
+
+
+def fault(key: str) -> str:
+    """What is wrong with the form of one key; "" where nothing is."""
+    prefix, slash, name = key.partition("/")
+    if slash:
+        for label in prefix.split("."):
+            if not (label and label[0] in _LETTERS and label[-1] in _ALNUM and _IN_LABEL.issuperset(label)):
+                return "the prefix must be labels of letters, digits and hyphens with dots between them, not %s" % (
+                    _shown(prefix))
+    else:
+        name = key
+    if name and not (name[0] in _ALNUM and name[-1] in _ALNUM and _IN_NAME.issuperset(name)):
+        return "the name must begin and end with a letter or digit and hold only these, '-', '_' and '.', not %s" % (
+            _shown(name))
+    return ""
+
+
+def reserved(key: str, revision: Revision) -> bool:
+    """Whether this key has a prefix that is kept for the protocol in this revision; `fault` has found none in it."""
+    prefix, slash, _ = key.partition("/")
+    labels = prefix.lower().split(".") if slash else []
+    return any(label in _OURS for since, until, chosen in _RESERVED if revision.has(since, until)
+               for label in chosen(labels))
+
+
+def defined(key: str, revision: Revision) -> bool:
+    """Whether the protocol of this revision gives this key a meaning."""
+    return any(row.key == key and revision.has(row.since, row.until) for row in DEFINED)
+
+
+def violations(meta: Any, revision: Revision) -> List[str]:
+    """What is wrong with the keys of a `_meta` that came: a line for each, the first few; [] in order.
+
+    Keys under reserved prefixes are in order, see above. What is no object has no keys.
+    """
+    found: List[str] = []
+    if not revision.meta_key_rules or not isinstance(meta, dict):
+        return found
+    for key in meta:
+        wrong = fault(key)
+        if wrong:
+            found.append("_meta key %s: %s" % (_shown(key), wrong))
+            if len(found) >= SHOWN:
+                break
+    return found
+
+
+def violations_in(message: Mapping[str, Any], revision: Revision) -> List[str]:
+    """What is wrong with the keys of every `_meta` of params or of a result that came; as `violations`."""
+    lines = (line for meta in metas(message) for line in violations(meta, revision))
+    return list(islice(lines, SHOWN))
+
+
+def check_own(meta: Optional[Mapping[str, Any]]) -> None:
+    """Raise ValueError, saying what to do, for a `_meta` that our user gives to something shown in every revision.
+
+    So keys follow the rules of all of them: of a tool, a resource, a prompt.
+    """
+    for revision in REVISIONS:
+        wrong = _own_fault(meta, revision)
+        if wrong:
+            raise ValueError(wrong)
+
+
+def check(message: Mapping[str, Any], revision: Revision) -> None:
+    """Raise `LocalProtocolError`, saying what to do, if params or a result of ours hold a `_meta` that may not be sent.
+
+    Keys that the protocol defines in the revision may.
+    """
+    for meta in metas(message):
+        wrong = _own_fault(meta, revision)
+        if wrong:
+            raise LocalProtocolError(wrong, CITATION)
+
+
+def metas(message: Any) -> List[Any]:
+    """Every `_meta` of params or of a result: its own, and those of the content, messages and lists in it.
+
+    What users fill in (arguments, structured content, schemas) may have members of that name, which mean nothing.
+    """
+    found: List[Any] = []
+    if isinstance(message, dict):
+        _collect(message, found)
+    return found
+
+
+def _collect(message: Mapping[str, Any], found: List[Any]) -> None:
+    for name, inner in message.items():
+        if name == "_meta":
+            found.append(inner)
+        elif name in _HOLDERS:
+            for item in inner if isinstance(inner, (list, tuple)) else (inner,):
+                if isinstance(item, dict):
+                    _collect(item, found)
+
+
+_HOLDERS = frozenset((
+    "content", "contents", "messages", "prompts", "resource", "resourceTemplates", "resources", "roots", "tools",
+))
+"""Members that hold an object, or an array of objects, which has a `_meta` of its own."""
+
+
+def _own_fault(meta: Optional[Mapping[Any, Any]], revision: Revision) -> str:
+    if not revision.meta_key_rules or not isinstance(meta, Mapping):
+        return ""
+    for key in meta:
+        if not isinstance(key, str):
+            return "_meta key %.80r: keys are str" % (key,)
+        wrong = fault(key)
+        if wrong:
+            return "_meta key %s: %s" % (_shown(key), wrong)
+        if reserved(key, revision) and not defined(key, revision):
+            return "_meta key %s: this prefix is reserved for MCP in %s; use a host name of yours turned round, " \
+                   "such as com.example/%s" % (_shown(key), revision, _shown(key.partition("/")[2])[1:-1])
+    return ""
+
+
+def _shown(text: str) -> str:
+    return ascii(text if len(text) <= 80 else text[:77] + "...")
