@@ -84,7 +84,7 @@ class Context:
         due = self.connection.progress_due(self._due, progress == total)
         if due is not None:
             self._due = due
-            self.connection.put_progress(token, progress, total, message)
+            self.connection.put_progress(token, progress, total, message, self.incoming.id)
 
     def call(self, method: str, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
         """Send a request to the peer and wait for its result, while this one is being answered.

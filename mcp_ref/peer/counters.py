@@ -31,7 +31,9 @@ class Counters:
         if count <= LOUD or count % 1000 == 0:
             import logging
 
-            logger = logging.getLogger(__name__.rpartition(".")[0])
+            from ..packagelog import get_logger
+
+            logger = get_logger(__name__.rpartition(".")[0])
             level = logging.ERROR if error else logging.WARNING
             logger.log(level, "%s: %s (count %d)", name, text, count, exc_info=error)
 

@@ -23,11 +23,12 @@ burst. So ping, responses, progress and cancellations never wait behind a handle
 itself wait for the peer.
 
 Requests that arrive are refused in this order: malformed, id in use (dropped) or used before, wrong
-phase, unknown method, too many in flight (but for those that are answered at once, such as ping).
+phase, unknown method, names in `_meta` that break the rules (where we are strict), too many in flight
+(but for those that are answered at once, such as ping).
 """
 
 import threading
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from ..deadline import Deadline
 from ..errors import (
@@ -47,7 +48,7 @@ from .inflight import IdHistory, Incoming, Inflight
 from .jobs import BatchAnswer, Call, Lane, contain
 from .request_table import Progress
 from .role import Role
-from .sender import Sender
+from .sender import Sender, may_have_meta
 from .threads import start_thread
 from .workers import Executor, Job
 
@@ -74,6 +75,7 @@ class Connection(Sender):
         self.batching = False
         self.state: Dict[str, Any] = {}
         """What a role remembers about this connection, such as the log level."""
+        self._receiving = threading.Lock()
         self._ids = IdHistory()
         self._routes: Dict[str, Route] = {}
         self._lane: Lane[Notification] = Lane(self._run_notification, self._hand_over, limits.max_inflight)
@@ -129,8 +131,11 @@ class Connection(Sender):
         self.transport.close()
 
     def keep_alive(self) -> None:
-        """Start to ping the peer, if the role wants that; called when the connection is operating."""
-        if self.role.keepalive is not None:
+        """Start to ping the peer, if the role wants that; called when the connection is operating.
+
+        Not where messages are routed: there may be no stream that could carry a ping, while the peer is well.
+        """
+        if self.role.keepalive is not None and not self.transport.routed:
             from .keepalive import keep_alive
 
             keep_alive(self, self.role.keepalive)
@@ -180,7 +185,7 @@ class Connection(Sender):
     # Receiving
 
     def feed(self, items: List[Received]) -> None:
-        """Take what arrived, in order. The transport's reader calls this; other shells may, one thread at a time."""
+        """Take what the transport's reader has read, in order."""
         jobs: List[Job] = []
         for item in items:
             if isinstance(item, Rejected):
@@ -192,17 +197,48 @@ class Connection(Sender):
             except Malformed as error:
                 self._malformed(error)
                 continue
+            if isinstance(frame, Result) and may_have_meta(item) and self._fails_by_names(frame):
+                continue
             self._receive(frame, jobs, None)
         if jobs:
             self._hand_over(*jobs)
 
+    def receive(self, frame: Frame, data: bytes, about: Optional[RequestId] = None) -> List[Job]:
+        """Take one message that came by another way than `Transport.read`: what is to be done, for `work`.
+
+        ``data``: its bytes. ``about``: what the answer to a batch is called in `Transport.post`. Any thread may call it.
+        """
+        jobs: List[Job] = []
+        self.transport.arrived(data)
+        with self._receiving:
+            if isinstance(frame, Batch):
+                self._batch(frame, jobs, about)
+            elif not (isinstance(frame, Result) and may_have_meta(data) and self._fails_by_names(frame)):
+                self._receive(frame, jobs, None)
+        return jobs
+
+    def work(self, jobs: Sequence[Job]) -> None:
+        """Have the jobs of `receive` done, in this thread if the executor takes it."""
+        if jobs and not self.executor.lend(jobs, self.outbox):
+            self._refuse_work(jobs)
+
     def _hand_over(self, *jobs: Job) -> None:
         if not self.executor.submit(jobs, self.outbox):
-            self.counters.note("refused work", "the executor is closed")
-            for job in jobs:
-                if isinstance(job, Call):
-                    job.abandon(RpcError(INTERNAL_ERROR, "The executor is closed"))
-            self.outbox.flush_soon()
+            self._refuse_work(jobs)
+
+    def _refuse_work(self, jobs: Sequence[Job]) -> None:
+        self.counters.note("refused work", "the executor is closed")
+        for job in jobs:
+            if isinstance(job, Call):
+                job.abandon(RpcError(INTERNAL_ERROR, "The executor is closed"))
+        self.outbox.flush_soon()
+
+    def _fails_by_names(self, frame: Result) -> bool:
+        """Whether names in the `_meta` of a result make the request fail that it answers."""
+        misnamed = self._misnamed(frame.result)
+        if misnamed:
+            self.table.fail(frame.id, PeerProtocolError("malformed result: %s" % misnamed))
+        return bool(misnamed)
 
     def _receive(self, frame: Union[Frame, Malformed], jobs: List[Job], batch: Optional[BatchAnswer]) -> None:
         if isinstance(frame, Request):
@@ -216,25 +252,28 @@ class Connection(Sender):
 
     def _malformed(self, error: Malformed, batch: Optional[BatchAnswer] = None) -> None:
         """Answer what is no frame, unless it is a response (which fails the request it names) or a notification."""
-        self.counters.note("malformed message", error.message)
-        if error.id is None:
-            if not error.silent:
-                self._answer(Error(None, error.code, error.message), batch)
-        elif error.silent:
-            self.table.fail(error.id, PeerProtocolError("malformed response: %s" % error.message))
-        elif error.id in self.inflight:
+        self.malformed(error)
+        if error.silent:
+            return
+        if error.id is not None and error.id in self.inflight:
             self._drop_duplicate(error.id)
         else:
             self._answer(Error(error.id, error.code, error.message), batch)
 
-    def _batch(self, frame: Batch, jobs: List[Job]) -> None:
-        batch = BatchAnswer()
+    def malformed(self, error: Malformed) -> None:
+        """Count what is no frame; a broken response fails the request that it names."""
+        self.counters.note("malformed message", error.message)
+        if error.silent and error.id is not None:
+            self.table.fail(error.id, PeerProtocolError("malformed response: %s" % error.message))
+
+    def _batch(self, frame: Batch, jobs: List[Job], about: Optional[RequestId] = None) -> None:
+        batch = BatchAnswer(about)
         for item in frame.items:
             if isinstance(item, Malformed):
                 self._malformed(item, batch)
             else:
                 self._receive(item, jobs, batch)
-        self._release(batch.add(None))
+        self._release(batch, None)
 
     def _request(self, request: Request, jobs: List[Job], batch: Optional[BatchAnswer]) -> None:
         incoming = self.inflight.begin(request.id)
@@ -259,9 +298,30 @@ class Connection(Sender):
         if not self._ids.add(request.id) and self.session.rules.ids_unique_per_session:
             return RpcError(INVALID_REQUEST, "Invalid request: id was used before")
         route = self._routes.get(request.method) or self._find_route(request, batch)
+        if request.params and "_meta" in request.params and isinstance(route, Route):
+            misnamed = self._misnamed(request.params)
+            if misnamed:
+                return RpcError(INVALID_PARAMS, "Invalid params: %s" % misnamed)
         if isinstance(route, Route) and not route.inline and len(self.inflight) > self.limits.max_inflight:
             return RpcError(INTERNAL_ERROR, "Busy: max_inflight (%d) requests are running" % self.limits.max_inflight)
         return route
+
+    def _misnamed(self, message: Any) -> str:
+        """Which names in the `_meta` of params or of a result break the rules; "" where none does, or we are lenient.
+
+        [2025-06-18.. basic/index §`_meta`] MUST. Reading: that is asked of who sends, so a lenient session lets the
+        message through and counts it.
+        """
+        agreed = self.session.revision
+        if agreed is None or not agreed.meta_key_rules:
+            return ""
+        from ..protocol.metakeys import violations_in
+
+        found = violations_in(message, agreed)
+        if found and self.session.lenient:
+            self.counters.note("misnamed meta", found[0])
+            return ""
+        return "; ".join(found)
 
     def _drop_duplicate(self, id: RequestId) -> None:
         self.counters.note("duplicate id", "dropped a second request with id %.80r" % (id,))
@@ -291,10 +351,6 @@ class Connection(Sender):
         self.batching = revision.batching
         self._routes = {}
 
-    def forget_routes(self) -> None:
-        """Make every route anew, because what the role offers changed."""
-        self._routes = {}
-
     def _notification(self, notification: Notification, jobs: List[Job]) -> None:
         method, session, phase = notification.method, self.session, self.session.phase
         verdict = lifecycle.consult(session.peer, phase, method, session.lenient)
@@ -310,7 +366,7 @@ class Connection(Sender):
             handler = _NOTIFICATIONS.get(method)
             if handler is not None:
                 handler(self, notification.params or {})
-            else:
+            elif self.role.arrived(self, method, notification.params or {}):
                 self._to_lane(notification, jobs)
 
     def _to_lane(self, notification: Notification, jobs: List[Job]) -> None:
@@ -340,9 +396,9 @@ class Connection(Sender):
         if not isinstance(id, (int, str)) or isinstance(id, bool) or not self.inflight.cancel(id, reason):
             self.counters.add("cancellation of nothing")
             return
-        import logging
+        from ..packagelog import get_logger
 
-        logging.getLogger(__name__).info("request %.80r cancelled by the peer: %.200s", id, reason or "no reason given")
+        get_logger(__name__).info("request %.80r cancelled by the peer: %.200s", id, reason or "no reason given")
 
     def _progressed(self, params: Dict[str, Any]) -> None:
         token, value, total = params.get("progressToken"), params.get("progress"), params.get("total")
@@ -368,6 +424,7 @@ class Connection(Sender):
             result = route.call(self.context_class(self, call.incoming, request), request.params or {})
             answer: Message = Result(request.id, result)
             data = encode(answer)
+            self._check_meta(data, result)
         except BaseException as error:
             answer, escaped = self._failure(call, error), error
             data = None
@@ -377,12 +434,13 @@ class Connection(Sender):
 
     def _failure(self, call: Call, error: BaseException) -> Message:
         """The answer for a handler that raised: a result where the route makes one of it, else an error."""
-        request = call.request
+        request, fault = call.request, call.route.fault
         if isinstance(error, RpcError) and type(error.code) is int and type(error.message) is str:
-            return Error(request.id, error.code, error.message, error.data)
+            error = self.role.answer_error(self, error, fault is not None)
+            if isinstance(error, RpcError):
+                return Error(request.id, error.code, error.message, error.data)
         if isinstance(error, RequestCancelled) and call.incoming.cancelled:
             return Error(request.id, INTERNAL_ERROR, "Cancelled")  # never sent: the request is cancelled
-        fault = call.route.fault
         if fault is not None and isinstance(error, Exception):
             result = fault(error)
             if result is not None:
@@ -399,12 +457,14 @@ class Connection(Sender):
         elif data is None and answer is not None:
             data = self._encode(answer)
         if call.batch is not None:
-            self._release(call.batch.add(data))
+            self._release(call.batch, data)
         elif data is not None:
             may_wait = self.executor.blocking and not call.route.inline
-            self.outbox.put(data, wait=may_wait)
+            self.outbox.put(data, may_wait, call.request.id, True)
             if call.route is _NO_ROUTE:
                 self.outbox.flush_soon()
+        else:
+            self.outbox.unanswered(call.request.id)
         self.inflight.release()
 
     def _answer(self, answer: Error, batch: Optional[BatchAnswer]) -> None:
@@ -412,11 +472,15 @@ class Connection(Sender):
             self._send(answer)
         else:
             batch.expect()
-            self._release(batch.add(encode(self._with_id(answer))))
+            self._release(batch, encode(self._with_id(answer)))
 
-    def _release(self, batch: Optional[bytes]) -> None:
-        if batch is not None:
-            self.outbox.send(batch)
+    def _release(self, batch: BatchAnswer, answer: Optional[bytes]) -> None:
+        """One answer less to wait for in this batch; the whole goes out with the last."""
+        whole = batch.add(answer)
+        if whole:
+            self.outbox.send(whole, batch.about, True)
+        elif whole is not None and batch.about is not None:
+            self.outbox.unanswered(batch.about)
 
     def _encode(self, answer: Message) -> bytes:
         try:

@@ -94,7 +94,7 @@ def _call(function: Callable[[], Any]) -> None:
     try:
         function()
     except BaseException as error:
-        import logging
+        from ..packagelog import get_logger
 
-        logging.getLogger(__name__).exception("callback of a future raised")
+        get_logger(__name__).exception("callback of a future raised")
         contain(error)

@@ -5,7 +5,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Callable, Deque, Generic, List, Optional, Tuple, TypeVar
 
 from ..errors import INTERNAL_ERROR, McpError, RpcError
-from ..jsonrpc import Error, Request
+from ..jsonrpc import Error, Request, RequestId
 from .context import Route
 from .inflight import Incoming
 from .workers import Job
@@ -96,7 +96,9 @@ def contain(error: BaseException) -> None:
 class BatchAnswer:
     """The encoded answers to one batch, sent together when the last is there [2025-03-26 basic/index §Batching]."""
 
-    def __init__(self) -> None:
+    def __init__(self, about: Optional[RequestId] = None) -> None:
+        self.about = about
+        """What it is called in `Transport.post`."""
         self._lock = threading.Lock()
         self._answers: List[bytes] = []
         self._open = 1  # one for the reader, until the whole batch is read
@@ -106,9 +108,11 @@ class BatchAnswer:
             self._open += 1
 
     def add(self, answer: Optional[bytes]) -> Optional[bytes]:
-        """One answer less to wait for; the whole, if that was the last and anything is to be said."""
+        """One answer less to wait for; the whole, if that was the last; b"" if there is nothing to say then."""
         with self._lock:
             if answer is not None:
                 self._answers.append(answer)
             self._open -= 1
-            return b"[%s]" % b",".join(self._answers) if not self._open and self._answers else None
+            if self._open:
+                return None
+            return b"[%s]" % b",".join(self._answers) if self._answers else b""

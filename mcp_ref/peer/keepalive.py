@@ -9,10 +9,10 @@ gets `ConnectionLost` with that reason [..2025-11-25 basic/utilities/ping §Erro
 answer, too: somebody is there.
 """
 
-import logging
 from typing import TYPE_CHECKING
 
 from ..errors import McpError, PeerError, RequestTimeout
+from ..packagelog import get_logger
 from .threads import start_thread
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _ping(connection: "Connection", interval: float) -> None:
             continue
         except RequestTimeout:
             reason = "the peer did not answer a ping within %g seconds" % interval
-            logging.getLogger(__name__).warning("%s: %s", connection.transport.name, reason)
+            get_logger(__name__).warning("%s: %s", connection.transport.name, reason)
             connection.counters.add("failed ping")
             connection.close(reason)
             return

@@ -15,6 +15,7 @@ from collections import deque
 from typing import Callable, Deque, List, Optional
 
 from ..errors import ConnectionLost
+from ..jsonrpc import RequestId
 from ..transports.base import Transport
 from .threads import start_thread
 
@@ -39,10 +40,13 @@ class Outbox:
         self.on_failure: Callable[[ConnectionLost], None] = lambda error: None
         """Called once when the peer cannot be written to any more."""
 
-    def put(self, message: bytes, wait: bool = True) -> None:
+    def put(
+        self, message: bytes, wait: bool = True, about: Optional[RequestId] = None, final: bool = False
+    ) -> None:
         """Append a message without writing it.
 
-        A sender that may ``wait`` does so while more than ``max_outbox_bytes`` are queued.
+        A sender that may ``wait`` does so while more than ``max_outbox_bytes`` are queued. ``about`` and ``final`` tell
+        what it belongs to, see `Transport.post`; here everything goes the same way.
         """
         with self._lock:
             if wait and self._size > self._max_bytes:
@@ -51,6 +55,11 @@ class Outbox:
                 return
             self._waiting.append(message)
             self._size += len(message)
+
+    @property
+    def full(self) -> bool:
+        """Whether more than ``max_outbox_bytes`` are queued."""
+        return self._size > self._max_bytes
 
     def wait_for_room(self) -> None:
         """Wait while more than ``max_outbox_bytes`` are queued."""
@@ -79,7 +88,10 @@ class Outbox:
                 self._writer().release()  # only now: it gives up at once while somebody else is writing
                 return
 
-    def send(self, message: bytes) -> None:
+    def unanswered(self, about: RequestId) -> None:
+        """There will be no answer to this request of the peer's."""
+
+    def send(self, message: bytes, about: Optional[RequestId] = None, final: bool = False) -> None:
         """Append and see to the writing; at once, where nobody is before us and nothing needs waiting."""
         if not self._waiting and not self._closed and self._writing.acquire(False):
             try:

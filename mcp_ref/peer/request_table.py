@@ -49,7 +49,7 @@ class Progress:
 class Pending:
     """One request of ours that has no answer yet."""
 
-    __slots__ = ("id", "method", "deadline", "idle", "on_progress", "last_progress", "settle", "_queue")
+    __slots__ = ("id", "method", "deadline", "idle", "on_progress", "last_progress", "settle", "about", "_queue")
 
     def __init__(
         self,
@@ -69,6 +69,8 @@ class Pending:
         self.last_progress: Optional[float] = None
         self.settle = settle
         """Takes what arrives instead of the queue, for requests that nobody waits for (futures)."""
+        self.about: Optional[RequestId] = None
+        """The peer's request that it belongs to; its cancellation does, too."""
         self._queue: "Optional[SimpleQueue[Union[Outcome, Progress]]]" = SimpleQueue() if settle is None else None
 
     def deliver(self, item: Union[Outcome, Progress]) -> None:

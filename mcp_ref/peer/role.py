@@ -26,12 +26,26 @@ class Role:
             return Route(lambda context, params: {}, inline=True)
         return None
 
+    def arrived(self, connection: "Connection", method: str, params: Dict[str, Any]) -> bool:
+        """A notification that the dispatcher does not handle itself has just been read; False: drop it.
+
+        On the reader, before any later message is looked at: quick, free of user code, and it raises nothing.
+        """
+        return True
+
     def notification(self, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
-        """A notification that the dispatcher does not handle itself; called in order, on a worker."""
+        """A notification that `arrived` took; called in order, on a worker."""
 
     def refused(self, method: str) -> Optional[RpcError]:
         """The error for a request without a route, if it should be another than -32601."""
         return None
+
+    def answer_error(self, connection: "Connection", error: RpcError, in_tool: bool) -> Exception:
+        """The error that a handler wants to be sent, or what it becomes where this peer may not be sent it.
+
+        ``in_tool``: other exceptions of this handler become results.
+        """
+        return error
 
     def answer_errors(self, error: BaseException) -> RpcError:
         """What an exception of a handler becomes on the wire; the default tells nothing of its text."""

@@ -18,12 +18,33 @@ from ..transports.base import Transport
 from .counters import Counters
 from .inflight import Incoming
 from .outbox import Outbox
+from .rates import Rate
 from .request_table import Pending, Progress, ProgressCallback, RequestTable, Settle
 from .session import Session
 from .threads import start_thread
-from .workers import Executor, Workers
+from .workers import Executor, Here, Workers
 
 _UNSET: Any = object()
+_SLICE = 0.5
+"""Seconds that a caller waits in one go. A Ctrl-C that comes between looking for signals and beginning to wait is seen
+only when the wait ends; so is any on Windows."""
+_LONG = 4096
+
+
+def may_have_meta(data: bytes) -> bool:
+    """Whether a message of these bytes may hold a `_meta`, which few do; see `mcp_ref.protocol.metakeys`.
+
+    Above _LONG bytes, searching them would take longer than going through the message.
+    """
+    return len(data) > _LONG or b'"_meta"' in data
+
+
+def _outbox(transport: Transport, limits: Limits) -> Outbox:
+    if not transport.routed:
+        return Outbox(transport, transport.name, limits.max_outbox_bytes)
+    from .routing import RoutedOutbox
+
+    return RoutedOutbox(transport)
 
 
 class Sender:
@@ -36,13 +57,21 @@ class Sender:
         self.limits = limits
         self.counters = Counters()
         self.session = Session(party, lenient)
-        self.executor = executor or Workers(transport.name, limits)
+        self.executor = executor or (Here if transport.routed else Workers)(transport.name, limits)
         self._own_executor = executor is None
         """Another one may serve other connections as well, so it is not for us to close."""
         self.table = RequestTable(limits, self.counters)
-        self.outbox = Outbox(transport, transport.name, limits.max_outbox_bytes)
+        self.outbox = _outbox(transport, limits)
         self._lock = threading.Lock()
         self._timer: Optional["_Timer"] = None
+        self._rates: Dict[str, Rate] = {}
+
+    def rate(self, name: str) -> Rate:
+        """How often something may happen on this connection: the bucket for the limit of this name."""
+        found = self._rates.get(name)
+        if found is None:
+            found = self._rates.setdefault(name, Rate(getattr(self.limits, name)))
+        return found
 
     def _with_id(self, error: Error) -> Error:
         """How an error without readable id is written depends on the revision; see `jsonrpc.Error`."""
@@ -50,8 +79,15 @@ class Sender:
         error.null_id = error.id is None and not (agreed is not None and agreed.errors_may_omit_id)
         return error
 
-    def _send(self, message: Message) -> None:
-        self.outbox.send(encode(self._with_id(message) if isinstance(message, Error) else message))
+    def _check_meta(self, data: bytes, message: Any) -> None:
+        """Raise `LocalProtocolError` if params or a result (encoded: ``data``) hold a `_meta` that may not be sent."""
+        if isinstance(message, dict) and may_have_meta(data):
+            from ..protocol import metakeys
+
+            metakeys.check(message, self.session.rules)
+
+    def _send(self, message: Message, about: Optional[RequestId] = None) -> None:
+        self.outbox.send(encode(self._with_id(message) if isinstance(message, Error) else message), about)
 
     def notify(self, method: str, params: Optional[Dict[str, Any]] = None, within: Optional[Incoming] = None) -> None:
         """Send a notification. Raises `LocalProtocolError` if it may not be sent now; after the end it goes nowhere.
@@ -61,12 +97,13 @@ class Sender:
         """
         self.session.check_sending(method, "notification")
         data = encode(Notification(method, params))
+        self._check_meta(data, params)
         if within is None:
             self.outbox.send(data)
             return
         if self.executor.blocking:
             self.outbox.wait_for_room()
-        if within.while_wanted(lambda: self.outbox.put(data, wait=False)):
+        if within.while_wanted(lambda: self.outbox.put(data, wait=False, about=within.id)):
             self.outbox.flush_soon()
 
     def request(
@@ -89,7 +126,8 @@ class Sender:
             raise LocalProtocolError(
                 "%s would wait for the peer on the thread that reads from it; use another executor than inline" % method
             )
-        pending = self.open_request(method, params, timeout, on_progress, extend_on_progress)
+        about = None if within is None else within.id
+        pending = self.open_request(method, params, timeout, on_progress, extend_on_progress, about=about)
         if within is None:
             return self.wait(pending)
 
@@ -110,22 +148,28 @@ class Sender:
         on_progress: Optional[ProgressCallback] = None,
         extend_on_progress: bool = False,
         settle: Optional[Settle] = None,
+        about: Optional[RequestId] = None,
     ) -> Pending:
-        """Enter a request in the table and send it, without waiting; ``settle`` takes what arrives for it."""
+        """Enter a request in the table and send it, without waiting; ``settle`` takes what arrives for it.
+
+        ``about``: the id of the peer's request that it belongs to.
+        """
         self.session.check_sending(method, "request")
         if timeout is _UNSET:
             timeout = self.limits.request_timeout
         idle = timeout if extend_on_progress else None
         pending = self.table.add(method, Deadline(None), idle, on_progress, settle)
+        pending.about = about
         if on_progress is not None:
             params = dict(params or {})
             params["_meta"] = dict(params.get("_meta") or {}, progressToken=pending.id)
         try:
             data = encode(Request(pending.id, method, params))
-        except JsonError as error:
+            self._check_meta(data, params)
+        except (JsonError, LocalProtocolError) as error:
             self.table.remove(pending)
             raise LocalProtocolError("%s: %s" % (method, error)) from None
-        self.outbox.send(data)
+        self.outbox.send(data, about)
         pending.deadline = Deadline(timeout, self.limits.request_ceiling)  # only now: a cancellation comes after
         return pending
 
@@ -155,7 +199,7 @@ class Sender:
                 return None
             try:
                 if work is None:
-                    return pending.next(left)
+                    return pending.next(_SLICE if left is None else min(left, _SLICE))
                 work(0.01 if left is None else min(left, 0.01))
                 return pending.next(0.001)
             except Empty:
@@ -177,12 +221,12 @@ class Sender:
     def _withdraw(self, pending: Pending, error: McpError, reason: str) -> bool:
         if not self.table.fail(pending.id, error):
             return False
-        import logging
+        from ..packagelog import get_logger
 
         # [..2025-11-25 basic/utilities/cancellation §Implementation Notes] SHOULD: both parties log the reason.
-        logging.getLogger(__name__).info("%s (request %d) given up: %s", pending.method, pending.id, reason)
+        get_logger(__name__).info("%s (request %d) given up: %s", pending.method, pending.id, reason)
         if pending.method != "initialize":
-            self._send(Notification("notifications/cancelled", {"requestId": pending.id, "reason": reason}))
+            self._send(Notification("notifications/cancelled", {"requestId": pending.id, "reason": reason}), pending.about)
         return True
 
     def time_out_later(self, pending: Pending) -> None:
@@ -205,15 +249,17 @@ class Sender:
             return None
         return max(now, due) + interval
 
-    def put_progress(self, token: RequestId, progress: float, total: Optional[float], message: Optional[str]) -> None:
-        """Put one progress notification into the outbox, which the caller flushes."""
+    def put_progress(
+        self, token: RequestId, progress: float, total: Optional[float], message: Optional[str], about: RequestId
+    ) -> None:
+        """Put one progress notification on the request ``about`` into the outbox, which the caller flushes."""
         params: Dict[str, Any] = {"progressToken": token, "progress": progress}
         if total is not None:
             params["total"] = total
         if message is not None and self.session.rules.progress_message:
             params["message"] = message
         self.session.check_sending("notifications/progress", "notification")
-        self.outbox.put(encode(Notification("notifications/progress", params)), wait=False)
+        self.outbox.put(encode(Notification("notifications/progress", params)), wait=False, about=about)
 
 
 class _Timer:

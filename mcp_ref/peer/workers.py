@@ -4,6 +4,7 @@
 executor           use
 =================  =====================================================================================
 `Workers`          the default: threads, one awake at a time, more as soon as handlers block
+`Here`             the default where POSTs bring the requests: runs on the thread that brought one
 `Inline`           runs on the reader, for trivial handlers; one that waits for the peer is refused
 `MainThreadQueue`  (in `mainthread`) runs on a thread of the host's choice, which pumps
 =================  =====================================================================================
@@ -64,6 +65,10 @@ class Executor:
         """
         raise NotImplementedError
 
+    def lend(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
+        """`submit` by a thread that reads from nobody and may be kept: it may run the jobs itself."""
+        return self.submit(jobs, outbox)
+
     def here(self) -> bool:
         """Whether the current thread is inside one of the jobs."""
         return False
@@ -103,6 +108,50 @@ class Inline(Executor):
 
     def may_wait(self) -> bool:
         return not self.here()
+
+
+class Here(Executor):
+    """Runs a handler on the thread that brought the request, where that is not the reader: a worker of an HTTP server.
+
+    Handing over to another thread costs more than a small call. A handler here may wait for the peer, for its answer
+    comes on another thread. What nobody lends a thread for, and all but the first of several jobs, goes to `Workers`.
+    """
+
+    def __init__(self, name: str = "workers", limits: Limits = DEFAULT) -> None:
+        self._name = name
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._local = threading.local()
+        self._workers: Optional[Workers] = None
+        self._closed = False
+
+    def submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
+        with self._lock:
+            if self._closed:
+                return False
+            if self._workers is None:
+                self._workers = Workers(self._name, self._limits)
+        return self._workers.submit(jobs, outbox)
+
+    def lend(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
+        if self._closed or (len(jobs) > 1 and not self.submit(jobs[1:], outbox)):
+            return False
+        local = self._local
+        before, local.here = getattr(local, "here", False), True
+        try:
+            jobs[0].run()
+        finally:
+            local.here = before
+        return True
+
+    def here(self) -> bool:
+        return bool(getattr(self._local, "here", False)) or (self._workers is not None and self._workers.here())
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+        if self._workers is not None:
+            self._workers.close()
 
 
 class _Worker:

@@ -22,6 +22,7 @@ Promises, which the dispatcher relies on:
 from typing import Callable, Dict, List, Optional, Sequence, Union
 
 from ..errors import Rejected
+from ..jsonrpc import RequestId
 
 Received = Union[bytes, Rejected]
 """One item that `Transport.read` returns."""
@@ -34,6 +35,11 @@ class Transport:
     """
 
     name = "transport"
+    routed = False
+    """Whether each message goes its own way: the dispatcher then calls `post`, never `write`, and may get what
+    arrives by other ways than `read`."""
+    origin: Optional[str] = None
+    """Scheme, host and port of the server, such as ``https://example.com``; None where there are none."""
 
     def open(self) -> None:
         """Make the connection. Raises `ConnectFailed` with what was tried; called once, before anything else."""
@@ -68,6 +74,24 @@ class Transport:
         self.write(messages)
         return True
 
+    def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
+        """Send one message where it belongs; for transports that are ``routed``. Never waits and never raises.
+
+        ``about``: the id of the peer's request that it answers or belongs to. ``final``: it is the answer, nothing
+        more comes for that request; None: there is none, because the request was cancelled.
+        """
+        raise NotImplementedError
+
+    def arrived(self, message: bytes) -> None:
+        """The dispatcher was given this message by another way than `read`; for who watches the traffic."""
+
+    def poll_later(self, about: RequestId) -> bool:
+        """End the connection that would carry the answer to this request, and have the peer ask for it again.
+
+        False where there is no such thing, which is everywhere but on streams of HTTP.
+        """
+        return False
+
     def park(self, resume: Callable[[], None]) -> bool:
         """Give up the reader's thread while the peer is silent; the reader calls it instead of `read`.
 
@@ -84,6 +108,17 @@ class Transport:
     def reason(self) -> str:
         """Why the connection ended, in one line, for error texts; of a child process also exit code and last words."""
         return "the connection was closed"
+
+    def agreed(self, revision: "Revision") -> None:
+        """The handshake of a client has settled on this revision."""
+
+    def given_up(self, id: Union[int, str]) -> None:
+        """Nobody waits for the answer to our request of this id any more; never blocks."""
+
+    def again(self) -> "Optional[Transport]":
+        """A transport to the same server, not open yet, if this one has ended only because of a session that expired;
+        else None."""
+        return None
 
     def counters(self) -> Dict[str, int]:
         """What the transport dropped or refused, by name: noise lines, rejected messages."""

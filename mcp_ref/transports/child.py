@@ -113,12 +113,12 @@ class StdioChild(LineTransport):
                 return messages
 
     def _note_noise(self, lines: Sequence[bytes]) -> None:
-        from logging import getLogger
+        from ..packagelog import get_logger
 
         self._noise_lines += len(lines)
         self.noise.extend(line[:_NOISE_BYTES] for line in lines[-_NOISE_LINES:])
-        getLogger(__name__).warning("skipped %d lines on the server's stdout that are no messages; the first: %r",
-                                    len(lines), lines[0][:200])
+        get_logger(__name__).warning("skipped %d lines on the server's stdout that are no messages; the first: %r",
+                                     len(lines), lines[0][:200])
         if self.on_noise is not None:
             for line in lines:
                 self.on_noise(line)

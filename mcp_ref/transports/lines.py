@@ -67,10 +67,10 @@ class LineTransport(Transport):
             return
         self._why = self._why or why
         if self._splitter.unfinished:
-            from logging import getLogger
+            from ..packagelog import get_logger
 
-            getLogger(__name__).warning("%s: %s in the middle of a message; its first %d bytes were dropped",
-                                        self.name, why, self._splitter.unfinished)
+            get_logger(__name__).warning("%s: %s in the middle of a message; its first %d bytes were dropped",
+                                         self.name, why, self._splitter.unfinished)
 
     def write(self, messages: Sequence[bytes]) -> None:
         """See `Transport.write`. Raises `LocalProtocolError` for a message with a newline, before anything is sent."""

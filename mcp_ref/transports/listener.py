@@ -80,12 +80,14 @@ class SocketListener:
     def open(self) -> None:
         """Bind and start accepting; ``address`` says where then. Raises `ConnectFailed`."""
         wanted = parse_address(self.address)
-        self._sockets = [_listen_on_path(wanted.path) if wanted.path else _listen_on_port(wanted)]
+        self._sockets = [_listen_on_path(wanted.path) if wanted.path else listen_on_port(wanted)]
         if wanted.path:
             self._path = (wanted.path, _identity(wanted.path))
         else:
             host, port = self._sockets[0].getsockname()[:2]
             self.address = str(Address("", host, port))
+            if not host.startswith("127.") and host != "::1":
+                _log().warning("%s can be reached from other machines, and there is no authentication", wanted)
         self._selector = selectors.DefaultSelector()
         self._woken, self._wake = socket.socketpair()
         for sock in (self._woken, self._wake):
@@ -245,15 +247,15 @@ class SocketListener:
 
 
 def _log() -> Any:
-    from logging import getLogger
+    from ..packagelog import get_logger
 
-    return getLogger(__name__)
+    return get_logger(__name__)
 
 
 # --- Binding ----------------------------------------------------------------------------------------------------------
 
-def _listen_on_port(address: Address) -> socket.socket:
-    """The first address of the host that can be bound."""
+def listen_on_port(address: Address) -> socket.socket:
+    """A listening socket on the first address of the host that can be bound. Raises `ConnectFailed`."""
     failures = []
     for family, sockaddr in candidates(address):
         sock = socket.socket(family, socket.SOCK_STREAM)
@@ -268,8 +270,6 @@ def _listen_on_port(address: Address) -> socket.socket:
             sock.close()
             failures.append("%s port %d: %s" % (*sockaddr[:2], error.strerror or error))
             continue
-        if not sockaddr[0].startswith("127.") and sockaddr[0] != "::1":
-            _log().warning("%s can be reached from other machines, and there is no authentication", address)
         return sock
     raise ConnectFailed("cannot listen on %s: %s" % (address, "; ".join(failures)))
 

@@ -224,10 +224,10 @@ class Stderr:
             try:
                 self._sink(chunk)
             except Exception:
-                from logging import getLogger
+                from ..packagelog import get_logger
 
                 self._sink = None
-                getLogger(__name__).exception("the receiver of the child's stderr failed; it gets no more")
+                get_logger(__name__).exception("the receiver of the child's stderr failed; it gets no more")
 
     def settle(self, seconds: float) -> None:
         """Wait at most that long for its end."""

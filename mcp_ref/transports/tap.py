@@ -7,6 +7,7 @@ request always comes before its answer. What could not be sent is told as a find
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from ..errors import TransportError
+from ..jsonrpc import RequestId
 from ..wiretrace import CLIENT, SERVER, Trace
 from .base import Received, Transport
 
@@ -27,6 +28,8 @@ class Tap(Transport):
             raise ValueError("side is %r or %r, not %r" % (CLIENT, SERVER, side))
         self.inner = transport
         self.name = transport.name
+        self.origin = transport.origin
+        self.routed = transport.routed
         self.trace = trace
         self.side = side
         self.peer = SERVER if side == CLIENT else CLIENT
@@ -81,6 +84,20 @@ class Tap(Transport):
         except TransportError as error:
             self.trace.finding("not sent, or not all of it: %s" % error)
             raise
+
+    def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
+        """See `Transport.post`."""
+        if message is not None:
+            self.trace.message(self.side, message)
+        self.inner.post(message, about, final)
+
+    def arrived(self, message: bytes) -> None:
+        """See `Transport.arrived`."""
+        self.trace.message(self.peer, message)
+
+    def poll_later(self, about: RequestId) -> bool:
+        """See `Transport.poll_later`."""
+        return self.inner.poll_later(about)
 
     def ready(self, size: int) -> bool:
         """See `Transport.ready`."""

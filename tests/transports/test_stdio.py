@@ -103,7 +103,7 @@ def test_stderr_is_free_for_text() -> None:
 
 
 def test_a_line_without_its_end_is_no_message() -> None:
-    stdout, stderr = run(script("echo.py"), b'{"whole": 1}\n{"cut": 1}')
+    stdout, stderr = run([*script("echo.py"), "log"], b'{"whole": 1}\n{"cut": 1}')
     assert stdout == b'{"whole": 1}\n' + GIVEN_BACK
     assert b"in the middle of a message; its first 10 bytes were dropped" in stderr
 

@@ -5,6 +5,7 @@ and prints ``given back``.
 """
 import ctypes
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -59,6 +60,7 @@ DEEDS = {
     "flood": lambda: sys.stderr.write("f" * 10_000_000),
     "replace stdout": swap_stdout,
     "exit": lambda: os._exit(7),
+    "log": logging.basicConfig,
     "end stdout": lambda: (os.close(1), os.close(0)),
 }
 
