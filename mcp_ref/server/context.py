@@ -1,12 +1,22 @@
-"""The context of a server's handlers: what the client can be asked and told while a request runs."""
+"""The context of a server's handlers: what the client can be asked and told while a request runs.
 
-from typing import Any, Dict, Optional
+Every question to the client goes through `Context.ask`. What the questions mean is told by the modules that the
+thin methods load when they are first called: `elicitation`, `links`, `sampling`, `roots`.
+"""
 
-from ..jsontext import dumps
+from typing import TYPE_CHECKING, Any, List, Optional
+
+from ..errors import LocalProtocolError, PeerProtocolError
+from ..methods import result_class
 from ..peer.context import Context as RequestContext
 
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""Severities, mildest first [.. server/utilities/logging §Log Levels]."""
+if TYPE_CHECKING:
+    from ..codec import Model
+    from ..messages.roots import Root
+    from ..messages.sampling import CreateMessageResult
+    from .elicitation import Answer
+
+_UNSET: Any = object()
 
 
 class Context(RequestContext):
@@ -17,18 +27,79 @@ class Context(RequestContext):
 
     __slots__ = ()
 
-    def log(self, level: str, data: Any, logger: Optional[str] = None) -> None:
-        """Send a log message to the client, if its level is loud enough for it.
+    def ask(self, method: str, params: "Model", timeout: Optional[float] = _UNSET) -> Any:
+        """Send a request of a server to the client, and wait for its result.
 
-        ``level`` is one of LEVELS (ValueError otherwise), ``data`` any JSON value
+        ``params`` is written for the session's revision, the result is read by the method's row in `mcp_ref.methods`.
+        ``timeout``: idle seconds (default: ``request_timeout``; None: only the ceiling). Raises `CapabilityMissing`,
+        `LocalProtocolError` (the revision lacks the method) or `Unrepresentable` before anything is sent;
+        `PeerProtocolError` for a result that does not fit; and what `Connection.request` raises.
+        """
+        from ..codec import DecodeError, decode, encode
+
+        session = self.connection.session
+        session.check_sending(method, "request")
+        row = session.lookup(method)
+        if row is None:
+            raise LocalProtocolError("revision %s has no request %s" % (session.rules, method))
+        options = {} if timeout is _UNSET else {"timeout": timeout}
+        result = self.call(method, encode(params, session.rules), **options)
+        try:
+            return decode(result_class(row), result, session.rules, "result")
+        except DecodeError as error:
+            raise PeerProtocolError("the answer to %s: %s" % (method, error)) from None
+
+    def elicit(self, message: str, form: Any, timeout: Optional[float] = None) -> "Answer":
+        """Ask the user to fill in a form; see `mcp_ref.server.elicitation.elicit`.
+
+        >>> answer = ctx.elicit("Which region?", {"region": str})   # doctest: +SKIP
+        >>> if answer:                                              # doctest: +SKIP
+        ...     deploy(answer["region"])
+        """
+        from .elicitation import elicit
+
+        return elicit(self, message, form, timeout)
+
+    def elicit_url(
+        self, message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None
+    ) -> "Answer":
+        """Ask the user to follow a link; see `mcp_ref.server.links.elicit_url`."""
+        from .links import elicit_url
+
+        return elicit_url(self, message, url, elicitation_id, timeout)
+
+    def elicitation_complete(self, elicitation_id: str) -> None:
+        """Tell the client that was asked that the user is done; see `mcp_ref.server.links.complete`."""
+        from .links import complete
+
+        complete(self.connection.role, elicitation_id)
+
+    def sample(self, messages: Any, max_tokens: int, **options: Any) -> "CreateMessageResult":
+        """Ask the client's model to write something; see `mcp_ref.server.sampling.sample`."""
+        from .sampling import sample
+
+        return sample(self, messages, max_tokens, **options)
+
+    def sample_with_tools(self, messages: Any, max_tokens: int, **options: Any) -> "CreateMessageResult":
+        """The same, with tools that the model may use; see `mcp_ref.server.sampling.sample_with_tools`."""
+        from .sampling import sample_with_tools
+
+        return sample_with_tools(self, messages, max_tokens, **options)
+
+    def list_roots(self) -> "List[Root]":
+        """Ask the client for its roots; see `mcp_ref.server.roots.list_roots`."""
+        from .roots import list_roots
+
+        return list_roots(self)
+
+    def log(self, level: str, data: Any, logger: Optional[str] = None) -> None:
+        """Send a log message to the client, if its level is loud enough for it; see `mcp_ref.server.logs.send`.
+
+        ``level``: "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency". ``data``: any JSON
+        value. Raises ValueError for others and `RequestCancelled` if the request was cancelled
         [..2025-11-25 server/utilities/logging §Log Message Notifications].
         """
-        if level not in LEVELS:
-            raise ValueError("unknown log level %r; levels are %s" % (level, ", ".join(LEVELS)))
-        if LEVELS.index(level) < self.connection.state.get("log_level", 0):
-            return
-        dumps(data)  # refuse here, where the caller can see it
-        params: Dict[str, Any] = {"level": level, "data": data}
-        if logger is not None:
-            params["logger"] = logger
-        self.notify("notifications/message", params)
+        from .logs import send
+
+        self.check()
+        send(self.connection, level, data, logger, self.incoming)

@@ -23,10 +23,12 @@ def capabilities(server: "Server") -> ServerCapabilities:
     """What is declared to clients: logging, and the features that something was registered for."""
     has = server.has_feature
     return ServerCapabilities(
+        experimental=server.experimental,
         logging={},
-        prompts=ListChangedCapability() if has("prompts") else None,
-        resources=ResourcesCapability() if has("resources") else None,
-        tools=ListChangedCapability() if has("tools") else None,
+        completions={} if server.completes else None,
+        prompts=ListChangedCapability(True) if has("prompts") else None,
+        resources=ResourcesCapability(True, True) if has("resources") else None,
+        tools=ListChangedCapability(True) if has("tools") else None,
     )
 
 

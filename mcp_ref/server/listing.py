@@ -1,14 +1,27 @@
 """Lists that servers show: pages, cursors, and the text of a page made once.
 
-A list changes rarely and is asked for often, so its JSON text is kept for each revision until an
-item is added or removed. The library gives a whole list in one page unless ``page_size`` says
-otherwise. A cursor is opaque: it holds the key of the last item shown, so that it survives
-insertions, and the name of its list, so that a foreign one is refused with -32602
-[.. server/utilities/pagination §Error Handling] SHOULD.
+A list changes rarely and is asked for often, so the JSON text of its pages is kept for each revision
+until an item is added or removed. The library gives a whole list in one page unless ``page_size``
+says otherwise.
+
+Each item gets a number when it is registered, which is never given again, and items are shown in
+that order. A cursor holds the number of the last item shown: the next page begins with the first
+item of a larger number, whether or not that last one is still there. So whatever was in the list
+from the first page to the last is shown exactly once, whatever else came or went meanwhile
+[.. server/utilities/pagination §Implementation Guidelines] SHOULD.
+
+A cursor also holds the name of its list and a check of its item's key. One that this list cannot
+have given is refused with -32602 [.. server/utilities/pagination §Error Handling] SHOULD.
+Reading: the empty string is no cursor of ours, so it is refused, too, rather than taken for the
+first page. A cursor is as good in another process that registered the same items in the same order,
+so that several workers can serve one client.
 """
 
+import threading
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Any, Callable, Dict, Generic, List, Optional, Tuple, TypeVar
+from binascii import crc32
+from bisect import bisect_right
+from typing import Any, Callable, Dict, Generic, List, NamedTuple, Optional, Tuple, TypeVar
 
 from ..codec import encode
 from ..errors import INVALID_PARAMS, RpcError
@@ -16,49 +29,80 @@ from ..jsonrpc import Encoded
 from ..jsontext import dumps
 from ..messages.pagination import PaginatedRequestParams
 from ..peer.context import Context, Route
+from ..peer.params import params_reader
 from ..revisions import Revision
-from .params import params_reader
 
 Item = TypeVar("Item")
 
+_MAX_CURSOR = 128
+"""Characters; ours have about fifty. What is longer is not looked into."""
+
 
 class Listing(Generic[Item]):
-    """Registered items in order of registration, by key (a name or a URI).
+    """Registered items in order of registration, by key (a name or a URI). Any thread may change it at any time.
 
-    ``describe`` makes the message of an item; ``result`` is the class of a page and ``member`` its attribute for items.
+    ``kind`` is what errors call an item. ``describe`` makes the message of one; ``result`` is the class of a page and
+    ``member`` its attribute for items. ``page_size``: items in a page; None: all. ``changed`` is called, outside any
+    lock, after each change, on the thread that made it.
     """
 
     def __init__(
-        self, kind: str, result: Any, member: str, describe: Callable[[Item], Any], page_size: Optional[int] = None
+        self, kind: str, result: Any, member: str, describe: Callable[[Item], Any], page_size: Optional[int] = None,
+        changed: Optional[Callable[[], None]] = None,
     ) -> None:
+        if page_size is not None and page_size < 1:
+            raise ValueError("page_size must be at least 1, got %r" % (page_size,))
         self.kind = kind
         self._result = result
         self._member = member
         self._describe = describe
         self._page_size = page_size
+        self._changed = changed
+        self._lock = threading.Lock()
         self._items: Dict[str, Item] = {}
-        self._pages: Dict[Tuple[int, str], Encoded] = {}
+        self._numbers: Dict[str, int] = {}
+        self._last = 0
+        self._view: Optional[_View] = None
+
+    # Changes
 
     def add(self, key: str, item: Item) -> None:
-        """Register an item. Raises ValueError if the key is taken."""
-        if key in self._items:
-            raise ValueError("there is a %s %r already" % (self.kind, key))
-        self._items[key] = item
-        self._pages = {}
+        """Register an item. Raises ValueError if the key is taken; keys that differ in case are two."""
+        with self._lock:
+            if key in self._items:
+                raise ValueError("there is a %s %r already" % (self.kind, key))
+            self._last += 1
+            self._items[key] = item
+            self._numbers[key] = self._last
+            self._view = None
+        if self._changed is not None:
+            self._changed()
 
     def remove(self, key: str) -> None:
         """Take an item out. Raises KeyError if there is none."""
-        items = dict(self._items)
-        del items[key]
-        self._items, self._pages = items, {}
+        with self._lock:
+            if key not in self._items:
+                raise KeyError("there is no %s %r" % (self.kind, key))
+            del self._items[key], self._numbers[key]
+            self._view = None
+        if self._changed is not None:
+            self._changed()
+
+    # Items
 
     def get(self, key: str) -> Optional[Item]:
         """The item of this key."""
         return self._items.get(key)
 
     def values(self) -> List[Item]:
-        """All items."""
-        return list(self._items.values())
+        """All items, in order."""
+        with self._lock:
+            return list(self._items.values())
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    # Pages
 
     def route(self, revision: Revision) -> Route:
         """Answers the list request of this kind."""
@@ -69,36 +113,74 @@ class Listing(Generic[Item]):
 
         return Route(answer)
 
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def page(self, revision: Revision, cursor: Any) -> Encoded:
+    def page(self, revision: Revision, cursor: Optional[str]) -> Encoded:
         """The text of one page; ``cursor`` as it came. Raises `RpcError` -32602 for a cursor that is not ours."""
-        after = self._read_cursor(cursor)
-        found = self._pages.get((revision.rank, after))
-        if found is None:
-            found = self._pages[(revision.rank, after)] = self._make(revision, after)
-        return found
+        view = self._view or self._look()
+        start = 0 if cursor is None else self._start(cursor, view)
+        found = view.pages.get((revision.rank, start))
+        return found if found is not None else self._make(revision, view, start)
 
-    def _make(self, revision: Revision, after: str) -> Encoded:
-        keys = list(self._items)
-        start = keys.index(after) + 1 if after else 0
-        stop = len(keys) if self._page_size is None else min(start + self._page_size, len(keys))
-        shown = [self._describe(self._items[key]) for key in keys[start:stop]]
-        following = self._write_cursor(keys[stop - 1]) if stop < len(keys) else None
-        return Encoded(dumps(encode(self._result(**{self._member: shown, "next_cursor": following}), revision)))
+    def part(self, cursor: Optional[str]) -> Tuple[List[Any], Optional[str]]:
+        """The messages of one page and the cursor of the next, for a list that goes on behind this one."""
+        view = self._view or self._look()
+        return self._cut(view, 0 if cursor is None else self._start(cursor, view))
 
-    def _write_cursor(self, key: str) -> str:
-        return urlsafe_b64encode(("%s\n%s" % (self._member, key)).encode("utf-8")).decode("ascii")
+    def _cut(self, view: "_View", start: int) -> Tuple[List[Any], Optional[str]]:
+        stop = len(view.items) if self._page_size is None else start + self._page_size
+        shown = [self._describe(item) for _, _, item in view.items[start:stop]]
+        return shown, None if stop >= len(view.items) else self._write_cursor(*view.items[stop - 1][:2])
 
-    def _read_cursor(self, cursor: Any) -> str:
-        """The key after which the page starts; empty for the first page."""
-        if cursor is None:
-            return ""
+    def _look(self) -> "_View":
+        """The list as it is now, for as long as it stays so."""
+        with self._lock:
+            view = self._view
+            if view is None:
+                items = [(key, self._numbers[key], item) for key, item in self._items.items()]
+                view = self._view = _View(items, [number for _, number, _ in items], self._last, {})
+            return view
+
+    def _make(self, revision: Revision, view: "_View", start: int) -> Encoded:
+        shown, following = self._cut(view, start)
+        made = Encoded(dumps(encode(self._result(**{self._member: shown, "next_cursor": following}), revision)))
+        if not start or self._page_size and start % self._page_size == 0:
+            # of other places a client could make up as many as there are items
+            view.pages[(revision.rank, start)] = made
+        return made
+
+    # Cursors
+
+    def _write_cursor(self, key: str, number: int) -> str:
+        return _cursor(self._member, number, "%08x" % crc32(key.encode("utf-8", "surrogatepass")))
+
+    def _start(self, cursor: str, view: "_View") -> int:
+        """The index of the first item of the page that a cursor asks for."""
         try:
-            member, _, key = urlsafe_b64decode(cursor.encode("ascii")).decode("utf-8").partition("\n")
-        except (ValueError, AttributeError):
-            member, key = "", ""
-        if member != self._member or key not in self._items:
-            raise RpcError(INVALID_PARAMS, "Invalid cursor: ask for the first page again")
-        return key
+            if len(cursor) > _MAX_CURSOR:
+                raise ValueError("longer than any of ours")
+            member, number, check = urlsafe_b64decode(cursor.encode("ascii")).decode("ascii").split(" ")
+            after = int(number)
+            ours = member == self._member and 0 < after <= view.last and cursor == _cursor(member, after, check)
+        except ValueError:
+            ours = False
+        if ours:
+            start = bisect_right(view.numbers, after)
+            if not start or view.numbers[start - 1] != after:
+                return start  # the item is gone, its place is not
+            if self._write_cursor(*view.items[start - 1][:2]) == cursor:
+                return start
+        raise RpcError(INVALID_PARAMS, "Invalid cursor: it is not one of this list; ask for the first page again")
+
+
+class _View(NamedTuple):
+    """A list between two changes: what pages are made of, and those made so far by rank of revision and first index."""
+
+    items: List[Tuple[str, int, Any]]
+    """Key, number, item."""
+    numbers: List[int]
+    last: int
+    """The largest number given so far."""
+    pages: Dict[Tuple[int, int], Encoded]
+
+
+def _cursor(member: str, number: int, check: str) -> str:
+    return urlsafe_b64encode(("%s %d %s" % (member, number, check)).encode("ascii")).decode("ascii")

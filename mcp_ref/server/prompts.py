@@ -2,10 +2,20 @@
 
 Arguments are strings on the wire; a parameter annotated ``int``, ``float`` or ``bool`` gets its
 argument converted. A function returns a str (one message of the user), a message, a content block,
-or a list of these. An unknown prompt or a missing argument is -32602
-[.. server/prompts §Error Handling] SHOULD.
+or a list of these.
+
+What goes wrong, and what the client sees [.. server/prompts §Error Handling] SHOULD:
+
+=====================================================  =============================================
+unknown prompt                                         error -32602
+a missing or unknown argument, one that does not fit   error -32602, naming it
+`RpcError`                                             that JSON-RPC error
+any other exception of the function                    error -32603 without its text
+messages that may not be sent (`..protocol.content`)   the same; the log has the place
+=====================================================  =============================================
 """
 
+from copy import copy
 from typing import Any, Callable, Dict, List, Optional
 
 from ..codec import encoder
@@ -16,11 +26,12 @@ from ..messages.prompts import (
     GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage,
 )
 from ..peer.context import Context, Route
+from ..peer.params import params_reader
 from ..revisions import Revision
-from .content import content_of
+from .content import checked_block, content_of
 from .listing import Listing
-from .params import params_reader
 from .signature import BindError, Signature
+from .validation import LazyValidator
 
 
 class RegisteredPrompt:
@@ -29,7 +40,8 @@ class RegisteredPrompt:
     def __init__(self, prompt: Prompt, signature: Signature) -> None:
         self.prompt = prompt
         self.signature = signature
-        self._validate: Optional[Callable[[Any], List[Any]]] = None
+        self._inputs = LazyValidator(lambda: signature.input_schema)
+        self._also_required = [argument.name for argument in prompt.arguments or () if argument.required]
 
     def describe(self) -> Prompt:
         """As `prompts/list` shows it."""
@@ -39,6 +51,22 @@ class RegisteredPrompt:
             self.prompt.arguments = _arguments(self.signature)
         return self.prompt
 
+    def check(self) -> None:
+        """Refuse what the author wrote and no client may see, at registration. Raises TypeError or ValueError."""
+        prompt, where = self.prompt, "prompt %s" % self.prompt.name
+        if prompt.icons is not None or prompt.meta is not None:
+            from ..protocol.content import check_item
+
+            check_item(where, icons=prompt.icons, meta=prompt.meta)
+        if prompt.arguments is None:
+            return
+        named = [argument.name for argument in prompt.arguments]
+        wrong = [name for name in named if name not in self.signature.parameters or named.count(name) > 1]
+        wrong += [name for name in self.signature.required if name not in self._also_required]
+        if wrong:
+            raise ValueError("%s: arguments must be the function's parameters, each once, with required=True where it "
+                             "has no default; see %s" % (where, ", ".join(wrong)))
+
     def get(self, context: Context, arguments: Dict[str, str]) -> GetPromptResult:
         """Run the function. Raises `RpcError` -32602 for arguments that do not fit, and what the function raises."""
         keywords = self._keywords(arguments)
@@ -46,38 +74,32 @@ class RegisteredPrompt:
             keywords[self.signature.context_parameter] = context
         value = self.signature.call(**keywords)
         if isinstance(value, GetPromptResult):
-            return value
+            return _whole(value)
         return GetPromptResult(messages=_messages(value), description=self.describe().description)
 
     def _keywords(self, arguments: Dict[str, str]) -> Dict[str, Any]:
-        missing = [name for name in self.signature.required if name not in arguments]
+        """What the function gets [.. server/prompts §Implementation Considerations] SHOULD."""
+        missing = [name for name in self.signature.required + self._also_required if name not in arguments]
         unknown = [name for name in arguments if name not in self.signature.parameters]
         if missing or unknown:
             kind, names = ("missing", missing) if missing else ("unknown", unknown)
-            text = "Prompt %s: %s argument %s" % (self.prompt.name, kind, ", ".join(names)[:200])
+            text = "Prompt %s: %s argument %s" % (self.prompt.name, kind, shown(", ".join(dict.fromkeys(names)), 200))
             raise RpcError(INVALID_PARAMS, text)
         mended, _ = self.signature.coerce(arguments)
-        for violation in self._violations(mended):
+        for violation in self._inputs.validate(mended):
             raise RpcError(INVALID_PARAMS, "Prompt %s: %s" % (self.prompt.name, violation))
         try:
             return dict(self.signature.bind(mended))
         except BindError as error:
             raise RpcError(INVALID_PARAMS, "Prompt %s: %s" % (self.prompt.name, error)) from None
 
-    def _violations(self, arguments: Dict[str, Any]) -> List[Any]:
-        if self._validate is None:
-            from ..jsonschema import compile
-
-            self._validate = compile(self.signature.input_schema).validate
-        return self._validate(arguments)
-
 
 class Prompts:
     """The prompts of one server."""
 
-    def __init__(self, page_size: Optional[int]) -> None:
+    def __init__(self, page_size: Optional[int], changed: Optional[Callable[[], None]] = None) -> None:
         self.listing: Listing[RegisteredPrompt] = Listing(
-            "prompt", ListPromptsResult, "prompts", RegisteredPrompt.describe, page_size
+            "prompt", ListPromptsResult, "prompts", RegisteredPrompt.describe, page_size, changed
         )
 
     # Registration
@@ -94,11 +116,19 @@ class Prompts:
         meta: Optional[Dict[str, Any]] = None,
     ) -> RegisteredPrompt:
         """Register a function; see `Server.prompt`."""
-        name = name or str(getattr(function, "__name__", ""))
+        name = name or getattr(function, "__name__", None) or ""
+        if not name or name == "<lambda>":
+            raise ValueError("a prompt needs a name: pass name=...")
         prompt = Prompt(name, title, description, arguments, icons, meta)
         registered = RegisteredPrompt(prompt, Signature(function))
+        registered.check()
         self.listing.add(name, registered)
         return registered
+
+    def completes(self) -> bool:
+        """Whether an argument of a prompt completes by itself; see `mcp_ref.server.completion`."""
+        return any(prompt.signature.choices(name) is not None
+                   for prompt in self.listing.values() for name in prompt.signature.parameters)
 
     # Act
 
@@ -127,11 +157,37 @@ def _arguments(signature: Signature) -> Optional[List[PromptArgument]]:
 
 
 def _messages(value: Any) -> List[PromptMessage]:
+    """The messages in what a function returned."""
     items = value if isinstance(value, (list, tuple)) else [value]
     messages: List[PromptMessage] = []
-    for item in items:
+    for at, item in enumerate(items):
+        path = "messages[%d]" % at
         if isinstance(item, PromptMessage):
-            messages.append(item)
+            messages.append(_message(path, item))
         else:
-            messages += [PromptMessage("user", block) for block in content_of(item)]
+            messages += [PromptMessage("user", block) for block in content_of(item, path + ".content")]
     return messages
+
+
+def _message(path: str, given: PromptMessage) -> PromptMessage:
+    """A message that the author made, in order: a role and one block [.. server/prompts §PromptMessage]."""
+    from ..protocol.content import check_role
+
+    check_role(path + ".role", given.role)
+    made = copy(given)
+    made.content = checked_block(path + ".content", given.content)
+    return made
+
+
+def _whole(given: GetPromptResult) -> GetPromptResult:
+    """A result that the author made, in order."""
+    if given.meta is not None:
+        from ..protocol.content import check_meta
+
+        check_meta("_meta", given.meta)
+    for message in given.messages:
+        if not isinstance(message, PromptMessage):
+            raise TypeError("messages: expected PromptMessage, got %s" % type(message).__name__)
+    made = copy(given)
+    made.messages = _messages(given.messages)
+    return made

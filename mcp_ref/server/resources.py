@@ -1,27 +1,49 @@
 """Resources: what a server lets an application read, by URI [.. server/resources §Protocol Messages].
 
 A resource has a fixed URI; a template (RFC 6570) stands for many, and what its variables match is
-passed to the function by name. A URI is looked up among the resources first, then among the
-templates in order of registration. One that nobody has is answered with the revision's own code:
--32002, since 2026-07-28 -32602 [..2025-11-25 server/resources §Error Handling] SHOULD.
+passed to the function by name; a directory stands for the files below a folder. A URI is looked up
+among the resources first, then among the templates in order of registration, then among the
+directories.
+
+What a client asks for, and what it gets:
+
+=====================================  ============================================================
+a text that is no URI                  -32602, and what is wrong with it, before anything is looked up
+                                       [.. server/resources §Security Considerations] MUST
+a URI that nobody has                  the revision's code (-32002, since 2026-07-28 -32602) and the URI
+                                       [..2025-11-25 server/resources §Error Handling] SHOULD
+the function raises `ResourceNotFound` the same
+the function raises `RpcError`         that error
+it raises or returns anything wrong    -32603 without text
+                                       [.. server/resources §Error Handling] SHOULD
+=====================================  ============================================================
+
+Reading: variables of a template that do not fit the function's annotations (``n: int`` and ``x://many``)
+mean that there is no such resource; the next template is tried.
 """
 
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 from ..codec import encoder
-from ..errors import RpcError
+from ..errors import INVALID_PARAMS, ResourceNotFound, RpcError
+from ..limits import DEFAULT
 from ..messages.base import Annotations, Icon
 from ..messages.resources import (
     ListResourcesResult, ListResourceTemplatesResult, ReadResourceRequestParams, ReadResourceResult, Resource,
     ResourceTemplate,
 )
 from ..peer.context import Context, Route
+from ..peer.params import params_reader
+from ..protocol.uris import fault
 from ..revisions import Revision
 from ..uritemplate import Template
-from .content import contents_of
+from .content import checked_contents, contents_of
 from .listing import Listing
-from .params import params_reader
 from .signature import BindError, Signature
+from .validation import LazyValidator
+
+if TYPE_CHECKING:
+    from .directory import Directory
 
 
 class RegisteredResource:
@@ -30,10 +52,15 @@ class RegisteredResource:
     def __init__(self, function: Callable[..., Any], description: Union[Resource, ResourceTemplate]) -> None:
         self.description = description
         self.signature = Signature(function)
-        self._validate: Optional[Callable[[Any], List[Any]]] = None
+        self._inputs = LazyValidator(lambda: self.signature.input_schema)
         self.template: Optional[Template] = None
         if isinstance(description, ResourceTemplate):
             self.template = Template(description.uri_template).prepare()
+
+    @property
+    def variables(self) -> List[str]:
+        """The names of the template's variables."""
+        return [] if self.template is None else self.template.variables
 
     def describe(self) -> Union[Resource, ResourceTemplate]:
         """As the list shows it."""
@@ -41,40 +68,52 @@ class RegisteredResource:
             self.description.description = self.signature.description
         return self.description
 
-    def arguments(self, matched: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-        """What the function gets for these variables; None if they do not fit its annotations."""
-        mended, _ = self.signature.coerce(matched)
-        if self._validate is None:
-            from ..jsonschema import compile
+    def covers(self, uri: str) -> bool:
+        """Whether a template has this form, whatever the function's annotations say of the variables."""
+        return self.template is not None and self.template.match(uri) is not None
 
-            self._validate = compile(self.signature.input_schema).validate
+    def match(self, uri: str) -> Optional[Dict[str, Any]]:
+        """What the function of a template gets for this URI; None if it is not one of the template's."""
+        matched = None if self.template is None else self.template.match(uri)
+        if matched is None:
+            return None
+        mended, _ = self.signature.coerce(matched)
         try:
-            return None if self._validate(mended) else self.signature.bind(mended)
+            return None if self._inputs.validate(mended) else self.signature.bind(mended)
         except BindError:
             return None
 
     def read(self, context: Context, uri: str, keywords: Dict[str, Any]) -> ReadResourceResult:
-        """Run the function. Raises what it raises."""
+        """Run the function. Raises what it raises, and ValueError or TypeError for contents that are none."""
         if self.signature.context_parameter is not None:
             keywords = dict(keywords)
             keywords[self.signature.context_parameter] = context
         value = self.signature.call(**keywords)
         if isinstance(value, ReadResourceResult):
+            checked_contents(value.contents)
             return value
         return ReadResourceResult(contents=contents_of(uri, self.description.mime_type, value))
 
+    def choices(self, variable: str, typed: str) -> Optional[Iterable[str]]:
+        """All values that a variable can have, where its annotation lists them; see `mcp_ref.server.completion`."""
+        return self.signature.choices(variable)
+
 
 class Resources:
-    """The resources and templates of one server."""
+    """The resources, templates and directories of one server; ``changed`` is called after their lists have changed."""
 
-    def __init__(self, page_size: Optional[int]) -> None:
+    def __init__(self, page_size: Optional[int], changed: Optional[Callable[[], None]] = None) -> None:
         describe = RegisteredResource.describe
+        self._page_size = page_size
+        self._changed = changed
         self.listing: Listing[RegisteredResource] = Listing(
-            "resource", ListResourcesResult, "resources", describe, page_size
+            "resource", ListResourcesResult, "resources", describe, page_size, changed
         )
-        self.templates: Listing[RegisteredResource] = Listing(
-            "resource template", ListResourceTemplatesResult, "resource_templates", describe, page_size
+        self.templates: "Listing[Union[RegisteredResource, Directory]]" = Listing(
+            "resource template", ListResourceTemplatesResult, "resource_templates", lambda item: item.describe(),
+            page_size, changed,
         )
+        self._directories: "Dict[str, Directory]" = {}
 
     # Registration
 
@@ -92,23 +131,83 @@ class Resources:
         icons: Optional[List[Icon]] = None,
         meta: Optional[Dict[str, Any]] = None,
     ) -> RegisteredResource:
-        """Register a function; see `Server.resource`."""
-        name = name or str(getattr(function, "__name__", uri))
-        if "{" in uri:
-            shown: Union[Resource, ResourceTemplate] = ResourceTemplate(
-                uri, name, title, description, mime_type, icons, annotations, meta
-            )
-            registered = RegisteredResource(function, shown)
-            _check_parameters(registered.signature, registered.template.variables if registered.template else [], uri)
-            self.templates.add(uri, registered)
-        else:
-            if ":" not in uri:
-                raise ValueError("a resource needs an absolute URI such as config://app, got %r" % uri)
-            shown = Resource(uri, name, title, description, mime_type, size, icons, annotations, meta)
-            registered = RegisteredResource(function, shown)
-            _check_parameters(registered.signature, [], uri)
-            self.listing.add(uri, registered)
+        """Register a function; see `Server.resource`.
+
+        Raises ValueError for a URI that is none or is taken, for parameters that are not the template's variables, and
+        for wrong annotations, icons, size or `_meta`.
+        """
+        _check_item("resource %r" % uri, mime_type, size, annotations, icons, meta)
+        name = name or _name_of(function) or uri
+        if "{" in uri or "}" in uri:
+            template = ResourceTemplate(uri, name, title, description, mime_type, icons, annotations, meta)
+            return self._add_template(RegisteredResource(function, template), uri)
+        _check_registered(uri, uri)
+        resource = Resource(uri, name, title, description, mime_type, size, icons, annotations, meta)
+        registered = RegisteredResource(function, resource)
+        _check_parameters(registered.signature, [], uri)
+        self.listing.add(uri, registered)
         return registered
+
+    def _add_template(self, registered: RegisteredResource, uri: str) -> RegisteredResource:
+        """One digit for each variable fits everywhere in a URI: a path, a host, a port, a query."""
+        _check_registered(Template(uri).expand(dict.fromkeys(registered.variables, "1")), uri)
+        _check_parameters(registered.signature, registered.variables, uri)
+        self.templates.add(uri, registered)
+        return registered
+
+    def add_fixed(self, value: Any, uri: str, **options: Any) -> RegisteredResource:
+        """Register contents that are there already: str, bytes or a JSON value; options as for `add`.
+
+        The ``size`` of text and bytes is filled in.
+        """
+        if "{" in uri:
+            raise ValueError("fixed contents have one URI, not a template: %r" % uri)
+        if isinstance(value, (str, bytes)):
+            options.setdefault("size", len(value.encode("utf-8") if isinstance(value, str) else value))
+        return self.add(lambda: value, uri, **options)
+
+    def add_directory(self, directory: "Directory") -> None:
+        """Register a directory; `mcp_ref.server.directory` makes one. Raises ValueError if its URI is taken."""
+        if not directory.listed:
+            self.templates.add(directory.template, directory)
+            return
+        if directory.uri in self._directories:
+            raise ValueError("there is a directory %r already" % directory.uri)
+        self._directories = {**self._directories, directory.uri: directory}
+        self._announce()
+
+    def remove(self, uri: str) -> None:
+        """Take away the resource, the template or the directory of this URI. Raises KeyError if there is none."""
+        if self.listing.get(uri) is not None:
+            self.listing.remove(uri)
+        elif uri in self._directories:
+            self._directories = {key: kept for key, kept in self._directories.items() if key != uri}
+            self._announce()
+        else:
+            self.templates.remove(uri)
+
+    def completes(self) -> bool:
+        """Whether a variable of a template completes by itself; see `mcp_ref.server.completion`."""
+        return any(item.choices(name, "") is not None for item in self.templates.values() for name in item.variables)
+
+    def _announce(self) -> None:
+        if self._changed is not None:
+            self._changed()
+
+    # List
+
+    def list_route(self, revision: Revision) -> Route:
+        """Answers `resources/list`; see `mcp_ref.server.directory` for what directories do there."""
+        plain = self.listing.route(revision)
+
+        def answer(context: Context, params: Dict[str, Any]) -> Any:
+            if not self._directories:
+                return plain.call(context, params)
+            from .directory import page
+
+            return page(self.listing, list(self._directories.values()), self._page_size, revision, params)
+
+        return Route(answer)
 
     # Act
 
@@ -119,17 +218,84 @@ class Resources:
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
             uri = read(params).uri
-            found = self.listing.get(uri)
-            if found is not None:
-                return write(found.read(context, uri, {}))
-            for template in self.templates.values():
-                matched = template.template.match(uri) if template.template is not None else None
-                arguments = template.arguments(matched) if matched is not None else None
-                if arguments is not None:
-                    return write(template.read(context, uri, arguments))
-            raise RpcError(revision.resource_not_found_code, "Resource not found", {"uri": uri})
+            found = self.find(uri, context.connection.limits.max_uri_length)
+            if found is None:
+                raise not_found(uri, revision)
+            item, keywords = found
+            try:
+                return write(item.read(context, uri, keywords))
+            except ResourceNotFound:
+                raise not_found(uri, revision) from None
 
         return Route(answer)
+
+    def find(
+        self, uri: str, max_length: int
+    ) -> "Optional[Tuple[Union[RegisteredResource, Directory], Dict[str, Any]]]":
+        """Who reads this URI, and with which keywords; None: nobody.
+
+        Raises `RpcError` -32602 for what is no URI [.. server/resources §Security Considerations] MUST.
+        """
+        fixed = self.listing.get(uri)
+        if fixed is not None:
+            return fixed, {}  # checked when it was registered
+        check_uri(uri, max_length)
+        for item in self._patterns():
+            keywords = item.match(uri)
+            if keywords is not None:
+                return item, keywords
+        return None
+
+    def covers(self, uri: str, max_length: int) -> bool:
+        """Whether a resource, a template or a directory stands for this URI; runs no code of the author's.
+
+        Raises as `find`.
+        """
+        if self.listing.get(uri) is not None:
+            return True
+        check_uri(uri, max_length)
+        return any(item.covers(uri) for item in self._patterns())
+
+    def _patterns(self) -> "List[Union[RegisteredResource, Directory]]":
+        return [*self.templates.values(), *self._directories.values()]
+
+
+# -- Errors ------------------------------------------------------------------------------------
+
+
+def check_uri(uri: str, max_length: int) -> None:
+    """Refuse what a client sent as ``params.uri`` and is no URI: `RpcError` -32602."""
+    wrong = fault(uri, max_length)
+    if wrong is not None:
+        raise RpcError(INVALID_PARAMS, "Invalid params: params.uri is not a URI: %s" % wrong)
+
+
+def not_found(uri: str, revision: Revision) -> RpcError:
+    """[..2025-11-25 server/resources §Error Handling] SHOULD"""
+    return RpcError(revision.resource_not_found_code, "Resource not found", {"uri": uri})
+
+
+def _check_item(
+    path: str, mime_type: Optional[str], size: Optional[int], annotations: Optional[Annotations],
+    icons: Optional[List[Icon]], meta: Optional[Dict[str, Any]],
+) -> None:
+    """What an author says of a resource; the rules are loaded only if there is something to check."""
+    if (mime_type, size, annotations, icons, meta) == (None,) * 5:
+        return
+    from ..protocol.content import check_item, check_mime_type
+
+    check_item(path, annotations, icons, meta)
+    if mime_type is not None:
+        check_mime_type(path + ".mimeType", mime_type)
+    if size is not None and (type(size) is not int or size < 0):
+        raise ValueError("%s.size: expected a number of bytes, got %r" % (path, size))
+
+
+def _check_registered(uri: str, shown: str) -> None:
+    """[2025-06-18.. server/resources §Custom URI Schemes] MUST"""
+    wrong = fault(uri, DEFAULT.max_uri_length)
+    if wrong is not None:
+        raise ValueError("a resource needs an absolute URI such as config://app; %r is none: %s" % (shown, wrong))
 
 
 def _check_parameters(signature: Signature, given: List[str], uri: str) -> None:
@@ -140,3 +306,8 @@ def _check_parameters(signature: Signature, given: List[str], uri: str) -> None:
     if unknown or missing:
         takes, gives = ", ".join(wanted) or "nothing", ", ".join(given) or "nothing"
         raise ValueError("the function for %r takes %s, but the URI gives %s" % (uri, takes, gives))
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    name = str(getattr(function, "__name__", ""))
+    return "" if name == "<lambda>" else name

@@ -4,11 +4,12 @@ A `Server` holds tools, resources and prompts and knows nothing of any one conne
 many at once. METHODS says which part answers which request.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union, overload
+from typing import (
+    TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Optional, Sequence, TypeVar, Union, overload,
+)
 
-from ..errors import INVALID_PARAMS, RpcError
+from ..errors import URL_ELICITATION_REQUIRED, RpcError
 from ..limits import DEFAULT, Limits
-from ..peer.context import Context as RequestContext
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
 from ..peer.role import Role
@@ -16,11 +17,17 @@ from ..peer.workers import Executor
 from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
 from ..transports.base import Transport
-from .context import LEVELS, Context
+from .announcements import Announcements
+from .context import Context
 
 if TYPE_CHECKING:
+    import os
+
     from ..messages.base import Icon
     from ..transports.listener import SocketListener
+    from .loghandler import WireHandler
+
+ROOTS_CHANGED = "notifications/roots/list_changed"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -34,6 +41,9 @@ class Server(Role):
     unexpected exceptions. ``executor``: who runs handlers, a `MainThreadQueue` or `Inline`; by default each
     connection has worker threads of its own. ``page_size``: items in a page of a list (default: all).
     ``keepalive``: seconds between pings to each client, which end its connection when unanswered (default: no pings).
+    ``experimental``: capabilities outside the specification, name -> settings, declared as they are.
+    ``on_roots_changed(connection)`` is called when a client says that its roots have changed, and
+    ``on_log_level(connection, level)`` when it asks for log messages from this level up; raising refuses that.
     """
 
     party = lifecycle.SERVER
@@ -55,6 +65,9 @@ class Server(Role):
         mask_errors: bool = False,
         page_size: Optional[int] = None,
         keepalive: Optional[float] = None,
+        experimental: Optional[Dict[str, Dict[str, Any]]] = None,
+        on_roots_changed: Optional[Callable[[Connection], None]] = None,
+        on_log_level: Optional[Callable[[Connection, str], None]] = None,
     ) -> None:
         self.identity = (name, version, title, description, website_url, icons)
         self.instructions = instructions
@@ -65,7 +78,11 @@ class Server(Role):
         self.mask_errors = mask_errors
         self._page_size = page_size
         self.keepalive = keepalive
+        self.experimental = experimental
+        self.on_roots_changed = on_roots_changed
+        self.on_log_level = on_log_level
         self._features: Dict[str, Any] = {}
+        self._announcements = Announcements()
 
     # What it offers
 
@@ -75,7 +92,8 @@ class Server(Role):
         if "tools" not in self._features:
             from .tools import Tools
 
-            self._features["tools"] = Tools(self.mask_errors, not self.strict, self._page_size)
+            changed = self._changing("tools")
+            self._features["tools"] = Tools(self.mask_errors, not self.strict, self._page_size, changed)
         return self._features["tools"]
 
     @property
@@ -84,7 +102,7 @@ class Server(Role):
         if "resources" not in self._features:
             from .resources import Resources
 
-            self._features["resources"] = Resources(self._page_size)
+            self._features["resources"] = Resources(self._page_size, self._changing("resources"))
         return self._features["resources"]
 
     @property
@@ -93,12 +111,42 @@ class Server(Role):
         if "prompts" not in self._features:
             from .prompts import Prompts
 
-            self._features["prompts"] = Prompts(self._page_size)
+            self._features["prompts"] = Prompts(self._page_size, self._changing("prompts"))
         return self._features["prompts"]
 
+    @property
+    def completions(self) -> Any:
+        """What completes arguments, `mcp_ref.server.completion.Completions`; made with the first one."""
+        if "completions" not in self._features:
+            from .completion import Completions
+
+            self._features["completions"] = Completions(self)
+        return self._features["completions"]
+
+    @property
+    def subscriptions(self) -> Any:
+        """Who wants to hear of which resource, `mcp_ref.server.subscriptions.Subscriptions`."""
+        if "subscriptions" not in self._features:
+            from .subscriptions import Subscriptions
+
+            self._features["subscriptions"] = Subscriptions()
+        return self._features["subscriptions"]
+
     def has_feature(self, name: str) -> bool:
-        """Whether anything was registered for ``tools``, ``resources`` or ``prompts``."""
+        """Whether anything was registered for ``tools``, ``resources``, ``prompts`` or ``completions``."""
         return name in self._features
+
+    @property
+    def completes(self) -> bool:
+        """Whether it completes any argument, which is what the capability says, and whether the method is there
+        [2025-03-26.. server/utilities/completion §Capabilities] MUST
+        [2025-03-26.. server/utilities/completion §Error Handling] SHOULD.
+        """
+        found = [self._features[name] for name in ("completions", "prompts", "resources") if name in self._features]
+        return any(feature.completes() for feature in found)
+
+    def _changing(self, feature: str) -> Callable[[], None]:
+        return lambda: self._announcements.changed(feature)
 
     @overload
     def tool(self, function: Function, **options: Any) -> Function: ...
@@ -113,8 +161,9 @@ class Server(Role):
         `Context` (or called ``ctx``) gets the context. Options: ``name``, ``title``, ``description``,
         ``input_schema`` and ``output_schema`` (JSON Schemas; the function then gets the arguments as they are),
         ``structured`` (whether the result has structured content; default: by the return annotation),
-        ``annotations`` (`ToolAnnotations`), ``icons``, ``meta``. Raises ValueError for a name that is taken and
-        TypeError for a signature that has no schema.
+        ``annotations`` (`ToolAnnotations`), ``icons``, ``meta``, ``rate`` (calls per second, of all clients together).
+        Warns of a name that some clients refuse; a ``strict`` server refuses it. Raises ValueError for a name that is
+        taken and for what may not be sent, and TypeError for a signature that has no schema.
         """
         if function is not None:
             self.tools.add(function, **options)
@@ -151,6 +200,78 @@ class Server(Role):
             self.prompts.add(function, **options)
             return function
         return lambda decorated: self.prompt(decorated, **options)
+
+    def completion(self, ref: Any, argument: str) -> Callable[[Function], Function]:
+        """Make a function complete an argument: ``@server.completion("review", "language")``.
+
+        ``ref`` is the name of a prompt or the URI template of a resource (or a reference message), ``argument`` one of
+        its arguments or variables. What the function gets and returns: `mcp_ref.server.completion`.
+        """
+
+        def register(function: Function) -> Function:
+            self.completions.add(function, ref, argument)
+            return function
+
+        return register
+
+    def directory(self, path: "Union[str, os.PathLike[str]]", **options: Any) -> Any:
+        """Serve the files below a folder as ``file://`` resources; see `mcp_ref.server.directory`."""
+        from .directory import serve_directory
+
+        return serve_directory(self, path, **options)
+
+    def remove_tool(self, name: str) -> None:
+        """Take a tool away; clients are told. Raises KeyError if there is none."""
+        self.tools.listing.remove(name)
+
+    def remove_resource(self, uri: str) -> None:
+        """Take a resource or a resource template away; clients are told. Raises KeyError if there is none."""
+        self.resources.remove(uri)
+
+    def remove_prompt(self, name: str) -> None:
+        """Take a prompt away; clients are told. Raises KeyError if there is none."""
+        self.prompts.listing.remove(name)
+
+    # Telling clients
+
+    @property
+    def connections(self) -> List[Connection]:
+        """The connections to clients that are operating now."""
+        return self._announcements.connections
+
+    def announce_once(self) -> ContextManager[None]:
+        """``with server.announce_once():`` several changes of a list are announced as one, at the end."""
+        return self._announcements.once()
+
+    def broadcast(
+        self, method: str, params: Optional[Dict[str, Any]] = None,
+        wanted: Optional[Callable[[Connection], bool]] = None,
+    ) -> int:
+        """Send a notification to every client that may be sent it and for which ``wanted`` is true; to how many."""
+        return self._announcements.broadcast(method, params, wanted)
+
+    def resource_updated(self, uri: str) -> None:
+        """Tell the clients that have subscribed to this resource that it has changed."""
+        if "subscriptions" in self._features:
+            self.subscriptions.updated(self, uri)
+
+    def log(self, level: str, data: Any, logger: Optional[str] = None) -> int:
+        """Send a log message to every client whose level lets it through; to how many. As `Context.log`."""
+        from .logs import log
+
+        return log(self, level, data, logger)
+
+    def log_handler(self, **options: Any) -> "WireHandler":
+        """A `logging.Handler` that sends records to the clients; options: `mcp_ref.server.loghandler.WireHandler`."""
+        from .loghandler import WireHandler
+
+        return WireHandler(self, **options)
+
+    def elicitation_complete(self, elicitation_id: str) -> None:
+        """Tell the client that was asked to visit a URL that the user is done there; see `Context.elicit_url`."""
+        from .links import complete
+
+        complete(self, elicitation_id)
 
     # Serving
 
@@ -202,13 +323,34 @@ class Server(Role):
         made: Route = make(self, revision)
         return made
 
-    def _set_level(self, context: RequestContext, params: Dict[str, Any]) -> Dict[str, Any]:
-        """[..2025-11-25 server/utilities/logging §Setting Log Level]"""
-        level = params.get("level")
-        if level not in LEVELS:
-            raise RpcError(INVALID_PARAMS, "Invalid params: level: expected one of %s" % ", ".join(LEVELS))
-        context.connection.state["log_level"] = LEVELS.index(level)
-        return {}
+    def answer_error(self, connection: Connection, error: RpcError, in_tool: bool) -> Exception:
+        """Not every client may be sent every error: see `mcp_ref.server.links.UrlElicitationRequired`."""
+        if error.code != URL_ELICITATION_REQUIRED:
+            return error
+        from .links import required
+
+        return required(connection, error, in_tool)
+
+    def opened(self, connection: Connection) -> None:
+        """A client is there."""
+        self._announcements.opened(connection)
+
+    def closed(self, connection: Connection, reason: str) -> None:
+        """A client is gone; nothing of it is kept."""
+        self._announcements.closed(connection)
+        if "subscriptions" in self._features:
+            self.subscriptions.forget(connection)
+
+    def arrived(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
+        """Forget at once the roots of a client that has others now [..2025-11-25 client/roots §Root List Changes]."""
+        if method == ROOTS_CHANGED and "roots" in connection.state:
+            connection.state["roots"].drop()
+        return True
+
+    def notification(self, connection: Connection, method: str, params: Dict[str, Any]) -> None:
+        """What a client announces: that its roots are others now."""
+        if method == ROOTS_CHANGED and self.on_roots_changed is not None:
+            self.on_roots_changed(connection)
 
 
 def _initialize(server: Server, revision: Revision) -> Route:
@@ -217,15 +359,27 @@ def _initialize(server: Server, revision: Revision) -> Route:
     return route(server)
 
 
+def _set_level(server: Server, revision: Revision) -> Route:
+    from .logs import set_level_route
+
+    return set_level_route(server, revision)
+
+
 METHODS: Dict[str, Any] = {
     "initialize": ("", _initialize),
     "tools/list": ("tools", lambda server, revision: server.tools.list_route(revision)),
     "tools/call": ("tools", lambda server, revision: server.tools.call_route(revision)),
-    "resources/list": ("resources", lambda server, revision: server.resources.listing.route(revision)),
+    "resources/list": ("resources", lambda server, revision: server.resources.list_route(revision)),
     "resources/templates/list": ("resources", lambda server, revision: server.resources.templates.route(revision)),
     "resources/read": ("resources", lambda server, revision: server.resources.read_route(revision)),
+    "resources/subscribe": (
+        "resources", lambda server, revision: server.subscriptions.subscribe_route(server, revision)),
+    "resources/unsubscribe": (
+        "resources", lambda server, revision: server.subscriptions.unsubscribe_route(server, revision)),
+    "completion/complete": (
+        "", lambda server, revision: server.completions.route(revision) if server.completes else None),
     "prompts/list": ("prompts", lambda server, revision: server.prompts.listing.route(revision)),
     "prompts/get": ("prompts", lambda server, revision: server.prompts.get_route(revision)),
-    "logging/setLevel": ("", lambda server, revision: Route(server._set_level, inline=True)),
+    "logging/setLevel": ("", _set_level),
 }
 """Request -> the feature that must be there, and how its route is made for a revision."""

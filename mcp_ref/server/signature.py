@@ -32,12 +32,14 @@ return annotation                                  structured content
 =================================================  ===============================================
 dataclass, TypedDict, NamedTuple, Dict             the object
 number, bool, list, tuple, set, Optional of these  ``{"result": value}``
-str, None, Any, content blocks, anything else      none, unless asked for by ``structured=True``
+str, None, Any, content blocks, lists of anything  none, unless asked for by ``structured=True``
+(``list``, ``List[Any]``), everything else
 =================================================  ===============================================
 """
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from ..jsontext import dumps
 from .callables import Parts, by_name, take_apart
 from .forms import MISSING, BindError, Form, Members, Schema, Scope, SignatureError, Unresolved, nullable
 from .leniency import coerce, types_of
@@ -116,6 +118,18 @@ class Signature:
             self._schema = (self._members or self._compile()).schema(self._documented().parameters)
         return self._schema
 
+    def choices(self, name: str) -> Optional[List[str]]:
+        """The values of a parameter whose annotation lists them (Literal, Enum, bool), as text; None: it does not."""
+        try:
+            forms = (self._members or self._compile()).forms
+        except Unresolved:
+            return None
+        for member, form in forms:
+            if member.name == name:
+                words = form.schema.get("enum", [False, True] if form.schema.get("type") == "boolean" else None)
+                return words and [word if isinstance(word, str) else dumps(word) for word in words]
+        return None
+
     @property
     def output_schema(self) -> Optional[Schema]:
         """The schema of the structured content; None where results have none."""
@@ -141,9 +155,9 @@ class Signature:
             if wanted:
                 raise
             if isinstance(error, Unresolved):
-                import logging
+                from ..packagelog import get_logger
 
-                logging.getLogger(__name__).warning("no structured content: %s", error)
+                get_logger(__name__).warning("no structured content: %s", error)
             return None, False
         return _result_of(form, bool(wanted))
 
@@ -175,7 +189,7 @@ def _result_of(form: Form, wanted: bool) -> Tuple[Optional[Schema], bool]:
         return form.schema, False
     if not wanted and not (form.schema and types_of(form.schema) <= _WRAPPED):
         return None, False
-    if not wanted and types_of(form.schema) == {"null"}:
+    if not wanted and (types_of(form.schema) == {"null"} or form.schema.get("items") == {}):
         return None, False
     result = nullable(form.schema) if form.optional else form.schema
     return {"type": "object", "properties": {"result": result}, "required": ["result"]}, True

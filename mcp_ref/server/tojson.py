@@ -22,6 +22,8 @@ import enum
 from typing import Any, Callable, Dict, Iterable, List, MutableMapping, Optional, Union
 from weakref import WeakKeyDictionary
 
+from ..codec import Model
+
 Writer = Callable[[Any], Any]
 Scalar = Union[str, int, float, bool, None]
 
@@ -29,7 +31,7 @@ Scalar = Union[str, int, float, bool, None]
 def to_json(value: Any) -> Any:
     """The JSON value of a Python value; parts that are JSON already are shared, not copied.
 
-    Raises ValueError for a value that contains itself or nests too deeply.
+    Raises ValueError for a value that contains itself or nests too deeply, TypeError for a message of the protocol.
     """
     try:
         return _convert(value)
@@ -118,6 +120,9 @@ def _writer_of(cls: type) -> Optional[Writer]:
     """How values of a class are written; a writer holds no reference to the class, so that it can go away."""
     if issubclass(cls, enum.Enum):
         return enum_word
+    if issubclass(cls, Model):
+        raise TypeError("a %s is a message, whose form depends on the revision: return it by itself or in a list of"
+                        " content, not inside other data" % cls.__name__)
     if hasattr(cls, "__dataclass_fields__"):
         from dataclasses import fields
 

@@ -5,12 +5,18 @@ What goes wrong, and what the client sees:
 ===========================================  =========================================================
 unknown tool                                 error -32602
 arguments that do not fit the input schema   an ``isError`` result since 2025-11-25, before that -32602
+calls that come too fast                     ``isError``, naming the limit
 `ToolError`                                  ``isError``, its text verbatim, for the model
 any other exception of the tool              ``isError``, type and text; with ``mask_errors`` nothing
 `RpcError`                                   that JSON-RPC error
 a result that JSON cannot hold               ``isError``, naming the place: ``$.mean is NaN``
 a structured result unlike its schema        ``isError``, naming the place
+content that may not be sent                 ``isError``, naming the place: ``content[0].mimeType: ...``
 ===========================================  =========================================================
+
+Reading: calls that come too fast are reported as a result, as the pages' own example of a rate limit
+is [2024-11-05..2025-06-18 server/tools §Error Handling]: whoever calls too often is the model, and it
+can wait.
 """
 
 from typing import Any, Callable, Dict, List, Optional
@@ -20,116 +26,80 @@ from ..errors import INVALID_PARAMS, RpcError, ToolError
 from ..jsonrpc import shown
 from ..jsontext import JsonError
 from ..messages.base import Icon
-from ..messages.content import TextContent
+from ..messages.content import EmbeddedResource, TextContent
 from ..messages.tools import CallToolRequestParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations
 from ..peer.context import Context, Route
 from ..peer.counters import Counters
+from ..peer.params import params_reader
+from ..peer.rates import Rate
+from ..protocol import toolnames
 from ..revisions import Revision
-from .content import content_of
 from .listing import Listing
-from .params import params_reader
+from .results import BadResult, result_of
 from .signature import BindError, Signature, to_json
+from .validation import LazyValidator
+
+LIMIT = "max_tool_calls_per_second"
 
 
 class RegisteredTool:
-    """A function and how it is called: its schemas, made when first needed."""
+    """A function and how it is called: its schemas, made when first needed.
+
+    ``explicit_input`` and ``explicit_output`` are schemas that the author wrote; None: the signature makes them.
+    ``described`` are the members of `Tool` that are shown and nothing else: title, icons and so on, by attribute.
+    ``rate``: calls per second, of all clients together; None: as many as come.
+    """
 
     def __init__(
         self,
         name: str,
         signature: Signature,
-        title: Optional[str],
-        description: Optional[str],
         input_schema: Optional[Dict[str, Any]],
         output_schema: Optional[Dict[str, Any]],
-        annotations: Optional[ToolAnnotations],
-        icons: Optional[List[Icon]],
-        meta: Optional[Dict[str, Any]],
+        rate: Optional[float],
+        described: Dict[str, Any],
     ) -> None:
         self.name = name
         self.signature = signature
-        self.title = title
-        self._description = description
-        self._explicit = input_schema
-        self._output = output_schema
-        self.annotations = annotations
-        self.icons = icons
-        self.meta = meta
-        self._validate: Optional[Callable[[Any], Any]] = None
-        self._validate_output: Optional[Callable[[Any], Any]] = None
+        self.explicit_input = input_schema
+        self.explicit_output = output_schema
+        self.described = described
+        self.rate = None if rate is None else Rate(rate)
+        self.inputs = LazyValidator(lambda: self.input_schema)
+        self.outputs = LazyValidator(lambda: self.output_schema)
 
     @property
     def input_schema(self) -> Dict[str, Any]:
         """The schema of the arguments, explicit or from the signature."""
-        return self._explicit if self._explicit is not None else self.signature.input_schema
+        return self.explicit_input if self.explicit_input is not None else self.signature.input_schema
 
     @property
     def output_schema(self) -> Optional[Dict[str, Any]]:
         """The schema of the structured result, explicit or from the return annotation; None: text only."""
-        return self._output if self._output is not None else self.signature.output_schema
+        return self.explicit_output if self.explicit_output is not None else self.signature.output_schema
 
     def describe(self) -> Tool:
         """As `tools/list` shows it."""
-        return Tool(
-            name=self.name,
-            input_schema=self.input_schema,
-            title=self.title,
-            description=self._description if self._description is not None else self.signature.description,
-            output_schema=self.output_schema,
-            annotations=self.annotations,
-            icons=self.icons,
-            meta=self.meta,
-        )
-
-    def check_explicit_schemas(self) -> None:
-        """Compile the schemas that the author wrote, so that a mistake in them shows at registration.
-
-        Raises a ValueError: an unsupported dialect, a reference that leads nowhere, a keyword with a wrong value.
-        """
-        if self._explicit is not None:
-            self.violations({})
-        if self._output is not None:
-            self.output_violations(None)
-
-    def violations(self, arguments: Dict[str, Any]) -> List[Any]:
-        """What is wrong with these arguments."""
-        if self._validate is None:
-            from ..jsonschema import compile
-
-            self._validate = compile(self.input_schema).validate
-        return self._validate(arguments)
-
-    def output_violations(self, structured: Any) -> List[Any]:
-        """What is wrong with this structured result."""
-        if self._validate_output is None:
-            from ..jsonschema import compile
-
-            self._validate_output = compile(self.output_schema).validate
-        return self._validate_output(structured)
+        made = Tool(self.name, self.input_schema, output_schema=self.output_schema, **self.described)
+        if made.description is None:
+            made.description = self.signature.description
+        return made
 
     def call(self, context: Context, arguments: Dict[str, Any]) -> CallToolResult:
-        """Run the function; arguments have been validated. Raises what it raises."""
+        """Run the function; arguments have been validated. Raises what it raises, and as `result_of` does."""
         signature = self.signature
-        keywords = arguments if self._explicit is not None else self._bind(arguments)
+        keywords = arguments if self.explicit_input is not None else self._bind(arguments)
         if signature.context_parameter is not None:
             keywords = dict(keywords)
             keywords[signature.context_parameter] = context
         value = signature.call(**keywords)
         if type(value) is str and self.output_schema is None:
             return CallToolResult(content=[TextContent(text=value)])
-        if isinstance(value, CallToolResult):
-            return value
-        return self._structured(value)
+        return result_of(self, value)
 
-    def _structured(self, value: Any) -> CallToolResult:
-        schema = self.output_schema
-        if schema is None:
-            return CallToolResult(content=content_of(value))
-        structured = to_json(value) if self._output is not None else self.signature.to_structured(value)
-        found = self.output_violations(structured)
-        if found:
-            raise ToolError("the result does not fit the output schema: %s" % "; ".join(str(v) for v in found[:5]))
-        return CallToolResult(content=content_of(to_json(value)), structured_content=structured)
+    def to_structured(self, value: Any) -> Any:
+        """The structured content of a returned value, where there is an output schema."""
+        return to_json(value) if self.explicit_output is not None else self.signature.to_structured(value)
 
     def _bind(self, arguments: Dict[str, Any]) -> Dict[str, Any]:
         try:
@@ -141,12 +111,14 @@ class RegisteredTool:
 class Tools:
     """The tools of one server."""
 
-    def __init__(self, mask_errors: bool, lenient: bool, page_size: Optional[int]) -> None:
+    def __init__(
+        self, mask_errors: bool, lenient: bool, page_size: Optional[int], changed: Optional[Callable[[], None]] = None,
+    ) -> None:
         self._mask_errors = mask_errors
         self._lenient = lenient
         self.counters = Counters()
         describe = RegisteredTool.describe
-        self.listing: Listing[RegisteredTool] = Listing("tool", ListToolsResult, "tools", describe, page_size)
+        self.listing: Listing[RegisteredTool] = Listing("tool", ListToolsResult, "tools", describe, page_size, changed)
 
     # Registration
 
@@ -163,16 +135,26 @@ class Tools:
         annotations: Optional[ToolAnnotations] = None,
         icons: Optional[List[Icon]] = None,
         meta: Optional[Dict[str, Any]] = None,
+        rate: Optional[float] = None,
     ) -> RegisteredTool:
         """Register a function; see `Server.tool`."""
         signature = Signature(function, structured, explicit=input_schema is not None)
         name = name or getattr(function, "__name__", None) or ""
         if not name or name == "<lambda>":
             raise ValueError("a tool needs a name: pass name=...")
-        tool = RegisteredTool(
-            name, signature, title, description, input_schema, output_schema, annotations, icons, meta
-        )
-        tool.check_explicit_schemas()
+        if rate is not None and not rate > 0:
+            raise ValueError("tool %s: rate is a number of calls per second above 0, got %r" % (name, rate))
+        described = {
+            "title": title, "description": description, "annotations": annotations, "icons": icons, "meta": meta,
+        }
+        tool = RegisteredTool(name, signature, input_schema, output_schema, rate, described)
+        odd = toolnames.fault(name)
+        if odd or any(each is not None for each in (input_schema, output_schema, annotations, icons, meta)):
+            from . import toolchecks
+
+            toolchecks.check(tool)
+            if odd:
+                toolchecks.odd_name(odd, self._lenient)
         self.listing.add(name, tool)
         return tool
 
@@ -191,22 +173,36 @@ class Tools:
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
             call = read(params)
-            tool = self.listing.get(call.name)
-            if tool is None:
-                raise RpcError(INVALID_PARAMS, "Unknown tool: %s" % shown(call.name))
+            tool = self._admit(context, call.name)
             arguments = call.arguments if call.arguments is not None else {}
-            found = tool.violations(arguments)
-            if found and self._lenient and tool._explicit is None:
+            found = tool.inputs.validate(arguments)
+            if found and self._lenient and tool.explicit_input is None:
                 arguments = self._unstring(context, tool, arguments)
-                found = tool.violations(arguments)
+                found = tool.inputs.validate(arguments)
             if found:
                 return _refuse(tool, found, revision, write)
-            return write(tool.call(context, arguments))
+            result = tool.call(context, arguments)
+            for block in result.content:
+                if isinstance(block, EmbeddedResource):
+                    self._embedded(context, tool)
+            return write(result)
 
         def fault(error: Exception) -> Dict[str, Any]:
             return write(_error_result(self._text(error)))
 
         return Route(answer, fault)
+
+    def _admit(self, context: Context, name: str) -> RegisteredTool:
+        """The tool of this name, if it may be called now [.. server/tools §Security Considerations] MUST."""
+        per_client = context.connection.rate(LIMIT)
+        if not per_client.take():
+            raise _too_many(context, "of this client, which may make %g a second (%s)" % (per_client.per_second, LIMIT))
+        tool = self.listing.get(name)
+        if tool is None:
+            raise RpcError(INVALID_PARAMS, "Unknown tool: %s" % shown(name))
+        if tool.rate is not None and not tool.rate.take():
+            raise _too_many(context, "of tool %s, which takes %g a second (rate)" % (name, tool.rate.per_second))
+        return tool
 
     def _unstring(self, context: Context, tool: RegisteredTool, arguments: Dict[str, Any]) -> Dict[str, Any]:
         """Arguments whose arrays, objects and numbers came as strings, as some clients send them."""
@@ -215,13 +211,37 @@ class Tools:
             context.connection.counters.note("stringified argument", "tool %s: %s" % (tool.name, note))
         return mended
 
+    def _embedded(self, context: Context, tool: RegisteredTool) -> None:
+        """Servers that embed resources should offer resources [2025-06-18.. server/tools §Embedded Resources] SHOULD.
+
+        Reading: what a tool will return is not known when capabilities are declared. So a strict server refuses such a
+        result, and any other counts and logs it.
+        """
+        if "resources" in context.connection.session.capabilities:
+            return
+        text = "tool %s embeds a resource, but no resources capability was declared: register a resource" % tool.name
+        if not self._lenient:
+            raise BadResult(text)
+        context.connection.counters.note("embedded resource", text)
+
     def _text(self, error: Exception) -> str:
+        if isinstance(error, BadResult):
+            self.counters.note("bad tool results", str(error))
         if isinstance(error, (ToolError, JsonError)):
             return str(error)
         self.counters.note("tool errors", "a tool raised", error)
         if self._mask_errors:
             return "The tool failed"
-        return "%s: %s" % (type(error).__name__, error)
+        try:
+            return "%s: %s" % (type(error).__name__, error)
+        except Exception:
+            return type(error).__name__  # an exception that has no text, or fails to tell it
+
+
+def _too_many(context: Context, whose: str) -> ToolError:
+    text = "Too many calls %s; try again later" % whose
+    context.connection.counters.note("tool calls above the rate", text)
+    return ToolError(text)
 
 
 def _refuse(
@@ -235,4 +255,6 @@ def _refuse(
 
 
 def _error_result(text: str) -> CallToolResult:
+    """A result for the model; what is no Unicode in the text (file names may hold such) is escaped."""
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return CallToolResult(content=[TextContent(text=text)], is_error=True)

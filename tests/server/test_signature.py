@@ -781,6 +781,19 @@ def test_other_results_are_text_unless_asked_for(annotation: Any) -> None:
     assert Signature(returning(annotation)).output_schema is None
 
 
+@pytest.mark.parametrize("annotation", [list, List, List[Any], Tuple[Any, ...], Set[Any], Optional[List[Any]]])
+def test_lists_of_anything_are_no_structured_content_because_they_may_hold_content_blocks(annotation: Any) -> None:
+    assert Signature(returning(annotation)).output_schema is None
+    asked = Signature(returning(annotation), structured=True).output_schema
+    assert asked is not None and set(asked["properties"]) == {"result"}
+
+
+@pytest.mark.parametrize("value", [{"a": TextContent("x")}, [[TextContent("x")]], (1, TextContent("x"))])
+def test_a_message_inside_other_data_is_refused_because_its_form_depends_on_the_revision(value: Any) -> None:
+    with pytest.raises(TypeError, match="a TextContent is a message"):
+        to_json(value)
+
+
 def test_structured_content_can_be_asked_for() -> None:
     signature = Signature(returning(str), structured=True)
     assert signature.output_schema == result({"type": "string"}) and signature.to_structured("a") == {"result": "a"}

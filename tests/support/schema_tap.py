@@ -28,6 +28,7 @@ class SchemaTap(Transport):
         self._asked_by_us: Asked = {}
         self._asked_by_peer: Asked = {}
         self.name = inner.name
+        self.routed = inner.routed
         self.sender: Optional[Sender] = None
 
     def open(self) -> None:
@@ -50,6 +51,19 @@ class SchemaTap(Transport):
                 self._note(message, self._asked_by_us)
                 self._judge(message, self._party(), self._asked_by_peer)
         self._inner.write(messages)
+
+    def post(self, message: Optional[bytes], about: Any = None, final: bool = False) -> None:
+        for sent in [] if message is None else _messages(message):
+            self._note(sent, self._asked_by_us)
+            self._judge(sent, self._party(), self._asked_by_peer)
+        self._inner.post(message, about, final)
+
+    def arrived(self, message: bytes) -> None:
+        for one in _messages(message):
+            self._note(one, self._asked_by_peer)
+
+    def poll_later(self, about: Any) -> bool:
+        return self._inner.poll_later(about)
 
     def _note(self, message: Dict[str, Any], asked: Asked) -> None:
         """Remember the method of a request, for its answer."""

@@ -1,0 +1,94 @@
+"""What a server tells its clients unasked: that a list has changed, and whatever else goes to all of them.
+
+A notification reaches every client with which the server is operating, whose revision has it, and
+to which the capability behind it was declared; for the others there is nothing to say. A client that
+has stopped reading is let go when ``max_outbox_bytes`` wait for it.
+"""
+
+import threading
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set
+
+from ..errors import LocalProtocolError
+from ..peer.dispatcher import Connection
+
+LIST_CHANGED: Dict[str, str] = {
+    "tools": "notifications/tools/list_changed",
+    "resources": "notifications/resources/list_changed",
+    "prompts": "notifications/prompts/list_changed",
+}
+"""Feature -> how its change is announced [..2025-11-25 server/tools §List Changed Notification] SHOULD,
+[..2025-11-25 server/resources §List Changed Notification] SHOULD,
+[..2025-11-25 server/prompts §List Changed Notification] SHOULD."""
+
+
+class Announcements:
+    """The open connections of one server, and what is said to them. Thread-safe; no lock is held while sending."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: List[Connection] = []
+        self._held = 0
+        self._changed: Set[str] = set()
+
+    def opened(self, connection: Connection) -> None:
+        """From now on this client is told."""
+        with self._lock:
+            self._open = self._open + [connection]
+
+    def closed(self, connection: Connection) -> None:
+        """This client is gone."""
+        with self._lock:
+            self._open = [other for other in self._open if other is not connection]
+
+    @property
+    def connections(self) -> List[Connection]:
+        """The connections that are operating, oldest first."""
+        return list(self._open)
+
+    def broadcast(
+        self, method: str, params: Optional[Dict[str, Any]] = None,
+        wanted: Optional[Callable[[Connection], bool]] = None,
+    ) -> int:
+        """Send a notification to every client that may be sent it and is ``wanted``; to how many."""
+        chosen = [connection for connection in self._open if wanted is None or wanted(connection)]
+        return sum(tell(connection, method, params) for connection in chosen)
+
+    def changed(self, feature: str) -> None:
+        """The list of this feature is another one now; announced at once, or at the end of `once`."""
+        if not self._open:
+            return
+        with self._lock:
+            if self._held:
+                self._changed.add(feature)
+                return
+        self.broadcast(LIST_CHANGED[feature])
+
+    @contextmanager
+    def once(self) -> Iterator[None]:
+        """Changes made within are announced together at its end, one notification for each list."""
+        with self._lock:
+            self._held += 1
+        try:
+            yield
+        finally:
+            changed: Set[str] = set()
+            with self._lock:
+                self._held -= 1
+                if not self._held:
+                    changed, self._changed = self._changed, set()
+            for feature in LIST_CHANGED:
+                if feature in changed:
+                    self.broadcast(LIST_CHANGED[feature])
+
+
+def tell(connection: Connection, method: str, params: Optional[Dict[str, Any]] = None) -> bool:
+    """Send one client a notification of which it knows nothing yet; False if it may not be sent to this one."""
+    if connection.outbox.full:
+        connection.close("the client does not read: more than max_outbox_bytes wait for it")
+        return False
+    try:
+        connection.notify(method, params)
+    except LocalProtocolError:
+        return False
+    return True

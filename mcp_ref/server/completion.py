@@ -1,0 +1,244 @@
+"""Completion: what an argument of a prompt, or a variable of a resource template, could become
+[.. server/utilities/completion §Requesting Completions].
+
+    @server.completion("review", "language")                 # a prompt's argument
+    def languages(value: str) -> List[str]:
+        return ranked(["python", "perl", "ruby"], value)
+
+    @server.completion("repo://{owner}/{name}", "name")      # a template's variable
+    def names(value, arguments, ctx):
+        return database.names(owner=arguments.get("owner"), like=value)
+
+The function gets what is typed so far. If it has a parameter ``arguments``, it also gets what is settled
+already, by name; that is empty before 2025-06-18, when clients could not yet say it. A parameter that is
+annotated `Context`, or called ``ctx``, gets the context. It returns strings, best first, in any iterable,
+or a `mcp_ref.messages.completion.Completion`. At most ``max_completion_values`` are sent, never more than
+the 100 of the page [.. server/utilities/completion §Completion Results]. An iterator without a length
+is asked for one more than that, to know whether there are more, and may be endless.
+
+Arguments whose annotation lists their values (Literal, Enum, bool) complete by themselves, and so do the
+paths of a directory.
+
+What is asked for, and what is answered:
+
+==============================================  ==================================================
+params that do not fit                          -32602 and the path of the member
+                                                [.. server/utilities/completion §Security] MUST
+an unknown prompt, template, argument           -32602
+an argument nobody completes                    no values
+more than ``max_completions_per_second``        -32603, naming the limit
+                                                [.. server/utilities/completion §Security] MUST
+the function raises `RpcError`                  that error
+it raises or returns anything wrong             -32603 without text
+a server where nothing completes anything       -32601
+==============================================  ==================================================
+
+Readings: a reference to a resource may be the template, or a URI that the template matches (the schema
+says "the URI or URI template"). Settled arguments have to be arguments of the same prompt or template.
+"""
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+
+from ..codec import encoder
+from ..errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
+from ..jsonrpc import shown
+from ..messages.completion import (
+    CompleteRequestParams, CompleteResult, Completion, PromptReference, ResourceTemplateReference,
+)
+from ..peer.context import Context, Route
+from ..peer.params import params_reader
+from ..protocol.uris import fault
+from ..revisions import Revision
+from .signature import Signature
+
+if TYPE_CHECKING:
+    from .server import Server
+
+MOST = 100
+"""Values in one answer, even if ``max_completion_values`` allows more."""
+
+Reference = Union[str, PromptReference, ResourceTemplateReference]
+
+
+def ranked(values: Iterable[str], typed: str) -> List[str]:
+    """Those of the values that begin with what is typed, then those that hold it; case does not matter.
+
+    [.. server/utilities/completion §Implementation Considerations] SHOULD
+    """
+    wanted = typed.lower()
+    begin: List[str] = []
+    hold: List[str] = []
+    for value in values:
+        at = value.lower().find(wanted)
+        if at >= 0:
+            (hold if at else begin).append(value)
+    return begin + hold
+
+
+class Completer:
+    """A function that completes one argument."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.signature = signature = Signature(function, explicit=True)
+        self._arguments = "arguments" in signature.parameters
+        names = [name for name in signature.parameters if name != "arguments"]
+        if not names:
+            raise ValueError("%s: a completion takes what is typed so far: give it a parameter" % signature.name)
+        self._value = names[0]
+        surplus = set(names[1:]) & set(signature.required)
+        if surplus:
+            raise ValueError("%s: a completion takes the value, arguments and ctx, not also %s" % (
+                signature.name, ", ".join(sorted(surplus))))
+
+    def complete(self, context: Context, value: str, arguments: Dict[str, str]) -> Any:
+        """Run the function."""
+        keywords: Dict[str, Any] = {self._value: value}
+        if self._arguments:
+            keywords["arguments"] = arguments
+        if self.signature.context_parameter is not None:
+            keywords[self.signature.context_parameter] = context
+        return self.signature.call(**keywords)
+
+
+class _Target(NamedTuple):
+    """What a reference of a client's stands for: a prompt or a template of the server."""
+
+    kind: str
+    key: str
+    arguments: List[str]
+    choices: Callable[[str, str], Optional[Iterable[str]]]
+    """What an argument completes to by itself, given what is typed; None: nothing is known of it."""
+
+
+class Completions:
+    """What completes the arguments of the prompts and templates of one server."""
+
+    def __init__(self, server: "Server") -> None:
+        self._server = server
+        self._completers: Dict[Tuple[str, str, str], Completer] = {}
+
+    # Registration
+
+    def add(self, function: Callable[..., Any], ref: Reference, argument: str) -> None:
+        """Register a function; see `Server.completion`. The prompt or template may be registered later.
+
+        A ``ref`` that is a str is the name of a prompt or a URI template, whichever of them the server has.
+        Raises ValueError if the argument has a completion already, or if the prompt or template has no such argument.
+        """
+        key = _key(ref)
+        target = self._template(key[1]) if key[0] == "ref/resource" else self._prompt(key[1])
+        if not key[0] and target is None:
+            target = self._template(key[1])
+        if target is not None and argument not in target.arguments:
+            raise ValueError("%r has no argument %r to complete; it has %s" % (
+                key[1], argument, ", ".join(target.arguments) or "none"))
+        if (*key, argument) in self._completers:
+            raise ValueError("%r has a completion for %r already" % (key[1], argument))
+        self._completers[(*key, argument)] = Completer(function)
+
+    def completes(self) -> bool:
+        """Whether any function was registered."""
+        return bool(self._completers)
+
+    # Act
+
+    def route(self, revision: Revision) -> Route:
+        """Answers `completion/complete`."""
+        read = params_reader(CompleteRequestParams, revision)
+        write = encoder(CompleteResult, revision)
+
+        def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
+            limits = context.connection.limits
+            if not context.connection.rate("max_completions_per_second").take():
+                raise RpcError(INTERNAL_ERROR, "Too many completions: max_completions_per_second (%g) is reached; "
+                               "ask again later" % limits.max_completions_per_second)
+            asked = read(params)
+            settled = asked.context if revision.completion_context else None
+            arguments = dict(settled.arguments or {}) if settled is not None else {}
+            value = self._complete(context, asked, arguments)
+            return write(CompleteResult(completion=_cut(value, min(limits.max_completion_values, MOST))))
+
+        return Route(answer)
+
+    def _complete(self, context: Context, asked: CompleteRequestParams, arguments: Dict[str, str]) -> Any:
+        """What the function for this argument returns."""
+        target = self._find(asked.ref, context.connection.limits.max_uri_length)
+        name, typed = asked.argument.name, asked.argument.value
+        for path, one in [("params.argument.name", name)] + [("params.context.arguments", one) for one in arguments]:
+            if one not in target.arguments:
+                text = "Invalid params: %s: %s has no argument %s" % (path, shown(target.key), shown(one))
+                raise RpcError(INVALID_PARAMS, text)
+        completer = self._completers.get((target.kind, target.key, name))
+        completer = completer or self._completers.get(("", target.key, name))
+        if completer is not None:
+            return completer.complete(context, typed, arguments)
+        choices = target.choices(name, typed)
+        return [] if choices is None else ranked(choices, typed)
+
+    def _find(self, ref: Any, max_uri_length: int) -> _Target:
+        """What a client refers to [2025-03-26.. server/utilities/completion §Error Handling] SHOULD."""
+        if isinstance(ref, PromptReference):
+            prompt = self._prompt(ref.name)
+            if prompt is None:
+                raise RpcError(INVALID_PARAMS, "Unknown prompt: %s" % shown(ref.name))
+            return prompt
+        template = self._template(ref.uri) or self._resource(ref.uri, max_uri_length)
+        if template is None:
+            raise RpcError(INVALID_PARAMS, "Unknown resource template: %s" % shown(ref.uri))
+        return template
+
+    # What there is to complete
+
+    def _prompt(self, name: str) -> Optional[_Target]:
+        found = self._server.prompts.listing.get(name) if self._server.has_feature("prompts") else None
+        if found is None:
+            return None
+        arguments = [argument.name for argument in found.describe().arguments or ()]
+        return _Target("ref/prompt", name, arguments, lambda argument, typed: found.signature.choices(argument))
+
+    def _template(self, template: str) -> Optional[_Target]:
+        found = self._server.resources.templates.get(template) if self._server.has_feature("resources") else None
+        return None if found is None else _Target("ref/resource", template, found.variables, found.choices)
+
+    def _resource(self, uri: str, max_length: int) -> Optional[_Target]:
+        """The template that a URI belongs to; a resource of its own has no variables."""
+        if not self._server.has_feature("resources"):
+            return None
+        if self._server.resources.listing.get(uri) is not None:
+            return _Target("ref/resource", uri, [], lambda argument, typed: None)
+        if fault(uri, max_length) is None:
+            for found in self._server.resources.templates.values():
+                if found.covers(uri):
+                    return self._template(found.describe().uri_template)
+        return None
+
+
+def _key(ref: Reference) -> Tuple[str, str]:
+    """The kind of a reference, empty where that is open, and what it names."""
+    if isinstance(ref, PromptReference):
+        return ref.type, ref.name
+    if isinstance(ref, ResourceTemplateReference):
+        return ref.type, ref.uri
+    if isinstance(ref, str) and ref:
+        return "", ref
+    raise TypeError("a completion is for a prompt's name, a URI template or a reference, not %r" % (ref,))
+
+
+def _cut(value: Any, most: int) -> Completion:
+    """The answer with at most so many values; ``total`` where it is known. Raises TypeError for what are no strings."""
+    if isinstance(value, Completion):
+        values, length, more, total = value.values[:most], len(value.values), value.has_more, value.total
+        total = length if total is None and length > most else total and max(total, length)
+        made = Completion(list(values), total, True if length > most else more)
+    elif value is None or isinstance(value, (str, bytes)):
+        raise TypeError("a completion returns a list of strings, not %r" % (value,))
+    elif hasattr(value, "__len__"):
+        made = Completion(list(islice(value, most)), len(value), len(value) > most)
+    else:
+        values = list(islice(value, most + 1))
+        made = Completion(values[:most], None if len(values) > most else len(values), len(values) > most)
+    for one in made.values:
+        if not isinstance(one, str):
+            raise TypeError("a completion returns strings, not %r" % (one,))
+    return made

@@ -1,0 +1,213 @@
+"""Asking the user, through the client [2025-06-18.. client/elicitation §Protocol Messages].
+
+    answer = ctx.elicit("Where shall it run?", {"region": Literal["eu", "us"], "copies": int})
+    if not answer:
+        return "Nothing was deployed."
+    deploy(answer["region"], answer["copies"])
+
+A form is written in one of these ways, and becomes the flat schema that all clients know
+(`mcp_ref.protocol.elicitation`):
+
+======================================================  ========================================================
+form                                                    ``answer.value``
+======================================================  ========================================================
+``{"region": str, "note": Optional[str]}``: names and   a dict of Python values; what was left out is None
+Python types, also Literal, Enum, List of these
+``{"region": {"type": "string"}}``: names and schemas,  a dict of JSON values, with the defaults of what was
+required unless they have a default                     left out
+a dataclass or a TypedDict                              an instance
+an object schema, or a `RequestedSchema`                a dict of JSON values, with the same defaults
+======================================================  ========================================================
+
+What can go wrong, and what the caller of a tool sees unless the tool handles it:
+
+=====================================================  =========================================================
+`CapabilityMissing`: this client cannot be asked       ``isError`` with that text; nothing was sent
+`FormError`, TypeError: this cannot be asked            likewise
+`Unrepresentable`: not in the session's revision       likewise (2025-06-18 has no choice of several)
+the user says no, and the tool reads the answer        ``isError``: ``The user declined: <question>``
+`PeerProtocolError`: the answer does not fit the form  ``isError`` naming field and rule, not what was entered
+`PeerError`, `RequestTimeout`, `RequestCancelled`      as for every request; people take time, so there is no
+                                                       time limit but the ceiling unless ``timeout`` says so
+=====================================================  =========================================================
+
+Never ask for passwords, keys or tokens in a form [2025-06-18.. client/elicitation §User Interaction Model] MUST NOT:
+that is what links are for (`mcp_ref.server.links`). Nor trust what the user says of who they are
+[2025-11-25.. client/elicitation §Identifying the User] MUST NOT.
+"""
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
+
+from ..codec import Model, encode
+from ..errors import CapabilityMissing, PeerProtocolError, ToolError
+from ..jsonrpc import shown
+from ..messages.elicitation import ElicitRequestFormParams, ElicitResult, RequestedSchema
+from ..peer.dispatcher import Connection
+from ..protocol.elicitation import CheckedForm, FormError, as_json, modes, read_form
+from ..revisions import LATEST
+
+if TYPE_CHECKING:
+    from .context import Context
+
+CREATE = "elicitation/create"
+
+Values = Callable[[Dict[str, Any]], Any]
+
+
+# -- What comes back ---------------------------------------------------------------------------
+
+
+class NotAccepted(ToolError, LookupError):
+    """The answer was read though the user declined or cancelled; in a tool the model is told so."""
+
+
+class Answer:
+    """What the user did [2025-06-18.. client/elicitation §Response Actions].
+
+    ``action`` is ``accept``, ``decline`` (said no) or ``cancel`` (went away without saying). An answer is true when
+    it is ``accepted``. ``content`` is what was entered, as JSON; {} if not accepted, and for links, where accepting
+    means only that the user agreed to follow.
+    """
+
+    __slots__ = ("action", "content", "_value", "_question")
+
+    def __init__(self, action: str, content: Dict[str, Any], value: Any, question: str) -> None:
+        self.action = action
+        self.content = content
+        self._value = value
+        self._question = question
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the user agreed."""
+        return self.action == "accept"
+
+    @property
+    def value(self) -> Any:
+        """The Python value of the form: a dict, or an instance of the class. Raises `NotAccepted`."""
+        if not self.accepted:
+            verb = "declined" if self.action == "decline" else "cancelled"
+            raise NotAccepted("The user %s: %s" % (verb, self._question))
+        return self._value
+
+    def __bool__(self) -> bool:
+        return self.accepted
+
+    def __getitem__(self, name: str) -> Any:
+        """One field. Raises `NotAccepted`, and KeyError for what was left out."""
+        value = self.value
+        return value[name] if isinstance(value, dict) else self.content[name]
+
+    def __repr__(self) -> str:
+        return "<Answer %s>" % self.action  # what was entered is not for logs
+
+
+# -- Forms -------------------------------------------------------------------------------------
+
+
+def elicit(ctx: "Context", message: str, form: Any, timeout: Optional[float] = None) -> Answer:
+    """Ask the user to fill in a form, and wait.
+
+    ``message`` says what is asked and why; ``form`` and what is raised: see the module. ``timeout`` in seconds. The
+    answer is checked against the form [2025-11-25.. client/elicitation §Form Mode Security] SHOULD.
+    """
+    need(ctx.connection, "form")
+    check_message(message)
+    checked, read = prepare(form)
+    result: ElicitResult = ctx.ask(
+        CREATE, ElicitRequestFormParams(message=message, requested_schema=checked.message, mode="form"), timeout
+    )
+    if result.action != "accept":
+        return Answer(result.action, {}, None, message)
+    content = dict(result.content or {})
+    for name in checked.unasked(content):
+        ctx.connection.counters.note("unasked answer", "dropped %s, which is no field of the form" % shown(name))
+        del content[name]
+    wrong = checked.problems(content)
+    if not wrong:
+        try:
+            return Answer(result.action, content, read({**checked.defaults(), **content}), message)
+        except ValueError as error:
+            wrong = [str(error)]
+    raise PeerProtocolError(
+        "the answer does not fit the form: %s" % "; ".join(wrong),
+        "%s client/elicitation §Response Actions" % ctx.connection.session.rules,
+    )
+
+
+def need(connection: Connection, mode: str) -> None:
+    """Raise `CapabilityMissing` for a mode that the client did not declare, before anything is sent.
+
+    [2025-11-25.. client/elicitation §Capabilities] MUST NOT
+    """
+    session = connection.session
+    if mode not in modes(session.peer_capabilities.get("elicitation"), session.rules):
+        text = "this client cannot be asked: in revision %s it did not declare elicitation in %s mode"
+        raise CapabilityMissing(text % (session.rules, mode), "elicitation.%s" % mode)
+
+
+def check_message(message: Any) -> None:
+    """Raise `FormError` for a question without words."""
+    if not isinstance(message, str) or not message.strip():
+        raise FormError("the message tells the user what is asked and why; it cannot be %.80r" % (message,))
+
+
+class Prepared(NamedTuple):
+    """A form to be sent, and what makes Python values of an answer's JSON."""
+
+    form: CheckedForm
+    read: Values
+
+
+def prepare(form: Any) -> Prepared:
+    """The form that an author wrote, in one of the ways of the module. Raises `FormError` or TypeError."""
+    read: Values = dict
+    if isinstance(form, RequestedSchema):
+        schema = as_json(form, LATEST)
+    elif isinstance(form, type):
+        schema, read = _of_class(form)
+    elif not isinstance(form, Mapping):
+        raise TypeError("a form is a dict, a dataclass, a TypedDict or a RequestedSchema, not %.80r" % (form,))
+    elif form.get("type") == "object" and isinstance(form.get("properties"), Mapping):
+        schema = dict(form)
+    else:
+        schema, read = _of_names(form)
+    return Prepared(read_form(schema, LATEST, sending=True, path="form"), read)
+
+
+def _of_class(cls: type) -> Tuple[Dict[str, Any], Values]:
+    from .forms import Scope
+    from .typehints import form_of
+
+    found = form_of(cls, Scope("form", form_of, {}, {}))
+    if "properties" not in found.schema:
+        raise TypeError("a form is a dataclass or a TypedDict with fields, not %s" % cls.__name__)
+    return _flat(found.schema), found.read or dict
+
+
+def _of_names(form: Mapping[str, Any]) -> Tuple[Dict[str, Any], Values]:
+    """Names with types, schemas or schema messages."""
+    from .forms import Member, Members, Scope
+    from .typehints import form_of
+
+    schemas = {
+        name: encode(what, LATEST) if isinstance(what, Model) else dict(what)
+        for name, what in form.items() if isinstance(what, (Model, Mapping))
+    }
+    typed = [Member(name, annotation) for name, annotation in form.items() if name not in schemas]
+    members = Members(typed, Scope("form", form_of, {}, {}), "field %r")
+    properties = {**members.schema({})["properties"], **schemas}
+    required = members.required + [name for name in schemas if "default" not in schemas[name]]
+    return _flat({"properties": {name: properties[name] for name in form}, "required": required}), members.bind
+
+
+def _flat(schema: Mapping[str, Any]) -> Dict[str, Any]:
+    """The schema of type hints in the words of forms: what sets say beyond choices is left to the reader."""
+    properties = {
+        name: {word: value for word, value in field.items() if word != "uniqueItems"}
+        for name, field in schema["properties"].items()
+    }
+    flat: Dict[str, Any] = {"type": "object", "properties": properties}
+    if schema.get("required"):
+        flat["required"] = list(schema["required"])
+    return flat

@@ -1,0 +1,127 @@
+"""Log messages to clients [.. server/utilities/logging §Log Message Notifications].
+
+A client says how severe a message must be to reach it (`logging/setLevel`); until then every one
+does [..2025-11-25 server/utilities/logging §Setting Log Level]. Each client gets at most
+``max_log_messages_per_second`` of them [.. server/utilities/logging §Implementation Considerations] SHOULD.
+Those above that are left out and counted, and one message a second says how many, when there is room
+again.
+
+What goes wrong, and what the client sees:
+
+=================================  ====================================
+an unknown level                   error -32602
+``on_log_level`` raises            error -32603, and the old level stays
+=================================  ====================================
+
+Messages that an author writes here go out as they are. Records of `logging` come through
+`mcp_ref.server.loghandler`, which masks secrets.
+"""
+
+import threading
+from typing import TYPE_CHECKING, Any, Dict, Optional
+
+from .. import deadline
+from ..jsontext import JsonError, dumps
+from ..messages.logs import LEVELS, SetLevelRequestParams
+from ..peer.context import Context, Route
+from ..peer.dispatcher import Connection
+from ..peer.inflight import Incoming
+from ..peer.params import params_reader
+from ..revisions import Revision
+from .announcements import tell
+
+if TYPE_CHECKING:
+    from .server import Server
+
+METHOD = "notifications/message"
+LIMIT = "max_log_messages_per_second"
+LEFT_OUT = "log messages left out"
+"""The counter of those, at each connection."""
+
+_WARNING = LEVELS.index("warning")
+_telling = threading.Lock()
+
+
+# Act
+
+def log(server: "Server", level: str, data: Any, logger: Optional[str] = None) -> int:
+    """Send a log message to every client that wants it; to how many. Arguments and exceptions as `send`."""
+    _check(level, logger)
+    return sum(send(connection, level, data, logger) for connection in server.connections)
+
+
+def send(
+    connection: Connection, level: str, data: Any, logger: Optional[str] = None, within: Optional[Incoming] = None
+) -> bool:
+    """Send a log message to one client; False if it does not want it, or if there were too many.
+
+    ``level`` is one of LEVELS, ``data`` any JSON value: best an object with what matters, never a credential, personal
+    data or what would help an attacker [.. server/utilities/logging §Security] MUST NOT. ``logger`` names the part of
+    the program that speaks. ``within``: the request of the client that it belongs to. Raises ValueError for an unknown
+    level or data that JSON cannot hold, naming the place, and TypeError for a logger that is no str.
+    """
+    _check(level, logger)
+    if LEVELS.index(level) < connection.state.get("log_level", 0):
+        return False
+    if not connection.rate(LIMIT).take():
+        connection.counters.add(LEFT_OUT)
+        return False
+    if connection.counters[LEFT_OUT]:
+        _tell_left_out(connection, within)
+    params: Dict[str, Any] = {"level": level, "data": data}
+    if logger is not None:
+        params["logger"] = logger
+    try:
+        return _put(connection, params, within)
+    except JsonError:
+        dumps(data)  # names the place inside the data, where that is at fault
+        raise
+
+
+def _check(level: Any, logger: Any) -> None:
+    """[.. server/utilities/logging §Security] SHOULD: all fields are validated."""
+    if level not in LEVELS:
+        raise ValueError("unknown log level %r; levels are %s" % (level, ", ".join(LEVELS)))
+    if logger is not None and not isinstance(logger, str):
+        raise TypeError("logger must be a str, got %r" % (logger,))
+
+
+def _put(connection: Connection, params: Dict[str, Any], within: Optional[Incoming]) -> bool:
+    if within is None:
+        return tell(connection, METHOD, params)
+    connection.notify(METHOD, params, within)
+    return True
+
+
+def _tell_left_out(connection: Connection, within: Optional[Incoming]) -> None:
+    """Say how many messages were left out since it was last said, as severely as the client needs to see it."""
+    state, now = connection.state, deadline.clock()
+    with _telling:
+        told, due = state.get("log_told", (0, now))
+        total = connection.counters[LEFT_OUT]
+        if total == told or now < due:
+            return
+        state["log_told"] = (total, now + 1.0)
+    level = LEVELS[max(_WARNING, state.get("log_level", 0))]
+    text = "%d log messages left out: %s is %g" % (total - told, LIMIT, getattr(connection.limits, LIMIT))
+    _put(connection, {"level": level, "data": {"message": text}}, within)
+
+
+# Level
+
+def set_level_route(server: "Server", revision: Revision) -> Route:
+    """Answers `logging/setLevel` [..2025-11-25 server/utilities/logging §Setting Log Level].
+
+    ``Server(on_log_level=...)`` is asked first, on a worker; what it raises is an internal error for the client
+    [..2025-11-25 server/utilities/logging §Error Handling] SHOULD.
+    """
+    read, asked = params_reader(SetLevelRequestParams, revision), server.on_log_level
+
+    def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
+        level = read(params).level
+        if asked is not None:
+            asked(context.connection, level)
+        context.connection.state["log_level"] = LEVELS.index(level)
+        return {}
+
+    return Route(answer, inline=asked is None)

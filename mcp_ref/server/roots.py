@@ -1,0 +1,106 @@
+"""Asking a client for its roots: the places where it lets a server work [.. client/roots §Listing Roots].
+
+::
+
+    @server.tool
+    def read(path: str, ctx: Context) -> str:
+        if not contains(ctx.list_roots(), path):
+            raise ToolError("%s is outside of what you opened" % path)
+
+Roots tell a server where to work; keeping to them is the server's part: it validates all paths against them
+[.. client/roots §Security Considerations] SHOULD.
+
+The list of a client that announces its changes is kept until it does so; others are asked each time
+[.. client/roots §Implementation Guidelines] SHOULD.
+"""
+
+import os
+import threading
+from typing import TYPE_CHECKING, Iterable, List, Optional, Union
+
+from ..errors import LocalProtocolError, PeerProtocolError
+from ..messages.roots import ListRootsRequestParams, Root
+from ..peer.dispatcher import Connection
+from ..protocol import roots as rules
+from ..protocol.capabilities import has
+
+if TYPE_CHECKING:
+    from .context import Context
+
+_KEPT = "roots"
+"""Where `Connection.state` holds the kept list, which `Server.arrived` drops."""
+
+
+class _Kept:
+    """The roots of one client, as last heard. ``changes`` counts its announcements."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._roots: Optional[List[Root]] = None
+        self.changes = 0
+
+    def get(self) -> Optional[List[Root]]:
+        """A copy of the list; None if it must be asked for."""
+        with self._lock:
+            return None if self._roots is None else list(self._roots)
+
+    def keep(self, roots: List[Root], changes: int) -> None:
+        """Keep what was asked for after so many changes, unless there was another one meanwhile."""
+        with self._lock:
+            if changes == self.changes:
+                self._roots = list(roots)
+
+    def drop(self) -> None:
+        """The client has announced a change [..2025-11-25 client/roots §Root List Changes]: ask again, next time."""
+        with self._lock:
+            self._roots = None
+            self.changes += 1
+
+
+def _kept(connection: Connection) -> _Kept:
+    found: _Kept = connection.state.setdefault(_KEPT, _Kept())
+    return found
+
+
+def list_roots(ctx: "Context") -> List[Root]:
+    """The client's roots; empty if it has none at the moment.
+
+    Raises `CapabilityMissing` if the client did not declare roots [.. client/roots §Implementation Guidelines] SHOULD,
+    and what `Context.ask` raises. A root that is no ``file://`` URI, or one that leads elsewhere, breaks
+    [.. client/roots §Root] MUST: it is left out and counted, and with ``strict`` it raises `PeerProtocolError`.
+    """
+    connection = ctx.connection
+    announced = has(connection.session.peer_capabilities, "roots.listChanged")
+    kept = _kept(connection)
+    roots = kept.get() if announced else None
+    if roots is None:
+        changes = kept.changes
+        roots = _safe(connection, ctx.ask("roots/list", ListRootsRequestParams()).roots)
+        if announced:
+            kept.keep(roots, changes)
+    return roots
+
+
+def _safe(connection: Connection, roots: List[Root]) -> List[Root]:
+    """Those whose URI can be trusted to mean one place."""
+    kept = []
+    for root in roots:
+        try:
+            rules.root_path(root.uri)
+        except LocalProtocolError as error:
+            if not connection.session.lenient:
+                raise PeerProtocolError("the answer to roots/list: %s" % error) from None
+            connection.counters.note("unsafe root", str(error))
+        else:
+            kept.append(root)
+    return kept
+
+
+def contains(roots: Iterable[Root], target: "Union[str, os.PathLike[str]]", follow_links: bool = True) -> bool:
+    """Whether a path or ``file://`` URI lies in one of these roots.
+
+    ``follow_links``: where symbolic links lead is what counts, as far as this machine knows the path. A relative path
+    lies in none. What the file system is told to change after the answer, the answer cannot know.
+    """
+    path, links = os.fspath(target), os.path if follow_links else None
+    return any(rules.contains(root.uri, path, links) for root in roots)

@@ -1,0 +1,226 @@
+"""Sampling: asking the client's model from inside a handler [.. client/sampling §Creating Messages].
+
+::
+
+    @server.tool
+    def summarize(text: str, ctx: Context) -> str:
+        answer = ctx.sample("Summarize in one line: " + text, max_tokens=100, hints=["haiku"])
+        return answer.text
+
+The client decides which model answers, shows the user what is asked, and may refuse: then `PeerError` with code -1 is
+raised, which `rejected` tells apart. What the rules forbid is refused here, before anything is sent
+(`mcp_ref.protocol.sampling`), and an answer that breaks them raises `PeerProtocolError`.
+
+Since 2025-11-25 the model may use tools, if the client declared ``sampling.tools``. `sample_with_tools` runs the whole
+loop: ask, call what the model wants called, tell it the results, ask again.
+"""
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+from ..codec import decode
+from ..errors import USER_REJECTED, PeerError, PeerProtocolError, RpcError
+from ..messages.content import AudioContent, ImageContent, TextContent
+from ..messages.sampling import (
+    CreateMessageRequestParams, CreateMessageResult, ModelHint, ModelPreferences, SamplingMessage, ToolChoice,
+    ToolResultContent, ToolUseContent,
+)
+from ..peer.context import Route
+from ..protocol import sampling as rules
+
+if TYPE_CHECKING:
+    from ..messages.tools import Tool
+    from .context import Context
+    from .tools import Tools
+
+LIMIT = "max_tool_iterations"
+
+Content = Union[str, TextContent, ImageContent, AudioContent]
+Said = Union[Content, SamplingMessage, CreateMessageResult]
+"""A message: a str or a block is the user's, an earlier result is the assistant's."""
+Toolbox = Union[Sequence[str], Mapping[str, Callable[..., Any]]]
+"""Names of the server's tools, or functions by the name that the model knows them under."""
+
+
+# -- One question ------------------------------------------------------------------------------
+
+
+def sample(
+    ctx: "Context",
+    messages: Union[Said, Sequence[Said]],
+    max_tokens: int,
+    *,
+    system_prompt: Optional[str] = None,
+    model_preferences: Optional[ModelPreferences] = None,
+    hints: Optional[Sequence[str]] = None,
+    include_context: Optional[str] = None,
+    temperature: Optional[float] = None,
+    stop_sequences: Optional[List[str]] = None,
+    metadata: Optional[Dict[str, Any]] = None,
+    tools: "Optional[Sequence[Tool]]" = None,
+    tool_choice: Union[None, str, ToolChoice] = None,
+    meta: Optional[Dict[str, Any]] = None,
+    timeout: Optional[float] = None,
+) -> CreateMessageResult:
+    """Ask the client's model, and wait for what it writes.
+
+    ``messages``: a str, a content block, a `SamplingMessage`, an earlier result, or a list of these. ``hints`` are
+    names of models or parts of them, in order of preference, and a short way for those in ``model_preferences``.
+    ``include_context``: ``none``, ``thisServer`` or ``allServers``. ``tool_choice``: ``auto``, ``required`` or
+    ``none``. ``timeout``: seconds; None: only the ceiling of the limits, as a user may have to read it first.
+
+    Raises `CapabilityMissing` for what the client did not declare, `LocalProtocolError` for what the revision or a
+    rule does not allow, `PeerError` for the client's refusal (see `rejected`), `PeerProtocolError` for a bad answer,
+    and what `Context.ask` raises.
+    """
+    choice = ToolChoice(tool_choice) if isinstance(tool_choice, str) else tool_choice  # type: ignore[arg-type]
+    params = CreateMessageRequestParams(
+        messages_of(messages),
+        max_tokens,
+        model_preferences=_preferences(model_preferences, hints),
+        system_prompt=system_prompt,
+        include_context=include_context,  # type: ignore[arg-type]
+        temperature=temperature,
+        stop_sequences=stop_sequences,
+        metadata=metadata,
+        tools=None if tools is None else list(tools),
+        tool_choice=choice,
+        meta=meta,
+    )
+    return _ask(ctx, params, timeout)
+
+
+def _ask(ctx: "Context", params: CreateMessageRequestParams, timeout: Optional[float]) -> CreateMessageResult:
+    session = ctx.connection.session
+    for fault in rules.request_faults(params, session.rules, session.peer_capabilities):
+        fault.refuse()
+    result: CreateMessageResult = ctx.ask("sampling/createMessage", params, timeout=timeout)
+    for fault in rules.result_faults(result, params, session.rules):
+        raise PeerProtocolError("the answer to sampling/createMessage: %s" % str(fault), fault.citation)
+    return result
+
+
+def messages_of(said: Union[Said, Sequence[Said]]) -> List[SamplingMessage]:
+    """The messages of a conversation; see `sample`. Raises TypeError for what is none."""
+    return [_message(one) for one in (said if isinstance(said, (list, tuple)) else [said])]
+
+
+def _message(said: Any) -> SamplingMessage:
+    if isinstance(said, SamplingMessage):
+        return said
+    if isinstance(said, CreateMessageResult):
+        return SamplingMessage(said.role, said.content)
+    if isinstance(said, str):
+        return SamplingMessage("user", TextContent(said))
+    if isinstance(said, (TextContent, ImageContent, AudioContent)):
+        return SamplingMessage("user", said)
+    known = "a str, a text, image or audio block, a SamplingMessage or a CreateMessageResult"
+    raise TypeError("a message is %s, not a %s" % (known, type(said).__name__))
+
+
+def _preferences(
+    preferences: Optional[ModelPreferences], hints: Optional[Sequence[str]]
+) -> Optional[ModelPreferences]:
+    if hints is None:
+        return preferences
+    if isinstance(hints, str):
+        raise TypeError("hints is a list of names, such as [%r]" % hints)
+    given = preferences or ModelPreferences()
+    if given.hints is not None:
+        raise ValueError("give the hints once: as hints, or in model_preferences")
+    return ModelPreferences(
+        [ModelHint(name) for name in hints], given.cost_priority, given.speed_priority, given.intelligence_priority
+    )
+
+
+def rejected(error: BaseException) -> bool:
+    """Whether an exception of `sample` says that the user did not want it [.. client/sampling §Error Handling]."""
+    return isinstance(error, PeerError) and error.code == USER_REJECTED
+
+
+# -- The loop ----------------------------------------------------------------------------------
+
+
+def sample_with_tools(
+    ctx: "Context",
+    messages: Union[Said, Sequence[Said]],
+    max_tokens: int,
+    *,
+    tools: Toolbox,
+    tool_choice: Union[None, str, ToolChoice] = None,
+    max_tool_iterations: Optional[int] = None,
+    **options: Any,
+) -> CreateMessageResult:
+    """Ask the client's model, and let it use tools until it has an answer.
+
+    [2025-11-25.. client/sampling §Multi-turn Tool Loop]
+
+    ``tools``: names of this server's tools, or functions by name, which become tools as with ``@server.tool``. Each
+    tool use is answered, in the next message and in order, by a result of its own: what goes wrong (an unknown tool,
+    arguments that do not fit, an exception) is told to the model as an error, as `tools/call` would tell it.
+    ``tool_choice`` holds for the first question; after that the model is free. After ``max_tool_iterations`` rounds
+    (default: that of the limits) it must answer without tools. Other ``options`` are those of `sample`.
+
+    Raises what `sample` raises, KeyError for a name that is no tool of the server, and `PeerProtocolError` for a model
+    that uses tools even after the last round.
+    """
+    box = _box(ctx, tools)
+    offered = [tool.describe() for tool in box.listing.values() if isinstance(tools, Mapping) or tool.name in tools]
+    call = box.call_route(ctx.connection.session.rules)
+    limit = ctx.connection.limits.max_tool_iterations if max_tool_iterations is None else max_tool_iterations
+    talk = messages_of(messages)
+    for _ in range(limit):
+        result = sample(ctx, talk, max_tokens, tools=offered, tool_choice=tool_choice, **options)
+        uses = rules.tool_uses(result)
+        if not uses:
+            return result
+        answers: List[Any] = [_use(ctx, call, use, offered) for use in uses]
+        talk = talk + [SamplingMessage(result.role, result.content), SamplingMessage("user", answers)]
+        tool_choice = None
+    try:
+        return sample(ctx, talk, max_tokens, tools=offered, tool_choice="none", **options)
+    except PeerProtocolError as error:
+        raise PeerProtocolError("after %d rounds (%s): %s" % (limit, LIMIT, error)) from None
+
+
+def _box(ctx: "Context", tools: Toolbox) -> "Tools":
+    """The tools to choose from: the server's, or some made of these functions."""
+    server: Any = ctx.connection.role
+    if isinstance(tools, str):
+        raise TypeError("tools is a list of names, or functions by name; such as [%r]" % tools)
+    if not isinstance(tools, Mapping):
+        for name in tools:
+            if server.tools.listing.get(name) is None:
+                raise KeyError("the server has no tool %s" % name)
+        found: "Tools" = server.tools
+        return found
+    from .tools import Tools
+
+    made = Tools(server.mask_errors, not server.strict, None)
+    for name, function in tools.items():
+        made.add(function, name=name)
+    return made
+
+
+def _use(ctx: "Context", route: Route, use: ToolUseContent, offered: "Sequence[Tool]") -> ToolResultContent:
+    """Call a tool for the model: its result, or its error as a result that the model can read.
+
+    [2025-11-25.. client/sampling §Security Considerations] MUST: whatever happens, there is a result with that id.
+    """
+    if all(tool.name != use.name for tool in offered):
+        result = _failed("Unknown tool: %s" % use.name)
+    else:
+        try:
+            result = route.call(ctx, {"name": use.name, "arguments": use.input})
+        except RpcError as error:
+            result = _failed(error.message)
+        except Exception as error:
+            ctx.check()  # where the request was cancelled there is nobody left to tell
+            told = route.fault(error) if route.fault is not None else None
+            result = _failed("The tool failed") if told is None else told
+    members = dict(result, type="tool_result", toolUseId=use.id)
+    made: ToolResultContent = decode(ToolResultContent, members, ctx.connection.session.rules, "tool result")
+    return made
+
+
+def _failed(text: str) -> Dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], "isError": True}

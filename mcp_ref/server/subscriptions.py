@@ -1,0 +1,129 @@
+"""Who wants to hear of changes to which resource [..2025-11-25 server/resources §Subscriptions].
+
+A subscription belongs to one connection and ends with it. Two tables, from a URI to its subscribers and
+from a connection to its URIs, make both an update and a farewell cost what they concern and no more.
+
+A notification may name a part of what was subscribed to (the schema of
+`ResourceUpdatedNotification` says so), and the page does not say when. Readings:
+
+- A subscription to a URI that ends with a slash, which names a container, covers everything below it:
+  ``file:///project/`` hears of ``file:///project/src/main.rs``. Any other covers just its own URI.
+- Nothing can ever come of a URI that no resource, template or directory of the server covers, so
+  subscribing to one is answered as reading it is: resource not found. Whether a resource of a template is
+  there at the moment is not asked.
+- Subscribing twice is subscribing once, and unsubscribing from what one is not subscribed to succeeds:
+  afterwards all is as the client wants it.
+"""
+
+import threading
+from typing import TYPE_CHECKING, Any, Dict, List, Set
+
+from ..errors import INTERNAL_ERROR, RpcError
+from ..limits import DEFAULT
+from ..messages.resources import SubscribeRequestParams, UnsubscribeRequestParams
+from ..peer.context import Context, Route
+from ..peer.dispatcher import Connection
+from ..peer.params import params_reader
+from ..protocol.uris import containers, fault
+from ..revisions import Revision
+from .announcements import tell
+from .resources import check_uri, not_found
+
+if TYPE_CHECKING:
+    from .server import Server
+
+
+class Subscriptions:
+    """The subscriptions of all clients of one server. Thread-safe; no lock is held while sending."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._subscribers: Dict[str, Dict[Connection, None]] = {}
+        self._uris: Dict[Connection, Set[str]] = {}
+
+    # Act
+
+    def subscribe_route(self, server: "Server", revision: Revision) -> Route:
+        """Answers `resources/subscribe`, on the reader: it takes no time and runs no code of the author's."""
+        read = params_reader(SubscribeRequestParams, revision)
+
+        def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
+            uri, limits = read(params).uri, context.connection.limits
+            if not server.resources.covers(uri, limits.max_uri_length):
+                raise not_found(uri, revision)
+            self.add(context.connection, uri, limits.max_subscriptions)
+            return {}
+
+        return Route(answer, inline=True)
+
+    def unsubscribe_route(self, server: "Server", revision: Revision) -> Route:
+        """Answers `resources/unsubscribe`."""
+        read = params_reader(UnsubscribeRequestParams, revision)
+
+        def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
+            uri = read(params).uri
+            check_uri(uri, context.connection.limits.max_uri_length)
+            self.discard(context.connection, uri)
+            return {}
+
+        return Route(answer, inline=True)
+
+    def add(self, connection: Connection, uri: str, most: int) -> None:
+        """Enter a subscription. Raises `RpcError` if the client has ``most`` of them."""
+        with self._lock:
+            uris = self._uris.get(connection, set())
+            if uri not in uris and len(uris) >= most:
+                text = "Too many subscriptions: max_subscriptions (%d) are in use; unsubscribe first" % most
+                raise RpcError(INTERNAL_ERROR, text)
+            uris.add(uri)
+            self._uris[connection] = uris
+            self._subscribers.setdefault(uri, {})[connection] = None
+        if connection.closed:
+            self.forget(connection)  # it ended meanwhile, and nobody will tell us again
+
+    def discard(self, connection: Connection, uri: str) -> None:
+        """Take a subscription out, if there is one."""
+        with self._lock:
+            uris = self._uris.get(connection, set())
+            if uri in uris:
+                uris.remove(uri)
+                self._leave(connection, uri)
+            if not uris:
+                self._uris.pop(connection, None)
+
+    def forget(self, connection: Connection) -> None:
+        """This connection has ended: all its subscriptions go."""
+        with self._lock:
+            for uri in self._uris.pop(connection, ()):
+                self._leave(connection, uri)
+
+    def _leave(self, connection: Connection, uri: str) -> None:
+        subscribers = self._subscribers[uri]
+        del subscribers[connection]
+        if not subscribers:
+            del self._subscribers[uri]
+
+    # Change notification
+
+    def updated(self, server: "Server", uri: str) -> int:
+        """Tell the subscribers of this URI, and of the containers it lies in, that it has changed; to how many.
+
+        Each hears of it once [..2025-11-25 server/resources §Subscriptions]. Raises ValueError for what is no URI.
+        """
+        wrong = fault(uri, DEFAULT.max_uri_length)
+        if wrong is not None:
+            raise ValueError("%r is not the URI of a resource: %s" % (uri, wrong))
+        return sum(tell(connection, "notifications/resources/updated", {"uri": uri}) for connection in self.of(uri))
+
+    def of(self, uri: str) -> List[Connection]:
+        """The connections that hear of changes to this URI, each once."""
+        with self._lock:
+            found = dict(self._subscribers.get(uri, {}))
+            for container in containers(uri):
+                found.update(self._subscribers.get(container, {}))
+        return list(found)
+
+    def __len__(self) -> int:
+        """How many subscriptions there are."""
+        with self._lock:
+            return sum(map(len, self._uris.values()))

@@ -1,0 +1,164 @@
+"""A list that changes while it is shown: what is kept, what is told, and what other threads do to it."""
+import json
+import threading
+
+import pytest
+
+from mcp_ref.errors import RpcError
+from mcp_ref.messages.tools import ListToolsResult, Tool
+from mcp_ref.revisions import HANDSHAKE_REVISIONS, LATEST_HANDSHAKE
+from mcp_ref.server.listing import Listing
+from tests.support.scripted import PATIENCE
+from tests.support.sides import Gate, in_thread
+
+SCHEMA = {"type": "object"}
+
+
+def listing(describe=None, page_size=None, changed=None):
+    """A list of tools whose items are their names."""
+    return Listing("tool", ListToolsResult, "tools", describe or (lambda name: Tool(name, SCHEMA)), page_size, changed)
+
+
+def page(made, cursor=None, revision=LATEST_HANDSHAKE):
+    """Names and cursor of a page."""
+    result = json.loads(made.page(revision, cursor))
+    return [tool["name"] for tool in result["tools"]], result.get("nextCursor")
+
+
+def filled(*names, **options):
+    made = listing(**options)
+    for name in names:
+        made.add(name, name)
+    return made
+
+
+def test_each_change_is_told_once_after_it_was_made():
+    seen = []
+    made = listing(changed=lambda: seen.append(page(made)[0]))
+    made.add("a", "a")
+    made.add("b", "b")
+    made.remove("a")
+    for refused, error in ((lambda: made.add("b", "b"), ValueError), (lambda: made.remove("a"), KeyError)):
+        with pytest.raises(error, match="tool 'a|b'"):
+            refused()
+    assert seen == [["a"], ["a", "b"], ["b"]] and len(made) == 1
+    assert made.values() == ["b"] and made.get("b") == "b" and made.get("a") is None
+
+
+def test_a_page_is_made_once_for_each_revision_until_the_list_changes():
+    made = filled("a", "b", "c", page_size=2)
+    _, cursor = page(made)
+    for start in (None, cursor):
+        texts = [made.page(revision, start) for revision in HANDSHAKE_REVISIONS]
+        assert [made.page(revision, start) for revision in HANDSHAKE_REVISIONS] == texts
+        assert all(again is text for again, text in zip(
+            [made.page(revision, start) for revision in HANDSHAKE_REVISIONS], texts))
+    before = made.page(LATEST_HANDSHAKE, None)
+    made.add("d", "d")
+    assert made.page(LATEST_HANDSHAKE, None) is not before
+    assert page(made, cursor) == (["c", "d"], None)
+
+
+def test_cursors_cannot_make_the_kept_pages_grow_beyond_the_list():
+    """A client may ask for the page after any item, and know how cursors are written."""
+    made = filled(*map(str, range(100)), page_size=10)
+    cursors = [made._write_cursor(str(number), number + 1) for number in range(100)]
+    for cursor in cursors:
+        expected = [str(number) for number in range(cursors.index(cursor) + 1, cursors.index(cursor) + 11)]
+        assert page(made, cursor)[0] == [name for name in expected if int(name) < 100]
+    assert len(made._view.pages) <= 11
+
+
+def test_a_page_made_while_the_list_changes_is_not_kept():
+    with Gate() as gate:
+        made = filled("a", describe=lambda name: (gate.hold(), Tool(name, SCHEMA))[1])
+        old = in_thread(made.page, LATEST_HANDSHAKE, None)
+        gate.entered()
+        made.add("b", "b")  # waits for nobody
+        gate.open()
+        assert [tool["name"] for tool in json.loads(old.get())["tools"]] == ["a"]
+        assert page(made)[0] == ["a", "b"]
+
+
+def test_describing_an_item_may_use_the_list():
+    made = listing(lambda name: Tool("%s of %d" % (name, len(made.values())), SCHEMA))
+    made.add("a", "a")
+    made.add("b", "b")
+    assert page(made)[0] == ["a of 2", "b of 2"]
+
+
+def test_keys_that_are_no_unicode_are_keys():
+    made = filled("\ud800", "b", page_size=1)
+    made._describe = lambda name: Tool(ascii(name), SCHEMA)
+    names, cursor = page(made)
+    assert page(made, cursor) == (["'b'"], None)
+
+
+@pytest.mark.race
+def test_threads_may_change_the_list_while_others_walk_through_it():
+    """What stays is on the pages once, in order, whatever others do meanwhile."""
+    staying = ["stay%d" % number for number in range(30)]
+    passing = ["pass%d" % number for number in range(30)]
+    made = listing(page_size=3)
+    for names in zip(staying, passing):
+        for name in names:
+            made.add(name, name)
+    start, end = threading.Barrier(5), threading.Event()
+
+    def change(number):
+        mine = passing[number::2]
+        start.wait(PATIENCE)
+        while not end.is_set():
+            old = mine.pop(0)
+            made.remove(old)
+            mine.append(old + "'" if len(old) < 20 else old.rstrip("'"))  # a name comes back, too
+            made.add(mine[-1], mine[-1])
+
+    def walk():
+        start.wait(PATIENCE)
+        walks = []
+        for _ in range(20):
+            names, cursor = page(made)
+            while cursor is not None and staying[-1] not in names:  # new ones may come faster than they are shown
+                more, cursor = page(made, cursor)
+                names += more
+            walks.append(names)
+        return walks
+
+    changers = [in_thread(change, number) for number in range(2)]
+    walkers = [in_thread(walk) for _ in range(2)]
+    start.wait(PATIENCE)
+    try:
+        walks = [names for walker in walkers for names in walker.get()]
+    finally:
+        end.set()
+    for changer in changers:
+        changer.get()
+    assert len(walks) == 40 and len(made) == 60
+    for names in walks:
+        assert [name for name in names if name in staying] == staying
+
+
+@pytest.mark.race
+def test_one_of_many_threads_gets_a_name():
+    made = listing()
+    start = threading.Barrier(8)
+
+    def add():
+        start.wait(PATIENCE)
+        try:
+            made.add("same", "same")
+            return 1
+        except ValueError:
+            return 0
+
+    assert sum(outcome.get() for outcome in [in_thread(add) for _ in range(8)]) == 1
+    assert page(made) == (["same"], None)
+
+
+def test_a_cursor_that_is_no_string_of_ours_is_invalid_params():
+    made = filled("a", "b", page_size=1)
+    for cursor in ("", "x", "a" * 1_000_000, "\ud800"):
+        with pytest.raises(RpcError) as caught:
+            made.page(LATEST_HANDSHAKE, cursor)
+        assert caught.value.code == -32602
