@@ -1,45 +1,49 @@
-"""The client: one connection to one server, and typed calls for what it offers.
-
-Calls block until the answer is there and may be made from any number of threads. ``submit_*``
-returns a future instead. What arrives is checked against the agreed revision; an answer that does
-not fit raises `PeerProtocolError`, which says where.
+"""The client: one connection to one server. What it asks for is in `mcp_ref.client.calls`, what it offers in `offers`.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar, Union
+from functools import partial
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from ..codec import DecodeError, decode, encode
-from ..errors import LocalProtocolError, PeerProtocolError
+from ..errors import PeerProtocolError
 from ..limits import DEFAULT, Limits
-from ..messages.base import Implementation
-from ..messages.lifecycle import ClientCapabilities, InitializeRequestParams, InitializeResult
-from ..methods import lookup, result_class
+from ..messages.base import Icon, Implementation
+from ..messages.lifecycle import ClientCapabilities, InitializeRequestParams, InitializeResult, Settings
+from ..methods import params_class
+from ..peer.context import Route
 from ..peer.dispatcher import Connection
-from ..peer.request_table import ProgressCallback
-from ..peer.role import Role
 from ..peer.workers import Executor
 from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
 from ..transports.base import Transport
+from .caches import Lists
+from .calls import Calls
+from .offers import Offers
+from .subscriptions import Subscriptions, UpdateCallback
 
-if TYPE_CHECKING:
-    from ..messages.prompts import GetPromptResult, ListPromptsResult, Prompt
-    from ..messages.resources import (
-        ListResourcesResult, ListResourceTemplatesResult, ReadResourceResult, Resource, ResourceTemplate,
-    )
-    from ..messages.tools import CallToolResult, ListToolsResult, Tool
-    from ..peer.future import RequestFuture
-
-_UNSET: Any = object()
 Self = TypeVar("Self", bound="Client")
 NotificationCallback = Callable[[str, Dict[str, Any]], None]
+"""Called with method and params."""
+LogCallback = Callable[[str, Any, Optional[str]], None]
+"""Called with level, data (any JSON value) and the logger's name."""
 
 
-class Client(Role):
+class Client(Calls):
     """A client of one server. Made by `connect`, or made and then opened on a transport.
 
-    ``name`` and ``version`` introduce it. ``revisions``: names of those to speak, newest preferred (default: all
-    with a handshake). ``on_notification(method, params)`` is called, one at a time and in order, for what the server
-    announces. ``executor``: who runs callbacks. ``strict`` refuses what real but careless servers send.
+    ``name``, ``version``, ``title``, ``description``, ``website_url`` and ``icons`` introduce it. ``revisions``: names
+    of those to speak, newest preferred (default: all with a handshake).
+
+    What it does for the server, each declared if it is given: ``roots`` (paths, ``file:`` URIs, or a
+    `mcp_ref.client.roots.Roots`), ``sampling`` and ``elicitation`` (a function ``(params, context)``, or a
+    `mcp_ref.client.sampling.Sampling`, `mcp_ref.client.elicitation.Elicitation`); ``experimental`` capabilities by
+    name; ``capabilities``: more that a subclass declares because it answers the requests itself.
+
+    What it hears, one at a time and in order: ``on_log(level, data, logger)``, ``on_update(uri)`` for each resource
+    that changed, ``on_notification(method, params)`` for whatever the server announces.
+
+    ``check_results``: whether results of tools are checked, see `mcp_ref.client.structured`. ``executor``: who runs
+    callbacks. ``strict`` refuses what real but careless servers send.
     ``keepalive``: seconds between pings, which end the connection when unanswered (default: no pings).
     """
 
@@ -51,24 +55,36 @@ class Client(Role):
         version: str = "0",
         *,
         title: Optional[str] = None,
+        description: Optional[str] = None,
+        website_url: Optional[str] = None,
+        icons: Optional[List[Icon]] = None,
         revisions: Optional[Sequence[Union[str, Revision]]] = None,
+        roots: Any = None,
+        sampling: Any = None,
+        elicitation: Any = None,
+        experimental: Optional[Dict[str, Settings]] = None,
         capabilities: Optional[ClientCapabilities] = None,
+        on_log: Optional[LogCallback] = None,
+        on_update: Optional[UpdateCallback] = None,
         on_notification: Optional[NotificationCallback] = None,
         limits: Limits = DEFAULT,
         executor: Optional[Executor] = None,
         strict: bool = False,
+        check_results: bool = True,
         keepalive: Optional[float] = None,
     ) -> None:
-        self.info = Implementation(name, version, title)
+        self.info = Implementation(name, version, title, description, website_url, icons)
         self.revisions = negotiation.supported(revisions)
-        self.capabilities = capabilities or ClientCapabilities()
+        self.offers = Offers({"roots": roots, "sampling": sampling, "elicitation": elicitation})
+        self.capabilities = self.offers.declare(capabilities, experimental, self.revisions[-1])
+        self.on_log = on_log
+        self.on_update = on_update
         self.on_notification = on_notification
         self.limits = limits
         self.executor = executor
         self.strict = strict
+        self.check_results = check_results
         self.keepalive = keepalive
-        self._connection: Optional[Connection] = None
-        self._future: "Optional[Type[RequestFuture]]" = None
         self.server_info: Optional[Implementation] = None
         """Who the server says it is; known after `open`."""
         self.server_capabilities: Mapping[str, Any] = {}
@@ -109,9 +125,13 @@ class Client(Role):
         session.peer_info = answer["serverInfo"]
         session.instructions = self.instructions = result.instructions
         self.server_info = result.server_info
+        connection.state["lists"] = Lists(self.server_capabilities, self.limits.max_cached_items)
+        connection.state["subscriptions"] = Subscriptions(self.limits.max_subscriptions)
+        self._results = None  # it is about the server of the connection before
         connection.agree(agreed)
         connection.notify("notifications/initialized")
         connection.keep_alive()
+        self.opened(connection)
 
     def close(self) -> None:
         """End the connection and, if there is one, the child process. From any thread, as often as one likes."""
@@ -126,191 +146,90 @@ class Client(Role):
         self.close()
 
     @property
-    def connection(self) -> Connection:
-        """The connection. Raises `LocalProtocolError` before `open`."""
-        if self._connection is None:
-            raise LocalProtocolError("the client is not connected: call open(transport), or use connect(...)")
-        return self._connection
+    def origin(self) -> Optional[str]:
+        """Where the server is, such as ``https://example.com``; None where that means nothing, as for a child process.
 
-    @property
-    def revision(self) -> Revision:
-        """The agreed revision."""
-        return self.connection.session.rules
-
-    # Calls
-
-    def request(self, method: str, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
-        """Send any request and return the result object as it came; options as `Connection.request`."""
-        return self.connection.request(method, params, **options)
-
-    def ping(self, timeout: Optional[float] = _UNSET) -> None:
-        """See whether the server answers [..2025-11-25 basic/utilities/ping §Message Format]."""
-        self.connection.request("ping", None, **_options(timeout))
-
-    def list_tools(self, cursor: Optional[str] = None) -> "ListToolsResult":
-        """One page of tools; ``cursor`` is the ``next_cursor`` of the page before."""
-        return self._call("tools/list", _page(cursor))  # type: ignore[no-any-return]
-
-    def tools(self) -> "Iterator[Tool]":
-        """All tools, page by page."""
-        return self._pages(self.list_tools, "tools")
-
-    def call_tool(
-        self,
-        name: str,
-        arguments: Optional[Dict[str, Any]] = None,
-        *,
-        timeout: Optional[float] = _UNSET,
-        progress: Optional[ProgressCallback] = None,
-        extend_on_progress: bool = False,
-        meta: Optional[Dict[str, Any]] = None,
-    ) -> "CallToolResult":
-        """Call a tool and wait for its result; a tool that failed gives a result whose ``is_error`` is true.
-
-        ``timeout`` in seconds without an answer (None: only the ceiling of the limits); ``progress(value, total,
-        message)`` is called in this thread; with ``extend_on_progress`` each call starts the timeout again.
-        Raises `PeerError` for a JSON-RPC error, `RequestTimeout`, `ConnectionLost`.
+        What belongs to the server's own origin may be trusted more than the rest of the world: see `usable_icons`.
         """
-        options = _options(timeout, progress, extend_on_progress)
-        return self._call("tools/call", _named(name, arguments, meta), **options)  # type: ignore[no-any-return]
+        return self.connection.transport.origin
 
-    def submit_tool(
-        self,
-        name: str,
-        arguments: Optional[Dict[str, Any]] = None,
-        *,
-        timeout: Optional[float] = _UNSET,
-        progress: Optional[ProgressCallback] = None,
-        extend_on_progress: bool = False,
-        meta: Optional[Dict[str, Any]] = None,
-    ) -> "RequestFuture":
-        """`call_tool` as a `concurrent.futures.Future`, whose ``cancel`` cancels on the wire."""
-        options = _options(timeout, progress, extend_on_progress)
-        return self._submit("tools/call", _named(name, arguments, meta), **options)
+    def usable_icons(self, item: Any, **options: Any) -> List[Icon]:
+        """The icons of a tool, resource, template, prompt, or of ``server_info`` that may be shown without harm.
 
-    def list_resources(self, cursor: Optional[str] = None) -> "ListResourcesResult":
-        """One page of resources."""
-        return self._call("resources/list", _page(cursor))  # type: ignore[no-any-return]
+        Those that come whole, and those of the server's own origin; options: see `mcp_ref.client.icons`
+        [2025-11-25.. basic/index §`icons`] MUST.
+        """
+        from .icons import usable_icons
 
-    def resources(self) -> "Iterator[Resource]":
-        """All resources, page by page."""
-        return self._pages(self.list_resources, "resources")
-
-    def list_resource_templates(self, cursor: Optional[str] = None) -> "ListResourceTemplatesResult":
-        """One page of resource templates."""
-        return self._call("resources/templates/list", _page(cursor))  # type: ignore[no-any-return]
-
-    def resource_templates(self) -> "Iterator[ResourceTemplate]":
-        """All resource templates, page by page."""
-        return self._pages(self.list_resource_templates, "resource_templates")
-
-    def read_resource(self, uri: str, *, timeout: Optional[float] = _UNSET) -> "ReadResourceResult":
-        """The contents of a resource."""
-        return self._call("resources/read", {"uri": uri}, **_options(timeout))  # type: ignore[no-any-return]
-
-    def submit_resource(self, uri: str, *, timeout: Optional[float] = _UNSET) -> "RequestFuture":
-        """`read_resource` as a future."""
-        return self._submit("resources/read", {"uri": uri}, **_options(timeout))
-
-    def list_prompts(self, cursor: Optional[str] = None) -> "ListPromptsResult":
-        """One page of prompts."""
-        return self._call("prompts/list", _page(cursor))  # type: ignore[no-any-return]
-
-    def prompts(self) -> "Iterator[Prompt]":
-        """All prompts, page by page."""
-        return self._pages(self.list_prompts, "prompts")
-
-    def get_prompt(
-        self, name: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = _UNSET
-    ) -> "GetPromptResult":
-        """The messages of a prompt."""
-        return self._call("prompts/get", _named(name, arguments), **_options(timeout))  # type: ignore[no-any-return]
-
-    def submit_prompt(
-        self, name: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = _UNSET
-    ) -> "RequestFuture":
-        """`get_prompt` as a future."""
-        return self._submit("prompts/get", _named(name, arguments), **_options(timeout))
-
-    def _call(self, method: str, params: Optional[Dict[str, Any]], **options: Any) -> Any:
-        return self._reader(method)(self.connection.request(method, params, **options))
-
-    def _submit(self, method: str, params: Optional[Dict[str, Any]], **options: Any) -> "RequestFuture":
-        if self._future is None:
-            from ..peer.future import RequestFuture
-
-            self._future = RequestFuture  # late, because most programs never use it
-        return self._future(self.connection, self._reader(method)).send(method, params, **options)
-
-    def _reader(self, method: str) -> Callable[[Dict[str, Any]], Any]:
-        """The function that makes the result's message of what came."""
-        state = self.connection.state
-        found = state.get(method)
-        if found is None:
-            found = state[method] = _result_reader(method, self.revision)
-        return found
-
-    def _pages(self, list_page: Callable[[Optional[str]], Any], member: str) -> Iterator[Any]:
-        """The items of all pages; ends only where there is no next cursor, because "" is one."""
-        seen: List[Optional[str]] = []
-        cursor: Optional[str] = None
-        while True:
-            page = list_page(cursor)
-            for item in getattr(page, member):
-                yield item
-            cursor = page.next_cursor
-            if cursor is None:
-                return
-            if cursor in seen or len(seen) >= self.limits.max_pages:
-                raise PeerProtocolError("%s: the cursor %.80r came again, or max_pages is reached" % (member, cursor))
-            seen.append(cursor)
+        return usable_icons(item, self.origin, limits=self.limits, **options)
 
     # What the server sends (see `Role`)
 
+    def opened(self, connection: Connection) -> None:
+        """Roots and others may announce things from now on."""
+        self.offers.attach(self, connection)
+
+    def closed(self, connection: Connection, reason: str) -> None:
+        """And from now on no more."""
+        self.offers.detach(self)
+
+    def route(self, connection: Connection, method: str) -> Optional[Route]:
+        """How a request of the server is answered."""
+        return super().route(connection, method) or self.offers.route(self, connection, method)
+
+    def arrived(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
+        """Forget at once what has changed, and stop a flood of log messages
+        [.. server/utilities/logging §Security] SHOULD."""
+        if method == "notifications/message" and not connection.rate("max_log_messages_per_second").take():
+            text = "more than max_log_messages_per_second (%g)" % self.limits.max_log_messages_per_second
+            connection.counters.note("dropped log message", text)
+            return False
+        if "lists" in connection.state:
+            connection.state["lists"].heard(method)
+        return True
+
     def notification(self, connection: Connection, method: str, params: Dict[str, Any]) -> None:
-        """Pass it to the user."""
-        if self.on_notification is not None:
-            self.on_notification(method, params)
-
-
-def _result_reader(method: str, revision: Revision) -> Callable[[Dict[str, Any]], Any]:
-    from ..codec import decoder
-
-    row = lookup(method, revision)
-    if row is None:
-        raise LocalProtocolError("revision %s has no request %s" % (revision, method))
-    read = decoder(result_class(row), revision)
-
-    def convert(result: Dict[str, Any]) -> Any:
+        """Tell who wants to hear of it: our callbacks, the offers, the user; what breaks its form is dropped
+        [.. server/utilities/logging §Security] SHOULD."""
+        row = connection.session.lookup(method)
+        if row is None:
+            return
         try:
-            return read(result, "result")
+            message = decode(params_class(row), params, connection.session.rules)
         except DecodeError as error:
-            raise PeerProtocolError("the answer to %s: %s" % (method, error)) from None
+            connection.counters.note("malformed notification", "%s: %s" % (method, error))
+            return
+        for tell in self._listeners(connection, method, params, message):
+            try:
+                tell()
+            except Exception as error:
+                connection.counters.note("handler errors", "a callback for %s raised" % method, error)
 
-    return convert
+    def _listeners(
+        self, connection: Connection, method: str, params: Dict[str, Any], message: Any
+    ) -> List[Callable[[], None]]:
+        found: List[Callable[[], None]] = []
+        if method in LISTENERS:
+            found += LISTENERS[method](self, connection, message)
+        heard = self.offers.notifications.get(method)
+        if heard is not None:
+            found.append(partial(heard, connection, params))
+        if self.on_notification is not None:
+            found.append(partial(self.on_notification, method, params))
+        return found
+
+    def _log_listeners(self, connection: Connection, message: Any) -> List[Callable[[], None]]:
+        return [partial(self.on_log, message.level, message.data, message.logger)] if self.on_log is not None else []
+
+    def _update_listeners(self, connection: Connection, message: Any) -> List[Callable[[], None]]:
+        wanted: List[UpdateCallback] = connection.state["subscriptions"].listeners(message.uri)
+        if self.on_update is not None:
+            wanted.append(self.on_update)
+        return [partial(tell, message.uri) for tell in wanted]
 
 
-def _page(cursor: Optional[str]) -> Optional[Dict[str, Any]]:
-    return None if cursor is None else {"cursor": cursor}
-
-
-def _named(name: str, arguments: Optional[Mapping[str, Any]], meta: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
-    params: Dict[str, Any] = {"name": name}
-    if arguments is not None:
-        params["arguments"] = arguments
-    if meta is not None:
-        params["_meta"] = meta
-    return params
-
-
-def _options(
-    timeout: Optional[float], progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False
-) -> Dict[str, Any]:
-    options: Dict[str, Any] = {}
-    if timeout is not _UNSET:
-        options["timeout"] = timeout
-    if progress is not None:
-        options["on_progress"] = progress
-    if extend_on_progress:
-        options["extend_on_progress"] = True
-    return options
+LISTENERS: Dict[str, Callable[[Client, Connection, Any], List[Callable[[], None]]]] = {
+    "notifications/message": Client._log_listeners,
+    "notifications/resources/updated": Client._update_listeners,
+}
+"""Who hears of a notification besides the offers and ``on_notification``."""

@@ -28,14 +28,28 @@ def connect(
     ``trace``: a `mcp_ref.wiretrace.Trace` that sees every message. Other options as `Client`.
     Raises `ConnectFailed` if there is nobody, `PeerProtocolError` if we have no revision in common.
     """
+    client = Client(limits=limits, **options)
+    return client.open(
+        transport_to(target, env=env, inherit_env=inherit_env, cwd=cwd, trace=trace, limits=limits)
+    )
+
+
+def transport_to(
+    target: Target,
+    *,
+    env: Optional[Mapping[str, str]] = None,
+    inherit_env: bool = True,
+    cwd: Optional[str] = None,
+    trace: Optional[Any] = None,
+    limits: Limits = DEFAULT,
+) -> Transport:
+    """The transport to a target, not opened yet, for `Client.open`; arguments and exceptions as for `connect`."""
     transport = _transport(target, env, inherit_env, cwd, limits)
     if trace is not None:
         from ..transports.tap import tap
 
         transport = tap(transport, trace, "client")
-    client = Client(limits=limits, **options)
-    client.open(transport)
-    return client
+    return transport
 
 
 def _transport(

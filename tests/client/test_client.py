@@ -78,7 +78,7 @@ def test_a_list_that_never_ends_is_an_error(scene):
 def test_a_list_of_too_many_pages_is_an_error():
     scene = Scene(limits=Limits(max_pages=2))
     try:
-        pages = [{"tools": [], "nextCursor": str(number)} for number in range(3)]
+        pages = [{"tools": [], "nextCursor": str(number)} for number in range(2)]
         error, _ = scene.run(lambda c: list(c.tools()), *pages)
         assert isinstance(error, PeerProtocolError) and "max_pages" in str(error)
     finally:

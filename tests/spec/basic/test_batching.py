@@ -4,6 +4,7 @@ Reading: the messages of a batch are handled as if they had come one by one, and
 order, when the last is there. A batch is one from the answer to `initialize` on, when the revision is agreed; what
 its messages may be before `initialized` the lifecycle says.
 """
+import itertools
 import json
 
 import pytest
@@ -217,18 +218,17 @@ def test_an_answer_that_json_cannot_hold_spoils_no_other_answer(party, revision)
     def spoiled(context, params):
         raise RpcError(-5, "no", float("nan"))
 
-    with conversation(party, revision) as talk:
-        method, usual = talk.quick(0)["method"], talk.role.route
-        for inline in (True, False):
-            for broken in (spoiled, lambda context, params: {"mean": float("nan")}):
-                route = Route(broken, inline=inline)
-                talk.connection.forget_routes()
-                talk.role.route = lambda connection, name: route if name == method else usual(connection, name)
-                good, bad = talk.fresh_id(), talk.fresh_id()
-                talk.peer.send([talk.quick(bad), ping(good)])
-                answers = by_id(talk.peer.receive())
-                assert {id: code(answer) for id, answer in answers.items()} == {bad: -32603, good: None}
-        talk.lives()
+    broken = (spoiled, lambda context, params: {"mean": float("nan")})
+    for handler, inline in itertools.product(broken, (True, False)):
+        route = Route(handler, inline=inline)
+        with conversation(party, revision) as talk:
+            method, usual = talk.quick(0)["method"], talk.role.route
+            talk.role.route = lambda connection, name: route if name == method else usual(connection, name)
+            good, bad = talk.fresh_id(), talk.fresh_id()
+            talk.peer.send([talk.quick(bad), ping(good)])
+            answers = by_id(talk.peer.receive())
+            assert {id: code(answer) for id, answer in answers.items()} == {bad: -32603, good: None}
+            talk.lives()
 
 
 @pytest.mark.spec("batch.receive")

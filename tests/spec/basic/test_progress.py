@@ -250,10 +250,10 @@ def test_the_order_on_the_wire_is_the_order_in_which_progress_was_checked(role, 
     with Gate() as gate, Side(role) as side:
         put = side.connection.put_progress
 
-        def held(token, progress, total, message):
+        def held(token, progress, *rest):
             if progress == 1:
                 gate.hold()
-            put(token, progress, total, message)
+            put(token, progress, *rest)
 
         monkeypatch.setattr(side.connection, "put_progress", held)
 

@@ -1,0 +1,151 @@
+"""Results of tools, checked before anybody uses them [.. server/tools §Security Considerations] SHOULD.
+
+What a result must be in its revision, the codec has checked. Here it is held against what the tool
+promised: structured content fits the output schema [2025-06-18.. server/tools §Output Schema] SHOULD,
+and binary content is base64, as the schema of the protocol says. (Lenient clients take base64 in lines.)
+
+The schema is looked up in the server's list of tools. If that is not known yet, it is asked for, once, when a
+result has structured content. A result is passed on unchecked, which is counted as ``unchecked result``,
+
+- where the tools cannot be listed, the tool is not among them, or the list changed during the call;
+- where the schema cannot be used: invalid, a dialect or reference unknown here, or dearer than
+  `mcp_ref.jsonschema.Bounds` allows. A strict client takes that for the server's fault.
+
+Reading: a result that says ``isError`` promises nothing, and a tool that declares a schema promises structured content
+whenever it succeeds. A server that does not announce changes may have changed the schema: before such a
+result is refused the list is asked for again.
+"""
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Tuple, Union
+
+from ..codec import ABSENT
+from ..errors import InvalidResult, McpError, PeerProtocolError
+from ..messages.content import AudioContent, BlobResourceContents, EmbeddedResource, ImageContent
+from ..messages.tools import CallToolResult, Tool
+from ..peer.dispatcher import Connection
+from .caches import KeptList
+
+if TYPE_CHECKING:
+    from ..jsonschema import SchemaError, Validator
+
+CITATION = "2025-06-18.. server/tools §Output Schema"
+_WITH_DATA = frozenset((ImageContent, AudioContent, EmbeddedResource))
+
+
+class ResultCheck:
+    """Checks the results of one server's tools. Thread-safe.
+
+    ``kept`` is its list of tools, ``ask`` asks for it anew and keeps it.
+    """
+
+    def __init__(self, connection: Connection, kept: KeptList, ask: Callable[[], Any], strict: bool) -> None:
+        self._connection = connection
+        self._structured = connection.session.rules.structured_content
+        self._kept = kept
+        self._ask = ask
+        self._strict = strict
+        self._asked = -1
+        self._compiled: "Tuple[Any, Dict[str, Union[Validator, SchemaError]]]" = (None, {})
+
+    @property
+    def version(self) -> int:
+        """Of the list of tools, now; to be noted before a tool is called."""
+        return self._kept.version
+
+    def __call__(self, name: str, result: CallToolResult, version: int) -> CallToolResult:
+        """The result, if nothing is wrong with it. ``version``: as it was when the tool was called.
+
+        Raises `InvalidResult`, which has the result. May ask the server for its tools, so not for the reader.
+        """
+        content, structured = result.content, result.structured_content
+        if not _WITH_DATA.isdisjoint(map(type, content)):
+            for number, block in enumerate(content):
+                if type(block) in _WITH_DATA:
+                    self._check_block("content[%d]" % number, block, result)
+        if not self._structured or result.is_error or (structured is ABSENT and not self._kept.known):
+            return result  # most tools have no schema; their results alone are no reason to ask
+        wrong = self._problem(name, structured, version)
+        if wrong and not self._kept.told and not self._list():
+            wrong = self._problem(name, structured, version)
+        if wrong:
+            raise InvalidResult("the result of tool %.200s: %s" % (name, wrong), result, CITATION)
+        return result
+
+    def _check_block(self, place: str, block: Any, result: CallToolResult) -> None:
+        from ..protocol.content import is_base64
+
+        embedded = type(block) is EmbeddedResource
+        if embedded and type(block.resource) is not BlobResourceContents:
+            return
+        place, data = (place + ".resource.blob", block.resource.blob) if embedded else (place + ".data", block.data)
+        if is_base64(data):
+            return
+        if self._strict or not is_base64(data.replace("\r", "").replace("\n", "")):
+            text = "the result of a tool: %s is not base64" % place
+            raise InvalidResult(text, result, ".. server/tools §Tool Result")
+        self._connection.counters.note("wrapped base64", "%s has line ends in it" % place)
+
+    def _problem(self, name: str, structured: Any, version: int) -> str:
+        """What is wrong with the structured content; "" where nothing is, or nothing can be said."""
+        tools = self._kept.named()
+        if tools is None:
+            reason = "" if self._asked == self._kept.version else self._list()
+            tools = self._kept.named()
+            if tools is None:
+                return self._unchecked(name, reason or "the list of tools cannot be had")
+        tool = tools.get(name)
+        if tool is None:
+            return "" if structured is ABSENT else self._unchecked(name, "it is not in the list of tools")
+        if tool.output_schema is None:
+            return ""
+        if version != self._kept.version:
+            return self._unchecked(name, "the list of tools changed during the call")
+        if structured is ABSENT:
+            return "structuredContent: missing, though the tool has an output schema"
+        return self._violations(tools, tool, structured)
+
+    def _list(self) -> str:
+        """Ask for the list; why there is none, which is no reason to lose a result, or ""."""
+        self._asked = self._kept.version
+        try:
+            self._ask()
+        except McpError as error:
+            return "the tools cannot be listed: %s" % error
+        return ""
+
+    # Schemas
+
+    def _violations(self, tools: Mapping[str, Tool], tool: Tool, structured: Any) -> str:
+        from ..jsonschema import SchemaError
+
+        try:
+            found = self._validator(tools, tool).validate(structured)
+        except SchemaError as error:
+            text = "its output schema cannot be used: %s" % error
+            if self._strict:
+                raise PeerProtocolError("tool %.200s: %s" % (tool.name, text), CITATION) from None
+            return self._unchecked(tool.name, text)
+        return "; ".join("structuredContent" + str(violation)[1:] for violation in found[:5])
+
+    def _validator(self, tools: Mapping[str, Tool], tool: Tool) -> "Validator":
+        """The compiled schema, kept as long as this list of tools is. Raises `SchemaError`, each time."""
+        from ..jsonschema import SchemaError, compile
+
+        known, compiled = self._compiled
+        if known is not tools:
+            compiled = {}
+            self._compiled = (tools, compiled)
+        found = compiled.get(tool.name)
+        if found is None:
+            try:
+                found = compile(tool.output_schema)
+            except SchemaError as error:
+                found = error
+            compiled[tool.name] = found
+        if isinstance(found, SchemaError):
+            raise found
+        return found
+
+    def _unchecked(self, name: str, reason: str) -> str:
+        self._connection.counters.note("unchecked result", "tool %.200s: %s" % (name, reason))
+        return ""
