@@ -11,7 +11,8 @@ direction, beside the specification; a module imports only from those above it.
 6.  `wiretrace`, `transports`: the wire made visible; moving frames
 7.  `peer`: the conversation: request table, dispatcher, workers, context
 8.  `server`, `client`: the roles, thin
-9.  `cli`: the command line
+9.  `host`: several clients, consent, names, isolation, audit
+10. `cli`: the command line
 
 Start with::
 
@@ -32,18 +33,20 @@ from typing import TYPE_CHECKING, Any, List
 if TYPE_CHECKING:
     from .client import Client, connect
     from .errors import McpError, ToolError
+    from .host import Host
     from .limits import Limits
     from .server import Context
     from .revisions import REVISIONS
     from .server import Server
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
-__all__ = ["Client", "Context", "Limits", "McpError", "REVISIONS", "Server", "ToolError", "connect"]
+__all__ = ["Client", "Context", "Host", "Limits", "McpError", "REVISIONS", "Server", "ToolError", "connect"]
 
 _HOMES = {
     "Client": ".client",
     "Context": ".server",
+    "Host": ".host",
     "Limits": ".limits",
     "McpError": ".errors",
     "REVISIONS": ".revisions",

@@ -1,0 +1,67 @@
+"""Where the questions of servers arrive: sampling, elicitation and roots, each put to the policy before anything else.
+
+Every server has offers of its own, made in `mcp_ref.host.offers` for its client: `roots`, `sampling` and `elicitation`
+beside this module wrap those of `mcp_ref.client`, which do what the pages want. What a host adds is the
+server's name in each question, the policy, and the audit log.
+
+What a server learns of a refusal: -1 for a sampling, "decline" for an elicitation, no roots. Never why, and nothing of
+what happened elsewhere: an exception of the host's functions, such as another server's error that passes through, is an
+internal error without text.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
+
+from .. import deadline
+from ..records import Record
+from .policy import Decision, Deny, ElicitationRequest, Policy, SamplingRequest
+
+if TYPE_CHECKING:
+    from ..client.links import UrlRequest
+    from ..client.models import ModelCard
+
+
+@dataclass(eq=False, repr=False)
+class Desk(Record):
+    """What a host has to answer its servers with; see `mcp_ref.host.Host` for most of it."""
+
+    policy: Policy
+    record: Callable[..., None]
+    """`Audit.record`: event, server, details."""
+    servers: Callable[[], Sequence[str]]
+    """The names of the servers that are connected."""
+    roots: Any = None
+    sampling: Optional[Callable[[SamplingRequest], Any]] = None
+    models: "Sequence[ModelCard]" = ()
+    sampling_tools: bool = False
+    sampling_context: bool = False
+    elicitation: Optional[Callable[[ElicitationRequest], Any]] = None
+    elicitation_url: Optional[Callable[[ElicitationRequest], Any]] = None
+    open_url: Optional[Callable[[str], Any]] = None
+    on_complete: "Optional[Callable[[str, UrlRequest], Any]]" = None
+
+
+class Case:
+    """One question on its way, and what the audit log will say of it. In a ``with`` statement, which writes it."""
+
+    def __init__(self, record: Callable[..., None], event: str, server: str, **details: Any) -> None:
+        self.server = server
+        self.details = details
+        self._record = record
+        self._event = event
+        self._start = deadline.clock()
+
+    def decided(self, decision: Decision) -> None:
+        """Note a decision."""
+        if isinstance(decision, Deny):
+            self.details.update(decision="denied", reason=decision.reason)
+        else:
+            self.details["decision"] = "allowed" if decision.instead is None else "changed"
+
+    def __enter__(self) -> "Case":
+        return self
+
+    def __exit__(self, kind: Optional[type], *rest: Any) -> None:
+        self.details.setdefault("outcome", "ok" if kind is None else kind.__name__)
+        ms = round((deadline.clock() - self._start) * 1000.0, 3)
+        self._record(self._event, self.server, ms=ms, **self.details)

@@ -1,0 +1,203 @@
+"""The host: an application's servers, each with a client of its own, and the user's word on what happens.
+
+::
+
+    host = Host(policy=Policy(tool_call=AskOnce(ask_the_user)), audit="audit.jsonl")
+    with host:
+        host.connect("files", ["npx", "-y", "some-server", "."], roots=["."])
+        host.connect("time", "uvx another-server")
+        offer_to_model([tool.describe() for tool in host.tools()])
+        host.call_tool("files__read", {"path": "README.md"})
+
+What a host adds to its clients [.. architecture/index §Core Components > Host]:
+
+- **Names.** Servers have the host's names, tools and prompts qualified ones: `mcp_ref.host.names`.
+- **Consent.** Nothing is called, sampled or shown that the `Policy` has not allowed: `mcp_ref.host.policy`. An approval
+  is for one definition of a tool: `mcp_ref.host.approvals`.
+- **Isolation** [.. architecture/index §Design Principles]. Each server has a connection, caches, progress, logs,
+  subscriptions and roots of its own; what one says or does reaches no other. A sampling carries context of other
+  servers only if the policy says so, and no error of one server is quoted to another: what fails inside the host's
+  functions is an internal error without text to the server that asked.
+- **Audit.** Who did what, as JSON lines: `mcp_ref.host.audit`.
+
+A server that dies takes nobody with it: ``on_lost(name, reason)`` is told on a thread of its own, where it may call
+`Host.restart`. Every method may be called from any thread.
+"""
+
+from copy import deepcopy
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
+
+from ..errors import McpError, PeerError
+from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, resources_of, templates_of
+from .desk import Case
+from .member import Member
+from .names import server_of
+from .parallel import in_parallel, values
+from .policy import Allow, Denied, Deny, ToolCall
+from .servers import Servers
+
+if TYPE_CHECKING:
+    from ..messages.prompts import GetPromptResult
+    from ..messages.resources import ReadResourceResult
+    from ..messages.tools import CallToolResult
+
+_CONSENT_ROUNDS = 3
+"""How often a tool may change while its approval is asked for, before the call is denied."""
+
+
+class Host(Servers):
+    """Several servers under names of the host's own.
+
+    ``name`` and ``version`` introduce it to each server. ``policy``: see `Policy`; without one no tool is called and no
+    model used. ``roots``: what each server gets that is connected without roots of its own. ``audit``: an `Audit`, or a
+    path, file or function to make one for.
+
+    What servers may ask, each declared to them only if it is given: ``sampling(request)`` asks the model, see
+    `mcp_ref.host.sampling`, with ``models`` (`ModelCard`) to choose from by the server's preferences,
+    ``sampling_tools`` if the model is given its tools, and ``sampling_context`` if it is given context;
+    ``elicitation(request)`` asks the user to fill in a form, ``elicitation_url(request)`` to follow a link, which
+    ``open_url(url)`` then opens, see `mcp_ref.host.elicitation`; ``on_complete(server, link)`` hears that a link is
+    done with.
+
+    What is heard, each with the server's name first, on that server's thread for such things:
+    ``on_log(server, level, data, logger)``, ``on_update(server, uri)``, ``on_notification(server, method, params)``;
+    and ``on_lost(server, reason)`` when one has died.
+
+    ``name_rule``: what the model accepts as a name. Other options are those of every `Client`.
+    """
+
+    # Tools
+
+    def tools(self, server: Optional[str] = None) -> List[HostTool]:
+        """The tools of all servers, or of one, by server and in its order; from memory where nothing has changed.
+
+        A server whose tools cannot be listed is left out, which is logged; for a ``server`` that is named the error is
+        raised, and LookupError for one that is not there.
+        """
+        return self._gather("tools", server, lambda member: member.catalogue.tools(member.client).values())
+
+    def tool(self, qualified: str) -> HostTool:
+        """The tool of this qualified name. Raises LookupError; asks no server but the one that it names."""
+        return self._tool(qualified)[1]
+
+    def call_tool(self, qualified: str, arguments: Optional[Dict[str, Any]] = None, **options: Any) -> "CallToolResult":
+        """Call a tool, if the policy allows it; options and exceptions as `Client.call_tool`.
+
+        Raises `Denied`, and then nothing was sent; LookupError for a name that is no tool's.
+        """
+        member, tool = self._tool(qualified)
+        with Case(self.record, "tool_call", member.name, tool=tool.name, arguments=arguments) as case:
+            tool, sent = self._consent(member, tool, arguments, case)
+            result = member.client.call_tool(tool.name, sent, **options)
+            if result.is_error:
+                case.details["outcome"] = "tool_error"
+            return result
+
+    def _tool(self, qualified: str) -> Tuple[Member, HostTool]:
+        member = self._find(server_of(qualified))
+        found = member.catalogue.tool(member.client, qualified)
+        if found is None:
+            raise LookupError("%s has no tool called %.80r" % (member.name, qualified))
+        return member, found
+
+    def _consent(
+        self, member: Member, tool: HostTool, arguments: Optional[Dict[str, Any]], case: Case
+    ) -> Tuple[HostTool, Optional[Dict[str, Any]]]:
+        """What may be called, and with which arguments. Raises `Denied`; notes in ``case`` what was decided.
+
+        If the server has changed the tool while its approval was asked for, it is asked for again.
+        """
+        asked = deepcopy(arguments)
+        for _ in range(_CONSENT_ROUNDS):
+            decision = self._decide(member, tool, asked, case)
+            now = self._tool(tool.qualified)[1]
+            if now.definition == tool.definition:
+                member.approved[tool.name] = tool.definition
+                sent = asked if decision.instead is None else deepcopy(decision.instead)
+                case.details["arguments"] = sent
+                return tool, sent
+            tool = now
+        raise _denied(tool, Deny("its definition changed again and again"), case)
+
+    def _decide(self, member: Member, tool: HostTool, arguments: Optional[Dict[str, Any]], case: Case) -> Allow:
+        before = member.approved.get(tool.name)
+        changed = before is not None and before != tool.definition
+        if changed:
+            self.record("definition", member.name, tool=tool.name, definition=tool.definition, before=before)
+        case.details["definition"] = tool.definition
+        decision = self.policy.decide(ToolCall(tool, deepcopy(arguments or {}), changed))
+        if isinstance(decision, Allow) and not isinstance(decision.instead, (dict, type(None))):
+            decision = Deny("the policy gave arguments that are no dict: %.80r" % (decision.instead,))
+        if isinstance(decision, Deny):
+            raise _denied(tool, decision, case)
+        case.decided(decision)
+        return decision
+
+    # Resources
+
+    def resources(self, server: Optional[str] = None) -> List[HostResource]:
+        """The resources of all servers, or of one; as `tools`."""
+        return self._gather("resources", server, lambda member: resources_of(member.name, member.client))
+
+    def resource_templates(self, server: Optional[str] = None) -> List[HostResourceTemplate]:
+        """The resource templates of all servers, or of one; as `tools`."""
+        return self._gather("resources", server, lambda member: templates_of(member.name, member.client))
+
+    def read_resource(self, server: str, uri: str, **options: Any) -> "ReadResourceResult":
+        """The contents of a resource of this server; as `Client.read_resource`. Raises LookupError for no server."""
+        member = self._find(server)
+        with Case(self.record, "resource", server, uri=uri):
+            return member.client.read_resource(uri, **options)
+
+    # Prompts
+
+    def prompts(self, server: Optional[str] = None) -> List[HostPrompt]:
+        """The prompts of all servers, or of one; as `tools`."""
+        return self._gather("prompts", server, lambda member: member.catalogue.prompts(member.client).values())
+
+    def get_prompt(
+        self, qualified: str, arguments: Optional[Dict[str, str]] = None, **options: Any
+    ) -> "GetPromptResult":
+        """The messages of a prompt; as `Client.get_prompt`. Raises LookupError for a name that is no prompt's."""
+        member = self._find(server_of(qualified))
+        found = member.catalogue.prompt(member.client, qualified)
+        if found is None:
+            raise LookupError("%s has no prompt called %.80r" % (member.name, qualified))
+        with Case(self.record, "prompt", member.name, prompt=found.name, arguments=arguments):
+            return member.client.get_prompt(found.name, arguments, **options)
+
+    # Links that an error requires
+
+    def follow(self, server: str, error: PeerError) -> bool:
+        """Have the user follow the links with which this server refused a request (error -32042); whether they agreed.
+
+        The policy and then ``elicitation_url`` are asked about each, as in `Elicitation.follow` of the client.
+        Raises LookupError for no server, `LocalProtocolError` without ``elicitation_url``.
+        """
+        from .elicitation import HostElicitation
+
+        member = self._find(server)
+        return HostElicitation(self._desk, server).follow(error, member.client)
+
+    # All servers
+
+    def _gather(self, capability: str, server: Optional[str], list_one: Callable[[Member], Any]) -> List[Any]:
+        """What each server that declares this capability lists, asked for at the same time."""
+        if server is not None:
+            return list(list_one(self._find(server)))
+        members = [member for _, member in sorted(self._current().items()) if member.declares(capability)]
+        known = [member.name for member in members if member.catalogue.knows(capability)]
+        calls = {member.name: partial(list_one, member) for member in members}
+        found, errors = values(in_parallel("list", calls, self.limits.request_ceiling, known))
+        for name, error in errors.items():
+            if not isinstance(error, McpError):
+                raise error
+            self.counters.note("unlisted", "%s: its %s could not be listed: %s" % (name, capability, error))
+            self.record("error", name, what="listing %s" % capability, reason=str(error))
+        return [item for items in found.values() for item in items]
+
+
+def _denied(tool: HostTool, decision: Deny, case: Case) -> Denied:
+    case.decided(decision)
+    return Denied("calling %s" % tool.qualified, tool.server, decision.reason)

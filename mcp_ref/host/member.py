@@ -1,0 +1,191 @@
+"""One server of a host: how it is started, its client, and whether it is still there.
+
+A `Member` stands for one connection. Starting the server again makes another one, from the same `Launch`.
+"""
+
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Union
+
+from ..client import Client
+from ..client.targets import Target, transport_to
+from ..errors import ConnectionLost, LocalProtocolError
+from ..limits import Limits
+from ..peer.counters import Counters
+from ..peer.dispatcher import Connection
+from ..protocol.capabilities import has
+from ..transports.base import Transport
+from .catalogue import Catalogue
+from .names import NameRule
+
+if TYPE_CHECKING:
+    from ..wiretrace import Trace
+
+HostTarget = Union[Target, Callable[[], Transport]]
+"""What `connect` takes, or a function that makes a transport, so that the server can be started again."""
+
+
+class Launch(NamedTuple):
+    """How one server is reached, and what it is told of us."""
+
+    target: HostTarget
+    trusted: bool = False
+    roots: Optional[Sequence[Any]] = None
+    env: Optional[Mapping[str, str]] = None
+    inherit_env: bool = True
+    cwd: Optional[str] = None
+    trace: "Optional[Trace]" = None
+    options: Mapping[str, Any] = {}
+    """Of `Client`."""
+
+    def transport(self, limits: Limits) -> Transport:
+        """A transport to it that has not been opened. Raises `ConnectFailed`."""
+        target = self.target() if callable(self.target) and not isinstance(self.target, Transport) else self.target
+        return transport_to(
+            target, env=self.env, inherit_env=self.inherit_env, cwd=self.cwd, trace=self.trace, limits=limits
+        )
+
+    def repeatable(self) -> bool:
+        """Whether it can be started again; a transport of the user's own is used up."""
+        return not isinstance(self.target, Transport)
+
+    def shown(self) -> str:
+        """The program or the address, for the audit log; its arguments and environment may hold secrets."""
+        if isinstance(self.target, Transport):
+            return self.target.name
+        if callable(self.target):
+            return getattr(self.target, "__qualname__", "function")
+        return self.target.split(" ")[0] if isinstance(self.target, str) else "".join(self.target[:1])
+
+
+class ServerClient(Client):
+    """A host's client of one server, which tells when its connection has ended."""
+
+    def __init__(self, member: "Member", **options: Any) -> None:
+        super().__init__(**options)
+        self._member = member
+        self.end: Optional[str] = None
+        """Why the connection ended; None while it has not."""
+
+    def closed(self, connection: Connection, reason: str) -> None:
+        """See `Role.closed`."""
+        super().closed(connection, reason)
+        self.end = reason
+        self._member.ended()
+
+
+class Member:
+    """One connection of a host.
+
+    ``make_options(member)`` gives the options of its `Client`; ``on_lost(member)`` is called once, on a thread that
+    must not be kept, when a connection that was open ends without `close`. ``approved``: tool -> the definition that
+    was allowed last; it outlives a restart.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        launch: Launch,
+        limits: Limits,
+        rule: NameRule,
+        make_options: Callable[["Member"], Dict[str, Any]],
+        on_lost: Callable[["Member"], None],
+        approved: Optional[Dict[str, str]] = None,
+    ) -> None:
+        self.name = name
+        self.launch = launch
+        self.limits = limits
+        self.counters = Counters()
+        self.catalogue = Catalogue(name, launch.trusted, rule, self.counters)
+        self.approved: Dict[str, str] = {} if approved is None else approved
+        self._on_lost = on_lost
+        self._lock = threading.Lock()
+        self._opened = self._closing = False
+        self._lost: Optional[str] = None
+        self._transport: Optional[Transport] = None
+        self._client = ServerClient(self, limits=limits, **make_options(self))
+
+    def open(self) -> ServerClient:
+        """Connect and shake hands. Raises what `connect` does, and `ConnectionLost` if `close` came meanwhile."""
+        try:
+            self._client.open(self._reach())
+        except BaseException as error:
+            self._lost = "could not be opened: %s" % error
+            raise
+        if not self._keep():
+            self._client.close()
+            raise ConnectionLost("%s was closed while it was opened" % self.name)
+        self.ended()
+        return self._client
+
+    def _reach(self) -> Transport:
+        transport = self.launch.transport(self.limits)
+        with self._lock:
+            self._transport = transport
+            if self._closing:
+                raise ConnectionLost("%s was closed before it was open" % self.name)
+        return transport
+
+    def _keep(self) -> bool:
+        with self._lock:
+            self._opened = True
+            return not self._closing
+
+    def ended(self) -> None:
+        """The connection has perhaps ended: tell so, once, unless that is our wish or `open` tells it."""
+        with self._lock:
+            if self._client.end is None or not self._opened or self._closing or self._lost is not None:
+                return
+            self._lost = self._client.end
+        self._on_lost(self)
+
+    def hang_up(self) -> bool:
+        """End the connection, also one that is being opened, and the child; False if that was done before.
+
+        Waits for the child, but not for handlers of the server's requests, one of which may be calling this.
+        """
+        with self._lock:
+            first, self._closing = not self._closing, True
+            transport, opened = self._transport, self._opened
+        if opened:
+            self._client.connection.close()
+        elif transport is not None:
+            transport.close()
+        return first
+
+    def close(self) -> bool:
+        """`hang_up`, and wait until nothing runs any more, as long as `Client.close` does."""
+        first = self.hang_up()
+        self._client.close()
+        return first
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection is open."""
+        return self._opened and not self._closing and self._lost is None
+
+    def declares(self, capability: str) -> bool:
+        """Whether the server is there and has declared this capability."""
+        return self.connected and has(self._client.server_capabilities, capability)
+
+    @property
+    def lost(self) -> Optional[str]:
+        """Why the connection is gone without `close`; None if it is not."""
+        return self._lost
+
+    @property
+    def client(self) -> ServerClient:
+        """The client. Raises `ConnectionLost` where there is no connection."""
+        if self._lost is not None:
+            text = "%s is lost: %s; Host.restart(%r) starts it again"
+            raise ConnectionLost(text % (self.name, self._lost, self.name))
+        if not self.connected:
+            raise ConnectionLost("%s is %s" % (self.name, "closed" if self._closing else "not open yet"))
+        return self._client
+
+    def check_repeatable(self) -> None:
+        """Raises `LocalProtocolError` where the server cannot be started again."""
+        if not self.launch.repeatable():
+            raise LocalProtocolError(
+                "%s was connected over a transport of your own, which is used up: disconnect it, and connect it with a "
+                "function that makes a transport" % self.name
+            )

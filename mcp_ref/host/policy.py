@@ -1,0 +1,217 @@
+"""Consent: what is asked before anything happens between a model, a server and the user.
+
+A `Policy` holds the user's decisions as functions. Each gets one question, an object that always names the server by
+the host's own name, and answers `Allow`, `Deny`, True or False:
+
+==================  ========================================================  ==========================================
+function            is asked                                                  without it
+==================  ========================================================  ==========================================
+``tool_call``       before a tool is called: `ToolCall`                       denied
+``sampling``        before the model is: `SamplingRequest`                    denied
+``sampling_result`` before a server sees what the model said:                 passes: ``sampling`` has approved
+                    `SamplingResult`
+``elicitation``     before the user is asked something: `ElicitationRequest`  passes: the user answers it, or does not
+``roots``           when a server asks for roots: `RootsRequest`              it gets those it was connected with
+==================  ========================================================  ==========================================
+
+So a host without a policy calls no tool and lets no server use the model
+[.. index §Security and Trust & Safety > Key Principles]. A function that raises has denied, and so has one that returns
+anything else, None above all: a forgotten ``return`` gives nothing away. Functions may block, as one that asks the user
+does: they run on the thread of the caller (tools) or on one of the server's workers (all others).
+
+``Allow(instead=...)`` allows with a change: other arguments of a tool, other params of a sampling or its result, fewer
+roots. What was allowed is what is sent: the question holds a copy, so a thread that changes its arguments meanwhile
+changes nothing.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Union
+
+from ..errors import McpError
+from ..records import Record
+
+if TYPE_CHECKING:
+    from ..client.links import UrlRequest
+    from ..client.models import ModelCard
+    from ..messages.elicitation import ElicitRequestFormParams
+    from ..messages.roots import Root
+    from ..messages.sampling import CreateMessageRequestParams, CreateMessageResult
+    from ..messages.tools import ToolAnnotations
+    from ..peer.context import Context
+    from .catalogue import HostTool
+
+
+class Denied(McpError):
+    """The policy, or the user, said no; nothing was sent. ``server`` and ``reason`` say to whom and why."""
+
+    def __init__(self, what: str, server: str, reason: str) -> None:
+        super().__init__("%s was denied: %s" % (what, reason))
+        self.server = server
+        self.reason = reason
+
+
+# -- Answers -----------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class Allow(Record):
+    """Yes. ``instead``: yes, but with this in place of what was asked for.
+
+    ``all_servers``, for sampling: the prompt may carry context of the other servers, if it was asked for.
+    """
+
+    instead: Any = None
+    all_servers: bool = False
+
+
+@dataclass(eq=False, repr=False)
+class Deny(Record):
+    """No. ``reason`` is for the caller and the audit log; no server sees it."""
+
+    reason: str = "the policy said no"
+
+
+Decision = Union[Allow, Deny]
+Answer = Union[Allow, Deny, bool]
+"""What a function of a policy returns; anything else denies."""
+
+
+# -- Questions ---------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class ToolCall(Record):
+    """May this tool be called with these arguments [.. server/tools §User Interaction Model] SHOULD?
+
+    Arguments are there to be shown before the server sees them [.. server/tools §Security Considerations] SHOULD.
+    """
+
+    tool: "HostTool"
+    arguments: Dict[str, Any]
+    changed: bool = False
+    """It was allowed before, and since then its server has changed what it says of it."""
+
+    @property
+    def server(self) -> str:
+        """The host's name for the server."""
+        return self.tool.server
+
+    @property
+    def name(self) -> str:
+        """The qualified name, `HostTool.qualified`."""
+        return self.tool.qualified
+
+    @property
+    def annotations(self) -> "Optional[ToolAnnotations]":
+        """What a trusted server says of its tool; None from any other [2025-03-26.. server/tools §Tool] MUST."""
+        return self.tool.annotations
+
+
+@dataclass(eq=False, repr=False)
+class SamplingRequest(Record):
+    """May this server have its prompt answered by a model [.. client/sampling §User Interaction Model] SHOULD?"""
+
+    server: str
+    params: "CreateMessageRequestParams"
+    """The prompt and all else that the server asks for."""
+    model: "Optional[ModelCard]"
+    """The one that fits the server's preferences best; None where the host was given none."""
+    context: "Context"
+    """Of the server's request: cancellation, progress."""
+    context_from: Tuple[str, ...] = ()
+    """Servers whose data may go into the prompt as context; other servers' only if the policy said ``all_servers``."""
+
+
+@dataclass(eq=False, repr=False)
+class SamplingResult(Record):
+    """May this server see what the model said [.. client/sampling §User Interaction Model] SHOULD?"""
+
+    server: str
+    params: "CreateMessageRequestParams"
+    result: "CreateMessageResult"
+
+
+@dataclass(eq=False, repr=False)
+class ElicitationRequest(Record):
+    """May this server ask the user for this; and who asks [2025-06-18.. client/elicitation §User Interaction Model]?"""
+
+    server: str
+    mode: str
+    """``"form"`` or ``"url"``."""
+    params: "Union[ElicitRequestFormParams, UrlRequest]"
+    """The form, or the link with its host and the warnings to show."""
+    context: "Optional[Context]"
+    """Of the server's request: cancellation, progress. None for a link that came with an error."""
+
+
+@dataclass(eq=False, repr=False)
+class RootsRequest(Record):
+    """May this server see these roots [.. client/roots §Implementation Guidelines] SHOULD?"""
+
+    server: str
+    roots: "List[Root]"
+
+
+Question = Union[ToolCall, SamplingRequest, SamplingResult, ElicitationRequest, RootsRequest]
+
+
+# -- The policy --------------------------------------------------------------------------------
+
+
+class Policy:
+    """Decisions as functions; see the table above for what holds without one."""
+
+    def __init__(
+        self,
+        *,
+        tool_call: Optional[Callable[[ToolCall], Answer]] = None,
+        sampling: Optional[Callable[[SamplingRequest], Answer]] = None,
+        sampling_result: Optional[Callable[[SamplingResult], Answer]] = None,
+        elicitation: Optional[Callable[[ElicitationRequest], Answer]] = None,
+        roots: Optional[Callable[[RootsRequest], Answer]] = None,
+    ) -> None:
+        self._functions: Dict[type, Optional[Callable[[Any], Answer]]] = {
+            ToolCall: tool_call,
+            SamplingRequest: sampling,
+            SamplingResult: sampling_result,
+            ElicitationRequest: elicitation,
+            RootsRequest: roots,
+        }
+
+    def decide(self, question: Question) -> Decision:
+        """The answer of the function for this kind of question, or the default. Raises nothing but a `BaseException`
+        that is no `Exception`, such as Ctrl-C.
+        """
+        function = self._functions[type(question)]
+        return _WITHOUT[type(question)] if function is None else ask(function, question)
+
+
+_WITHOUT: Dict[type, Decision] = {
+    ToolCall: Deny("the host has no Policy(tool_call=...) to allow it"),
+    SamplingRequest: Deny("the host has no Policy(sampling=...) to allow it"),
+    SamplingResult: Allow(),
+    ElicitationRequest: Allow(),
+    RootsRequest: Allow(),
+}
+"""What holds without a function."""
+
+
+def ask(function: Callable[[Any], Any], question: Question) -> Decision:
+    """The answer of one function; what is no answer, or an exception, denies."""
+    try:
+        answer = function(question)
+    except Exception as error:
+        from ..packagelog import get_logger
+
+        get_logger(__name__).exception("the policy raised; that denies")
+        return Deny("the policy raised %s" % type(error).__name__)
+    if isinstance(answer, (Allow, Deny)):
+        return answer
+    if answer is True or answer is False:
+        return Allow() if answer else Deny()
+    return Deny("the policy answered %.80r, which is neither Allow nor Deny" % (answer,))
+
+
+def allow(question: Question) -> Answer:
+    """A policy's function that allows everything, for servers of your own."""
+    return True

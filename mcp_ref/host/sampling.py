@@ -1,0 +1,113 @@
+"""Sampling for one server of a host: policy, model, policy again [.. client/sampling §User Interaction Model] SHOULD.
+
+``Host(sampling=ask_model)``: ``ask_model(request)`` gets a `SamplingRequest` as the policy left it: which server asks,
+its prompt, the model that fits its preferences, and which servers' data may go into the prompt. What it may return is
+told at `mcp_ref.client.sampling.Callback`; `mcp_ref.client.sampling` also has the table of what a server is answered.
+
+Context. A server asks with ``includeContext`` for its own data (``thisServer``) or that of all servers in the prompt.
+The data of other servers is theirs: unless the policy said ``Allow(all_servers=True)`` the request is handed on as
+``thisServer``, which a client may do without telling [.. client/sampling §Creating Messages].
+"""
+
+from copy import copy, deepcopy
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+
+from ..client.models import choose_model
+from ..client.sampling import Sampling
+from ..messages.lifecycle import SamplingCapability
+from ..messages.sampling import CreateMessageRequestParams, CreateMessageResult
+from ..peer.context import Context, Route
+from ..revisions import Revision
+from .desk import Case, Desk
+from .policy import Allow, Decision, Deny, SamplingRequest, SamplingResult
+
+if TYPE_CHECKING:
+    from ..client import Client
+
+
+class HostSampling:
+    """Answers `sampling/createMessage` of one server."""
+
+    def __init__(self, desk: Desk, server: str) -> None:
+        self._desk = desk
+        self._server = server
+
+    def capability(self) -> SamplingCapability:
+        """See `Sampling.capability`."""
+        return _Ask(self._desk, Case(self._desk.record, "sampling", self._server)).offer.capability()
+
+    def route(self, client: "Client", revision: Revision) -> Route:
+        """Answers `sampling/createMessage`."""
+
+        def answer(context: Context, params: Dict[str, Any]) -> Any:
+            with Case(self._desk.record, "sampling", self._server) as case:
+                return _Ask(self._desk, case).offer.route(client, revision).call(context, params)
+
+        return Route(answer)
+
+
+class _Ask:
+    """One sampling request on its way through the hooks of `Sampling`, one after the other, on one thread."""
+
+    def __init__(self, desk: Desk, case: Case) -> None:
+        self._desk = desk
+        self._server = case.server
+        self._case = case
+        self._request: Optional[SamplingRequest] = None
+        self.offer = Sampling(
+            self._ask_model, models=desk.models, tools=desk.sampling_tools, context=desk.sampling_context,
+            approve_request=self._approve, approve_result=self._approve_result,
+        )
+
+    def _approve(self, params: CreateMessageRequestParams, context: Context) -> Any:
+        """The prompt can be seen, changed and denied. What is asked about is a copy: changing it changes nothing."""
+        own = (self._server,) if params.include_context in ("thisServer", "allServers") else ()
+        model = choose_model(params.model_preferences, self._desk.models)
+        question = SamplingRequest(self._server, deepcopy(params), model, context, own)
+        decision = _fitting(self._desk.policy.decide(question), CreateMessageRequestParams)
+        self._case.decided(decision)
+        if isinstance(decision, Deny):
+            return False
+        allowed = params if decision.instead is None else copy(decision.instead)
+        self._request = self._granted(allowed, context, decision.all_servers)
+        return allowed
+
+    def _granted(
+        self, params: CreateMessageRequestParams, context: Context, all_servers: bool
+    ) -> SamplingRequest:
+        """The request as the model's function gets it, with the context that the policy grants."""
+        servers: Tuple[str, ...] = (self._server,) if params.include_context in ("thisServer", "allServers") else ()
+        if params.include_context == "allServers" and all_servers:
+            servers = tuple(self._desk.servers())
+        elif params.include_context == "allServers":
+            params.include_context = "thisServer"
+        model = choose_model(params.model_preferences, self._desk.models)
+        self._case.details.update(
+            model=None if model is None else model.name, messages=len(params.messages), context=list(servers) or None
+        )
+        return SamplingRequest(self._server, params, model, context, servers)
+
+    def _ask_model(self, params: CreateMessageRequestParams, context: Context) -> Any:
+        ask = self._desk.sampling
+        if ask is None or self._request is None:
+            raise LookupError("the host has no model")
+        return ask(self._request)
+
+    def _approve_result(
+        self, result: CreateMessageResult, params: CreateMessageRequestParams, context: Context
+    ) -> Any:
+        """What the model said can be seen, changed and held back."""
+        question = SamplingResult(self._server, params, deepcopy(result))
+        decision = _fitting(self._desk.policy.decide(question), CreateMessageResult)
+        if isinstance(decision, Deny) or decision.instead is not None:
+            self._case.decided(decision)
+        if isinstance(decision, Deny):
+            return False
+        return True if decision.instead is None else decision.instead
+
+
+def _fitting(decision: Decision, expected: type) -> Decision:
+    """The decision; a denial, if what should stand in is nothing of the kind."""
+    if isinstance(decision, Allow) and not isinstance(decision.instead, (expected, type(None))):
+        return Deny("the policy gave a %s instead of a %s" % (type(decision.instead).__name__, expected.__name__))
+    return decision

@@ -1,0 +1,325 @@
+"""The servers of a host: connecting, losing, restarting and closing them, each under a name of the host's own."""
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
+
+from ..client import Client
+from ..client.roots import Roots
+from ..errors import ConnectionLost, McpError, RequestTimeout
+from ..limits import DEFAULT, Limits
+from ..peer.counters import Counters
+from ..peer.threads import start_thread
+from .audit import Audit, AuditTarget
+from .config import Config, ServerEntry, read_config
+from .desk import Desk
+from .member import HostTarget, Launch, Member
+from .names import DEFAULT_RULE, NameRule, check_server_name
+from .offers import offers
+from .parallel import in_parallel, values
+from .policy import ElicitationRequest, Policy, SamplingRequest
+
+if TYPE_CHECKING:
+    from ..client.links import UrlRequest
+    from ..client.models import ModelCard
+    from ..wiretrace import Trace
+
+Self = TypeVar("Self", bound="Servers")
+_DECIDED = frozenset(["sampling", "elicitation", "on_log", "on_update", "on_notification", "limits"])
+"""Options of a client that would go past the host: its policy, or the server's name in what is heard."""
+_MARGIN = 2.0
+"""Seconds beyond what the steps of opening or closing may take by their own limits."""
+_KILLED = 5.0
+"""Seconds that a child may take to end after SIGKILL."""
+
+
+class Servers:
+    """The servers of a host; see `mcp_ref.host.host.Host` for the parameters."""
+
+    def __init__(
+        self,
+        name: str = "mcp_ref",
+        version: str = "0",
+        *,
+        limits: Limits = DEFAULT,
+        policy: Optional[Policy] = None,
+        sampling: Optional[Callable[[SamplingRequest], Any]] = None,
+        models: "Sequence[ModelCard]" = (),
+        sampling_tools: bool = False,
+        sampling_context: bool = False,
+        elicitation: Optional[Callable[[ElicitationRequest], Any]] = None,
+        elicitation_url: Optional[Callable[[ElicitationRequest], Any]] = None,
+        open_url: Optional[Callable[[str], Any]] = None,
+        on_complete: "Optional[Callable[[str, UrlRequest], Any]]" = None,
+        roots: Any = None,
+        audit: Union[None, Audit, AuditTarget] = None,
+        on_lost: Optional[Callable[[str, str], Any]] = None,
+        on_log: Optional[Callable[[str, str, Any, Optional[str]], Any]] = None,
+        on_update: Optional[Callable[[str, str], Any]] = None,
+        on_notification: Optional[Callable[[str, str, Dict[str, Any]], Any]] = None,
+        name_rule: NameRule = DEFAULT_RULE,
+        **options: Any,
+    ) -> None:
+        self.limits = limits
+        self.audit = audit if audit is None or isinstance(audit, Audit) else Audit(audit)
+        self.counters = Counters()
+        self.failed: Dict[str, McpError] = {}
+        """Server -> why it could not be reached, the last time that was tried."""
+        self._options = dict(options, name=name, version=version)
+        self._rule = name_rule
+        self._on_lost = on_lost
+        self._on_log = on_log
+        self._on_update = on_update
+        self._on_notification = on_notification
+        shared = Roots(roots) if roots is not None and not isinstance(roots, Roots) else roots
+        self._desk = Desk(
+            policy or Policy(), self.record, lambda: sorted(self.clients), shared, sampling, models, sampling_tools,
+            sampling_context, elicitation, elicitation_url, open_url, on_complete,
+        )
+        self._lock = threading.Lock()
+        self._members: Dict[str, Member] = {}
+        self._closed = False
+        self._telling: List[threading.Thread] = []
+
+    @classmethod
+    def from_config(cls: "Callable[..., Self]", config: Config, **options: Any) -> "Self":
+        """A host, connected to the servers of a configuration (see `mcp_ref.host.config`); options as the constructor.
+
+        Servers that cannot be reached are in `failed`; the host is there without them. Raises ValueError for a
+        configuration that is wrong, and then has started nothing.
+        """
+        entries = read_config(config)
+        host = cls(**options)
+        try:
+            host.connect_all(entries)
+        except BaseException:
+            host.close()
+            raise
+        return host
+
+    # Connecting
+
+    def connect(
+        self,
+        name: str,
+        target: HostTarget,
+        *,
+        trusted: bool = False,
+        roots: Optional[Sequence[Any]] = None,
+        env: Optional[Mapping[str, str]] = None,
+        inherit_env: bool = True,
+        cwd: Optional[str] = None,
+        trace: "Optional[Trace]" = None,
+        **options: Any,
+    ) -> Client:
+        """Connect a server under this name and return its client, which is also ``clients[name]``.
+
+        ``target``: as for `mcp_ref.connect`, or a function that makes a transport, which `restart` needs. ``trusted``:
+        its tools' annotations are believed. ``roots``: what it gets instead of the host's. ``env``, ``inherit_env``,
+        ``cwd``, ``trace`` and other options as for `mcp_ref.connect`. Raises ValueError for a name that is taken or
+        not a name (see `mcp_ref.host.names`), and what `mcp_ref.connect` raises.
+        """
+        for option in sorted(_DECIDED.intersection(options)):
+            raise TypeError("%s is for the Host to decide: give it to its constructor" % option)
+        check_server_name(name)
+        member = self._member(name, Launch(target, trusted, roots, env, inherit_env, cwd, trace, options))
+        with self._lock:
+            if self._closed:
+                raise ConnectionLost("the host was closed")
+            check_server_name(name, self._members)
+            self._members[name] = member
+        try:
+            return self._open(member)
+        except BaseException:
+            with self._lock:
+                if self._members.get(name) is member:
+                    del self._members[name]
+            raise
+
+    def connect_all(self, servers: Mapping[str, Any]) -> Dict[str, McpError]:
+        """Connect several at the same time; the errors of those that failed, by name, and {} if none did.
+
+        ``servers``: name -> target, or a dict of `connect`'s arguments with ``target`` among them. The errors are in
+        `failed` too, and the others are connected. Raises ValueError for a name that `connect` would not take, before
+        anything is started; an exception that is no `McpError`, a mistake in the program, is raised when all is over.
+        """
+        calls: Dict[str, Callable[[], Client]] = {}
+        for name, value in servers.items():
+            check_server_name(name, list(calls) + list(self._current()))
+            calls[name] = partial(self.connect, name, **_arguments(name, value))
+        limits = self.limits
+        seconds = limits.initialize_timeout + limits.shutdown_grace + limits.terminate_grace + _KILLED + _MARGIN
+        errors = values(in_parallel("connect", calls, seconds))[1]
+        for name, error in errors.items():
+            if isinstance(error, RequestTimeout):
+                self._forget(name)
+        return {name: _mcp_error(error) for name, error in errors.items()}
+
+    def _member(self, name: str, launch: Launch, approved: Optional[Dict[str, str]] = None) -> Member:
+        return Member(name, launch, self.limits, self._rule, self._client_options, self._lose, approved)
+
+    def _client_options(self, member: Member) -> Dict[str, Any]:
+        """The options of a server's client: what it is told of us, and what is heard of it with its name in front."""
+        name, catalogue = member.name, member.catalogue
+        on_log, on_update, on_notification = self._on_log, self._on_update, self._on_notification
+
+        def heard(method: str, params: Dict[str, Any]) -> None:
+            catalogue.heard(method)  # after the client's caches, so that nothing old is listed again
+            if on_notification is not None:
+                on_notification(name, method, params)
+
+        made = dict(self._options, **member.launch.options)
+        made.update(offers(self._desk, name, member.launch.roots), on_notification=heard)
+        if on_log is not None:
+            made["on_log"] = lambda level, data, logger: on_log(name, level, data, logger)
+        if on_update is not None:
+            made["on_update"] = lambda uri: on_update(name, uri)
+        return made
+
+    def _open(self, member: Member) -> Client:
+        shown, trusted = member.launch.shown(), member.launch.trusted
+        try:
+            client = member.open()
+        except BaseException as error:
+            if isinstance(error, McpError):
+                with self._lock:
+                    self.failed[member.name] = error
+            self.record("connect", member.name, outcome="failed", target=shown, trusted=trusted, reason=str(error))
+            raise
+        with self._lock:
+            self.failed.pop(member.name, None)
+        self.record("connect", member.name, outcome="ok", target=shown, trusted=trusted)
+        return client
+
+    # What there is
+
+    @property
+    def policy(self) -> Policy:
+        """What decides."""
+        return self._desk.policy
+
+    @property
+    def clients(self) -> Dict[str, Client]:
+        """Server -> its client, of those that are connected; a copy."""
+        return {name: member.client for name, member in self._current().items() if member.connected}
+
+    @property
+    def lost(self) -> Dict[str, str]:
+        """Server -> why its connection ended or could not be opened again, of those that `restart` may start again."""
+        return {name: member.lost for name, member in self._current().items() if member.lost is not None}
+
+    def _current(self) -> Dict[str, Member]:
+        with self._lock:
+            return dict(self._members)
+
+    def _find(self, name: str) -> Member:
+        members = self._current()
+        if name not in members:
+            raise LookupError("there is no server %.80r; there are %s" % (name, ", ".join(sorted(members)) or "none"))
+        return members[name]
+
+    # Ending
+
+    def disconnect(self, name: str) -> None:
+        """End this server's connection, and its process if it has one; the name is free again. Raises LookupError."""
+        self._find(name)
+        self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        with self._lock:
+            member = self._members.pop(name, None)
+        if member is not None:
+            self._close(member)
+
+    def _close(self, member: Member) -> None:
+        self._hang_up(member)
+        member.close()
+
+    def _hang_up(self, member: Member) -> None:
+        was_connected = member.connected
+        if member.hang_up() and was_connected:
+            self.record("disconnect", member.name, reason="closed by the host")
+
+    def restart(self, name: str) -> Client:
+        """Start a server again, lost or not, as it was connected; its new client.
+
+        Raises LookupError, what `connect` raises (it is in `lost` then, for another try), and `LocalProtocolError` if
+        its target was a transport. Of two restarts at the same time the first may raise `ConnectionLost`.
+        """
+        old = self._find(name)
+        old.check_repeatable()
+        member = self._member(name, old.launch, old.approved)
+        with self._lock:
+            if self._closed or self._members.get(name) is not old:
+                raise ConnectionLost("%s was closed or restarted meanwhile" % name)
+            self._members[name] = member
+        self._close(old)
+        return self._open(member)
+
+    def _lose(self, member: Member) -> None:
+        """A connection ended by itself. The thread that says so is the connection's: the user gets another one."""
+        with self._lock:  # so that `close` finds the thread, or has been
+            try:
+                thread = start_thread(
+                    "mcp-ref:host:lost:%s" % member.name, self._tell_lost, member.name, member.lost or "")
+            except RuntimeError:  # the interpreter is going down
+                return
+            self._telling = [other for other in self._telling if other.is_alive()] + [thread]
+
+    def _tell_lost(self, name: str, reason: str) -> None:
+        self.record("lost", name, reason=reason)
+        try:
+            if self._on_lost is not None:
+                self._on_lost(name, reason)
+        except Exception as error:
+            self.counters.note("on_lost", "on_lost raised for %s" % name, error)
+
+    def close(self) -> None:
+        """End every connection, all at the same time; from any thread, as often as one likes.
+
+        Takes as long as the most stubborn child: ``shutdown_grace`` and ``terminate_grace`` of the limits.
+        """
+        with self._lock:
+            self._closed = True
+            members, telling = dict(self._members), list(self._telling)
+        limits = self.limits
+        seconds = limits.shutdown_grace + limits.terminate_grace + _KILLED + _MARGIN
+        calls = {name: partial(self._hang_up, member) for name, member in members.items()}
+        for name, error in values(in_parallel("close", calls, seconds))[1].items():
+            self.counters.note("close", "%s: %s" % (name, error))
+        for member in members.values():
+            member.close()  # all have been told to end: this waits for the last one, here, as a handler may call us
+        for thread in telling:
+            if thread is not threading.current_thread():
+                thread.join(limits.shutdown_grace)
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    # The log
+
+    def record(self, event: str, server: str, **details: Any) -> None:
+        """Write an event to the audit log, if there is one. Never raises."""
+        if self.audit is not None:
+            self.audit.record(event, server, **details)
+
+
+def _arguments(name: str, value: Any) -> Dict[str, Any]:
+    """The arguments of `Servers.connect` for one entry of `connect_all`."""
+    if isinstance(value, ServerEntry):
+        return {"target": value.command, "env": value.env, "cwd": value.cwd}
+    if isinstance(value, Mapping):
+        if "target" not in value:
+            raise TypeError("%s: a dict of connect's arguments needs 'target'" % name)
+        return dict(value)
+    return {"target": value}
+
+
+def _mcp_error(error: BaseException) -> McpError:
+    """The error, if it is one of ours; any other is a mistake in the program and is raised."""
+    if not isinstance(error, McpError):
+        raise error
+    return error

@@ -1,0 +1,71 @@
+"""The common configuration file: what is taken, what is refused, and that nothing is started for a wrong one."""
+import json
+
+import pytest
+
+from mcp_ref import Host
+from mcp_ref.host import read_config
+
+
+def of(**entry):
+    return {"mcpServers": {"a": entry}}
+
+
+@pytest.mark.parametrize("entry, read", [
+    ({"command": "x"}, (["x"], None, None)),
+    ({"command": "x", "args": ["-y", "two words"]}, (["x", "-y", "two words"], None, None)),
+    ({"command": "x", "args": [], "env": {"A": "1"}, "cwd": "/tmp"}, (["x"], {"A": "1"}, "/tmp")),
+    ({"command": "x", "type": "stdio", "disabled": False}, (["x"], None, None)),
+])
+def test_an_entry_says_how_to_start_a_server(entry, read):
+    assert tuple(read_config(of(**entry))["a"]) == read
+
+
+@pytest.mark.parametrize("config, words", [
+    ({}, "mcpServers"), ({"mcpServers": []}, "mcpServers"), ([], "mcpServers"),
+    ({"mcpServers": {"a": "x"}}, "mcpServers.a"),
+    ({"mcpServers": {"a b": {"command": "x"}}}, "'a b' cannot name a server"),
+    ({"mcpServers": {"A": {"command": "x"}, "a": {"command": "x"}}}, "already"),
+    (of(), "a.command"), (of(command=""), "a.command"), (of(command=["x"]), "a.command"),
+    (of(command="x", args="y"), "a.args"), (of(command="x", args=[1]), "a.args"),
+    (of(command="x", env={"A": 1}), "a.env"), (of(command="x", env=["A=1"]), "a.env"),
+    (of(command="x", cwd=1), "a.cwd"),
+    (of(url="https://example.com/mcp"), "stdio"), (of(type="http", command="x"), "stdio"),
+    (of(command="x", disabled="yes"), "a.disabled"),
+])
+def test_a_wrong_configuration_is_told_by_place_and_starts_nothing(config, words, tmp_path):
+    with pytest.raises(ValueError) as caught:
+        read_config(config)
+    assert words in str(caught.value)
+    path = tmp_path / "servers.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ValueError):
+        Host.from_config(path)
+
+
+@pytest.mark.parametrize("text, words", [
+    (b"{", "servers.json"), (b"\xff", "UTF-8"), (b'{"mcpServers": {}, "mcpServers": {}}', "mcpServers"),
+])
+def test_a_file_that_is_no_json_is_named(tmp_path, text, words):
+    path = tmp_path / "servers.json"
+    path.write_bytes(text)
+    with pytest.raises(ValueError) as caught:
+        read_config(str(path))
+    assert words in str(caught.value)
+
+
+def test_a_byte_order_mark_does_no_harm(tmp_path):
+    path = tmp_path / "servers.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(of(command="x")).encode())
+    assert list(read_config(path)) == ["a"]
+
+
+def test_a_file_that_is_not_there_is_an_os_error(tmp_path):
+    with pytest.raises(OSError):
+        Host.from_config(tmp_path / "nothing.json")
+
+
+def test_a_disabled_entry_is_skipped_and_an_unknown_member_logged(caplog):
+    assert read_config(of(command="x", disabled=True)) == {}
+    read_config(of(command="x", evn={"A": "1"}))
+    assert "mcpServers.a" in caplog.text and "evn" in caplog.text
