@@ -3,10 +3,10 @@ PYTHON ?= python3
 TOOL = $(PYTHON) tests/tools
 SPEC ?= ../shared/spec
 
-.PHONY: help demo test matrix check interop bench stress spec
+.PHONY: help demo test matrix check interop bench stress fuzz pyz wheel spec
 help:    ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | tr '|' '\t'
-demo:    ## run the example server and a client, and print the wire (any python3, nothing installed)
+demo:    ## run a small server and a client, and print the wire (any python3, nothing installed)
 	@$(PYTHON) -m mcp_ref demo $(ARGS)
 test:    ## run the test suite, in a virtual environment with pytest
 	@$(TOOL)/suite.py $(ARGS)
@@ -16,9 +16,15 @@ check:   ## check the tree itself (layers, floor, citations, README, ...), types
 	@$(TOOL)/check.py $(ARGS)
 interop: ## talk to real servers and clients of other makers, over stdio
 	@$(PYTHON) tests/interop/run.py $(ARGS)
-bench:   ## measure start-up, calls and memory against floors of the same run
+bench:   ## measure start-up, calls, features and memory against floors of the same run
 	@$(PYTHON) tests/bench/run.py $(ARGS)
 stress:  ## repeat the tests marked `race` a hundred times
 	@$(TOOL)/suite.py -m race --repeat 100 $(ARGS)
+fuzz:    ## feed the readers random input for half a minute (ARGS="--seconds 60 --seed 7")
+	@$(PYTHON) -m tests.fuzz.run $(ARGS)
+pyz:     ## build build/mcp_ref.pyz, the package as one file that runs, and check it
+	@$(TOOL)/pyz.py $(ARGS)
+wheel:   ## build a wheel into build/wheel, and check it in an environment of its own
+	@$(TOOL)/wheel.py $(ARGS)
 spec:    ## rebuild tests/data/spec_index.json from a copy of the specification
 	@$(TOOL)/spec_index.py $(SPEC) $(ARGS)

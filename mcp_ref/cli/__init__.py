@@ -1,0 +1,128 @@
+"""The command line: run a server, use a server, see the wire, look things up.
+
+    python3 -m mcp_ref run FILE                        serve the server in a Python file
+    python3 -m mcp_ref tools SERVER                    list tools; also: resources, prompts
+    python3 -m mcp_ref call SERVER NAME a=1 b=2        call a tool
+    python3 -m mcp_ref read SERVER URI                 read a resource
+    python3 -m mcp_ref prompt SERVER NAME code=x       get a prompt
+    python3 -m mcp_ref complete SERVER REF NAME VALUE  ask for suggestions
+    python3 -m mcp_ref ping SERVER                     see how quickly it answers
+    python3 -m mcp_ref demo                            all of it, with the wire visible
+    python3 -m mcp_ref explain tools/call              a method, type, error code or feature, in every revision
+    python3 -m mcp_ref diff 2025-06-18 2025-11-25      what differs between two revisions
+    python3 -m mcp_ref crosscheck FOLDER               compare the dataclasses with the official schemas
+    python3 -m mcp_ref vendor FOLDER                   copy this package into a program
+
+SERVER is a command in quotes, ``tcp://host:port`` or ``unix:///path``. Or the command comes last, after ``--``:
+``python3 -m mcp_ref call add a=1 b=2 -- python3 server.py``. COMMAND ``--help`` tells the options of each.
+
+Results go to standard output, everything else (the wire with ``--trace``, progress, log messages, questions of
+the server, errors) to standard error. With ``--json`` standard output is one JSON document, and if the command
+fails that is ``{"error": {"kind", "message", "exit"}}``, with ``code`` and ``data`` of an error the server sent.
+
+Exit codes:
+    0    done, also when whoever reads our output had enough
+    1    the server or a tool said no, or did not answer in time; vendor --check or --diff found something
+    2    wrong usage; the line on standard error says what to write
+    3    no connection: the server could not be started or reached, or it went away
+    130  interrupted
+"""
+
+import argparse
+import sys
+from typing import Any, Dict, List, NoReturn, Optional, Tuple
+
+from .failures import DONE, EXPECTED, UsageError, as_object, row_of, text_of
+from .output import OutputClosed, drop_output, fail, say, say_json
+
+HOMES: Dict[str, Tuple[str, str]] = {
+    "run": (".serving", "serve the server in a Python file, over stdio or a socket"),
+    "tools": (".servers", "list a server's tools"),
+    "call": (".servers", "call a tool; the exit code is 1 if it failed"),
+    "resources": (".servers", "list a server's resources and resource templates"),
+    "read": (".servers", "read a resource"),
+    "prompts": (".servers", "list a server's prompts"),
+    "prompt": (".servers", "get a prompt"),
+    "complete": (".servers", "ask a server for suggestions while an argument is typed"),
+    "ping": (".servers", "see how quickly a server answers"),
+    "demo": (".local", "start a small server, use it, and show the wire"),
+    "explain": (".explain", "tell what a method, type, error code or feature is in each revision"),
+    "diff": (".diff", "tell what differs between two revisions"),
+    "crosscheck": (".local", "compare the dataclasses with the official schemas"),
+    "vendor": (".vendor", "copy this package, or a part of it, into another program, and check the copy"),
+}
+"""Command -> the module whose COMMANDS has it (loaded when it is used), and what it does."""
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Run one command; the exit code. The module's docstring lists the codes."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = False
+    try:
+        if not words or words[0] not in HOMES:
+            return _overview(words)
+        name, rest = words[0], words[1:]
+        from .command import parse
+
+        command = _module(name).COMMANDS[name]
+        options = parse(name, HOMES[name][1], command, rest)
+        as_json = options.json
+        code: int = command.run(options)
+        return code
+    except OutputClosed:
+        drop_output()
+        return DONE
+    except EXPECTED as error:
+        return _failed(error, as_json)
+
+
+def _module(name: str) -> Any:
+    from importlib import import_module
+
+    return import_module(HOMES[name][0], __name__)
+
+
+def _failed(error: BaseException, as_json: bool) -> int:
+    fail(text_of(error))
+    if as_json:
+        try:
+            say_json(as_object(error))
+        except OutputClosed:
+            drop_output()
+    return row_of(error).code
+
+
+def _overview(words: List[str]) -> int:
+    """What comes before a command: help, the version, or a word that is no command."""
+    from .. import __version__
+
+    parser = _Overview(add_help=False, allow_abbrev=False)
+    parser.add_argument("--help", "-h", action="store_true")
+    parser.add_argument("--version", action="store_true")
+    options = parser.parse_args(words)
+    if options.version:
+        say("mcp_ref " + __version__)
+        return DONE
+    if options.help:
+        say(_help())
+        return DONE
+    raise UsageError("which command? One of %s; --help tells more" % ", ".join(HOMES))
+
+
+def _help() -> str:
+    from .command import program
+
+    summaries = "\n".join("    %-12s%s" % (name, summary) for name, (_, summary) in HOMES.items())
+    text = "usage: python3 -m mcp_ref COMMAND ... | --help | --version\n\n%s\nCommands:\n%s" % (__doc__, summaries)
+    return text.replace("python3 -m mcp_ref", program())
+
+
+class _Overview(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say which command may have been meant."""
+        from difflib import get_close_matches
+
+        unknown = message.rpartition(": ")[2].split(" ")[0]
+        close = get_close_matches(unknown, HOMES, 1)
+        raise UsageError("there is no command %r; %s" % (
+            unknown, "did you mean %s?" % close[0] if close else "--help lists them"))

@@ -1,0 +1,64 @@
+"""What a command is, and the parser that all of them share."""
+
+import argparse
+import os
+import sys
+from typing import Any, Callable, Dict, List, NamedTuple, NoReturn
+
+from .failures import UsageError
+from .output import say
+
+Configure = Callable[[argparse.ArgumentParser], None]
+
+
+class Command(NamedTuple):
+    """One command: what runs it (options to exit code), and what declares its options."""
+
+    run: Callable[[Any], int]
+    configure: Configure
+    uses_server: bool = False
+    """Whether its first argument is a server, which may also follow ``--`` as the last of all."""
+
+
+Commands = Dict[str, Command]
+
+
+def program() -> str:
+    """How this package is started: under the name it was vendored by, or as an archive."""
+    archive = os.path.basename(sys.argv[0])
+    return "python3 " + archive if archive.endswith(".pyz") else "python3 -m " + __name__.rpartition(".cli.")[0]
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser of one command, whose complaints are one line and an exception."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise `UsageError` with the complaint and where to read on."""
+        raise UsageError("%s; see %s --help" % (message, self.prog))
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        say(message.rstrip("\n"))  # help is a result, too
+
+
+def parse(name: str, summary: str, command: Command, words: List[str]) -> Any:
+    """The options of a command; ``json`` and ``command`` are among them always. Raises `UsageError`, SystemExit."""
+    head, tail = words, []
+    if command.uses_server and "--" in words:
+        at = words.index("--")
+        head, tail = ["--"] + words[:at], words[at + 1:]
+        if not tail:
+            raise UsageError("after -- follows the command that starts the server")
+    parser = Parser(prog="%s %s" % (program(), name), description=_sentence(summary), allow_abbrev=False,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.set_defaults(json=False)
+    command.configure(parser)
+    if tail:
+        head[0] = "server"  # a stand-in, so that what is positional keeps its place
+    options = parser.parse_intermixed_args(head)
+    if tail:
+        options.server = tail
+    return options
+
+
+def _sentence(summary: str) -> str:
+    return summary[:1].upper() + summary[1:] + "."

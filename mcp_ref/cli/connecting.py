@@ -1,0 +1,93 @@
+"""How a command comes to its server: the options that say where it is, and the connection."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any, Optional
+
+from ..limits import DEFAULT, Limits
+from ..messages.logs import LEVELS
+from ..revisions import HANDSHAKE_REVISIONS
+from .asking import Asking
+from .failures import UsageError
+from .output import note, one_line
+from .parts import version
+from .values import pairs_of
+
+if TYPE_CHECKING:
+    from ..client import Client
+    from ..wiretrace import Trace
+
+
+def server_options(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that uses a server."""
+    parser.add_argument("server", metavar="SERVER",
+                        help='a command in quotes, such as "python3 server.py", or tcp://, unix://; '
+                             "or the command comes last, after --")
+    parser.add_argument("--json", action="store_true", help="print JSON; errors too, as {\"error\": {...}}")
+    parser.add_argument("--trace", action="store_true", help="show the wire on standard error")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS",
+                        help="for one answer; progress starts it again (default: 60, and none on a terminal, where the "
+                             "server may ask you something)")
+    parser.add_argument("--revision", choices=[str(r) for r in HANDSHAKE_REVISIONS], help="speak only this revision")
+    parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE",
+                        help="add to the environment of the server that is started; may be repeated")
+    parser.add_argument("--cwd", metavar="FOLDER", help="the folder in which the server is started")
+    parser.add_argument("--roots", action="append", default=[], metavar="PATH",
+                        help="let the server know of this folder (a path or file://); may be repeated")
+    parser.add_argument("--log-level", choices=LEVELS, metavar="LEVEL",
+                        help="ask the server for log messages of this level and above: " + ", ".join(LEVELS))
+
+
+def connected(options: Any) -> "Client":
+    """The connected client; use it in a ``with`` statement. Raises what `mcp_ref.client.connect` does.
+
+    ``options.asking`` is set to the `Asking` that answers the server's questions.
+    """
+    from ..client import connect
+
+    options.asking = Asking(options.server if isinstance(options.server, str) else " ".join(options.server))
+    client = connect(
+        options.server,
+        env=pairs_of(options.env, "--env"),
+        cwd=options.cwd,
+        trace=_trace(options),
+        limits=_limits(options),
+        revisions=[options.revision] if options.revision else None,
+        version=version(),
+        roots=options.roots or None,
+        sampling=options.asking.sampling(),
+        elicitation=options.asking.elicitation(),
+        on_log=_log,
+    )
+    if options.log_level:
+        try:
+            client.set_log_level(options.log_level)
+        except BaseException:
+            client.close()
+            raise
+    return client
+
+
+def _trace(options: Any) -> "Optional[Trace]":
+    if not options.trace or sys.stderr is None:
+        return None
+    from ..wiretrace import to_text
+
+    return to_text(sys.stderr)
+
+
+def _limits(options: Any) -> Limits:
+    """The time that answers may take. A person at the terminal may think for as long as the ceiling allows."""
+    timeout = options.timeout
+    if timeout is None:
+        timeout = DEFAULT.request_ceiling if options.asking.interactive else DEFAULT.request_timeout
+    if not timeout > 0:
+        raise UsageError("--timeout must be more than 0 seconds")
+    return Limits(request_timeout=timeout, initialize_timeout=min(timeout, DEFAULT.initialize_timeout))
+
+
+def _log(level: str, data: Any, logger: Optional[str]) -> None:
+    from json import dumps
+
+    text = data if isinstance(data, str) else dumps(data, ensure_ascii=False)
+    note(one_line("[%s] %s%s" % (level, logger + ": " if logger else "", text)))

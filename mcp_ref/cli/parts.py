@@ -1,0 +1,148 @@
+"""What this package consists of: its files, wherever it was loaded from, and which module needs which.
+
+Files are read from the folder or from the zip archive that the package lies in. The graph of imports is read
+off the sources, late imports and ``import_module`` included, imports for the type checker not.
+"""
+
+import ast
+import os
+from functools import lru_cache
+from importlib import import_module
+from typing import Dict, FrozenSet, Iterator, List, Set, Tuple
+
+MANIFEST = "vendored.json"
+"""Written by `vendor` into a copy; no part of the package."""
+ALWAYS = ("__init__.py", "LICENSE", "py.typed")
+
+Module = Tuple[str, ...]
+"""A module by its path inside the package; () is the package itself."""
+
+
+def package_name() -> str:
+    """The name under which this package runs."""
+    return __name__.rpartition(".cli.")[0]
+
+
+def version() -> str:
+    """Its version."""
+    return str(import_module(package_name()).__version__)
+
+
+def files() -> Dict[str, bytes]:
+    """The package's files by their paths inside it, with ``/``."""
+    package = import_module(package_name())
+    folder = str(package.__path__[0])
+    archive = getattr(package.__spec__.loader if package.__spec__ else None, "archive", None)
+    found = _zipped(archive, folder) if archive else read_folder(folder)
+    return {path: found[path] for path in sorted(found)}
+
+
+def read_folder(folder: str) -> Dict[str, bytes]:
+    """The files of a package in a folder, without what Python and others leave there."""
+    found = {}
+    for place, names, here in os.walk(folder):
+        names[:] = [name for name in names if _belongs(name)]
+        for name in here:
+            if _belongs(name):
+                path = os.path.join(place, name)
+                with open(path, "rb") as file:
+                    found[os.path.relpath(path, folder).replace(os.sep, "/")] = file.read()
+    found.pop(MANIFEST, None)
+    return found
+
+
+def _zipped(archive: str, folder: str) -> Dict[str, bytes]:
+    import zipfile
+
+    start = os.path.relpath(folder, archive).replace(os.sep, "/") + "/"
+    with zipfile.ZipFile(archive) as opened:
+        found = {name[len(start):]: opened.read(name) for name in opened.namelist()
+                 if name.startswith(start) and not name.endswith("/")}
+    return {path: data for path, data in found.items() if path != MANIFEST and all(map(_belongs, path.split("/")))}
+
+
+def _belongs(name: str) -> bool:
+    return name != "__pycache__" and not name.startswith(".") and not name.endswith((".pyc", ".pyo"))
+
+
+# The graph
+
+
+def subset(all_files: Dict[str, bytes], names: List[str]) -> Dict[str, bytes]:
+    """The files that some modules or folders of the package need to work, their own among them.
+
+    names: such as ``server`` or ``transports.stdio``; none at all is everything. Data files go with their folder.
+    Raises ValueError for a name that the package does not have.
+    """
+    if not names:
+        return dict(all_files)
+    modules = {_module_of(path): path for path in all_files if path.endswith(".py")}
+    wanted: Set[Module] = set()
+    for name in names:
+        start = tuple(name.split("."))
+        below = {module for module in modules if module[: len(start)] == start}
+        if not below:
+            raise ValueError("there is no %s in this package; there are %s" % (
+                name, ", ".join(sorted({module[0] for module in modules if module and module[0] != "__main__"}))))
+        wanted |= below
+    kept = {modules[module] for module in _closure(wanted, modules, all_files)}
+    folders = {path.rpartition("/")[0] for path in kept}
+    return {path: data for path, data in all_files.items() if path in kept or path in ALWAYS
+            or (not path.endswith(".py") and "/" in path and path.rpartition("/")[0] in folders)}
+
+
+def _module_of(path: str) -> Module:
+    parts = tuple(path[: -len(".py")].split("/"))
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def _closure(wanted: Set[Module], modules: Dict[Module, str], all_files: Dict[str, bytes]) -> Set[Module]:
+    """These modules and all that importing and using them may load."""
+    found: Set[Module] = set()
+    left = list(wanted)
+    while left:
+        module = left.pop()
+        if module in found:
+            continue
+        found.add(module)
+        left += [module[:length] for length in range(len(module))]
+        left += imports(module, modules[module].endswith("__init__.py"), all_files[modules[module]], frozenset(modules))
+    return found
+
+
+@lru_cache(maxsize=None)
+def imports(module: Module, is_folder: bool, source: bytes, known: FrozenSet[Module]) -> Tuple[Module, ...]:
+    """The modules of the package that one of them imports, early or late."""
+    here = module if is_folder else module[:-1]
+    found: List[Module] = []
+    for node in _running(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = here[: len(here) - node.level + 1] + tuple((node.module or "").split(".") if node.module else ())
+            targets = [base + (alias.name,) for alias in node.names]
+            found += [target if target in known else base for target in targets]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module" and node.args:
+            found += _by_name(node.args[0], here, known)
+    return tuple(each for each in dict.fromkeys(found) if each in known)
+
+
+def _running(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those inside ``if TYPE_CHECKING:``."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        typing = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        left += node.orelse if isinstance(node, ast.If) and typing else list(ast.iter_child_nodes(node))
+
+
+def _by_name(argument: ast.AST, here: Module, known: FrozenSet[Module]) -> List[Module]:
+    """What ``import_module`` may load: everything that begins with the constant part of the name.
+
+    Where nothing is constant that is the whole folder of the caller. The package itself is left out: what its names
+    stand for is loaded when somebody asks for them, and a part of the package has just some of them.
+    """
+    while isinstance(argument, ast.BinOp):
+        argument = argument.left
+    text = argument.value if isinstance(argument, ast.Constant) and isinstance(argument.value, str) else ""
+    start = here + tuple(part for part in text.partition("%")[0].strip(".").split(".") if part)
+    return [module for module in known if start and module[: len(start)] == start]

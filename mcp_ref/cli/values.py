@@ -1,0 +1,110 @@
+"""Arguments of a call as they are typed: ``name=value`` words, one JSON object, ``@file``, ``-``.
+
+===========================  ==================================================================
+typed                        means
+===========================  ==================================================================
+``a=1 text=hello``           ``{"a": 1, "text": "hello"}``: a value is JSON if it can be, else text
+``text='"1"'``               ``{"text": "1"}``: JSON again, so that text may look like a number
+``text=@notes.txt``          the text of a file (UTF-8); ``=@-`` and ``=-`` are standard input
+``data:=@rows.json``         the JSON in a file; ``:=`` refuses what is not JSON
+``text==@home``              ``==`` takes the rest as text, whatever it looks like
+``'{"a": 1}'``               the arguments, as one JSON object
+``@arguments.json``, ``-``   the same, from a file or standard input
+===========================  ==================================================================
+"""
+
+import sys
+from typing import Any, Dict, List
+
+from .failures import UsageError
+
+FORM = "write arguments as name=value words, one JSON object, @file or -"
+
+
+def arguments_of(words: List[str]) -> Dict[str, Any]:
+    """The arguments in these words. Raises `UsageError`."""
+    if len(words) == 1:
+        word = words[0]
+        if word == "-" or word.startswith("@"):
+            return _object(_content("-" if word == "-" else word[1:]), word)
+        if word.lstrip().startswith("{"):
+            return _object(word, "the argument")
+    found: Dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.rstrip(":"):
+            raise UsageError("%r is no argument: %s" % (word, FORM))
+        if name.rstrip(":") in found:
+            raise UsageError("the argument %s is there twice" % name.rstrip(":"))
+        found[name.rstrip(":")] = _value(name, value)
+    return found
+
+
+def texts_of(words: List[str]) -> Dict[str, str]:
+    """The same where every value is a text, as the arguments of a prompt are; a JSON value stays as it was typed."""
+    from json import dumps
+
+    if len(words) == 1 and "=" not in words[0].partition("{")[0]:
+        return {name: value if isinstance(value, str) else dumps(value, ensure_ascii=False)
+                for name, value in arguments_of(words).items()}
+    return arguments_of([_as_text(word) for word in words])
+
+
+def pairs_of(words: List[str], option: str) -> Dict[str, str]:
+    """``NAME=VALUE`` words of an option; values are text. Raises `UsageError`."""
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise UsageError("%s %s: write NAME=VALUE" % (option, word))
+        found[name] = value
+    return found
+
+
+def _as_text(word: str) -> str:
+    """A word whose value is text: ``name==value``, unless it says where the value comes from."""
+    name, equals, value = word.partition("=")
+    typed = equals and not name.endswith(":") and value != "-" and value[:1] not in ("@", "=")
+    return "%s==%s" % (name, value) if typed else word
+
+
+def _value(name: str, value: str) -> Any:
+    strict = name.endswith(":")
+    if value.startswith("=") and not strict:
+        return value[1:]
+    if value == "-" or value.startswith("@"):
+        text = _content("-" if value == "-" else value[1:])
+        return _json(text, value) if strict else text
+    if strict:
+        return _json(value, name)
+    try:
+        return _json(value, name)
+    except UsageError:
+        return value
+
+
+def _json(text: str, what: str) -> Any:
+    from ..jsontext import JsonError, loads
+
+    try:
+        return loads(text.encode("utf-8", "surrogatepass"))
+    except JsonError as error:
+        raise UsageError("%s: %s" % (what, error)) from None
+
+
+def _object(text: str, what: str) -> Dict[str, Any]:
+    value = _json(text, what)
+    if not isinstance(value, dict):
+        raise UsageError("%s: the arguments are one JSON object; %s" % (what, FORM))
+    return value
+
+
+def _content(path: str) -> str:
+    """The text of a file, or of standard input for ``-``."""
+    try:
+        if path == "-":
+            return (sys.stdin.buffer.read() if sys.stdin is not None else b"").decode("utf-8")
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError("%s cannot be read: %s" % (path, error)) from None

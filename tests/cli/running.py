@@ -1,0 +1,51 @@
+"""The command line as tests run it: in a process of its own, or in this one where that is enough."""
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ECHO = [sys.executable, str(ROOT / "examples" / "echo_server.py")]
+SERVER = "%s %s" % tuple(ECHO)
+
+SILENT = """
+import sys, json
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "initialize":
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {
+            "protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "silent", "version": "1"}}}), flush=True)
+    elif asked.get("method"):
+        print("asked: " + asked["method"], file=sys.stderr, flush=True)
+"""
+"""A server that shakes hands and then answers nothing."""
+
+
+def run(*arguments, env=None, **options):
+    """Run the command line as a user does; with `code`, `out` and `err`."""
+    options.setdefault("stdin", subprocess.DEVNULL)
+    if "input" in options:
+        del options["stdin"]
+    done = subprocess.run([sys.executable, "-m", "mcp_ref", *arguments], cwd=str(ROOT), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=25, env=dict(os.environ, **(env or {})), **options)
+    done.out, done.err = (stream.decode("utf-8", "backslashreplace") for stream in (done.stdout, done.stderr))
+    return done
+
+
+def here(capsys, *arguments):
+    """Run it in this process: exit code, standard output, standard error."""
+    from mcp_ref.cli import main
+
+    try:
+        code = main(list(arguments))
+    except SystemExit as exit:  # argparse, after --help
+        code = exit.code
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def one_line_of(err):
+    """The text of an error that is one line, as all of them are."""
+    assert err.startswith("mcp_ref: ") and err.count("\n") == 1 and "Traceback" not in err, err
+    return err[len("mcp_ref: "):-1]

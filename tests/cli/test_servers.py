@@ -1,0 +1,253 @@
+"""The commands that use a server, against one of ours on a socket and against children."""
+import json
+import subprocess
+import sys
+
+import pytest
+
+from mcp_ref import Context, Server, ToolError
+from mcp_ref.codec import decode
+from mcp_ref.messages import CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult, Tool
+from mcp_ref.messages.content import ImageContent
+from mcp_ref.revisions import HANDSHAKE_REVISIONS, revision
+
+from .running import ECHO, ROOT, SERVER, SILENT, here, one_line_of, run
+
+HANDSHAKE = [str(each) for each in HANDSHAKE_REVISIONS]
+
+
+def make_server():
+    server = Server("here", version="3")
+
+    @server.tool
+    def show(value: object = None) -> str:
+        """Show
+        what came."""
+        return json.dumps(value)
+
+    @server.tool
+    def fail(text: str) -> str:
+        raise ToolError(text)
+
+    @server.tool
+    def picture() -> ImageContent:
+        return ImageContent("AAAA", "image/png")
+
+    @server.tool
+    def steps(ctx: Context) -> str:
+        ctx.progress(1, 2, "half\x1b[31m")
+        ctx.log("warning", {"disk": "full"}, "disks")
+        return "done"
+
+    @server.resource("memo://one")
+    def memo() -> str:
+        return "one\ntwo"
+
+    @server.resource("memo://{name}/text")
+    def named(name: str) -> str:
+        return "\U0001f600 " + name
+
+    @server.prompt
+    def review(code: str, language: str = "python") -> str:
+        return "%s in %s" % (code, language)
+
+    @server.completion("review", "language")
+    def languages(value: str, arguments: dict) -> list:
+        return [name + arguments.get("code", "") for name in ("perl", "python") if name.startswith(value)]
+
+    return server
+
+
+@pytest.fixture
+def address():
+    listener = make_server().listen("tcp://127.0.0.1:0")
+    yield listener.address
+    listener.close()
+
+
+@pytest.mark.parametrize("arguments, lines", [
+    (["tools"], ["tools: 4", "  show  - Show", "  fail"]),
+    (["resources"], ["resources: 1", "  memo://one  - memo", "templates: 1", "  memo://{name}/text  - named"]),
+    (["prompts"], ["prompts: 1", "  review"]),
+    (["call", "show", "value=1"], ["1"]),
+    (["call", "show", 'value="1"'], ['"1"']),
+    (["call", "show", "value=x=y z"], ['"x=y z"']),
+    (["call", "show", '{"value": [null]}'], ["[null]"]),
+    (["call", "picture"], ['  "mimeType": "image/png"']),
+    (["read", "memo://one"], ["one", "two"]),
+    (["prompt", "review", "code=1"], ["# user", "1 in python"]),
+    (["complete", "review", "language", "p"], ["perl", "python"]),
+    (["complete", "ref/prompt:review", "language", "py", "--context", "code=x=1"], ["pythonx=1"]),
+])
+def test_commands_print_what_the_server_has(arguments, lines, address, capsys):
+    code, out, err = here(capsys, arguments[0], address, *arguments[1:])
+    assert code == 0, err
+    for line in lines:
+        assert line in [shown.rstrip(",") for shown in out.splitlines()]
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["call", "show", "value=1"], CallToolResult),
+    (["read", "memo://you/text"], ReadResourceResult),
+    (["prompt", "review", "code=x"], GetPromptResult),
+    (["complete", "review", "language", "p"], CompleteResult),
+])
+@pytest.mark.parametrize("spoken", HANDSHAKE)
+def test_json_is_the_result_of_the_agreed_revision(arguments, message, spoken, address, capsys):
+    code, out, err = here(capsys, arguments[0], address, *arguments[1:], "--json", "--revision", spoken)
+    assert code == 0, err
+    found = decode(message, json.loads(out), revision(spoken), "result")
+    assert "memo" not in arguments[1] or found.contents[0].text == "\U0001f600 you"
+
+
+@pytest.mark.parametrize("command, members", [
+    ("tools", ["tools"]), ("resources", ["resources", "resourceTemplates"]), ("prompts", ["prompts"]),
+])
+def test_lists_as_json_have_the_members_of_the_results(command, members, address, capsys):
+    code, out, _ = here(capsys, command, address, "--json")
+    assert code == 0 and list(json.loads(out)) == members
+    if command == "tools":
+        assert [decode(Tool, tool, HANDSHAKE_REVISIONS[-1]).name for tool in json.loads(out)["tools"]][0] == "show"
+
+
+def test_ping_says_how_long_it_took_and_who_answered(address, capsys):
+    code, out, _ = here(capsys, "ping", address, "--count", "2", "--json")
+    found = json.loads(out)
+    assert code == 0 and len(found["milliseconds"]) == 2 and found["server"] == {"name": "here", "version": "3"}
+    assert here(capsys, "ping", address, "--count", "1")[1].endswith(" ms\n")
+    assert here(capsys, "ping", address, "--count", "0")[0] == 2
+
+
+def test_progress_and_log_messages_go_to_stderr_in_lines_without_control_characters(address, capsys):
+    code, out, err = here(capsys, "call", address, "steps", "--log-level", "debug")
+    assert (code, out) == (0, "done\n")
+    assert "... 1/2 half\\x1b[31m" in err.splitlines() and '[warning] disks: {"disk": "full"}' in err.splitlines()
+
+
+def test_the_server_may_be_the_words_after_two_dashes():
+    for words in (["add", "a=1", "--json", "b=2", "--", *ECHO], [SERVER, "add", "a=1", "b=2", "--json"]):
+        done = run("call", *words)
+        assert done.returncode == 0 and json.loads(done.out)["structuredContent"] == {"result": 3}, done.err
+
+
+def test_trace_shows_the_wire_on_stderr():
+    done = run("ping", SERVER, "--count", "1", "--trace")
+    assert done.returncode == 0 and done.out.endswith(" ms\n")
+    assert "C> initialize #1" in done.err and "S> result #2 ping" in done.err
+
+
+def test_the_child_gets_environment_and_folder(tmp_path, capsys):
+    code = "import os; from mcp_ref import Server; s = Server('x'); " \
+           "s.tool(lambda: os.environ['COLOUR'] + ' in ' + os.path.basename(os.getcwd()), name='where'); s.run()"
+    words = ["call", "where", "--env", "COLOUR=a=b", "--env", "PYTHONPATH=%s" % ROOT, "--cwd", str(tmp_path)]
+    assert here(capsys, *words, "--", sys.executable, "-c", code) == (0, "a=b in %s\n" % tmp_path.name, "")
+
+
+def test_roots_are_told_to_the_server(tmp_path, capsys):
+    server = Server("asks")
+
+    @server.tool
+    def roots(ctx: Context) -> str:
+        return " ".join(root.uri for root in ctx.list_roots())
+
+    listener = server.listen("tcp://127.0.0.1:0")
+    try:
+        code, out, _ = here(capsys, "call", listener.address, "roots", "--roots", str(tmp_path), "--roots", "file:///b")
+        assert code == 0 and out == "%s file:///b\n" % tmp_path.as_uri()
+        assert here(capsys, "call", listener.address, "roots")[0] == 1
+    finally:
+        listener.close()
+
+
+@pytest.mark.parametrize("command", ["tools", "resources", "prompts"])
+def test_a_server_without_a_list_has_an_empty_one(command, capsys):
+    listener = Server("bare").listen("tcp://127.0.0.1:0")
+    try:
+        code, out, err = here(capsys, command, listener.address)
+        assert code == 0 and "%s: 0\n" % command in out and "declares no %s" % command in err
+    finally:
+        listener.close()
+
+
+# Exit codes: 0 done, 1 no, 2 usage, 3 no connection, 130 interrupted
+
+
+@pytest.mark.parametrize("arguments, code, words", [
+    (["call", "fail", "text=no"], 1, ""),
+    (["call", "nope"], 1, "Unknown tool"),
+    (["read", "memo://x"], 1, "Resource not found"),
+    (["prompt", "review"], 1, "code"),
+    (["complete", "review", "nope", "p"], 1, "nope"),
+    (["call", "show", "value"], 2, "write arguments as name=value words"),
+    (["call", "show", "value=1", "value=2"], 2, "there twice"),
+    (["call", "show", "[1]"], 2, "name=value"),
+    (["call", "show", "@/nowhere.json"], 2, "/nowhere.json cannot be read"),
+    (["call", "show", "value:={"], 2, "value:: not JSON"),
+    (["call"], 2, "required: name; see"),
+    (["tools", "--timeout", "0"], 2, "more than 0"),
+    (["tools", "--timeout", "x"], 2, "--timeout"),
+    (["tools", "--env", "X"], 2, "NAME=VALUE"),
+    (["tools", "--revision", "1999"], 2, "invalid choice"),
+    (["tools", "--nope"], 2, "--nope"),
+])
+def test_exit_codes_tell_who_said_no(arguments, code, words, address, capsys):
+    found, out, err = here(capsys, arguments[0], address, *arguments[1:])
+    assert found == code and words in err and (not words or words in one_line_of(err))
+    assert (out == "no\n") == ("fail" in arguments)
+
+
+@pytest.mark.parametrize("server, words", [
+    ("no-such-command", "no-such-command"),
+    ("%s -c pass" % sys.executable, "exited with code 0"),
+    ("tcp://127.0.0.1:1", "127.0.0.1"),
+    ("unix:///nowhere/at/all", "/nowhere/at/all"),
+    ("http://127.0.0.1:1/mcp", "no HTTP transport yet"),
+])
+def test_no_connection_is_exit_code_3(server, words, capsys):
+    code, out, err = here(capsys, "tools", server)
+    assert (code, out) == (3, "") and words in one_line_of(err)
+    code, out, err = here(capsys, "tools", server, "--json")
+    error = json.loads(out)["error"]
+    assert code == 3 and error["exit"] == 3 and error["kind"] == "connection" and words in error["message"]
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    (["call", "nope"], {"kind": "peer", "exit": 1, "code": -32602}),
+    (["call", "show", "x"], {"kind": "usage", "exit": 2}),
+    (["read", "memo://x"], {"kind": "peer", "exit": 1, "code": -32002, "data": {"uri": "memo://x"}}),
+])
+def test_errors_as_json_are_one_object_on_stdout(arguments, expected, address, capsys):
+    code, out, err = here(capsys, arguments[0], address, *arguments[1:], "--json")
+    error = json.loads(out)["error"]
+    assert code == expected["exit"] and error.pop("message") in one_line_of(err) and error == expected
+
+
+def test_a_failed_tool_as_json_is_its_result(address, capsys):
+    code, out, err = here(capsys, "call", address, "fail", "text=no", "--json")
+    assert (code, err) == (1, "") and json.loads(out)["isError"] is True
+
+
+def test_no_answer_in_time_is_exit_code_1(capsys):
+    code, out, err = here(capsys, "tools", "--timeout", "0.3", "--json", "--", sys.executable, "-c", SILENT)
+    assert code == 1 and json.loads(out)["error"]["kind"] == "timeout" and "--timeout" in one_line_of(err)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one child there")
+def test_interrupted_is_exit_code_130_and_one_line():
+    import signal
+
+    words = ["tools", "--trace", "--", sys.executable, "-c", SILENT]
+    process = subprocess.Popen([sys.executable, "-m", "mcp_ref", *words], cwd=str(ROOT), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        for line in iter(process.stderr.readline, b""):
+            if b"C> tools/list" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        last = process.stderr.read().decode().splitlines()
+        assert last.count("mcp_ref: interrupted") == 1 and not [line for line in last if "Traceback" in line]
+    finally:
+        process.kill()
+        process.wait(20)
+        process.stderr.close()

@@ -1,0 +1,92 @@
+"""`run`: the server of a file, over stdio and on a socket."""
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from mcp_ref import connect
+
+from .running import ROOT, here, one_line_of, run
+
+MINE = """
+import helper
+from mcp_ref import Server
+print("a banner on standard output")
+mine = Server("mine")
+mine.tool(lambda: helper.HERE, name="where")
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "helper.py").write_text("HERE = 'here'\n")
+    made = tmp_path / "mine.py"
+    made.write_text(MINE)
+    return made
+
+
+def test_run_serves_the_server_of_a_file_with_its_neighbours_and_in_spite_of_prints(file, capsys):
+    code, out, err = here(capsys, "call", "where", "--", sys.executable, "-m", "mcp_ref", "run", str(file))
+    assert (code, out) == (0, "here\n"), err
+
+
+def test_run_shows_the_wire_as_the_server_sees_it(file):
+    done = run("run", str(file), "--trace", input=b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    assert done.returncode == 0 and b'"id":1' in done.stdout
+    assert "C> ping #1" in done.err and "S> result #1 ping" in done.err and "a banner" in done.err
+
+
+def test_run_serves_on_a_socket_until_interrupted(file):
+    process = subprocess.Popen([sys.executable, "-m", "mcp_ref", "run", str(file), "--listen", "tcp://127.0.0.1:0",
+                                "--trace"], cwd=str(ROOT), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    try:
+        lines = iter(process.stderr.readline, b"")
+        address = next(line for line in lines if line.startswith(b"listening on ")).split()[2].rstrip(b";").decode()
+        for _ in range(2):
+            with connect(address) as client:
+                assert client.call_tool("where").content[0].text == "here"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        assert process.returncode == 130 and out == b"" and err.endswith(b"mcp_ref: interrupted\n")
+        assert b"C> tools/call" in err
+    finally:
+        process.kill()
+        process.communicate(timeout=20)
+
+
+@pytest.mark.parametrize("source, options, code, words", [
+    ("x = 1\n", [], 2, "has 0 servers"),
+    ("from mcp_ref import Server\na, b = Server('a'), Server('b')\n", [], 2, "has 2 servers; name the one"),
+    ("from mcp_ref import Server\na, b = Server('a'), Server('b')\n", ["--name", "c"], 2, "--name VARIABLE"),
+    ("x = 1\nboom()\n", [], 1, "mine.py:2 raised NameError"),
+    ("x = (\n", [], 1, "mine.py:1 raised SyntaxError"),
+    ("raise SystemError('no')\n", [], 1, "raised SystemError: no"),
+    (None, [], 2, "there is no file"),
+    (MINE, ["--listen", "tcp://256.0.0.1:0"], 3, "256.0.0.1"),
+])
+def test_run_says_in_one_line_what_is_wrong_with_the_file(source, options, code, words, file, capsys):
+    if source is None:
+        file.unlink()
+    else:
+        file.write_text(source)
+    found, out, err = here(capsys, "run", str(file), *options)
+    assert (found, out) == (code, "") and words in err.replace(str(file.parent), "")
+    assert "mcp_ref: " in err and "Traceback" not in err
+    assert source == MINE or one_line_of(err)
+
+
+def test_the_only_server_or_the_named_one_is_served(file, capsys):
+    file.write_text("from mcp_ref import Server\na, b = Server('a'), Server('b')\nsame = b\n"
+                    "b.tool(lambda: 'b', name='which')\n")
+    words = ["--", sys.executable, "-m", "mcp_ref", "run", str(file), "--name", "b"]
+    assert here(capsys, "call", "which", *words)[1] == "b\n"
+
+
+@pytest.fixture(autouse=True)
+def _path(monkeypatch):
+    """`run` puts the file's folder on the path of its process, which here is ours."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    sys.modules.pop("helper", None)

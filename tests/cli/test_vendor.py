@@ -1,0 +1,302 @@
+"""`vendor`: copies of the package or of a part of it, which work, and which tell what became of them."""
+import ast
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from mcp_ref import __version__
+from mcp_ref.cli import parts, vendor
+
+from .running import ROOT, here, one_line_of
+
+PARTS = sorted({path.split("/")[0].replace(".py", "") for path in parts.files() if path.endswith(".py")}
+               - {"__init__", "__main__"})
+PART = ["--only", "jsonrpc"]  # a dozen files; for tests of what the whole package would only make longer
+
+
+def fresh(folder, code, *flags):
+    """Run code in a fresh interpreter without site-packages, that finds only what is in a folder."""
+    done = subprocess.run([sys.executable, "-I", "-S", "-B", *flags, "-c",
+                           "import sys; sys.path.insert(0, %r)\n%s" % (str(folder), code)],
+                          cwd=str(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, timeout=25)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def tree(folder):
+    """The files below a folder, what is hidden or compiled aside."""
+    found = {path.relative_to(folder): path for path in pathlib.Path(str(folder)).rglob("*") if path.is_file()}
+    return {inside.as_posix(): path.read_bytes() for inside, path in found.items()
+            if not any(step.startswith((".", "__pycache__")) for step in inside.parts)}
+
+
+@pytest.fixture
+def copy(tmp_path, capsys):
+    """A copy of PART."""
+    code, out, err = here(capsys, "vendor", str(tmp_path), "--as", "my_mcp", *PART)
+    assert (code, err) == (0, ""), err
+    return tmp_path / "my_mcp"
+
+
+def test_a_copy_has_every_file_and_a_manifest(tmp_path, capsys):
+    """What needs.md 2 asks for."""
+    assert here(capsys, "vendor", str(tmp_path), "--as", "my_mcp")[0] == 0
+    copy = tmp_path / "my_mcp"
+    found, ours = tree(copy), tree(ROOT / "mcp_ref")
+    manifest = json.loads(found.pop(parts.MANIFEST).decode())
+    assert found == ours and "LICENSE" in found and "py.typed" in found
+    assert not list(copy.rglob("*.pyc"))
+    assert manifest == {"package": "mcp_ref", "version": __version__, "only": [],
+                        "files": {path: hashlib.sha256(data).hexdigest() for path, data in sorted(ours.items())}}
+    assert not [name for name in os.listdir(str(copy.parent)) if name.startswith(".")]
+
+
+@pytest.mark.parametrize("name", ["host.plugins.mcp"])
+def test_a_copy_works_under_any_name_with_site_packages_blocked(name, tmp_path, capsys):
+    assert here(capsys, "vendor", str(tmp_path / "lib"), "--as", name)[0] == 0
+    out = fresh(tmp_path / "lib", '''
+from %s import Server, connect
+from %s.cli import main
+assert "mcp_ref" not in sys.modules
+code = main(["demo"])
+assert main(["vendor", %r, "--as", "again"]) == 0
+sys.exit(code)
+''' % (name, name, str(tmp_path)))
+    assert "2 + 3: {'result': 5}" in out
+    assert tree(tmp_path / "again") == tree(tmp_path / "lib" / name.replace(".", "/"))
+
+
+def test_check_and_diff_tell_what_was_changed(copy, capsys):
+    assert here(capsys, "vendor", str(copy.parent), "--as", "my_mcp", "--check")[0] == 0
+    assert here(capsys, "vendor", str(copy), "--check")[0] == 0  # the copy itself is a place, too
+    assert here(capsys, "vendor", str(copy), "--diff") == (0, "", "")
+    (copy / "errors.py").write_text((copy / "errors.py").read_text() + "# mine")
+    (copy / "limits.py").unlink()
+    (copy / "more").mkdir()
+    (copy / "more" / "new.py").write_text("x = 1\n")
+    (copy / "__pycache__").mkdir()
+    (copy / "__pycache__" / "errors.cpython-311.pyc").write_bytes(b"x")
+    code, out, err = here(capsys, "vendor", str(copy), "--check")
+    assert (code, err) == (1, "")
+    assert out.splitlines()[:3] == ["changed  errors.py", "missing  limits.py", "extra    more/new.py"]
+    assert "3 not as copied" in out.splitlines()[3] and __version__ in out
+    code, out, err = here(capsys, "vendor", str(copy), "--diff")
+    assert (code, err) == (1, "")
+    assert "\n+# mine\n\\ No newline at end of file\n" in out and "--- mcp_ref/errors.py\n+++ copy/errors.py\n" in out
+    assert "--- mcp_ref/limits.py\n+++ /dev/null\n" in out and "--- /dev/null\n+++ copy/more/new.py\n" in out
+    found = json.loads(here(capsys, "vendor", str(copy), "--check", "--json")[1])
+    assert (found["changed"], found["missing"], found["extra"]) == (["errors.py"], ["limits.py"], ["more/new.py"])
+    assert found["version"] == __version__ and found["target"] == str(copy)
+    assert "+# mine" in json.loads(here(capsys, "vendor", str(copy), "--diff", "--json")[1])["diff"]
+
+
+@pytest.mark.parametrize("change", [
+    lambda copy: (copy / "errors.py").write_text("x"), lambda copy: (copy / "errors.py").unlink(),
+    lambda copy: (copy / "mine.py").write_text("x"), lambda copy: (copy / parts.MANIFEST).unlink(),
+    lambda copy: (copy / parts.MANIFEST).write_text("{"), lambda copy: (copy / parts.MANIFEST).write_text("[]"),
+])
+def test_local_changes_are_not_overwritten_without_force(change, copy, capsys):
+    change(copy)
+    before = tree(copy)
+    code, out, err = here(capsys, "vendor", str(copy.parent), "--as", "my_mcp", *PART)
+    assert (code, out) == (1, "") and "--force" in one_line_of(err) and tree(copy) == before
+    assert here(capsys, "vendor", str(copy.parent), "--as", "my_mcp", "--force", *PART)[0] == 0
+    assert here(capsys, "vendor", str(copy), "--check")[0] == 0
+
+
+def test_an_untouched_copy_is_replaced_and_what_is_gone_goes(copy, capsys):
+    manifest = json.loads((copy / parts.MANIFEST).read_text())
+    (copy / "old.py").write_text("x\n")  # of an older version
+    manifest["files"]["old.py"] = digest(copy / "old.py")
+    manifest["version"] = "0.0.1"
+    (copy / parts.MANIFEST).write_text(json.dumps(manifest))
+    code, out, err = here(capsys, "vendor", str(copy), "--check")
+    assert code == 0 and "here is %s" % __version__ in out
+    code, out, err = here(capsys, "vendor", str(copy), "--diff")
+    assert code == 1 and "of version 0.0.1" in err and "+++ copy/old.py" in out
+    assert here(capsys, "vendor", str(copy.parent), "--as", "my_mcp", *PART)[0] == 0
+    assert not (copy / "old.py").exists() and here(capsys, "vendor", str(copy), "--diff")[0] == 0
+
+
+@pytest.mark.parametrize("fails", ["writing", "first rename", "second rename"])
+def test_a_copy_that_fails_leaves_the_old_one_as_it_was(fails, copy, capsys, monkeypatch):
+    before = tree(copy)
+    rename, calls = os.rename, []
+
+    def broken(source, target):
+        calls.append(source)
+        if len(calls) == {"first rename": 1, "second rename": 2}.get(fails):
+            raise OSError(28, "No space left on device")
+        rename(source, target)
+
+    monkeypatch.setattr(vendor.os, "rename", broken)
+    if fails == "writing":
+        monkeypatch.setattr(vendor, "open", _broken_open, raising=False)
+    code, out, err = here(capsys, "vendor", str(copy.parent), "--as", "my_mcp", "--force", *PART)
+    assert (code, out) == (1, "") and "No space left" in one_line_of(err)
+    assert tree(copy) == before and os.listdir(str(copy.parent)) == ["my_mcp"]
+
+
+def _broken_open(path, mode="r"):
+    if "w" in mode and path.endswith("limits.py"):
+        raise OSError(28, "No space left on device")
+    return open(path, mode)
+
+
+@pytest.mark.parametrize("words, hint", [
+    ([str(ROOT)], "this package itself"), ([str(ROOT / "mcp_ref")], "this package itself"), ([], "FOLDER"),
+    (["X", "--as", "a-b"], "imported"), (["X", "--as", "class"], "imported"), (["X", "--as", "a..b"], "imported"),
+    (["X", "--as", "../b"], "imported"), (["X", "--only", "nonsense"], "there are"),
+    (["X", "--check", "--diff"], "--diff"),
+])
+def test_what_makes_no_sense_is_refused(words, hint, tmp_path, capsys):
+    words = [word.replace("X", str(tmp_path)) for word in words]
+    code, out, err = here(capsys, "vendor", *words)
+    assert (code, out) == (2, "") and hint in one_line_of(err) and not os.listdir(str(tmp_path))
+
+
+@pytest.mark.parametrize("option", ["--check", "--diff"])
+def test_where_there_is_no_copy_nothing_can_be_compared(option, tmp_path, capsys):
+    code, out, err = here(capsys, "vendor", str(tmp_path), option)
+    assert code == 1 and "no vendored copy" in one_line_of(err)
+
+
+# Parts
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_has_every_module_that_is_imported_in_it(part):
+    """Late imports too, imports for the type checker aside; and its own modules."""
+    ours = parts.files()
+    found = parts.subset(ours, [part])
+    assert {path for path in ours if path == part + ".py" or path.startswith(part + "/")} <= set(found)
+    assert set(parts.ALWAYS) <= set(found)
+    for path in found:
+        if path.endswith(".py") and path != "__init__.py":
+            for imported in imported_by(path):
+                base = "/".join(imported)
+                assert base + ".py" in found or base + "/__init__.py" in found, "%s imports %s" % (path, base)
+
+
+@functools.lru_cache(maxsize=None)
+def imported_by(path):
+    """The modules that a file names in relative imports, the package itself aside."""
+    here = pathlib.PurePosixPath(path).parent.parts
+    source = ast.parse((ROOT / "mcp_ref" / path).read_text(encoding="utf-8"))
+    typing = {id(inner) for node in ast.walk(source) if isinstance(node, ast.If)
+              and "TYPE_CHECKING" in ast.dump(node.test) for inner in ast.walk(node)}
+    found = [here[:len(here) - node.level + 1] + tuple(node.module.split(".")) for node in ast.walk(source)
+             if isinstance(node, ast.ImportFrom) and node.level and node.module and id(node) not in typing]
+    return found
+
+
+@pytest.mark.parametrize("part", ["server", "client"])
+def test_every_module_of_a_part_can_be_imported(part, tmp_path, capsys):
+    assert here(capsys, "vendor", str(tmp_path), "--as", "a.part", "--only", part)[0] == 0
+    names = sorted("a.part." + path[:-len(".py")].replace("/", ".").replace(".__init__", "")
+                   for path in tree(tmp_path / "a" / "part") if path.endswith(".py") and path != "__init__.py")
+    assert any(name.startswith("a.part.%s" % part) for name in names)
+    fresh(tmp_path, "import importlib\nfor name in %r:\n    importlib.import_module(name)" % names)
+    for option in ("--check", "--diff"):
+        assert here(capsys, "vendor", str(tmp_path), "--as", "a.part", option)[0] == 0
+
+
+PROMISES = {
+    "server": '''
+from my.mcp import Server
+server = Server("x")
+@server.tool
+def add(a: int, b: int) -> int: return a + b
+@server.resource("x://{y}")
+def read(y: str) -> str: return y
+listener = server.listen("tcp://127.0.0.1:0")
+listener.close()
+import os
+r, w = os.pipe()
+os.write(w, b"""{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",\
+"capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":2}}}
+{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"x://z"}}
+""")
+os.close(w)
+os.dup2(r, 0)
+server.run()
+'''.replace("\\\n", ""),
+    "client": '''
+from my.mcp import connect
+with connect([sys.executable, %r]) as client:
+    print(client.call_tool("add", {"a": 1, "b": 2}).structured_content, [tool.name for tool in client.tools()])
+''' % str(ROOT / "examples" / "echo_server.py"),
+    "jsonschema": 'from my.mcp.jsonschema import validate\nprint(validate({"a": 1}, {"properties": {"a": False}}))',
+    "uritemplate": 'from my.mcp.uritemplate import expand, match\nprint(match("a{b}", expand("a{b}", {"b": "c"})))',
+    "messages": 'from my.mcp.messages import Tool, ContentBlock\nprint(Tool("x", {"type": "object"}))',
+    "methods": 'from my.mcp.methods import METHODS, params_class, result_class\n'
+               'for row in METHODS: params_class(row), result_class(row)',
+    "jsonrpc": 'from my.mcp.jsonrpc import Notification as N, encode, parse\nprint(encode(parse(encode(N("x")))))',
+    "cli": 'from my.mcp.cli import main\nsys.exit(main(["explain", "Tool"]) or main(["demo"]))',
+}
+EXPECTED = {"server": '"structuredContent":{"result":3}', "client": "{'result': 3} ['echo'", "jsonschema": "allowed",
+            "uritemplate": "{'b': 'c'}", "messages": "Tool(name='x'", "jsonrpc": "\"x\"", "cli": "2 + 3"}
+
+
+@pytest.mark.parametrize("part", sorted(PROMISES))
+def test_a_part_does_what_it_promises(part, tmp_path, capsys):
+    assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", part)[0] == 0
+    out = fresh(tmp_path, PROMISES[part])
+    assert EXPECTED.get(part, "") in out
+
+
+def test_parts_are_small_and_can_be_put_together(tmp_path, capsys):
+    sizes = {}
+    for only in ("server", "client", "server,client", "jsonschema", "transports.stdio"):
+        assert here(capsys, "vendor", str(tmp_path), "--as", "x", "--force", "--only", only)[0] == 0
+        sizes[only] = set(tree(tmp_path / "x"))
+    assert not [path for path in sizes["server"] if path.startswith(("client/", "cli/", "host/", "crosscheck/"))]
+    assert not [path for path in sizes["client"] if path.startswith(("server/", "cli/", "host/"))]
+    assert sizes["server,client"] == sizes["server"] | sizes["client"]
+    assert {path.split("/")[0] for path in sizes["jsonschema"]} == {"jsonschema", parts.MANIFEST, *parts.ALWAYS}
+    assert any(path.endswith(".json") for path in sizes["jsonschema"] if path != parts.MANIFEST)
+    assert json.loads((tmp_path / "x" / parts.MANIFEST).read_text())["only"] == ["transports.stdio"]
+
+
+def test_every_import_by_name_is_understood():
+    """What `import_module` gets begins with a constant, or is a name in the folder of the caller."""
+    found = parts.files()
+    modules = {parts._module_of(path): path for path in found if path.endswith(".py")}
+    for module, path in modules.items():
+        calls = [node for node in ast.walk(ast.parse(found[path])) if isinstance(node, ast.Call)
+                 and getattr(node.func, "id", "") == "import_module"]
+        if calls and module and module[0] not in ("cli",):
+            assert parts.imports(module, path.endswith("__init__.py"), found[path], frozenset(modules))
+    messages = parts.imports(("methods",), False, found["methods.py"], frozenset(modules))
+    assert {("messages", "tools"), ("messages", "tasks")} <= set(messages)
+
+
+def test_it_works_from_inside_an_archive(tmp_path):
+    """A zip archive with the package, as `make pyz` makes."""
+    with zipfile.ZipFile(str(tmp_path / "x.pyz"), "w") as archive:
+        for path, data in parts.files().items():
+            archive.writestr("mcp_ref/" + path, data)
+        archive.writestr("mcp_ref/__pycache__/errors.cpython-311.pyc", b"x")
+        archive.writestr("mcp_ref/%s" % parts.MANIFEST, b"{}")
+    out = fresh(tmp_path, "sys.path.insert(0, 'x.pyz')\nfrom mcp_ref.cli import main\n"
+                          "assert main(['vendor', 'out', '--only', 'jsonschema']) == 0\n"
+                          "assert main(['vendor', 'out', '--as', 'whole']) == 0\n"
+                          "sys.exit(main(['vendor', 'out', '--check']) + main(['vendor', 'out/whole', '--diff']))")
+    assert "copied" in out
+    found = tree(tmp_path / "out" / "whole")
+    del found[parts.MANIFEST]
+    assert found == tree(ROOT / "mcp_ref")
