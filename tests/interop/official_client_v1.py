@@ -9,15 +9,16 @@ from typing import Any, List
 
 from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
+from official_everything import Person, walk_everything
 from official_walk import report, run, stop, walk
 
 
 async def main(command: List[str]) -> None:
     """Connect, walk, close."""
     parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
-    started = time.monotonic()
+    person, started = Person(), time.monotonic()
     async with stdio_client(parameters) as (read, write):
-        async with ClientSession(read, write) as session:
+        async with ClientSession(read, write, **person.callbacks()) as session:
             hello = await session.initialize()
             report("connect", started, protocol=hello.protocolVersion, server=hello.serverInfo.name)
 
@@ -29,6 +30,8 @@ async def main(command: List[str]) -> None:
                 await stop(task)
 
             await walk(session, abandon)
+            if hello.serverInfo.name == "everything":
+                await walk_everything(session, person)
             started = time.monotonic()
     report("close", started)
 

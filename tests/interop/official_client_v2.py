@@ -9,16 +9,19 @@ import time
 from typing import List
 
 from mcp import Client, StdioServerParameters
+from official_everything import Person, walk_everything
 from official_walk import report, run, stop, walk
 
 
 async def main(command: List[str]) -> None:
     """Connect, walk, close."""
     parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
-    started = time.monotonic()
-    async with Client(parameters, mode=os.environ.get("MCP_MODE", "auto")) as client:
+    person, started = Person(), time.monotonic()
+    async with Client(parameters, mode=os.environ.get("MCP_MODE", "auto"), **person.callbacks()) as client:
         report("connect", started, protocol=client.protocol_version, server=getattr(client.server_info, "name", None))
         await walk(client, stop)  # this version sends `notifications/cancelled` by itself
+        if getattr(client.server_info, "name", None) == "everything":
+            await walk_everything(client, person)
         started = time.monotonic()
     report("close", started)
 

@@ -1,7 +1,8 @@
 """Talk to real, unmodified programs of other makers over stdio: `make interop`.
 
- - the official Python client, 1.x and 2.x, against `examples/echo_server.py`
- - our client against the reference servers (`everything`, `filesystem`) and one made with the official SDK (`time`)
+ - the official Python client, 1.x and 2.x, and the inspector's command line against `examples/everything_server.py`
+ - our client against the reference servers (`everything`, `filesystem`, `memory`, `git`, `sqlite`, `time`)
+ - our host with five of those servers at once
 
 The peers are pinned and installed below `build/peers` (`tests/tools/peers.py`). Prints one JSON line per step and ends
 with the count; the exit code is 0 only if all passed. A peer that cannot be installed is a failure, not a skip.
@@ -29,7 +30,7 @@ OFFICIAL_CLIENTS: Dict[str, Tuple[str, str, str]] = {
     "client-v2": ("official_client_v2.py", "official_v2", "auto"),
     "client-v2-legacy": ("official_client_v2.py", "official_v2", "legacy"),
 }
-SERVERS = ("everything", "filesystem", "time")
+SERVERS = ("everything", "filesystem", "memory", "time", "git", "sqlite")
 
 
 class PairingFailed(Exception):
@@ -45,6 +46,18 @@ def official_client(script: str, python: str, mode: str, server: List[str]) -> N
         raise PairingFailed("%s ended with %d" % (script, code))
 
 
+def inspector(command: List[str], server: List[str]) -> None:
+    """Let the inspector's command line use a server of ours; it starts the server anew for each step."""
+    import inspector_walk
+    inspector_walk.use(command, server)
+
+
+def our_host(commands: Dict[str, List[str]]) -> None:
+    """Let our host use five servers at once."""
+    import our_host as ours
+    ours.use(commands)
+
+
 def our_client(name: str, command: List[str]) -> None:
     """Let our client walk through a server of theirs."""
     import our_client as ours  # needs the package, which the other half does not
@@ -58,7 +71,9 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     table: Dict[str, Callable[[], None]] = {
         name: partial(official_client, script, commands[peer][0], mode, server)
         for name, (script, peer, mode) in OFFICIAL_CLIENTS.items()}
+    table["inspector"] = partial(inspector, commands["inspector"], server)
     table.update({name: partial(our_client, name, commands[name]) for name in SERVERS})
+    table["host"] = partial(our_host, commands)
     return table
 
 
@@ -79,10 +94,11 @@ def attempt(name: str, pairing: Callable[[], None]) -> bool:
 def main() -> int:
     """Run the chosen pairings."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", action="append", choices=[*OFFICIAL_CLIENTS, *SERVERS], metavar="NAME")
+    parser.add_argument("--only", action="append", metavar="NAME",
+                        choices=[*OFFICIAL_CLIENTS, "inspector", *SERVERS, "host"])
     parser.add_argument("--server", default="", help="command of another server for the official clients")
     options = parser.parse_args()
-    server = shlex.split(options.server) or [sys.executable, str(ROOT / "examples" / "echo_server.py")]
+    server = shlex.split(options.server) or [sys.executable, str(ROOT / "examples" / "everything_server.py")]
     try:
         table = pairings(server)
     except RuntimeError as error:

@@ -8,7 +8,7 @@ import os
 import pathlib
 import shutil
 import sys
-from typing import Dict, List, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 from environments import BUILD, SetupError, environment, once, recent_python, run
 
@@ -16,41 +16,60 @@ PEERS = BUILD / "peers"
 NPM_PINS: Dict[str, Tuple[str, str]] = {
     "everything": ("@modelcontextprotocol/server-everything@2026.8.31", "mcp-server-everything"),
     "filesystem": ("@modelcontextprotocol/server-filesystem@2026.8.31", "mcp-server-filesystem"),
+    "memory": ("@modelcontextprotocol/server-memory@2026.8.31", "mcp-server-memory"),
 }
+INSPECTOR_PINS: Tuple[str, ...] = ("node@22.23.3", "@modelcontextprotocol/inspector@2.12.0")  # it needs Node 22
 NPM_BEFORE = "2026-11-01"
 PYTHON_PINS: Dict[str, Tuple[str, ...]] = {
     "time": ("mcp-server-time==2026.10.19", "mcp==2.3.0"),
+    "git": ("mcp-server-git==2026.10.19", "mcp==2.3.0"),
+    "sqlite": ("mcp-server-sqlite==2025.4.25", "mcp==1.30.0"),
     "official_v1": ("mcp==1.30.0",),
     "official_v2": ("mcp==2.3.0",),
 }
+PYTHON_SERVERS = {name: "mcp-server-" + name for name in ("time", "git", "sqlite")}
 PYTHON_FLOOR = (3, 10)
 
 
 def install() -> Dict[str, List[str]]:
-    """Make what is missing; returns each peer's command: servers as they are, official clients as their interpreter."""
+    """Make what is missing; returns each peer's command: servers as they are, official clients as their interpreter.
+
+    The inspector's is a Node of its own and its command line.
+    """
     python = recent_python(PYTHON_FLOOR)
     commands = {name: [environment(PEERS / name, pins, python)] for name, pins in PYTHON_PINS.items()}
-    commands["time"] = [str(pathlib.Path(commands["time"][0]).with_name("mcp-server-time"))]
-    commands.update(_install_npm())
+    for name, script in PYTHON_SERVERS.items():
+        commands[name] = [str(pathlib.Path(commands[name][0]).with_name(script))]
+    commands.update(_install_servers())
+    commands["inspector"] = _install_inspector()
     return commands
 
 
-def _install_npm() -> Dict[str, List[str]]:
+def _install_servers() -> Dict[str, List[str]]:
+    scripts = _npm(PEERS / "npm", [package for package, _ in NPM_PINS.values()], "--ignore-scripts")
+    ending = ".cmd" if os.name == "nt" else ""
+    return {name: [str(scripts / (command + ending))] for name, (_, command) in NPM_PINS.items()}
+
+
+def _install_inspector() -> List[str]:
+    scripts = _npm(PEERS / "inspector", INSPECTOR_PINS)  # the package `node` fetches its program in a script
+    launcher = scripts.parent / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
+    return [str(scripts / "node"), str(launcher)]
+
+
+def _npm(folder: pathlib.Path, packages: Sequence[str], *options: str) -> pathlib.Path:
+    """Install packages below a folder; the folder of their commands."""
     npm, node = shutil.which("npm"), shutil.which("node")
     if not npm or not node:
         raise SetupError("npm and node are needed for the npm peers, and are not on PATH")
-    folder = PEERS / "npm"
-    packages = [package for package, _ in NPM_PINS.values()]
 
     def make() -> None:
         (folder / "package.json").write_text("{}\n", encoding="utf-8")
-        run([str(npm), "install", "--before", NPM_BEFORE, "--ignore-scripts", "--no-audit", "--no-fund", *packages],
+        run([str(npm), "install", "--before", NPM_BEFORE, *options, "--no-audit", "--no-fund", *packages],
             "the npm peers cannot be installed", cwd=folder)
 
     once(folder, [*packages, "before " + NPM_BEFORE], make)
-    ending = ".cmd" if os.name == "nt" else ""
-    scripts = folder / "node_modules" / ".bin"
-    return {name: [str(scripts / (command + ending))] for name, (_, command) in NPM_PINS.items()}
+    return folder / "node_modules" / ".bin"
 
 
 def main() -> int:

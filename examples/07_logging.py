@@ -1,0 +1,53 @@
+"""Log messages: from a tool, from the whole server, and from Python's own `logging`, with secrets masked.
+"""
+import logging
+import pathlib
+import sys
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
+
+from mcp_ref import Context, Server, connect  # noqa: E402
+from mcp_ref.transports.memory import pair  # noqa: E402
+from mcp_ref.wiretrace import to_text  # noqa: E402
+
+server = Server("demo", version="1.0")
+
+
+@server.tool
+def work(ctx: Context) -> str:
+    """Talk while working."""
+    ctx.log("debug", "not heard by a client that wants warnings")
+    ctx.log("warning", {"disk": "nearly full", "free_mb": 12}, "storage")
+    logging.getLogger("app").error("login with password=hunter2 failed")
+    return "done"
+
+
+def main() -> None:
+    """Listen to the server's log."""
+    heard = []
+    three = threading.Semaphore(0)
+
+    def on_log(level: str, data: object, logger: object) -> None:
+        heard.append((level, data, logger))
+        three.release()
+
+    handler = server.log_handler()
+    logging.getLogger("app").addHandler(handler)
+    near, far = pair()
+    server.connect(far)
+    with connect(near, trace=to_text(sys.stdout), on_log=on_log) as client:
+        client.set_log_level("warning")
+        client.call_tool("work")
+        server.log("alert", "the whole server has something to say")
+        for _ in range(3):
+            three.acquire(timeout=20)
+    logging.getLogger("app").removeHandler(handler)
+    handler.close()
+    levels = sorted(level for level, data, logger in heard)
+    if levels != ["alert", "error", "warning"] or "hunter2" in str(heard):
+        raise SystemExit("wrong log: %s" % heard)
+
+
+if __name__ == "__main__":
+    main()

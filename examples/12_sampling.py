@@ -1,0 +1,52 @@
+"""Sampling: a tool lets the client's model think, and the user has the last word.
+"""
+import pathlib
+import sys
+from typing import Any
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
+
+from mcp_ref import Context, Server, connect  # noqa: E402
+from mcp_ref.client.sampling import Sampling  # noqa: E402
+from mcp_ref.errors import PeerError  # noqa: E402
+from mcp_ref.messages.sampling import CreateMessageRequestParams  # noqa: E402
+from mcp_ref.transports.memory import pair  # noqa: E402
+from mcp_ref.wiretrace import to_text  # noqa: E402
+
+server = Server("demo", version="1.0")
+
+
+@server.tool
+def summarize(text: str, ctx: Context) -> str:
+    """Sum up a text."""
+    try:
+        answer = ctx.sample("Sum this up: %s" % text, max_tokens=50, hints=["small"])
+    except PeerError as error:
+        return "the user said no (%d)" % error.code
+    return answer.text
+
+
+def model(params: CreateMessageRequestParams, context: Any) -> str:
+    """The model behind the client; a real one would be asked here."""
+    return "in short: %s" % params.messages[-1].text[-10:]
+
+
+def approve(params: CreateMessageRequestParams, context: Any) -> bool:
+    """The user sees each request before the model does."""
+    return "secret" not in params.messages[-1].text
+
+
+def main() -> None:
+    """Twice, once with something the user does not let through."""
+    near, far = pair()
+    server.connect(far)
+    sampling = Sampling(model, model="small-model-1", approve_request=approve)
+    with connect(near, trace=to_text(sys.stdout), sampling=sampling) as client:
+        first = client.call_tool("summarize", {"text": "a long story"}).text
+        second = client.call_tool("summarize", {"text": "a secret"}).text
+    if first != "in short: long story" or second != "the user said no (-1)":
+        raise SystemExit("wrong answers: %s / %s" % (first, second))
+
+
+if __name__ == "__main__":
+    main()

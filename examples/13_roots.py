@@ -1,0 +1,44 @@
+"""Roots: the client says where a server may work, and tells when that changes.
+"""
+import pathlib
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
+
+from mcp_ref import Context, Server, connect  # noqa: E402
+from mcp_ref.client.roots import Roots  # noqa: E402
+from mcp_ref.transports.memory import pair  # noqa: E402
+from mcp_ref.wiretrace import to_text  # noqa: E402
+
+changed = threading.Event()
+server = Server("demo", version="1.0", on_roots_changed=lambda connection: changed.set())
+
+
+@server.tool
+def where(ctx: Context) -> str:
+    """Say where we may work."""
+    return " ".join(root.uri for root in ctx.list_roots())
+
+
+def main() -> None:
+    """Two folders, one after the other."""
+    near, far = pair()
+    server.connect(far)
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+        roots = Roots([one])
+        with connect(near, trace=to_text(sys.stdout), roots=roots) as client:
+            before = client.call_tool("where").text
+            roots.set([two])
+            if not changed.wait(20):
+                raise SystemExit("the server was not told")
+            after = client.call_tool("where").text
+            inside = roots.contains(str(pathlib.Path(two) / "notes.txt"))
+            outside = roots.contains(str(pathlib.Path(two) / ".." / "notes.txt"))
+    if before == after or not inside or outside:
+        raise SystemExit("wrong roots: %s %s %s %s" % (before, after, inside, outside))
+
+
+if __name__ == "__main__":
+    main()
