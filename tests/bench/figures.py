@@ -8,6 +8,7 @@ import functools
 from typing import Callable, ContextManager, NamedTuple, Optional
 
 import measures
+import measures_features
 from measures import Pair, Setup
 
 
@@ -42,6 +43,7 @@ class Figure(NamedTuple):
 
 LOOP = "json loop"
 NO_TARGET = None
+REVIEW = {"name": "review", "arguments": {"code": "x = 1"}}
 part = functools.partial
 
 FIGURES = (
@@ -89,9 +91,24 @@ FIGURES = (
            part(measures.list_cold, count=1000), NO_TARGET, pinned=True),
     Figure("tools-list-warm", "list of 1,000 tools, warm", LOOP, "ms", 1e3,
            part(measures.list_warm, count=1000), Target(10, of="value"), "mcp 61 ms, TS 45 ms", pinned=True),
+    Figure("feature-prompt", "prompts/get, p50", "echo of the " + LOOP, "us", 1e6,
+           part(measures_features.one_request, method="prompts/get", params=REVIEW, member="messages", calls=500),
+           NO_TARGET, pinned=True),
+    Figure("feature-resource", "resources/read, p50", "echo of the " + LOOP, "us", 1e6,
+           part(measures_features.one_request, method="resources/read", params={"uri": "config://app"},
+                member="contents", calls=500), NO_TARGET, pinned=True),
+    Figure("feature-template", "the same by a template", "echo of the " + LOOP, "us", 1e6,
+           part(measures_features.one_request, method="resources/read", params={"uri": "item://77"},
+                member="contents", calls=500), NO_TARGET, pinned=True),
+    Figure("feature-updates", "1,000 subscribed URIs updated", "1,000 echoes in flight", "ms", 1e3,
+           part(measures_features.updates, count=1000), NO_TARGET),
+    Figure("host-open", "host: open ten servers, list tools", "ten bare clients", "ms", 1e3,
+           part(measures_features.host, how="open", count=10), NO_TARGET),
+    Figure("host-calls", "host: 1,000 calls over ten servers", "ten bare clients", "ms", 1e3,
+           part(measures_features.host, how="calls", count=1000), NO_TARGET),
     Figure("idle-memory", "memory after initialize", LOOP, "MB", 1e-6,
            measures.idle_memory, Target(15, of="value"), "mcp 66 MB"),
 )
 
-OF_THE_PACKAGE = ("import", "client-")
-"""Beginnings of the names of the figures that are not about a server."""
+OF_THE_PACKAGE = ("import", "client-", "feature-", "host-")
+"""Beginnings of the names of the figures that are about our package, not about any server."""

@@ -32,6 +32,7 @@ class Setup:
     subject_command: List[str]
     sleeper_command: List[str]
     client_runner: List[str]
+    host_runner_command: List[str]
     client: str
     import_code: str
     cores: Optional[Tuple[int, int]] = None
@@ -64,6 +65,10 @@ class Setup:
         """A process with a client in it; it pins itself."""
         cores = [str(core) for core in self.cores] if self.cores else []
         return Peer([*self.client_runner, client, *cores], self.environment)
+
+    def host_runner(self, client: str) -> Peer:
+        """A process with a host in it, or with as many bare clients."""
+        return Peer([*self.host_runner_command, client], self.environment)
 
     def count(self, full: int) -> int:
         """So many calls, or fewer in a quick run."""

@@ -59,6 +59,7 @@ def setup(options: argparse.Namespace) -> Setup:
         subject_command=given or [python, str(ROOT / "examples" / "echo_server.py")],
         sleeper_command=given or [python, str(HERE / "subject_server.py")],
         client_runner=[python, str(HERE / "client_runner.py")],
+        host_runner_command=[python, str(HERE / "host_runner.py")],
         client="floor" if options.noise else "mcp_ref",
         import_code=STDLIB_IMPORTS if options.noise else OUR_IMPORT,
         divisor=QUICK_DIVISOR if options.quick else 1)

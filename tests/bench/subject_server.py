@@ -1,4 +1,4 @@
-"""The subject where `examples/echo_server.py` does not do: our server with a tool that blocks."""
+"""The subject where `examples/echo_server.py` does not do: a tool that blocks, and one of each feature."""
 import time
 
 from mcp_ref import Server
@@ -23,6 +23,32 @@ def sleep(ms: int) -> str:
     """Block the handler's thread for that many milliseconds."""
     time.sleep(ms / 1000)
     return "slept"
+
+
+@server.tool
+def touch(count: int) -> str:
+    """Say of so many items that they have changed."""
+    for number in range(count):
+        server.resource_updated("item://%d" % number)
+    return "touched"
+
+
+@server.resource("config://app", mime_type="application/json")
+def config() -> str:
+    """The settings."""
+    return '{"name": "bench"}'
+
+
+@server.resource("item://{number}")
+def item(number: int) -> str:
+    """One of many items."""
+    return "item %d" % number
+
+
+@server.prompt
+def review(code: str, language: str = "python") -> str:
+    """Ask for a review of some code."""
+    return "Please review this %s code:\n\n%s" % (language, code)
 
 
 if __name__ == "__main__":

@@ -14,14 +14,14 @@ import pytest
 from tests.meta.facts import PACKAGE, expect_nothing, imported_names, python_files, shown, tree_of
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
-    ("revisions", "deadline", "records"),
+    ("revisions", "deadline", "records", "redaction", "packagelog"),
     ("limits",),
     ("errors", "jsontext", "uritemplate", "jsonschema", "model"),
     ("jsonrpc", "readers"),
     ("codec",),
     ("messages",),
     ("methods",),
-    ("protocol", "wiretrace"),
+    ("protocol", "wiretrace", "redactionfilter"),
     ("transports",),
     ("peer",),
     ("server", "client", "auth", "checker"),

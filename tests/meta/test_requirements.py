@@ -13,6 +13,8 @@ from tests.requirements import EXCEPTIONS
 # Areas whose rows are all due.
 AREAS_DUE: Tuple[str, ...] = (
     "jsonrpc", "lifecycle", "versioning", "batching", "stdio", "ping", "cancellation", "progress", "schema-dialect",
+    "tools", "resources", "prompts", "completion", "logging", "pagination", "roots", "sampling", "elicitation", "meta",
+    "icons",
 )
 REVISIONS_TO_COME = {"2026-07-28"}
 LEVELS_DUE = {"MUST", "MUST NOT", "SHOULD", "SHOULD NOT"}
