@@ -1,6 +1,7 @@
 """A small server that shows one of everything; run it over stdio, or let a client start it.
 
-    python3 examples/echo_server.py                    # speaks on standard input and output
+    python3 examples/echo_server.py                          # speaks on standard input and output
+    python3 examples/echo_server.py --http 127.0.0.1:8000    # Streamable HTTP
     python3 -m mcp_ref tools "python3 examples/echo_server.py"
 """
 
@@ -65,10 +66,28 @@ def main() -> None:
     """Parse the options and serve."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tools", type=int, default=0, metavar="N", help="register N more tools")
+    parser.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP there instead")
+    parser.add_argument("--stateless", action="store_true", help="over HTTP: no sessions, each request stands alone")
     options = parser.parse_args()
     for number in range(options.tools):
         server.tool(echo, name="echo_%d" % number)
-    server.run()
+    if options.http:
+        serve_http(options.http, "none" if options.stateless else "memory")
+    else:
+        server.run()
+
+
+def serve_http(address: str, sessions: str) -> None:
+    """Serve until Ctrl-C."""
+    host, _, port = address.rpartition(":")
+
+    def ready(url: str) -> None:
+        print("serving on %s; Ctrl-C ends it" % url, file=sys.stderr, flush=True)
+
+    try:
+        server.run_http(host.strip("[]"), int(port), sessions=sessions, ready=ready)
+    except KeyboardInterrupt:
+        pass
 
 
 if __name__ == "__main__":

@@ -17,11 +17,10 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER.parent))  # so that it runs from a checkout
 
 from mcp_ref import Context, Server, ToolError  # noqa: E402
-from mcp_ref.messages.base import Annotations, Icon  # noqa: E402
 from mcp_ref.messages.content import EmbeddedResource, ResourceLink, TextContent, TextResourceContents  # noqa: E402
-from mcp_ref.messages.tools import ToolAnnotations  # noqa: E402
-from mcp_ref.server.content import audio, image  # noqa: E402
-from mcp_ref.server.links import UrlElicitationRequired  # noqa: E402
+from mcp_ref.server import (  # noqa: E402
+    Annotations, Icon, ToolAnnotations, UrlElicitationRequired, audio, image,
+)
 
 DOT = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -26,8 +26,10 @@ empty batch
 ``params`` is an array                                       -32602    legal JSON-RPC, never MCP
 ``params`` is anything else but an object                    -32600
 the same in a notification                                   none      notifications are never answered
-a response with both or neither of result and error, a       none      a response is never answered;
-result that is no object, an error without integer code                the request it names fails
+a response with both result and error, a result that is no   none      a response is never answered;
+object, an error without integer code                                  the request it names fails
+neither method, result nor error                             -32600    a response if its id is that of
+                                                                       a request of ours; then none
 ===========================================================  ========  ===========================
 
 The ids ``1`` and ``"1"`` are different ids. Sources: [JSON-RPC 2.0 §4], [JSON-RPC 2.0 §5],
@@ -89,13 +91,17 @@ class Error(Record):
 class Malformed(RpcError):
     """Not a frame. ``code`` and ``message`` answer it; ``id`` is the request's where it could be read.
 
-    ``silent`` is true for a broken response or notification, which gets no answer.
+    ``silent`` is true for a broken response or notification, which gets no answer. ``either``: it may be a response or
+    a request, so one who waits for the answer to a request of this id has got a broken one.
     """
 
-    def __init__(self, code: int, message: str, id: Optional[RequestId] = None, silent: bool = False) -> None:
+    def __init__(
+        self, code: int, message: str, id: Optional[RequestId] = None, silent: bool = False, either: bool = False
+    ) -> None:
         super().__init__(code, message)
         self.id = id
         self.silent = silent
+        self.either = either
 
 
 @dataclass(eq=False, repr=False)
@@ -177,7 +183,7 @@ def _response(value: Dict[str, Any], limits: Limits) -> Message:
     def malformed(text: str) -> Malformed:
         response = "result" in value or "error" in value
         kind = "response" if response else "request"
-        return Malformed(INVALID_REQUEST, "Invalid %s: %s" % (kind, text), found, response)
+        return Malformed(INVALID_REQUEST, "Invalid %s: %s" % (kind, text), found, response, not response)
 
     error = value.get("error")
     if "result" not in value and error is None:

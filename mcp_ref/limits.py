@@ -4,7 +4,7 @@ A limit that is reached always says its name: ``message of 70000000 bytes exceed
 (67108864)``. Make another `Limits` to change some: ``Server("demo", limits=Limits(max_workers=8))``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from .records import Record
 
@@ -104,7 +104,7 @@ class Limits(Record):
     max_request_line_bytes: int = 8192
     """Method, target and version of an HTTP request; RFC 9112 §3 wants at least 8000. Longer: 414."""
     max_header_bytes: int = 64 * 1024
-    """The head of an HTTP request, and what stands around the data of a chunked one. Some tokens have 48 KB. More: 431."""
+    """The head of an HTTP request, and what surrounds the data of a chunked one; tokens may have 48 KB. More: 431."""
     max_header_fields: int = 100
     """Header fields of one HTTP request, as in `http.server`. More: 431."""
     max_stream_bytes: int = 4 * 1024 * 1024
@@ -119,13 +119,13 @@ class Limits(Record):
     http_write_timeout: float = 60.0
     """How long a client may read nothing of what waits for it."""
     connect_timeout: float = 10.0
-    """How long each step of an HTTP client's connecting may take: an address of the host, a proxy, the TLS handshake."""
+    """How long each step of an HTTP client's connecting may take: an address of the host, a proxy, the handshake."""
     max_http_requests: int = 256
-    """Requests that an HTTP client has open at a time, each with a connection and a thread; more wait for their turn."""
+    """Requests that an HTTP client has open at a time, each with a connection and a thread; more wait."""
     http_keep_alive: float = 4.0
     """How long an HTTP client keeps an idle connection, unless the server says how long it does; common ones, 5 s."""
     max_reconnect_delay: float = 30.0
-    """Longest wait before an HTTP client asks again for a stream that broke, if the server does not want a longer one."""
+    """Longest wait before an HTTP client asks again for a stream that broke, unless the server wants a longer one."""
     tls_handshake_timeout: float = 10.0
     """How long a TLS handshake may take; it costs no thread."""
 
@@ -150,6 +150,11 @@ class Limits(Record):
     """How long a client is told to wait before it comes back to a stream that the server closed."""
     stream_keepalive: float = 15.0
     """A stream on which nothing was sent for so long gets a comment, so that no proxy takes it for dead."""
+
+    def __repr__(self) -> str:
+        changed = [(field.name, getattr(self, field.name)) for field in fields(self)
+                   if getattr(self, field.name) != field.default]
+        return "Limits(%s)" % ", ".join("%s=%r" % pair for pair in changed)
 
 
 DEFAULT = Limits()

@@ -47,6 +47,7 @@ FEATURES: Tuple[Feature, ...] = (
     Feature("batching", R2025_03_26, R2025_03_26, "basic/index"),
     Feature("errors_may_omit_id", R2025_11_25, None, "basic/index"),
     Feature("result_type", R2026_07_28, None, "basic/index"),
+    Feature("version_header", R2025_06_18, None, "basic/transports/streamable-http"),
     Feature("ids_unique_per_session", None, R2025_11_25, "basic/index"),
     Feature("meta_key_rules", R2025_06_18, None, "basic/index"),
     Feature("negotiated_only", R2025_06_18, None, "basic/lifecycle"),
@@ -60,6 +61,7 @@ FEATURES: Tuple[Feature, ...] = (
     Feature("titles", R2025_06_18, None, "server/tools"),
     Feature("icons", R2025_11_25, None, "basic/index"),
     # Utilities
+    Feature("stream_polling", R2025_11_25, R2025_11_25, "basic/transports"),
     Feature("progress_message", R2025_03_26, None, "basic/utilities/progress"),
     Feature("client_progress", None, R2025_11_25, "basic/utilities/progress"),
     Feature("completions_capability", R2025_03_26, None, "server/utilities/completion"),
@@ -80,6 +82,9 @@ VALUES: Dict[str, Tuple[Union[int, str], ...]] = {
     "resource_not_found_code": (-32002, -32002, -32002, -32002, -32602),
     # The dialect of a schema.json file; tool schemas have had a default dialect since 2025-11-25.
     "schema_dialect": ("draft-07", "draft-07", "draft-07", "2020-12", "2020-12"),
+    # How an HTTP server refuses `initialize` if it is one of HTTP+SSE: any 4xx, or one of these
+    # [2025-03-26..2025-11-25 basic/transports §Backwards Compatibility].
+    "fallback_statuses": ("4xx", "4xx", "4xx", "400 404 405", "400 404 405"),
 }
 """Differences that are values: one entry for each revision, oldest first."""
 
@@ -90,7 +95,7 @@ class Revision:
     Instances are the five in `REVISIONS`; they are compared by identity and ordered by `rank`.
     """
 
-    __slots__ = ("name", "rank", "era", "schema_dialect", "resource_not_found_code") + tuple(
+    __slots__ = ("name", "rank", "era", "schema_dialect", "resource_not_found_code", "fallback_statuses") + tuple(
         feature.name for feature in FEATURES
     )
 
@@ -101,6 +106,7 @@ class Revision:
     """``"handshake"`` or ``"stateless"``."""
     resource_not_found_code: int
     schema_dialect: str
+    fallback_statuses: str
     handshake: bool
     stateless: bool
     peer_requests: bool
@@ -109,6 +115,8 @@ class Revision:
     errors_may_omit_id: bool
     """An error whose request id could not be read leaves the id out; earlier revisions send null."""
     result_type: bool
+    version_header: bool
+    """HTTP requests name the revision in `MCP-Protocol-Version`."""
     ids_unique_per_session: bool
     meta_key_rules: bool
     negotiated_only: bool
@@ -122,6 +130,8 @@ class Revision:
     tool_input_errors_are_results: bool
     titles: bool
     icons: bool
+    stream_polling: bool
+    """HTTP streams begin with an event that has only an id, and a server may close them to be polled."""
     progress_message: bool
     client_progress: bool
     """The client, too, sends progress notifications."""

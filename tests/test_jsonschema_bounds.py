@@ -91,7 +91,7 @@ def test_depth_allows_what_it_says() -> None:
 
 def test_a_long_chain_of_references_is_compiled_without_recursion() -> None:
     chain: Dict[str, Any] = {str(number): {"$ref": "#/$defs/%d" % (number + 1)} for number in range(5000)}
-    validator = compile({"$ref": "#/$defs/0", "$defs": {**chain, "5000": True}})
+    validator = compile({"$ref": "#/$defs/0", "$defs": {**chain, "5000": True}}, bounds=Bounds(seconds=60))
     with pytest.raises(BoundsExceeded, match="depth"):
         validator.validate(1)
 

@@ -62,9 +62,7 @@ class Asking:
         try:
             return call()
         except PeerError as error:
-            if error.code != URL_ELICITATION_REQUIRED or not self.interactive:
-                raise
-            if not self.elicitation().follow(error, client):
+            if error.code != URL_ELICITATION_REQUIRED or not self.elicitation().follow(error, client):
                 raise
         try:
             ask("press Enter when you are done there ")

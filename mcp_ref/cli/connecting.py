@@ -26,8 +26,8 @@ def server_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON; errors too, as {\"error\": {...}}")
     parser.add_argument("--trace", action="store_true", help="show the wire on standard error")
     parser.add_argument("--timeout", type=float, metavar="SECONDS",
-                        help="for one answer; progress starts it again (default: 60, and none on a terminal, where the "
-                             "server may ask you something)")
+                        help="for one answer; progress starts it again (default: %g, and %g on a terminal, where the "
+                             "server may ask you something)" % (DEFAULT.request_timeout, DEFAULT.request_ceiling))
     parser.add_argument("--revision", choices=[str(r) for r in HANDSHAKE_REVISIONS], help="speak only this revision")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE",
                         help="add to the environment of the server that is started; may be repeated")

@@ -27,7 +27,7 @@ EXITS: Tuple[Exit, ...] = (
     Exit(ConnectFailed, UNREACHABLE, "connection"),
     Exit(ConnectionLost, UNREACHABLE, "connection"),
     Exit(PeerError, FAILED, "peer"),
-    Exit(RequestTimeout, FAILED, "timeout", "--timeout SECONDS waits longer"),
+    Exit(RequestTimeout, FAILED, "timeout", "--timeout SECONDS waits longer, --trace shows what was said"),
     Exit(ProtocolError, FAILED, "protocol"),
     Exit(McpError, FAILED, "failed"),
     Exit(OSError, FAILED, "system"),

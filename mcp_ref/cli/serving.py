@@ -27,7 +27,9 @@ def _run(options: Any) -> int:
 
         trace = to_text(sys.stderr)
     server = load(options.file, options.name)
-    if options.listen:
+    if options.http:
+        _http(server, options.http, "none" if options.stateless else "memory", trace)
+    elif options.listen:
         _listen(server, options.listen, trace)
     else:
         _stdio(server, trace)
@@ -68,6 +70,18 @@ def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
             pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
     finally:
         listener.close()
+
+
+def _http(server: "Server", address: str, sessions: str, trace: "Optional[Trace]") -> None:
+    """Serve over HTTP until interrupted; the URL, with the port that was chosen, goes to standard error."""
+    import signal
+
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit():
+        raise UsageError("--http takes HOST:PORT, such as 127.0.0.1:8000, not %s" % address)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # closes as cleanly as Ctrl-C does
+    server.run_http(host.strip("[]") or "127.0.0.1", int(port), sessions=sessions, trace=trace,
+                    ready=lambda url: note("serving on %s; Ctrl-C ends it" % url))
 
 
 def load(path: str, name: str) -> "Server":
@@ -118,6 +132,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", default="server", help="its variable (default: server, or the only one there is)")
     parser.add_argument("--listen", metavar="ADDRESS",
                         help="serve on tcp://host:port or unix:///path instead of standard input and output")
+    parser.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP there, at /mcp")
+    parser.add_argument("--stateless", action="store_true", help="over HTTP: no sessions, each request stands alone")
     parser.add_argument("--trace", action="store_true", help="show the wire on standard error")
 
 

@@ -5,8 +5,9 @@ The typed calls on top of it are in `mcp_ref.client.calls`.
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Set
 
+from .. import deadline
 from ..codec import ABSENT, DecodeError, decoder
-from ..errors import LocalProtocolError, PeerProtocolError
+from ..errors import ConnectionLost, LocalProtocolError, PeerProtocolError
 from ..limits import Limits
 from ..methods import lookup, result_class
 from ..peer.dispatcher import Connection
@@ -67,8 +68,19 @@ class Asking(Role):
         return self.connection.session.rules
 
     def request(self, method: str, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
-        """Send any request and return the result object as it came; options as `Connection.request`."""
-        return self.connection.request(method, params, **options)
+        """Send any request and return the result object as it came; options as `Connection.request`.
+
+        If the server has forgotten our HTTP session, a new one is begun and the request sent again, once.
+        """
+        connection = self.connection
+        try:
+            return connection.request(method, params, **options)
+        except ConnectionLost as error:
+            return self._renewed(connection, error).request(method, params, **options)
+
+    def _renewed(self, ended: Connection, error: ConnectionLost) -> Connection:
+        """The connection that takes the place of an ended one. Raises ``error`` where there can be none."""
+        raise error
 
     def _call(
         self, method: str, params: Optional[Dict[str, Any]], read: Optional[Reader] = None,
@@ -79,7 +91,7 @@ class Asking(Role):
         if options:
             options = call_options(**options)
         read = read or self._reader(method)
-        return read(self.connection.request(method, params, **options))
+        return read(self.request(method, params, **options))
 
     def _submit(
         self, method: str, params: Dict[str, Any], read: Optional[Reader] = None,
@@ -92,14 +104,22 @@ class Asking(Role):
         if meta is not None:
             params = dict(params, _meta=meta)
         read = read or self._reader(method)
-        if check is None:
-            made = self._futures.RequestFuture(self.connection, read)
-        else:
-            made = self._futures.CheckedFuture(self.connection, read)
-            made.check = check
         if options:
             options = call_options(**options)
-        return made.send(method, params, **options)  # type: ignore[no-any-return]
+
+        def send(connection: Connection) -> "RequestFuture":
+            if check is None:
+                made = self._futures.RequestFuture(connection, read)
+            else:
+                made = self._futures.CheckedFuture(connection, read)
+                made.check = check
+            return made.send(method, params, **options)  # type: ignore[no-any-return]
+
+        connection = self.connection
+        try:
+            return send(connection)
+        except ConnectionLost as error:
+            return send(self._renewed(connection, error))
 
     def _reader(self, method: str) -> Reader:
         """The function that makes the result's message of what came."""
@@ -158,8 +178,11 @@ class Asking(Role):
         """
         seen: Set[Optional[str]] = set()
         cursor: Optional[str] = None
+        spent = 0.0
         while True:
+            start = deadline.clock()
             page = self._page(kind, cursor, **options)
+            spent += deadline.clock() - start
             yield page
             cursor = page.next_cursor
             if cursor is None:
@@ -169,6 +192,8 @@ class Asking(Role):
             seen.add(cursor)
             if len(seen) >= self.limits.max_pages:
                 raise _endless(kind, "there are more pages than max_pages (%d)" % self.limits.max_pages)
+            if spent > self.limits.request_ceiling:
+                raise _endless(kind, "its pages took longer than request_ceiling (%g s)" % self.limits.request_ceiling)
 
     # What is known of this server
 

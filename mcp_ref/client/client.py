@@ -1,11 +1,13 @@
 """The client: one connection to one server. What it asks for is in `mcp_ref.client.calls`, what it offers in `offers`.
 """
 
+import threading
 from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from ..codec import DecodeError, decode, encode
-from ..errors import PeerProtocolError
+from ..errors import ConnectionLost, LocalProtocolError, PeerProtocolError
+from ..jsonrpc import json_type
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon, Implementation
 from ..messages.lifecycle import ClientCapabilities, InitializeRequestParams, InitializeResult, Settings
@@ -90,16 +92,23 @@ class Client(Calls):
         self.server_capabilities: Mapping[str, Any] = {}
         self.instructions: Optional[str] = None
         """How the server wants to be used; for the model."""
+        self._renewing = threading.Lock()
+        self._wanted = False  # between `open` and `close`
 
     # Life
 
     def open(self, transport: Transport) -> "Client":
-        """Connect over this transport and shake hands; on any failure the transport is closed.
+        """Connect over this transport and shake hands; on any failure the transport is closed. After `close` it may be
+        done again.
 
-        Raises `ConnectFailed`, `ConnectionLost` with the server's last words, `RequestTimeout`, or
-        `PeerProtocolError` if there is no revision in common.
+        Raises `ConnectFailed`, `ConnectionLost` with the server's last words, `RequestTimeout`, `PeerProtocolError` if
+        there is no revision in common, or `LocalProtocolError` if this client is connected already.
         """
+        if self._connection is not None and not self._connection.closed:
+            transport.close()
+            raise LocalProtocolError("the client is connected already: close() it first, or make another one")
         connection = Connection(transport, self, self.limits, self.executor, lenient=not self.strict)
+        self._wanted = True
         self._connection = connection.start()
         try:
             self._shake_hands(connection)
@@ -108,6 +117,34 @@ class Client(Calls):
             raise
         return self
 
+    def _renewed(self, ended: Connection, error: ConnectionLost) -> Connection:
+        """Begin a new session where the server has forgotten the old one; whoever comes first does it for all.
+
+        [2025-03-26..2025-11-25 basic/transports §Session Management] MUST. Reading: when there is something
+        to say again. Only what the server has refused because of the session, or what was not sent at all, is sent
+        again. What a server remembers of a session is gone with it: subscriptions, the level of log messages.
+        """
+        if not error.unsent:
+            raise error
+        with self._renewing:
+            if self._connection is not ended and self._connection is not None:
+                return self._connection
+            fresh = ended.transport.again() if self._wanted else None
+            if fresh is None:
+                raise error
+            ended.close()
+            ended.wait_closed(self.limits.shutdown_grace)
+            connection = Connection(fresh, self, self.limits, self.executor, lenient=not self.strict).start()
+            try:
+                self._shake_hands(connection)
+                if not self._wanted:  # closed meanwhile
+                    raise error
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return connection
+
     def _shake_hands(self, connection: Connection) -> None:
         """[..2025-11-25 basic/lifecycle §Initialization] MUST: who we are and what we can, then `initialized`."""
         offered = self.revisions[-1]
@@ -115,7 +152,7 @@ class Client(Calls):
         session = connection.session
         session.capabilities = opening["capabilities"]
         answer = connection.request("initialize", opening, timeout=self.limits.initialize_timeout)
-        agreed = negotiation.accept(str(answer.get("protocolVersion")), self.revisions)
+        agreed = negotiation.accept(_stated(answer), self.revisions)
         try:
             result = decode(InitializeResult, answer, agreed, "result")
         except DecodeError as error:
@@ -129,12 +166,14 @@ class Client(Calls):
         connection.state["subscriptions"] = Subscriptions(self.limits.max_subscriptions)
         self._results = None  # it is about the server of the connection before
         connection.agree(agreed)
+        connection.transport.agreed(agreed)
         connection.notify("notifications/initialized")
         connection.keep_alive()
         self.opened(connection)
 
     def close(self) -> None:
         """End the connection and, if there is one, the child process. From any thread, as often as one likes."""
+        self._wanted = False
         if self._connection is not None:
             self._connection.close()
             self._connection.wait_closed(self.limits.shutdown_grace + self.limits.terminate_grace + 1.0)
@@ -226,6 +265,16 @@ class Client(Calls):
         if self.on_update is not None:
             wanted.append(self.on_update)
         return [partial(tell, message.uri) for tell in wanted]
+
+
+def _stated(answer: Dict[str, Any]) -> str:
+    """The revision that an answer to initialize states, which decides how the rest of it is read."""
+    stated = answer.get("protocolVersion")
+    if not isinstance(stated, str):
+        got = json_type(stated) if "protocolVersion" in answer else "nothing"
+        text = "the answer to initialize: result.protocolVersion: expected string, got %s" % got
+        raise PeerProtocolError(text, negotiation.CITATION)
+    return stated
 
 
 LISTENERS: Dict[str, Callable[[Client, Connection, Any], List[Callable[[], None]]]] = {

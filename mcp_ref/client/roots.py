@@ -16,6 +16,7 @@ is left out and announced, and again when it is back [.. client/roots §Security
 """
 
 import os
+import re
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Set, Union
 
@@ -36,6 +37,8 @@ Place = Union[str, "os.PathLike[str]", Root]
 """A path, which is made absolute; a ``file://`` URI; or a `Root`, which has a name, too."""
 
 CHANGED = "notifications/roots/list_changed"
+_URI = re.compile(r"file:|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+"""How a URI begins, also one that may not be a root; anything else is a path."""
 _LISTED = "roots listed"
 """Where `Connection.state` holds the number of the list that this server was told."""
 
@@ -198,7 +201,7 @@ def _root_of(place: Place) -> Root:
         root = place
     else:
         path = os.fspath(place)
-        root = Root(path if path[:5].lower() == "file:" else _uri_of(path))
+        root = Root(path if _URI.match(path) else _uri_of(path))
     rules.check_root_uri(root.uri)
     return root
 

@@ -129,7 +129,8 @@ class Sampling:
         chosen = self.choose(params) if self.models and self.model is None else None
         name = self.model if chosen is None else chosen.name
         if name is None:
-            raise TypeError("the model has no name: return a CreateMessageResult, or give Sampling(..., model=...)")
+            raise TypeError("the model has no name: return a CreateMessageResult, or give Sampling(..., "
+                            "model=...) or Host(..., models=[ModelCard(...)])")
         return name
 
 

@@ -2,12 +2,13 @@
 
 from typing import Any, List, Mapping, Optional, Sequence, Union
 
-from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
 from ..transports.base import Transport
 from .client import Client
 
 Target = Union[str, Sequence[str], Transport]
+HTTP_OPTIONS = frozenset(("headers", "token", "ssl_context", "cafile"))
+"""The options of `connect` that are about HTTP."""
 
 
 def connect(
@@ -16,6 +17,10 @@ def connect(
     env: Optional[Mapping[str, str]] = None,
     inherit_env: bool = True,
     cwd: Optional[str] = None,
+    headers: Optional[Mapping[str, str]] = None,
+    token: Optional[str] = None,
+    ssl_context: Optional[Any] = None,
+    cafile: Optional[str] = None,
     trace: Optional[Any] = None,
     limits: Limits = DEFAULT,
     **options: Any,
@@ -23,15 +28,20 @@ def connect(
     """Connect to a server, shake hands, and return the client; use it in a ``with`` statement.
 
     ``target`` is a command (a str, split as a shell does, or a list), whose process is started as a child and
-    ended by `Client.close`; or ``tcp://host:port``, ``unix:///path``; or a `Transport` of your own.
+    ended by `Client.close`; or ``http://host:port/path`` or ``https://...``, and which HTTP transport the server speaks
+    is found out; or ``tcp://host:port``, ``unix:///path``; or a `Transport` of your own.
     ``env`` adds to the child's environment (or is all of it with ``inherit_env=False``), ``cwd`` is its folder.
+    ``headers`` go with each HTTP request, ``token`` as ``Authorization: Bearer``; ``ssl_context`` (an `ssl.SSLContext`)
+    or ``cafile`` (certificates to trust) is for ``https``. See `mcp_ref.transports.http_dial` for proxies.
     ``trace``: a `mcp_ref.wiretrace.Trace` that sees every message. Other options as `Client`.
-    Raises `ConnectFailed` if there is nobody, `PeerProtocolError` if we have no revision in common.
+    Raises `ConnectFailed` if there is nobody, `HttpStatus` if a server refuses us, `PeerProtocolError` if we have no
+    revision in common.
     """
     client = Client(limits=limits, **options)
-    return client.open(
-        transport_to(target, env=env, inherit_env=inherit_env, cwd=cwd, trace=trace, limits=limits)
-    )
+    return client.open(transport_to(
+        target, env=env, inherit_env=inherit_env, cwd=cwd, headers=headers, token=token, ssl_context=ssl_context,
+        cafile=cafile, trace=trace, limits=limits,
+    ))
 
 
 def transport_to(
@@ -40,11 +50,21 @@ def transport_to(
     env: Optional[Mapping[str, str]] = None,
     inherit_env: bool = True,
     cwd: Optional[str] = None,
+    headers: Optional[Mapping[str, str]] = None,
+    token: Optional[str] = None,
+    ssl_context: Optional[Any] = None,
+    cafile: Optional[str] = None,
     trace: Optional[Any] = None,
     limits: Limits = DEFAULT,
 ) -> Transport:
     """The transport to a target, not opened yet, for `Client.open`; arguments and exceptions as for `connect`."""
-    transport = _transport(target, env, inherit_env, cwd, limits)
+    if scheme_of(target) in ("http", "https"):
+        from ..transports.http_auto import HttpAuto
+
+        transport: Transport = HttpAuto(
+            str(target), headers=headers, token=token, ssl_context=ssl_context, cafile=cafile, limits=limits)
+    else:
+        transport = _transport(target, env, inherit_env, cwd, limits)
     if trace is not None:
         from ..transports.tap import tap
 
@@ -52,18 +72,22 @@ def transport_to(
     return transport
 
 
+def scheme_of(target: Target) -> str:
+    """The scheme of an address, in lower case; "" for commands and transports."""
+    if isinstance(target, str) and "://" in target.split(" ")[0]:
+        return target.partition("://")[0].lower()
+    return ""
+
+
 def _transport(
     target: Target, env: Optional[Mapping[str, str]], inherit_env: bool, cwd: Optional[str], limits: Limits
 ) -> Transport:
     if isinstance(target, Transport):
         return target
-    scheme = target.partition("://")[0] if isinstance(target, str) and "://" in target.split(" ")[0] else ""
-    if scheme in ("tcp", "unix"):
+    if scheme_of(target) in ("tcp", "unix"):
         from ..transports.sockets import connect_socket
 
         return connect_socket(str(target), limits)
-    if scheme in ("http", "https"):
-        raise ConnectFailed("%s: this version has no HTTP transport yet; it speaks stdio, tcp:// and unix://" % target)
     from ..transports.child import StdioChild
 
     command: Union[str, List[str]] = target if isinstance(target, str) else list(target)

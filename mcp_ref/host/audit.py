@@ -21,8 +21,9 @@ event                 further members
 
 ``decision`` is "allowed", "changed" (allowed with other arguments, another prompt, fewer roots) or "denied", then with
 ``reason``; where it is missing nobody was asked. ``outcome`` is "ok", "tool_error" (``isError``) or the name of an
-exception. Prompts, results and what a user entered are never written; arguments are as `Audit` is told, and token-like
-values in reasons and URIs are masked.
+exception. ``count`` is there where the same came so often that not every time is written: a server may ask above a
+rate, or for its roots, without end. Prompts, results and what a user entered are never written; arguments are as
+`Audit` is told, and token-like values in reasons and URIs are masked.
 
 Servers choose much of this text, such as tool names and error messages. It cannot forge a line: JSON escapes every
 control character and everything beyond ASCII, and long texts are cut in the middle. Nothing here raises into a call: an
@@ -40,7 +41,7 @@ import time
 from typing import IO, Any, Callable, Dict, List, Optional, Union
 
 from ..peer.counters import Counters
-from ..redaction import redact
+from ..redaction import redact, redact_text
 
 AuditTarget = Union[str, "os.PathLike[str]", IO[Any], Callable[[Dict[str, Any]], Any]]
 """A path to append to, an open file of text or bytes, or a function that gets each event as a dict."""
@@ -102,9 +103,8 @@ class Audit:
 
     def _record(self, event: str, server: str, details: Dict[str, Any]) -> None:
         arguments = details.pop("arguments", None)
-        rest = {name: _plain(value) for name, value in details.items() if value is not None}
-        for name in _MAY_HOLD_SECRETS.intersection(rest):
-            rest[name] = redact(rest[name])
+        rest = {name: _plain(value, mask=name in _MAY_HOLD_SECRETS)
+                for name, value in details.items() if value is not None}
         if arguments is not None:
             rest["arguments"] = self._show(arguments)
         with self._lock:
@@ -168,20 +168,24 @@ def _iso(seconds: float) -> str:
     return "%s.%03dZ" % (time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)), int((seconds - whole) * 1000))
 
 
-def _plain(value: Any, budget: Optional[List[int]] = None) -> Any:
-    """What JSON can hold of a value, and not too much of it: long texts cut in the middle, the first `_MOST_VALUES`."""
+def _plain(value: Any, budget: Optional[List[int]] = None, mask: bool = False) -> Any:
+    """What JSON can hold of a value, and not too much of it: long texts cut in the middle, the first `_MOST_VALUES`.
+
+    ``mask``: texts without secrets, which goes first, because half a secret does not look like one.
+    """
     budget = [_MOST_VALUES] if budget is None else budget
     budget[0] -= 1
     if isinstance(value, str):
+        value = redact_text(value) if mask else value
         half = _LONGEST_TEXT // 2
         cut = "%s...(%d characters)...%s" % (value[:half], len(value), value[-half:])
         return cut if len(value) > _LONGEST_TEXT else value
     if isinstance(value, (dict, list, tuple)):
         if isinstance(value, dict):
             parts = itertools.takewhile(lambda _: budget[0] > 0, list(value.items()))
-            made: Any = {_plain(str(name), budget): _plain(item, budget) for name, item in parts}
+            made: Any = {_plain(str(name), budget, mask): _plain(item, budget, mask) for name, item in parts}
         else:
-            made = [_plain(item, budget) for item in itertools.takewhile(lambda _: budget[0] > 0, value)]
+            made = [_plain(item, budget, mask) for item in itertools.takewhile(lambda _: budget[0] > 0, value)]
         return made if len(made) == len(value) else {"cut": made, "of": len(value)}
     if value is None or isinstance(value, bool) or isinstance(value, int) and value.bit_length() <= 64:
         return value

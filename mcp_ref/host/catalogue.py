@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from ..codec import encode
+from ..errors import METHOD_NOT_FOUND, PeerError
 from ..messages.prompts import Prompt
 from ..messages.resources import Resource, ResourceTemplate
 from ..messages.tools import Tool, ToolAnnotations
@@ -198,5 +199,11 @@ def resources_of(server: str, client: "Client") -> List[HostResource]:
 
 
 def templates_of(server: str, client: "Client") -> List[HostResourceTemplate]:
-    """List the resource templates of one server."""
-    return [HostResourceTemplate(server, template) for template in client.resource_templates()]
+    """List the resource templates of one server; none of one that knows no such list, as many that have no templates.
+    """
+    try:
+        return [HostResourceTemplate(server, template) for template in client.resource_templates()]
+    except PeerError as error:
+        if error.code != METHOD_NOT_FOUND:
+            raise
+        return []

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
 
 from .. import deadline
+from ..peer.counters import LOUD, Counters, is_told
+from ..peer.dispatcher import Connection
 from ..records import Record
+from .audit import digest
 from .policy import Decision, Deny, ElicitationRequest, Policy, SamplingRequest
 
 if TYPE_CHECKING:
@@ -44,12 +47,22 @@ class Desk(Record):
 class Case:
     """One question on its way, and what the audit log will say of it. In a ``with`` statement, which writes it."""
 
+    same: Optional[Counters] = None
+    """How often each of the things happened that a server may make happen without end; None: it is no such thing."""
+
     def __init__(self, record: Callable[..., None], event: str, server: str, **details: Any) -> None:
         self.server = server
         self.details = details
         self._record = record
         self._event = event
         self._start = deadline.clock()
+
+    def asked_on(self, connection: Connection) -> "Case":
+        """A server asks, so it may fill the log with what costs it nothing: requests above a rate, the same roots again
+        and again. Of what is the same as before, `Counters` says how much is written; what was put to the user always.
+        """
+        self.same = connection.state.setdefault("audited", Counters())
+        return self
 
     def decided(self, decision: Decision) -> None:
         """Note a decision."""
@@ -63,5 +76,10 @@ class Case:
 
     def __exit__(self, kind: Optional[type], *rest: Any) -> None:
         self.details.setdefault("outcome", "ok" if kind is None else kind.__name__)
+        if self.same is not None and (self._event == "roots" or "decision" not in self.details):
+            count = self.same.add(digest([self._event, self.details]))
+            if not is_told(count):
+                return
+            self.details["count"] = count if count > LOUD else None
         ms = round((deadline.clock() - self._start) * 1000.0, 3)
         self._record(self._event, self.server, ms=ms, **self.details)

@@ -39,7 +39,7 @@ class HostElicitation:
         """Answers `elicitation/create`."""
 
         def answer(context: Context, params: Dict[str, Any]) -> Any:
-            with self._case() as case:
+            with self._case().asked_on(context.connection) as case:
                 result = self._offer(case).route(client, revision).call(context, params)
                 case.details["action"] = result["action"]
                 return result

@@ -36,12 +36,15 @@ class Launch(NamedTuple):
     trace: "Optional[Trace]" = None
     options: Mapping[str, Any] = {}
     """Of `Client`."""
+    http: Mapping[str, Any] = {}
+    """Those of `connect` that are about HTTP: `mcp_ref.client.targets.HTTP_OPTIONS`."""
 
     def transport(self, limits: Limits) -> Transport:
         """A transport to it that has not been opened. Raises `ConnectFailed`."""
         target = self.target() if callable(self.target) and not isinstance(self.target, Transport) else self.target
         return transport_to(
-            target, env=self.env, inherit_env=self.inherit_env, cwd=self.cwd, trace=self.trace, limits=limits
+            target, env=self.env, inherit_env=self.inherit_env, cwd=self.cwd, trace=self.trace, limits=limits,
+            **self.http,
         )
 
     def repeatable(self) -> bool:

@@ -11,6 +11,7 @@ from ..codec import decode, encode
 from ..messages.lifecycle import RootsCapability
 from ..messages.roots import ListRootsResult, Root
 from ..peer.context import Context, Route
+from ..peer.dispatcher import Connection
 from ..revisions import Revision
 from .desk import Case, Desk
 from .policy import Deny, RootsRequest
@@ -39,12 +40,12 @@ class HostRoots:
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
             found = decode(ListRootsResult, whole.call(context, params), revision, "result").roots
-            return encode(ListRootsResult(self._allowed(found)), revision)
+            return encode(ListRootsResult(self._allowed(found, context.connection)), revision)
 
         return Route(answer)
 
-    def _allowed(self, roots: List[Root]) -> List[Root]:
-        with Case(self._desk.record, "roots", self._server) as case:
+    def _allowed(self, roots: List[Root], connection: Connection) -> List[Root]:
+        with Case(self._desk.record, "roots", self._server).asked_on(connection) as case:
             decision = self._desk.policy.decide(RootsRequest(self._server, list(roots)))
             case.decided(decision)
             given = [] if isinstance(decision, Deny) else roots

@@ -40,7 +40,7 @@ class HostSampling:
         """Answers `sampling/createMessage`."""
 
         def answer(context: Context, params: Dict[str, Any]) -> Any:
-            with Case(self._desk.record, "sampling", self._server) as case:
+            with Case(self._desk.record, "sampling", self._server).asked_on(context.connection) as case:
                 return _Ask(self._desk, case).offer.route(client, revision).call(context, params)
 
         return Route(answer)

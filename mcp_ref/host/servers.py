@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 
 from ..client import Client
 from ..client.roots import Roots
+from ..client.targets import HTTP_OPTIONS
 from ..errors import ConnectionLost, McpError, RequestTimeout
 from ..limits import DEFAULT, Limits
 from ..peer.counters import Counters
@@ -66,6 +67,7 @@ class Servers:
         self.failed: Dict[str, McpError] = {}
         """Server -> why it could not be reached, the last time that was tried."""
         self._options = dict(options, name=name, version=version)
+        Client(limits=limits, **self._options)  # a wrong option shows here, not when the first server is connected
         self._rule = name_rule
         self._on_lost = on_lost
         self._on_log = on_log
@@ -122,7 +124,8 @@ class Servers:
         for option in sorted(_DECIDED.intersection(options)):
             raise TypeError("%s is for the Host to decide: give it to its constructor" % option)
         check_server_name(name)
-        member = self._member(name, Launch(target, trusted, roots, env, inherit_env, cwd, trace, options))
+        http = {option: options.pop(option) for option in HTTP_OPTIONS.intersection(options)}
+        member = self._member(name, Launch(target, trusted, roots, env, inherit_env, cwd, trace, options, http))
         with self._lock:
             if self._closed:
                 raise ConnectionLost("the host was closed")

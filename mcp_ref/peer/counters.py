@@ -12,6 +12,11 @@ LOUD = 10
 """Log records of one kind that are written before they become rare."""
 
 
+def is_told(count: int) -> bool:
+    """Whether the log tells of what has happened so many times now."""
+    return count <= LOUD or count % 1000 == 0
+
+
 class Counters:
     """Thread-safe named counts."""
 
@@ -26,16 +31,16 @@ class Counters:
         return count
 
     def note(self, name: str, text: str, error: Optional[BaseException] = None) -> None:
-        """Count one more and log it, the first times and then every thousandth time; an ``error`` with traceback."""
+        """Count one more and log it, the first times and then every thousandth time; an ``error`` with traceback.
+
+        Never raises, whatever filters and handlers the program has: the reader calls it.
+        """
         count = self.add(name)
-        if count <= LOUD or count % 1000 == 0:
-            import logging
-
-            from ..packagelog import get_logger
-
-            logger = get_logger(__name__.rpartition(".")[0])
-            level = logging.ERROR if error else logging.WARNING
-            logger.log(level, "%s: %s (count %d)", name, text, count, exc_info=error)
+        if is_told(count):
+            try:
+                _log(name, text, count, error)
+            except Exception:
+                self.add("log records lost")
 
     def snapshot(self) -> Dict[str, int]:
         """A copy of all counts."""
@@ -45,3 +50,12 @@ class Counters:
     def __getitem__(self, name: str) -> int:
         with self._lock:
             return self._counts.get(name, 0)
+
+
+def _log(name: str, text: str, count: int, error: Optional[BaseException]) -> None:
+    import logging
+
+    from ..packagelog import get_logger
+
+    logger = get_logger(__name__.rpartition(".")[0])
+    logger.log(logging.ERROR if error else logging.WARNING, "%s: %s (count %d)", name, text, count, exc_info=error)

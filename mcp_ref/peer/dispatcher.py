@@ -42,7 +42,7 @@ from ..jsontext import JsonError
 from ..limits import DEFAULT, Limits
 from ..protocol import lifecycle
 from ..revisions import Revision
-from ..transports.base import Received, Transport
+from ..transports.base import Failed, Received, Transport
 from .context import Context, Route
 from .inflight import IdHistory, Incoming, Inflight
 from .jobs import BatchAnswer, Call, Lane, contain
@@ -78,7 +78,7 @@ class Connection(Sender):
         self._receiving = threading.Lock()
         self._ids = IdHistory()
         self._routes: Dict[str, Route] = {}
-        self._lane: Lane[Notification] = Lane(self._run_notification, self._hand_over, limits.max_inflight)
+        self._lane: Optional[Lane[Notification]] = None
         self._ended = threading.Event()
         self._reason: Optional[str] = None
         self._reader: Optional[int] = None
@@ -91,9 +91,26 @@ class Connection(Sender):
         Raises `ConnectFailed`.
         """
         self.transport.open()
-        if not self.transport.park(self._start_reader):
+        if not self.transport.park(self._end_routed if self.transport.routed else self._start_reader):
             self._start_reader()
         return self
+
+    def _end_routed(self) -> None:
+        """The end of a transport that nobody reads; in this thread, if nothing has to be waited for."""
+        if self.inflight.wait_empty(0):
+            self.run()
+        else:
+            self._start_reader()
+
+    def assume(self, revision: Revision, why: str) -> None:
+        """Operate at once, by this revision and without a handshake: the peer declared nothing.
+
+        ``why``: what a handler is told that wants to ask it something.
+        """
+        self.session.capabilities = self.role.declared(revision)
+        self.agree(revision)
+        self.session.phase = lifecycle.OPERATING
+        self.session.unasked = why
 
     def run(self) -> None:
         """Read until the connection ends; for a caller that gives its own thread to it, after `Transport.open`."""
@@ -192,6 +209,9 @@ class Connection(Sender):
                 self.counters.note("refused message", str(item))
                 self._send(Error(None, item.code, str(item)))
                 continue
+            if isinstance(item, Failed):
+                self.table.fail(item.id, item.error)
+                continue
             try:
                 frame = parse(item, self.batching, self.limits)
             except Malformed as error:
@@ -206,7 +226,7 @@ class Connection(Sender):
     def receive(self, frame: Frame, data: bytes, about: Optional[RequestId] = None) -> List[Job]:
         """Take one message that came by another way than `Transport.read`: what is to be done, for `work`.
 
-        ``data``: its bytes. ``about``: what the answer to a batch is called in `Transport.post`. Any thread may call it.
+        ``data``: its bytes. ``about``: what the answer to a batch is called in `Transport.post`. From any thread.
         """
         jobs: List[Job] = []
         self.transport.arrived(data)
@@ -252,6 +272,8 @@ class Connection(Sender):
 
     def _malformed(self, error: Malformed, batch: Optional[BatchAnswer] = None) -> None:
         """Answer what is no frame, unless it is a response (which fails the request it names) or a notification."""
+        if error.either and error.id is not None and self.table.active(error.id):
+            error.silent = True
         self.malformed(error)
         if error.silent:
             return
@@ -370,11 +392,14 @@ class Connection(Sender):
                 self._to_lane(notification, jobs)
 
     def _to_lane(self, notification: Notification, jobs: List[Job]) -> None:
-        room, schedule = self._lane.put(notification)
+        lane = self._lane
+        if lane is None:
+            lane = self._lane = Lane(self._run_notification, self._hand_over, self.limits.max_inflight)
+        room, schedule = lane.put(notification)
         if not room:
             self.counters.note("dropped notification", "max_inflight (%d) are waiting" % self.limits.max_inflight)
         if schedule:
-            jobs.append(self._lane)
+            jobs.append(lane)
 
     def _run_notification(self, notification: Notification) -> None:
         try:
@@ -426,11 +451,19 @@ class Connection(Sender):
             data = encode(answer)
             self._check_meta(data, result)
         except BaseException as error:
-            answer, escaped = self._failure(call, error), error
+            answer, escaped = self._answer_to(call, error), error
             data = None
         self.reply(call, answer, data)
         if escaped is not None:
             contain(escaped)
+
+    def _answer_to(self, call: Call, error: BaseException) -> Message:
+        """`_failure`, and an answer all the same if what it calls raises: its own texts, or an overridden method."""
+        try:
+            return self._failure(call, error)
+        except Exception as another:
+            self._log_exception("making an answer of a failure of %s" % call.request.method, another)
+            return Error(call.request.id, INTERNAL_ERROR, "Internal error")
 
     def _failure(self, call: Call, error: BaseException) -> Message:
         """The answer for a handler that raised: a result where the route makes one of it, else an error."""

@@ -139,7 +139,9 @@ class RequestTable:
         """Enter a new request. Raises `ConnectionLost` after the end, `Busy` when the table is full."""
         with self._lock:
             if self._ended is not None:
-                raise ConnectionLost(self._ended)
+                lost = ConnectionLost(self._ended)
+                lost.unsent = True
+                raise lost
             if len(self._pending) >= self._limits.max_pending:
                 raise Busy("%d requests wait for an answer; the limit is max_pending" % len(self._pending))
             self._last_id += 1

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from ..errors import INTERNAL_ERROR, RpcError
+from ..revisions import Revision
 from .context import Route
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ class Role:
         if method == "ping" and connection.session.lookup("ping") is not None:
             return Route(lambda context, params: {}, inline=True)
         return None
+
+    def declared(self, revision: Revision) -> Dict[str, Any]:
+        """What this side declares to a peer of this revision, where no handshake says so; see `Connection.assume`."""
+        return {}
 
     def arrived(self, connection: "Connection", method: str, params: Dict[str, Any]) -> bool:
         """A notification that the dispatcher does not handle itself has just been read; False: drop it.

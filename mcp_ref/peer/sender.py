@@ -226,7 +226,9 @@ class Sender:
         # [..2025-11-25 basic/utilities/cancellation §Implementation Notes] SHOULD: both parties log the reason.
         get_logger(__name__).info("%s (request %d) given up: %s", pending.method, pending.id, reason)
         if pending.method != "initialize":
-            self._send(Notification("notifications/cancelled", {"requestId": pending.id, "reason": reason}), pending.about)
+            cancelled = Notification("notifications/cancelled", {"requestId": pending.id, "reason": reason})
+            self._send(cancelled, pending.about)
+        self.transport.given_up(pending.id)
         return True
 
     def time_out_later(self, pending: Pending) -> None:

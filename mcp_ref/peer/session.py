@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, Mapping, Optional
 
-from ..errors import LocalProtocolError
+from ..errors import CapabilityMissing, LocalProtocolError
 from ..methods import Method, lookup
 from ..protocol import lifecycle
 from ..protocol.capabilities import check
@@ -27,6 +27,8 @@ class Session:
         self.peer_capabilities: Mapping[str, Any] = {}
         self.peer_info: Mapping[str, Any] = {}
         self.instructions: Optional[str] = None
+        self.unasked = ""
+        """Why the peer can be asked nothing, where no answer could come back; see `Connection.assume`."""
         self._may_send: Dict[str, str] = {}
 
     @property
@@ -43,6 +45,11 @@ class Session:
         """The method's row in the agreed revision."""
         return lookup(method, self.rules)
 
+    def check_askable(self, capability: str) -> None:
+        """Raise `CapabilityMissing` where the peer can be asked nothing, whatever it may be capable of."""
+        if self.unasked:
+            raise CapabilityMissing("the peer cannot be asked for %s here: %s" % (capability, self.unasked), capability)
+
     def check_sending(self, method: str, kind: str) -> None:
         """Raise before anything is sent if we may not send this message now.
 
@@ -57,6 +64,8 @@ class Session:
         if row is None or row.kind != kind or row.sender not in (self.party, "both"):
             text = "revision %s has no %s %s for a %s to send" % (self.rules, kind, method, self.party)
             raise LocalProtocolError(text)
+        if kind == "request":
+            self.check_askable(row.capability or method)
         if row.capability is not None or kind == "notification":
             check(row, self.capabilities, self.peer_capabilities, self.rules.name)
         self.move(phase, following)

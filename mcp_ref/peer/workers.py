@@ -110,6 +110,10 @@ class Inline(Executor):
         return not self.here()
 
 
+_lent = threading.local()
+"""``to``: the `Here` that the current thread is lent to."""
+
+
 class Here(Executor):
     """Runs a handler on the thread that brought the request, where that is not the reader: a worker of an HTTP server.
 
@@ -121,7 +125,6 @@ class Here(Executor):
         self._name = name
         self._limits = limits
         self._lock = threading.Lock()
-        self._local = threading.local()
         self._workers: Optional[Workers] = None
         self._closed = False
 
@@ -136,16 +139,15 @@ class Here(Executor):
     def lend(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
         if self._closed or (len(jobs) > 1 and not self.submit(jobs[1:], outbox)):
             return False
-        local = self._local
-        before, local.here = getattr(local, "here", False), True
+        before, _lent.to = getattr(_lent, "to", None), self
         try:
             jobs[0].run()
         finally:
-            local.here = before
+            _lent.to = before
         return True
 
     def here(self) -> bool:
-        return bool(getattr(self._local, "here", False)) or (self._workers is not None and self._workers.here())
+        return getattr(_lent, "to", None) is self or (self._workers is not None and self._workers.here())
 
     def close(self) -> None:
         with self._lock:

@@ -37,7 +37,7 @@ from ..revisions import Revision
 from .capabilities import has
 
 MODES = ("form", "url")
-PAGE = "client/elicitation §Requested Schema"
+PAGE = "2025-11-25.. client/elicitation §Requested Schema"
 KINDS = "a field is a text, a number, yes or no, or a choice of texts; nothing nests"
 MAX_PROBLEMS = 5
 

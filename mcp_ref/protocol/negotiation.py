@@ -16,10 +16,13 @@ CITATION = "..2025-11-25 basic/lifecycle §Version Negotiation"
 def supported(choice: Optional[Iterable[Any]] = None) -> Tuple[Revision, ...]:
     """The handshake revisions of this choice (names or `Revision`), oldest first; None: all of them.
 
-    Raises ValueError if the choice holds none, because such a server could not answer `initialize`.
+    Raises ValueError if the choice holds none, because such a server could not answer `initialize`, and TypeError for
+    a name that is in no list.
     """
     if choice is None:
         return HANDSHAKE_REVISIONS
+    if isinstance(choice, str):
+        raise TypeError("revisions is a list of names, such as [%r]" % choice)
     chosen = {revision(name) for name in choice}
     kept = tuple(r for r in HANDSHAKE_REVISIONS if r in chosen)
     if not kept:

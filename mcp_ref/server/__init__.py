@@ -2,9 +2,42 @@
 
 `server` is the `Server` itself; each other module is one page of the specification, all with the
 same sections in the same order: registration, list, act.
+
+What handlers need beside `Server` and `Context` can be had from here, too: content (`image`, `audio`, `blob`),
+what may be raised (`RpcError`, `ResourceNotFound`, `UrlElicitationRequired`), and what describes
+(`Annotations`, `Icon`, `ToolAnnotations`). It is loaded when it is first asked for.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from .context import Context
 from .server import Server
 
-__all__ = ["Context", "Server"]
+if TYPE_CHECKING:
+    from ..errors import ResourceNotFound, RpcError
+    from ..messages.base import Annotations, Icon
+    from ..messages.tools import ToolAnnotations
+    from .content import audio, blob, image
+    from .links import UrlElicitationRequired
+
+_LATE = {
+    "image": ".content", "audio": ".content", "blob": ".content",
+    "RpcError": "..errors", "ResourceNotFound": "..errors", "UrlElicitationRequired": ".links",
+    "Annotations": "..messages.base", "Icon": "..messages.base", "ToolAnnotations": "..messages.tools",
+}
+"""Name -> module."""
+
+__all__ = [
+    "Annotations", "Context", "Icon", "ResourceNotFound", "RpcError", "Server", "ToolAnnotations",
+    "UrlElicitationRequired", "audio", "blob", "image",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _LATE.get(name)
+    if home is None:
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(home, __name__), name)
+    return value

@@ -38,6 +38,9 @@ def take_apart(function: Callable[..., Any], name: str, explicit: bool) -> Parts
     if plain.__defaults__:
         defaults = {**dict(zip(names[count - len(plain.__defaults__):count], plain.__defaults__)), **defaults}
     bound = 1 if plain is not function else 0
+    if names[bound:bound + 1] == ("self",):
+        text = "%s is a method without its object: make the object, and register that one's method, object.%s"
+        raise SignatureError(text % (plain.__qualname__, name))
     members = []
     for parameter in names[bound:]:
         default = defaults.get(parameter, MISSING)

@@ -30,6 +30,7 @@ from ..messages.content import (
 from .tojson import to_json
 
 BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
+BYTES = (bytes, bytearray, memoryview)
 RESOURCE_CONTENTS = (TextResourceContents, BlobResourceContents)
 PLAIN_TEXT = "text/plain"
 PLAIN_BLOB = "application/octet-stream"
@@ -67,7 +68,7 @@ def content_of(value: Any, path: str = "content") -> List["_blocks.ContentBlock"
         return [checked_block(path, value)]
     if isinstance(value, (list, tuple)) and any(isinstance(item, BLOCKS) for item in value):
         return [block for at, item in enumerate(value) for block in content_of(item, "%s[%d]" % (path, at))]
-    if isinstance(value, (bytes, bytearray)):
+    if isinstance(value, BYTES):
         raise TypeError("bytes have no type: return image(data, mime_type), audio(...) or blob(uri, data, mime_type)")
     if isinstance(value, Model):
         raise TypeError("a %s is not a content block" % type(value).__name__)
@@ -95,7 +96,7 @@ def contents_of(uri: str, mime_type: Union[str, None], value: Any) -> List[Any]:
         return checked_contents([value])
     if isinstance(value, list) and value and all(isinstance(item, RESOURCE_CONTENTS) for item in value):
         return checked_contents(value)
-    if isinstance(value, (bytes, bytearray)):
+    if isinstance(value, BYTES):
         data = b64encode(bytes(value)).decode("ascii")
         return [BlobResourceContents(uri=uri, blob=data, mime_type=mime_type or PLAIN_BLOB)]
     if isinstance(value, str):

@@ -13,7 +13,7 @@ from ..messages.lifecycle import (
 )
 from ..peer.context import Context, Route
 from ..protocol import lifecycle, negotiation
-from ..revisions import LATEST_HANDSHAKE, find
+from ..revisions import LATEST_HANDSHAKE, Revision, find
 
 if TYPE_CHECKING:
     from .server import Server
@@ -30,6 +30,11 @@ def capabilities(server: "Server") -> ServerCapabilities:
         resources=ResourcesCapability(True, True) if has("resources") else None,
         tools=ListChangedCapability(True) if has("tools") else None,
     )
+
+
+def declared(server: "Server", revision: Revision) -> Dict[str, Any]:
+    """The same as it is on the wire of this revision."""
+    return encode(capabilities(server), revision)
 
 
 def route(server: "Server") -> Route:

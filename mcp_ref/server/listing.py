@@ -31,6 +31,7 @@ from ..messages.pagination import PaginatedRequestParams
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..revisions import Revision
+from .checks import check_page_size
 
 Item = TypeVar("Item")
 
@@ -50,8 +51,7 @@ class Listing(Generic[Item]):
         self, kind: str, result: Any, member: str, describe: Callable[[Item], Any], page_size: Optional[int] = None,
         changed: Optional[Callable[[], None]] = None,
     ) -> None:
-        if page_size is not None and page_size < 1:
-            raise ValueError("page_size must be at least 1, got %r" % (page_size,))
+        check_page_size(page_size)
         self.kind = kind
         self._result = result
         self._member = member

@@ -82,7 +82,11 @@ class WireHandler(logging.Handler):
         if _in_sending(sys._getframe(1)):
             self.counters.add("records while sending")
             return False
-        passed = self.filter(record)
+        try:
+            passed = self.filter(record)
+        except Exception as error:
+            self._broken(record, error)
+            return False
         if passed:
             self.emit(passed if isinstance(passed, logging.LogRecord) else record)
         return bool(passed)
@@ -93,7 +97,10 @@ class WireHandler(logging.Handler):
             if self._server.connections:
                 log(self._server, severity(record.levelno), self._data(record), str(record.name))
         except Exception as error:
-            self.counters.note("broken records", "a record of %r: %s" % (record.name, type(error).__name__))
+            self._broken(record, error)
+
+    def _broken(self, record: logging.LogRecord, error: Exception) -> None:
+        self.counters.note("broken records", "a record of %r: %s" % (record.name, type(error).__name__))
 
     def _data(self, record: logging.LogRecord) -> Dict[str, Any]:
         if isinstance(record.msg, dict) and not record.args and self.formatter is None:

@@ -28,6 +28,7 @@ from ..messages.prompts import (
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..revisions import Revision
+from .checks import check_texts, name_of
 from .content import checked_block, content_of
 from .listing import Listing
 from .signature import BindError, Signature
@@ -116,14 +117,18 @@ class Prompts:
         meta: Optional[Dict[str, Any]] = None,
     ) -> RegisteredPrompt:
         """Register a function; see `Server.prompt`."""
-        name = name or getattr(function, "__name__", None) or ""
-        if not name or name == "<lambda>":
-            raise ValueError("a prompt needs a name: pass name=...")
+        name = name_of("prompt", function, name)
+        check_texts("prompt %s" % (name,), name=name, title=title, description=description)
         prompt = Prompt(name, title, description, arguments, icons, meta)
         registered = RegisteredPrompt(prompt, Signature(function))
         registered.check()
         self.listing.add(name, registered)
         return registered
+
+    def resolve(self) -> None:
+        """Raise `Unresolved` for an annotation that still means nothing; a list could not be shown."""
+        for prompt in self.listing.values():
+            prompt.signature.resolve()
 
     def completes(self) -> bool:
         """Whether an argument of a prompt completes by itself; see `mcp_ref.server.completion`."""

@@ -37,6 +37,7 @@ from ..peer.params import params_reader
 from ..protocol.uris import fault
 from ..revisions import Revision
 from ..uritemplate import Template
+from .checks import check_texts
 from .content import checked_contents, contents_of
 from .listing import Listing
 from .signature import BindError, Signature
@@ -136,7 +137,9 @@ class Resources:
         Raises ValueError for a URI that is none or is taken, for parameters that are not the template's variables, and
         for wrong annotations, icons, size or `_meta`.
         """
-        _check_item("resource %r" % uri, mime_type, size, annotations, icons, meta)
+        where = "resource %r" % uri
+        check_texts(where, name=name, title=title, description=description)
+        _check_item(where, mime_type, size, annotations, icons, meta)
         name = name or _name_of(function) or uri
         if "{" in uri or "}" in uri:
             template = ResourceTemplate(uri, name, title, description, mime_type, icons, annotations, meta)
@@ -167,12 +170,17 @@ class Resources:
         return self.add(lambda: value, uri, **options)
 
     def add_directory(self, directory: "Directory") -> None:
-        """Register a directory; `mcp_ref.server.directory` makes one. Raises ValueError if its URI is taken."""
+        """Register a directory; `mcp_ref.server.directory` makes one.
+
+        Raises ValueError if its URI is taken, or if it lies in another one that is listed, or around it.
+        """
         if not directory.listed:
             self.templates.add(directory.template, directory)
             return
-        if directory.uri in self._directories:
-            raise ValueError("there is a directory %r already" % directory.uri)
+        for other in self._directories:
+            if directory.covers(other) or self._directories[other].covers(directory.uri):
+                raise ValueError("there is a directory %r already, and %r overlaps it: a file would be in the list "
+                                 "twice; serve one of them with listed=False" % (other, directory.uri))
         self._directories = {**self._directories, directory.uri: directory}
         self._announce()
 

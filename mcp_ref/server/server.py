@@ -18,6 +18,7 @@ from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
 from ..transports.base import Transport
 from .announcements import Announcements
+from .checks import check_introduction, check_page_size, check_texts
 from .context import Context
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from ..messages.base import Icon
     from ..transports.listener import SocketListener
+    from .http_listener import HttpListener
     from .loghandler import WireHandler
 
 ROOTS_CHANGED = "notifications/roots/list_changed"
@@ -44,6 +46,7 @@ class Server(Role):
     ``experimental``: capabilities outside the specification, name -> settings, declared as they are.
     ``on_roots_changed(connection)`` is called when a client says that its roots have changed, and
     ``on_log_level(connection, level)`` when it asks for log messages from this level up; raising refuses that.
+    Raises TypeError or ValueError for what no client may see: a name that is no text, a broken icon.
     """
 
     party = lifecycle.SERVER
@@ -69,6 +72,10 @@ class Server(Role):
         on_roots_changed: Optional[Callable[[Connection], None]] = None,
         on_log_level: Optional[Callable[[Connection, str], None]] = None,
     ) -> None:
+        check_texts("Server", name=name, version=version, title=title, description=description,
+                    instructions=instructions)
+        check_introduction(website_url, icons, experimental)
+        check_page_size(page_size)
         self.identity = (name, version, title, description, website_url, icons)
         self.instructions = instructions
         self.revisions = negotiation.supported(revisions)
@@ -93,7 +100,7 @@ class Server(Role):
             from .tools import Tools
 
             changed = self._changing("tools")
-            self._features["tools"] = Tools(self.mask_errors, not self.strict, self._page_size, changed)
+            self._features.setdefault("tools", Tools(self.mask_errors, not self.strict, self._page_size, changed))
         return self._features["tools"]
 
     @property
@@ -102,7 +109,7 @@ class Server(Role):
         if "resources" not in self._features:
             from .resources import Resources
 
-            self._features["resources"] = Resources(self._page_size, self._changing("resources"))
+            self._features.setdefault("resources", Resources(self._page_size, self._changing("resources")))
         return self._features["resources"]
 
     @property
@@ -111,7 +118,7 @@ class Server(Role):
         if "prompts" not in self._features:
             from .prompts import Prompts
 
-            self._features["prompts"] = Prompts(self._page_size, self._changing("prompts"))
+            self._features.setdefault("prompts", Prompts(self._page_size, self._changing("prompts")))
         return self._features["prompts"]
 
     @property
@@ -120,7 +127,7 @@ class Server(Role):
         if "completions" not in self._features:
             from .completion import Completions
 
-            self._features["completions"] = Completions(self)
+            self._features.setdefault("completions", Completions(self))
         return self._features["completions"]
 
     @property
@@ -129,7 +136,7 @@ class Server(Role):
         if "subscriptions" not in self._features:
             from .subscriptions import Subscriptions
 
-            self._features["subscriptions"] = Subscriptions()
+            self._features.setdefault("subscriptions", Subscriptions())
         return self._features["subscriptions"]
 
     def has_feature(self, name: str) -> bool:
@@ -159,7 +166,7 @@ class Server(Role):
 
         The input schema comes from the parameters, the description from the docstring. A parameter annotated
         `Context` (or called ``ctx``) gets the context. Options: ``name``, ``title``, ``description``,
-        ``input_schema`` and ``output_schema`` (JSON Schemas; the function then gets the arguments as they are),
+        ``input_schema`` and ``output_schema`` (JSON Schemas; the function then gets JSON values, by name),
         ``structured`` (whether the result has structured content; default: by the return annotation),
         ``annotations`` (`ToolAnnotations`), ``icons``, ``meta``, ``rate`` (calls per second, of all clients together).
         Warns of a name that some clients refuse; a ``strict`` server refuses it. Raises ValueError for a name that is
@@ -173,10 +180,12 @@ class Server(Role):
     def resource(self, uri: str, **options: Any) -> Callable[[Function], Function]:
         """Make a function a resource, or with ``{variables}`` in ``uri`` a resource template.
 
-        It returns str, bytes, JSON values or resource contents; variables are passed by name. Options: ``name``,
-        ``title``, ``description``, ``mime_type``, ``size``, ``annotations``, ``icons``, ``meta``. Raises ValueError if
-        the parameters are not the variables.
+        It returns str, bytes, JSON values or resource contents; variables are passed by name, decoded: one may hold
+        slashes and ``..``, so files are for `directory`. Options: ``name``, ``title``, ``description``, ``mime_type``,
+        ``size``, ``annotations``, ``icons``, ``meta``. Raises ValueError if the parameters are not the variables.
         """
+        if not isinstance(uri, str):
+            raise TypeError('a resource needs its URI, got %.80r; write @server.resource("config://app")' % (uri,))
 
         def register(function: Function) -> Function:
             self.resources.add(function, uri, **options)
@@ -290,13 +299,34 @@ class Server(Role):
         """Serve one client over this transport, in the background. Raises `ConnectFailed`."""
         return self.connection(transport).start()
 
-    def listen(self, address: str, idle_after: float = 1.0) -> "SocketListener":
-        """Serve any number of clients on ``tcp://host:port`` or ``unix:///path``, in the background.
+    def run_http(self, host: str = "127.0.0.1", port: int = 8000, path: str = "/mcp", **options: Any) -> None:
+        """Serve any number of clients over HTTP until interrupted. Blocks.
 
-        Port 0 is any free one; the listener's ``address`` tells which. A connection that has been silent for
-        ``idle_after`` seconds costs no thread until something comes. `SocketListener.close` ends it and every
-        connection. There is no authentication: listen on loopback or in a folder of your own. Raises `ConnectFailed`.
+        Options: `mcp_ref.server.http_listener`, and ``ready``, which is called with the URL when clients can connect.
         """
+        from .http_listener import serve_http
+
+        scheme = "https" if options.get("ssl_context") is not None else "http"
+        serve_http(self, "%s://%s:%d%s" % (scheme, "[%s]" % host if ":" in host else host, port, path), **options)
+
+    def listen(self, address: str, idle_after: float = 1.0, **options: Any) -> "Union[SocketListener, HttpListener]":
+        """Serve any number of clients in the background, on ``http://host:port/path``, ``tcp://host:port`` or
+        ``unix:///path``.
+
+        Port 0 is any free one; the listener's ``address`` tells which, and its ``close`` ends it and every connection.
+        Options of HTTP: `mcp_ref.server.http_listener`. On the two others there is no authentication: listen on
+        loopback or in a folder of your own; a connection that was silent for ``idle_after`` seconds costs no thread
+        until something comes. Raises `ConnectFailed`.
+        """
+        self.resolve()
+        if address.startswith(("http://", "https://")):
+            from .http_listener import HttpListener
+
+            service = HttpListener(self, address, **options)
+            service.open()
+            return service
+        if options:
+            raise TypeError("%s takes no option %s" % (address, ", ".join(sorted(options))))
         from ..transports.listener import SocketListener
 
         listener = SocketListener(address, self.connect, self.limits, idle_after)
@@ -304,10 +334,21 @@ class Server(Role):
         return listener
 
     def connection(self, transport: Transport) -> Connection:
-        """A connection over this transport that has not been started."""
+        """A connection over this transport that has not been started. Raises as `resolve`."""
+        self.resolve()
         made = Connection(transport, self, self.limits, self.executor, lenient=not self.strict)
         made.context_class = Context
         return made
+
+    def resolve(self) -> None:
+        """Look at annotations that were left until now; called before serving, whoever serves.
+
+        Raises `Unresolved`, a TypeError, for one of a tool or a prompt that means nothing: the author has to know, as a
+        client could only be told of an internal error.
+        """
+        for name in ("tools", "prompts"):
+            if name in self._features:
+                self._features[name].resolve()
 
     # Answering (see `Role`)
 
@@ -322,6 +363,12 @@ class Server(Role):
             return None
         made: Route = make(self, revision)
         return made
+
+    def declared(self, revision: Revision) -> Dict[str, Any]:
+        """What it declares to a client that is served without a handshake."""
+        from .initialize import declared
+
+        return declared(self, revision)
 
     def answer_error(self, connection: Connection, error: RpcError, in_tool: bool) -> Exception:
         """Not every client may be sent every error: see `mcp_ref.server.links.UrlElicitationRequired`."""

@@ -96,6 +96,10 @@ class Signature:
         self._members = Members(self._inputs, self._scope(self.name), "parameter %r")
         return self._members
 
+    def resolve(self) -> Members:
+        """The parameters, looked at now if that was left until later. Raises `Unresolved`."""
+        return self._members or self._compile()
+
     def _scope(self, place: str, output: bool = False) -> Scope:
         return Scope(place, form_of, self._parts.names, self._parts.local, output)
 
@@ -109,19 +113,19 @@ class Signature:
     @property
     def required(self) -> List[str]:
         """Names of the parameters that clients must give. Raises `Unresolved`."""
-        return (self._members or self._compile()).required
+        return self.resolve().required
 
     @property
     def input_schema(self) -> Schema:
         """The schema of the arguments, the same object each time. Raises `Unresolved`."""
         if self._schema is None:
-            self._schema = (self._members or self._compile()).schema(self._documented().parameters)
+            self._schema = self.resolve().schema(self._documented().parameters)
         return self._schema
 
     def choices(self, name: str) -> Optional[List[str]]:
         """The values of a parameter whose annotation lists them (Literal, Enum, bool), as text; None: it does not."""
         try:
-            forms = (self._members or self._compile()).forms
+            forms = self.resolve().forms
         except Unresolved:
             return None
         for member, form in forms:
@@ -168,7 +172,7 @@ class Signature:
 
         Raises `BindError`, a ValueError whose text is meant for the client, where a value cannot be made: 31 February.
         """
-        return (self._members or self._compile()).bind(arguments)
+        return self.resolve().bind(arguments)
 
     def coerce(self, arguments: Dict[str, Any]) -> Tuple[Dict[str, Any], List[str]]:
         """Arguments that do not fit, mended where that is possible, and what was mended; see `leniency`."""

@@ -34,6 +34,8 @@ from ..peer.params import params_reader
 from ..peer.rates import Rate
 from ..protocol import toolnames
 from ..revisions import Revision
+from .checks import check_texts, name_of
+from .leniency import coerce
 from .listing import Listing
 from .results import BadResult, result_of
 from .signature import BindError, Signature, to_json
@@ -138,10 +140,9 @@ class Tools:
         rate: Optional[float] = None,
     ) -> RegisteredTool:
         """Register a function; see `Server.tool`."""
+        name = name_of("tool", function, name)
+        check_texts("tool %s" % (name,), name=name, title=title, description=description)
         signature = Signature(function, structured, explicit=input_schema is not None)
-        name = name or getattr(function, "__name__", None) or ""
-        if not name or name == "<lambda>":
-            raise ValueError("a tool needs a name: pass name=...")
         if rate is not None and not rate > 0:
             raise ValueError("tool %s: rate is a number of calls per second above 0, got %r" % (name, rate))
         described = {
@@ -157,6 +158,12 @@ class Tools:
                 toolchecks.odd_name(odd, self._lenient)
         self.listing.add(name, tool)
         return tool
+
+    def resolve(self) -> None:
+        """Raise `Unresolved` for an annotation that still means nothing; a list could not be shown."""
+        for tool in self.listing.values():
+            if tool.explicit_input is None:
+                tool.signature.resolve()
 
     # List
 
@@ -176,7 +183,7 @@ class Tools:
             tool = self._admit(context, call.name)
             arguments = call.arguments if call.arguments is not None else {}
             found = tool.inputs.validate(arguments)
-            if found and self._lenient and tool.explicit_input is None:
+            if found and self._lenient:
                 arguments = self._unstring(context, tool, arguments)
                 found = tool.inputs.validate(arguments)
             if found:
@@ -206,7 +213,7 @@ class Tools:
 
     def _unstring(self, context: Context, tool: RegisteredTool, arguments: Dict[str, Any]) -> Dict[str, Any]:
         """Arguments whose arrays, objects and numbers came as strings, as some clients send them."""
-        mended, notes = tool.signature.coerce(arguments)
+        mended, notes = coerce(arguments, tool.input_schema)
         for note in notes:
             context.connection.counters.note("stringified argument", "tool %s: %s" % (tool.name, note))
         return mended
@@ -227,15 +234,21 @@ class Tools:
     def _text(self, error: Exception) -> str:
         if isinstance(error, BadResult):
             self.counters.note("bad tool results", str(error))
+        name, words = type(error).__name__, _words(error)
         if isinstance(error, (ToolError, JsonError)):
-            return str(error)
+            return name if words is None else words
         self.counters.note("tool errors", "a tool raised", error)
         if self._mask_errors:
             return "The tool failed"
-        try:
-            return "%s: %s" % (type(error).__name__, error)
-        except Exception:
-            return type(error).__name__  # an exception that has no text, or fails to tell it
+        return "%s: %s" % (name, words) if words else name
+
+
+def _words(error: Exception) -> Optional[str]:
+    """The text of an exception; None of one that fails to tell it, or the call would have no answer."""
+    try:
+        return str(error)
+    except Exception:
+        return None
 
 
 def _too_many(context: Context, whose: str) -> ToolError:

@@ -19,12 +19,25 @@ Promises, which the dispatcher relies on:
 - Reading and writing never wait for each other.
 """
 
-from typing import Callable, Dict, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Sequence, Union
 
-from ..errors import Rejected
+from ..errors import McpError, Rejected
 from ..jsonrpc import RequestId
 
-Received = Union[bytes, Rejected]
+if TYPE_CHECKING:
+    from ..revisions import Revision
+
+
+class Failed(NamedTuple):
+    """Our request of this id gets no answer any more, if it has none yet; the connection goes on."""
+
+    id: RequestId
+    error: McpError
+    guard: bool = False
+    """Only to make sure: the answer seems to have come just before."""
+
+
+Received = Union[bytes, Rejected, Failed]
 """One item that `Transport.read` returns."""
 
 
@@ -112,7 +125,7 @@ class Transport:
     def agreed(self, revision: "Revision") -> None:
         """The handshake of a client has settled on this revision."""
 
-    def given_up(self, id: Union[int, str]) -> None:
+    def given_up(self, id: RequestId) -> None:
         """Nobody waits for the answer to our request of this id any more; never blocks."""
 
     def again(self) -> "Optional[Transport]":

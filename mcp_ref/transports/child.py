@@ -27,7 +27,6 @@ import weakref
 from collections import deque
 from typing import Callable, Deque, Dict, List, Mapping, Optional, Sequence, Union
 
-from ..errors import Rejected
 from ..limits import DEFAULT, Limits
 from .base import Received
 from .lines import LineTransport
@@ -108,7 +107,7 @@ class StdioChild(LineTransport):
             if not noise:
                 return items
             self._note_noise(noise)
-            messages = [item for item in items if isinstance(item, Rejected) or looks_like_json(item)]
+            messages = [item for item in items if not isinstance(item, bytes) or looks_like_json(item)]
             if messages:
                 return messages
 

@@ -254,7 +254,7 @@ def _log() -> Any:
 
 # --- Binding ----------------------------------------------------------------------------------------------------------
 
-def listen_on_port(address: Address) -> socket.socket:
+def listen_on_port(address: Address, backlog: int = _BACKLOG) -> socket.socket:
     """A listening socket on the first address of the host that can be bound. Raises `ConnectFailed`."""
     failures = []
     for family, sockaddr in candidates(address):
@@ -264,7 +264,7 @@ def listen_on_port(address: Address) -> socket.socket:
             option = "SO_EXCLUSIVEADDRUSE" if sys.platform == "win32" else "SO_REUSEADDR"
             sock.setsockopt(socket.SOL_SOCKET, getattr(socket, option), 1)
             sock.bind(sockaddr)
-            sock.listen(_BACKLOG)
+            sock.listen(backlog)
             sock.setblocking(False)
         except OSError as error:
             sock.close()

@@ -8,8 +8,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from ..errors import TransportError
 from ..jsonrpc import RequestId
+from ..revisions import Revision
 from ..wiretrace import CLIENT, SERVER, Trace
-from .base import Received, Transport
+from .base import Failed, Received, Transport
 
 
 def tap(transport: Transport, trace: Optional[Trace], side: str) -> Transport:
@@ -71,6 +72,9 @@ class Tap(Transport):
         for item in items:
             if isinstance(item, bytes):
                 self.trace.message(self.peer, item)
+            elif isinstance(item, Failed):
+                if not item.guard:
+                    self.trace.finding("no answer to request %r: %s" % (item.id, item.error))
             else:
                 self.trace.finding("refused: %s" % item, self.peer)
         return items
@@ -98,6 +102,19 @@ class Tap(Transport):
     def poll_later(self, about: RequestId) -> bool:
         """See `Transport.poll_later`."""
         return self.inner.poll_later(about)
+
+    def agreed(self, revision: Revision) -> None:
+        """See `Transport.agreed`."""
+        self.inner.agreed(revision)
+
+    def given_up(self, id: RequestId) -> None:
+        """See `Transport.given_up`."""
+        self.inner.given_up(id)
+
+    def again(self) -> Optional[Transport]:
+        """See `Transport.again`; that one is seen, too."""
+        fresh = self.inner.again()
+        return fresh and Tap(fresh, self.trace, self.side)
 
     def ready(self, size: int) -> bool:
         """See `Transport.ready`."""

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from mcp_ref.cli import asking, terminal
+from mcp_ref.cli.serving import load
 
 from .running import ROOT, here
 
@@ -40,17 +41,19 @@ def sample(ctx: Context) -> str:
 
 
 @pytest.fixture
-def words(tmp_path):
+def address(tmp_path):
     file = tmp_path / "asks.py"
     file.write_text(SERVER)
-    return ["--", sys.executable, "-m", "mcp_ref", "run", str(file)]
+    listener = load(str(file), "server").listen("tcp://127.0.0.1:0")
+    yield listener.address
+    listener.close()
 
 
-def typed(words, answers, *options, browser="false"):
+def typed(address, answers, *options, browser="false"):
     """Run a call at a terminal; for each question the answer that is typed once it was asked."""
     master, slave = pty.openpty()
     env = dict(os.environ, BROWSER=browser, PYTHONIOENCODING="utf-8")
-    process = subprocess.Popen([sys.executable, "-m", "mcp_ref", "call", *options, *words], cwd=str(ROOT), stdin=slave,
+    process = subprocess.Popen([sys.executable, "-m", "mcp_ref", "call", address, *options], cwd=str(ROOT), stdin=slave,
                                stdout=subprocess.PIPE, stderr=slave, env=env)
     os.close(slave)
     screen = b""
@@ -95,9 +98,9 @@ FORM = [(b"region (string, required): ", b"Europe\n"), (b"How many (integer, req
         (b"fast (boolean, optional) [True]: ", b"no\n"), (b"ratio (number, optional): ", b"\n")]
 
 
-def test_a_form_is_filled_in_field_by_field_and_looked_over(words):
+def test_a_form_is_filled_in_field_by_field_and_looked_over(address):
     """[2025-06-18.. client/elicitation §User Interaction Model]"""
-    code, out = typed(words, FORM + [(b"[e]dit: ", b"what?\n"), (b"[e]dit: ", b"y\n")], "form")
+    code, out = typed(address, FORM + [(b"[e]dit: ", b"what?\n"), (b"[e]dit: ", b"y\n")], "form")
     assert code == 0, typed.seen
     assert out == "accept [('count', 2), ('fast', False), ('mail', 'me@example.org'), ('region', 'eu'), " \
                   "('tags', ['a', 'c'])]\n"
@@ -112,19 +115,19 @@ def test_a_form_is_filled_in_field_by_field_and_looked_over(words):
     (FORM[:1] + FORM[4:5] + [(b"): ", b"\n"), (b"): ", b"\n"), (b"]: ", b"\n"), (b"): ", b"\n"), (b"[e]dit: ", b"e\n"),
                              (b"region (string, required): ", b"!c\n")], "cancel"),
 ])
-def test_a_form_can_be_declined_and_cancelled(answers, action, words):
-    assert typed(words, answers, "form") == (0, "%s []\n" % action), typed.seen
+def test_a_form_can_be_declined_and_cancelled(answers, action, address):
+    assert typed(address, answers, "form") == (0, "%s []\n" % action), typed.seen
 
 
 @pytest.mark.parametrize("answer, action, opened", [(b"y\n", "accept", True), (b"n\n", "decline", False),
                                                     (b"c\n", "cancel", False)])
-def test_a_link_is_shown_whole_with_its_host_and_opened_only_after_a_yes(answer, action, opened, words, tmp_path):
+def test_a_link_is_shown_whole_with_its_host_and_opened_only_after_a_yes(answer, action, opened, address, tmp_path):
     """[2025-11-25.. client/elicitation §Safe URL Handling]"""
     log = tmp_path / "opened"
     browser = tmp_path / "browser"
     browser.write_text("#!/bin/sh\necho \"$1\" >> %s\n" % log)
     browser.chmod(0o755)
-    code, out = typed(words, [(b"open it? [y]es, [n]o, [c]ancel: ", answer)], "link", browser=str(browser))
+    code, out = typed(address, [(b"open it? [y]es, [n]o, [c]ancel: ", answer)], "link", browser=str(browser))
     assert (code, out) == (0, action + "\n"), typed.seen
     assert b"  https://xn--pple-43d.com/login?x=1\r\n" in typed.seen and b"WARNING: " in typed.seen
     assert b"leads to xn--pple-43d.com, shown as" in typed.seen
@@ -136,8 +139,8 @@ def test_a_link_is_shown_whole_with_its_host_and_opened_only_after_a_yes(answer,
     ([(b"answer it? [y]es, [n]o: ", b"y\n"), (b"> ", b"4\n"), (b"> ", b"or so\n"), (b"> ", b"\n")], 0, "4\nor so\n"),
     ([(b"answer it? [y]es, [n]o: ", b"n\n")], 1, None),
 ])
-def test_the_person_is_the_model(answers, code, out, words):
-    found = typed(words, answers, "sample")
+def test_the_person_is_the_model(answers, code, out, address):
+    found = typed(address, answers, "sample")
     assert found[0] == code and (out is None or found[1] == out), typed.seen
     assert b"  system: Be short" in typed.seen and b"  user: What is 2+2?" in typed.seen
 
@@ -145,8 +148,8 @@ def test_the_person_is_the_model(answers, code, out, words):
 @pytest.mark.parametrize("tool, code, out", [
     ("form", 0, "decline []\n"), ("link", 0, "decline\n"), ("sample", 1, None),
 ])
-def test_without_a_terminal_everything_is_declined_and_said(tool, code, out, words, capsys):
-    found = here(capsys, "call", tool, *words)
+def test_without_a_terminal_everything_is_declined_and_said(tool, code, out, address, capsys):
+    found = here(capsys, "call", address, tool)
     assert found[0] == code and (out is None or found[1] == out)
     assert "declined, because there is no terminal" in found[2] and "\x1b" not in found[2]
 
@@ -193,7 +196,23 @@ def test_a_link_that_is_required_first_is_followed_and_the_call_made_again(monke
     Follows.agreed = False
     with pytest.raises(PeerError):
         asker.attempt(None, call)
-    calls.clear()
-    asker.interactive, Follows.agreed = False, True
-    with pytest.raises(PeerError):
-        asker.attempt(None, call)
+
+
+def test_a_link_that_is_required_is_told_where_nobody_can_follow_it(tmp_path, capsys):
+    """[2025-11-25 client/elicitation §URL Elicitation Required Error]"""
+    file = tmp_path / "wants.py"
+    file.write_text("""
+from mcp_ref import Server
+from mcp_ref.server.links import UrlElicitationRequired
+
+server = Server("wants")
+
+@server.tool
+def go() -> str:
+    raise UrlElicitationRequired([("log in", "https://example.com/login?x=1")])
+""")
+    code, out, err = here(capsys, "call", "go", "--", sys.executable, "-m", "mcp_ref", "run", str(file))
+    told, error = err.splitlines()
+    assert (code, out) == (1, "")
+    assert "https://example.com/login?x=1" in told and "declined" in told
+    assert error.startswith("mcp_ref: tools/call failed: ") and error.endswith("(-32042)")

@@ -201,7 +201,7 @@ def test_exit_codes_tell_who_said_no(arguments, code, words, address, capsys):
     ("%s -c pass" % sys.executable, "exited with code 0"),
     ("tcp://127.0.0.1:1", "127.0.0.1"),
     ("unix:///nowhere/at/all", "/nowhere/at/all"),
-    ("http://127.0.0.1:1/mcp", "no HTTP transport yet"),
+    ("http://127.0.0.1:1/mcp", "Connection refused"),
 ])
 def test_no_connection_is_exit_code_3(server, words, capsys):
     code, out, err = here(capsys, "tools", server)

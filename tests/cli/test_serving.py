@@ -37,13 +37,15 @@ def test_run_shows_the_wire_as_the_server_sees_it(file):
     assert "C> ping #1" in done.err and "S> result #1 ping" in done.err and "a banner" in done.err
 
 
-def test_run_serves_on_a_socket_until_interrupted(file):
-    process = subprocess.Popen([sys.executable, "-m", "mcp_ref", "run", str(file), "--listen", "tcp://127.0.0.1:0",
-                                "--trace"], cwd=str(ROOT), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE)
+@pytest.mark.parametrize("options", [
+    ["--listen", "tcp://127.0.0.1:0"], ["--http", "127.0.0.1:0"], ["--http", "127.0.0.1:0", "--stateless"],
+])
+def test_run_serves_on_a_socket_until_interrupted(options, file):
+    process = subprocess.Popen([sys.executable, "-m", "mcp_ref", "run", str(file), *options, "--trace"], cwd=str(ROOT),
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         lines = iter(process.stderr.readline, b"")
-        address = next(line for line in lines if line.startswith(b"listening on ")).split()[2].rstrip(b";").decode()
+        address = next(line for line in lines if b"ing on " in line).split()[2].rstrip(b";").decode()
         for _ in range(2):
             with connect(address) as client:
                 assert client.call_tool("where").content[0].text == "here"
@@ -65,6 +67,8 @@ def test_run_serves_on_a_socket_until_interrupted(file):
     ("raise SystemError('no')\n", [], 1, "raised SystemError: no"),
     (None, [], 2, "there is no file"),
     (MINE, ["--listen", "tcp://256.0.0.1:0"], 3, "256.0.0.1"),
+    (MINE, ["--http", "8000"], 2, "--http takes HOST:PORT"),
+    (MINE, ["--http", "256.0.0.1:0"], 3, "256.0.0.1"),
 ])
 def test_run_says_in_one_line_what_is_wrong_with_the_file(source, options, code, words, file, capsys):
     if source is None:

@@ -4,9 +4,11 @@ import threading
 
 import pytest
 
+from mcp_ref import deadline
 from mcp_ref.client import Client, connect
 from mcp_ref.errors import ConnectFailed, ConnectionLost, LocalProtocolError, PeerError, PeerProtocolError
 from mcp_ref.limits import Limits
+from mcp_ref.messages.tools import ListToolsResult
 from mcp_ref.transports.memory import pair
 from tests.support.scripted import PATIENCE, ScriptedPeer
 
@@ -155,7 +157,7 @@ def test_a_client_that_was_never_opened_says_so():
 @pytest.mark.parametrize("target, words", [
     ("this-command-does-not-exist --x", "this-command-does-not-exist"),
     (["/nowhere/at/all"], "/nowhere/at/all"),
-    ("http://127.0.0.1:1/mcp", "no HTTP transport yet"),
+    ("http://127.0.0.1:1/mcp", "cannot connect to 127.0.0.1:1"),
     ("tcp://127.0.0.1:1", "127.0.0.1"),
     ("unix:///nowhere/socket", "/nowhere/socket"),
 ])
@@ -169,3 +171,66 @@ def test_a_server_that_dies_at_once_is_quoted():
     with pytest.raises(ConnectionLost) as caught:
         connect([sys.executable, "-c", "import sys; sys.exit('out of cheese')"])
     assert "exited with code 1" in str(caught.value) and "out of cheese" in str(caught.value)
+
+
+def test_a_client_is_open_once_at_a_time(scene):
+    ours, theirs = pair()
+    with pytest.raises(LocalProtocolError, match="connected already"):
+        scene.client.open(ours)
+    assert theirs.read() is None, "the transport that was not taken is closed"
+    scene.run(lambda c: c.ping(), {})
+
+
+def test_a_client_can_be_opened_again_after_it_was_closed(scene):
+    scene.client.close()
+    ours, theirs = pair()
+    peer = ScriptedPeer(theirs)
+    opening = threading.Thread(target=scene.client.open, args=(ours,))
+    opening.start()
+    peer.accept_handshake("2025-06-18")
+    opening.join(PATIENCE)
+    assert str(scene.client.revision) == "2025-06-18"
+    scene.client.close()
+    peer.close()
+
+
+@pytest.mark.parametrize("stated, got", [({}, "nothing"), ({"protocolVersion": None}, "null"),
+                                         ({"protocolVersion": 5}, "integer"), ({"protocolVersion": ["x"]}, "array")])
+def test_an_answer_without_a_revision_is_told_as_that(stated, got):
+    ours, theirs = pair()
+    peer = ScriptedPeer(theirs)
+    outcome = []
+
+    def call():
+        with pytest.raises(PeerProtocolError) as caught:
+            Client().open(ours)
+        outcome.append(str(caught.value))
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    asked = peer.receive(lambda m: m.get("method") == "initialize")
+    answer = dict({"capabilities": {}, "serverInfo": {"name": "x", "version": "1"}}, **stated)
+    peer.send({"jsonrpc": "2.0", "id": asked["id"], "result": answer})
+    thread.join(PATIENCE)
+    peer.close()
+    assert outcome and "result.protocolVersion: expected string, got %s" % got in outcome[0]
+
+
+def test_a_list_whose_pages_take_for_ever_is_an_error(monkeypatch):
+    scene = Scene()
+    try:
+        clock = deadline.clock
+        late = []
+        monkeypatch.setattr(deadline, "clock", lambda: clock() + sum(late))
+
+        def page(method, cursor, **options):
+            late.append(2000.0)
+            return ListToolsResult([], next_cursor=str(len(late)))
+
+        monkeypatch.setattr(scene.client, "_page", page)
+        with pytest.raises(PeerProtocolError, match="request_ceiling"):
+            list(scene.client.tools())
+        assert len(late) == 2
+    finally:
+        monkeypatch.undo()
+        scene.close()

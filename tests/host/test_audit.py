@@ -204,3 +204,12 @@ def test_secrets_in_other_details_are_masked():
 def test_another_way_to_show_arguments_is_refused():
     with pytest.raises(ValueError, match="digest, redacted"):
         Audit(io.StringIO(), arguments="plain")
+
+
+@pytest.mark.parametrize("at", [0, 200, 250, 256, 300, 700])
+@pytest.mark.parametrize("name", ["reason", "uri", "target"])
+def test_a_secret_that_lies_where_a_long_text_is_cut_is_masked_whole(at, name):
+    events, secret = [], "eyJ%s.%s.%s" % ("a" * 300, "b" * 300, "c" * 300)
+    text = "x" * (at - 1) + " Bearer %s " % secret + "y" * (700 - at)
+    Audit(events.append).record("lost", "a", **{name: text})
+    assert not {"aaa", "bbb", "ccc"} & {events[0][name][n:n + 3] for n in range(len(events[0][name]))}

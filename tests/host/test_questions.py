@@ -308,3 +308,37 @@ def test_a_question_of_a_server_can_be_cancelled():
         assert asked.wait(PATIENCE)
         peer.notify("notifications/cancelled", {"requestId": 1})
         assert ended.wait(PATIENCE) and peer.barrier() == []
+
+
+def test_a_server_that_asks_without_end_does_not_fill_the_audit_log():
+    """What was put to the user is written each time; what was refused, or is the same as before, ever more rarely."""
+    events, asked = [], []
+
+    def ask_user(request):
+        asked.append(request.server)
+        return {}
+
+    with Host(elicitation=ask_user, roots=["/srv/a"], audit=events.append) as host:
+        peer = scripted(host, "a")
+        for start in range(0, 2400, 400):
+            for number in range(start, start + 400, 2):
+                peer.request(number, "elicitation/create", {"message": "Who?", "requestedSchema": FORM})
+                peer.request(number + 1, "roots/list")
+            for _ in range(400):
+                peer.receive(lambda m: "method" not in m)
+    written = [event for event in events if event["event"] == "elicitation"]
+    assert len([event for event in written if "decision" in event]) == len(asked) >= 10
+    refused = [event for event in written if "decision" not in event]
+    assert sorted(event.get("count", 0) for event in refused) == [0] * 10 + [1000]
+    listed = [event for event in events if event["event"] == "roots"]
+    assert sorted(event.get("count", 0) for event in listed) == [0] * 10 + [1000]
+
+
+def test_roots_that_differ_from_before_are_always_in_the_audit_log():
+    events, shared = [], Roots(["/srv/0"])
+    with Host(roots=shared, audit=events.append) as host:
+        peer = scripted(host, "a")
+        for number in range(30):
+            shared.set(["/srv/%d" % number])
+            uris(peer, number)
+    assert len([event for event in events if event["event"] == "roots"]) == 30

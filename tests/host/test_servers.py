@@ -476,3 +476,8 @@ def test_two_servers_have_an_environment_of_their_own():
         })
     assert "of a" in str(errors["a"]) and "none" in str(errors["b"])
     assert all(isinstance(error, McpError) for error in errors.values())
+
+
+def test_an_option_that_no_client_has_is_told_at_once():
+    with pytest.raises(TypeError, match="no_such_option"):
+        Host(no_such_option=1)

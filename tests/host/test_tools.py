@@ -394,3 +394,15 @@ def test_a_call_to_a_server_that_died_says_what_to_do(host):
     assert host.clients.get("a") is None or host.clients["a"].connection.wait_closed(PATIENCE)
     with pytest.raises(ConnectionLost):
         host.call_tool("a__t")
+
+
+@pytest.mark.parametrize("code, reasons", [(-32601, []), (-32603, ["resources/templates/list failed: no (-32603)"])])
+def test_a_server_that_knows_no_templates_has_none_and_that_is_no_error(code, reasons):
+    events = []
+    with Host(audit=events.append) as host:
+        peer = scripted(host, "a")
+        listing = in_thread(host.resource_templates)
+        asked = peer.receive(lambda m: m.get("method") == "resources/templates/list")
+        peer.send({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": code, "message": "no"}})
+        assert listing.get() == []
+        assert [event["reason"] for event in events if event["event"] == "error"] == reasons

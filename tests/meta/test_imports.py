@@ -82,3 +82,19 @@ def test_public_names_resolve():
     python("import mcp_ref\nfor name in mcp_ref.__all__:\n    assert getattr(mcp_ref, name) is not None\n"
            "assert set(mcp_ref.__all__) <= set(dir(mcp_ref))\n"
            "try:\n    mcp_ref.nonsense\nexcept AttributeError as error:\n    assert 'nonsense' in str(error)")
+
+
+def test_what_handlers_need_can_be_had_from_the_server_and_is_loaded_late():
+    done = python('''
+import mcp_ref.server, sys
+before = set(sys.modules)
+names = mcp_ref.server.__all__
+assert set(mcp_ref.server._LATE) | {"Context", "Server"} == set(names)
+assert not [name for name in before if "messages" in name]
+assert all(getattr(mcp_ref.server, name) for name in names)
+try:
+    mcp_ref.server.nothing
+except AttributeError as error:
+    print(error)
+''')
+    assert done.stdout == "module 'mcp_ref.server' has no attribute 'nothing'\n"

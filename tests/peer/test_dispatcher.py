@@ -1,5 +1,6 @@
 """The dispatcher: requests in both directions at once, and what may not wait behind what."""
 import json
+import logging
 import queue
 import threading
 
@@ -430,3 +431,42 @@ def test_a_client_that_shares_nothing_is_usable_after_another_one_has_ended():
         assert client.call_tool("work", {"do": "w"}).content[0].text == "w"
         client.close()
         assert serving.wait_closed(PATIENCE)
+
+
+class Sour(logging.Filter):
+    """A filter of the program's that fails."""
+
+    def filter(self, record):
+        raise ValueError("no")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_log_filter_that_raises_costs_no_answer_and_no_worker(role):
+    """Neither where a handler failed, nor on the reader, which logs what it drops."""
+    logger, sour = logging.getLogger("mcp_ref.peer"), Sour()
+    logger.addFilter(sour)
+    try:
+        with Side(role, handlers={"fail": lambda ctx: 1 / 0, "work": lambda ctx: "done"}) as side:
+            for number in range(3):
+                side.ask("fail %d" % number, "fail")
+                answer = side.peer.answer_to("fail %d" % number)
+                assert answer.get("error", {}).get("code", -32603) == -32603
+            side.peer.send({"jsonrpc": "2.0", "id": "nobody asked", "result": {}}, "rubbish")
+            assert side.peer.receive()["error"]["code"] == -32700
+            side.ask("work", "work")
+            assert said(side.peer.answer_to("work")) == "done"
+            assert len(side.connection.inflight) == 0 and side.connection.counters["log records lost"]
+    finally:
+        logger.removeFilter(sour)
+
+
+def test_a_role_that_cannot_say_what_failed_answers_all_the_same():
+    with Side("client", handlers={"fail": lambda ctx: 1 / 0}) as side:
+        side.connection.role.answer_errors = lambda error: 1 / 0
+        side.ask(1, "fail")
+        assert side.peer.answer_to(1)["error"] == {"code": -32603, "message": "Internal error"}
+        side.silent()
+
+
+def test_limits_show_what_is_not_the_default():
+    assert (repr(Limits()), repr(Limits(max_workers=8))) == ("Limits()", "Limits(max_workers=8)")

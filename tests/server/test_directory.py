@@ -726,6 +726,17 @@ def test_a_uri_is_taken_once(listed, folder):
         server.directory(folder, listed=listed)
 
 
+@pytest.mark.parametrize("first, second", [("file:///d/", "file:///d/docs/"), ("file:///d/docs/", "file:///d/")])
+def test_a_folder_and_one_inside_it_are_not_both_listed(first, second, folder):
+    """A cursor is a place among all files, so where a file is listed twice the list would have no end."""
+    server = Server("x")
+    server.directory(folder, uri=first)
+    with pytest.raises(ValueError, match="overlaps it"):
+        server.directory(folder, uri=second)
+    server.directory(folder, uri=second, listed=False)
+    server.directory(folder, uri="file:///docs/")
+
+
 @pytest.mark.race
 def test_a_folder_may_change_all_the_time_while_it_is_listed_and_read(tmp_path):
     (tmp_path / "stays").write_text("here")

@@ -29,6 +29,7 @@ class SchemaTap(Transport):
         self._asked_by_peer: Asked = {}
         self.name = inner.name
         self.routed = inner.routed
+        self.origin = inner.origin
         self.sender: Optional[Sender] = None
 
     def open(self) -> None:
@@ -61,6 +62,7 @@ class SchemaTap(Transport):
     def arrived(self, message: bytes) -> None:
         for one in _messages(message):
             self._note(one, self._asked_by_peer)
+        self._inner.arrived(message)
 
     def poll_later(self, about: Any) -> bool:
         return self._inner.poll_later(about)
@@ -86,6 +88,15 @@ class SchemaTap(Transport):
 
     def _party(self) -> str:
         return self.sender.session.party if self.sender is not None else "somebody"
+
+    def agreed(self, revision: Any) -> None:
+        self._inner.agreed(revision)
+
+    def given_up(self, id: Any) -> None:
+        self._inner.given_up(id)
+
+    def again(self) -> Optional[Transport]:
+        return self._inner.again()
 
     def ready(self, size: int) -> bool:
         return self._inner.ready(size)

@@ -232,6 +232,7 @@ def assert_refused(talk, revision, what, code, id):
 
 
 BROKEN_RESPONSES = [
+    {},
     {"result": {}, "error": {"code": 1, "message": ""}},
     {"result": []},
     {"result": None},

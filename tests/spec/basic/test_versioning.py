@@ -150,7 +150,8 @@ def test_a_client_leaves_a_server_that_answers_with_a_version_it_does_not_speak(
             result = {"protocolVersion": answer, "capabilities": {}, "serverInfo": info}
             peer.respond(peer.receive()["id"], result)
             error = opening.join()
-            assert isinstance(error, PeerProtocolError) and revision in str(error), answer
+            told = revision if isinstance(answer, str) else "result.protocolVersion: expected string"
+            assert isinstance(error, PeerProtocolError) and told in str(error), answer
             assert len(str(error)) < 500
             assert peer.ended() and len(peer.seen) == 1, "it leaves, and sends no initialized"
 

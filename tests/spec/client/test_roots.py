@@ -97,6 +97,9 @@ def test_a_root_has_a_file_uri(uri):
     """[.. client/roots §Root] MUST"""
     with pytest.raises(LocalProtocolError, match="must begin with file://"):
         Roots([Root(uri)])
+    if "://" in uri:  # a str is a path, unless it begins as a URI
+        with pytest.raises(LocalProtocolError, match="must begin with file://"):
+            Roots([uri])
 
 
 # --- Errors -----------------------------------------------------------------------------------------------------------

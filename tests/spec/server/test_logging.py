@@ -667,6 +667,22 @@ def test_a_record_that_cannot_be_told_is_counted_and_nothing_is_raised_or_printe
     assert "Logging error" not in capfd.readouterr().err
 
 
+def test_a_filter_that_fails_fails_no_program_that_logs(app: logging.Logger) -> None:
+    def broken(record: logging.LogRecord) -> bool:
+        raise RuntimeError("no")
+
+    server = logging_server()
+    handler = server.log_handler()
+    handler.addFilter(broken)
+    app.addHandler(handler)
+    with client_of(server) as peer:
+        app.info("one")
+        handler.removeFilter(broken)
+        app.info("two")
+        assert [said["data"]["message"] for said in heard(peer)] == ["two"]
+    assert handler.counters["broken records"] == 1
+
+
 def test_a_record_made_while_the_outbox_is_locked_waits_for_nothing(app: logging.Logger) -> None:
     """As a finalizer or a signal handler may make one: it runs in the middle of anything."""
     class Interrupted(deque):  # type: ignore[type-arg]

@@ -319,11 +319,13 @@ def test_binary_data_is_base64_with_padding_and_the_standard_alphabet(data, revi
     server = Server("x")
     server.resource("x://a", mime_type="image/png")(lambda: data)
     server.resource("x://{b}")(lambda b: bytearray(data))
+    server.resource("y://a")(lambda: memoryview(data))
     with talk(server, revision) as peer:
         encoded = base64.b64encode(data).decode()
         assert contents(peer, "x://a") == [{"uri": "x://a", "blob": encoded, "mimeType": "image/png"}]
         assert contents(peer, "x://c", 2) == [
             {"uri": "x://c", "blob": encoded, "mimeType": "application/octet-stream"}]
+        assert contents(peer, "y://a", 3)[0]["blob"] == encoded
 
 
 @pytest.mark.spec("resources.binary-encoded")

@@ -241,7 +241,7 @@ ERRORS = [
     (ToolError("try the other city"), "try the other city"),
     (ValueError("no such city"), "ValueError: no such city"),
     (KeyError("city"), "KeyError: 'city'"),
-    (ZeroDivisionError(), "ZeroDivisionError: "),
+    (ZeroDivisionError(), "ZeroDivisionError"),
     (OSError(5, "disk"), "OSError: [Errno 5] disk"),
     (AssertionError("not so"), "AssertionError: not so"),
     (RecursionError("too deep"), "RecursionError: too deep"),

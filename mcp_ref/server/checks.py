@@ -1,0 +1,52 @@
+"""What an author says in plain words: names and texts, of a server and of what it offers.
+
+Checked where they are written, because a client refuses the whole list in which one title is no text.
+What has more to it than words (icons, annotations, `_meta`) is checked by `mcp_ref.protocol.content`,
+which is loaded only where there is such a thing.
+"""
+
+from typing import TYPE_CHECKING, Any, List, Optional
+
+if TYPE_CHECKING:
+    from ..messages.base import Icon
+
+
+def name_of(kind: str, function: Any, name: Optional[str]) -> str:
+    """What a tool or a prompt is called: the name that was given, or the function's own.
+
+    Raises TypeError for what cannot be called, and ValueError where there is no name.
+    """
+    if not callable(function):
+        text = "@server.%s is for a function, not %.80r; a name goes in as @server.%s(name=...)"
+        raise TypeError(text % (kind, function, kind))
+    name = name or getattr(function, "__name__", None) or ""
+    if not name or name == "<lambda>":
+        raise ValueError("a %s needs a name: pass name=..." % kind)
+    return name
+
+
+def check_texts(where: str, **texts: Any) -> None:
+    """Raise TypeError for a text, by the name of its option, that is none; None is no text, and allowed."""
+    for option, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            raise TypeError("%s: %s is a str, got %.80r" % (where, option, text))
+
+
+def check_page_size(page_size: Optional[int]) -> None:
+    """Raise ValueError for a page that would hold nothing; None: one page for all."""
+    if page_size is not None and page_size < 1:
+        raise ValueError("page_size must be at least 1, got %r" % (page_size,))
+
+
+def check_introduction(website_url: Optional[str], icons: "Optional[List[Icon]]", experimental: Any) -> None:
+    """What a server says of itself beside its texts. Raises TypeError or ValueError."""
+    if website_url is not None or icons is not None:
+        from ..protocol.content import check_item, check_uri
+
+        check_item("Server", icons=icons)
+        if website_url is not None:
+            check_uri("Server.website_url", website_url)
+    if experimental is None:
+        return
+    if not isinstance(experimental, dict) or not all(isinstance(value, dict) for value in experimental.values()):
+        raise TypeError("experimental is a dict of dicts: capability -> settings, got %.80r" % (experimental,))
