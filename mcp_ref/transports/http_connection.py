@@ -1,0 +1,148 @@
+"""One connection of the HTTP engine.
+
+Who touches what: the selector thread reads, parses, and changes what the selector waits for. Any thread sends, as long
+as nothing waits before it; what does not fit into the kernel's buffer waits in the outbox, and the selector
+thread sends it. ``lock`` guards everything that both sides touch; nobody waits for a socket with it held, since
+no socket here ever blocks.
+
+A connection carries one exchange at a time. What a client sends ahead is kept unread in the parser, up to
+PIPELINED bytes and then in the kernel, until the reply before it is on its way; so replies keep the order.
+"""
+
+import socket
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any, Deque, Optional
+
+from .. import deadline
+from .http_parsing import RequestParser
+
+if TYPE_CHECKING:
+    from .http_answering import HttpExchange
+    from .http_reactor import Reactor
+
+PIPELINED = 64 * 1024
+"""Bytes of further requests that are kept while one is served; then reading pauses."""
+_AT_ONCE = 1024 * 1024
+"""Bytes that one connection may send before the selector thread turns to the others."""
+_FLAGS = getattr(socket, "MSG_NOSIGNAL", 0)
+
+
+class Connection:
+    """A client's socket, its parser and its outbox."""
+
+    secure = False
+    wants_write = False
+
+    __slots__ = ("sock", "peer", "reactor", "lock", "parser", "exchange", "outbox", "backlog", "stall", "deadline",
+                 "gone", "last", "half_closed", "phase", "stage", "interest", "continued")
+
+    def __init__(self, sock: socket.socket, peer: str, reactor: "Reactor") -> None:
+        self.sock = sock
+        self.peer = peer
+        self.reactor = reactor
+        self.lock = threading.Lock()
+        self.parser = RequestParser(reactor.limits)
+        self.exchange: Optional["HttpExchange"] = None
+        self.outbox: Deque[Any] = deque()
+        self.backlog = 0
+        self.stall: Optional[float] = None
+        """When the client is let go if it goes on reading nothing of the outbox."""
+        self.deadline: Optional[float] = None
+        """When it is let go if it goes on sending nothing."""
+        self.gone = False
+        self.last = False
+        """Whether the connection ends once the outbox is empty."""
+        self.half_closed = False
+        """Whether the client has said that it sends no more."""
+        # Of the selector thread alone:
+        self.phase = "open"
+        self.stage = "idle"
+        self.interest = 0
+        self.continued = False
+
+    # Sockets; `http_tls` has another way
+
+    def receive(self, size: int) -> Optional[bytes]:
+        """What has come, b"" for the end, None for nothing yet. Raises OSError."""
+        try:
+            return self.sock.recv(size)
+        except (BlockingIOError, InterruptedError):
+            return None
+
+    def transmit(self, data: Any) -> int:
+        """Send what fits; how many bytes that was. Raises OSError."""
+        try:
+            return self.sock.send(data, _FLAGS)
+        except (BlockingIOError, InterruptedError):
+            return 0
+
+    def handshake(self) -> bool:
+        """Go on with a handshake; whether it is over. Raises OSError."""
+        return True
+
+    def end_writing(self) -> None:
+        """Tell the client that nothing more comes."""
+        try:
+            self.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # it was faster
+
+    # With the lock held
+
+    def push(self, data: Any) -> bool:
+        """Send this, or keep it for the selector thread; False: the client is gone."""
+        if self.gone:
+            return False
+        if self.outbox:
+            self.outbox.append(data)
+            self.backlog += len(data)
+            return True
+        try:
+            sent = self.transmit(data)
+        except OSError:
+            self.break_off()
+            return False
+        if sent < len(data):
+            self.outbox.append(memoryview(data)[sent:])
+            self.backlog = len(data) - sent
+            self.stall = deadline.clock() + self.reactor.limits.http_write_timeout
+            self.reactor.command(self.reactor.update, self)  # after the outbox has it: the lock is not asked for there
+        return True
+
+    def flush(self) -> None:
+        """Send what waits, as far as the client reads and others need not wait."""
+        left = _AT_ONCE
+        while self.outbox and left > 0:
+            data = self.outbox[0]
+            try:
+                sent = self.transmit(data)
+            except OSError:
+                self.break_off()
+                return
+            if not sent:
+                return
+            left -= sent
+            self.backlog -= sent
+            if sent == len(data):
+                self.outbox.popleft()
+            else:
+                self.outbox[0] = memoryview(data)[sent:]
+            self.stall = deadline.clock() + self.reactor.limits.http_write_timeout if self.outbox else None
+
+    def break_off(self) -> None:
+        """Let the client go, without another word."""
+        self.gone = True
+        self.outbox.clear()
+        self.backlog = 0
+        self.reactor.command(self.reactor.drop, self)
+
+    def finished(self) -> None:
+        """The reply of the current exchange is on its way."""
+        self.exchange = None
+        if self.gone:
+            return
+        if self.last or self.outbox or self.half_closed or self.parser.buffered or self.reactor.closing:
+            self.reactor.command(self.reactor.proceed, self)
+        else:
+            self.deadline = deadline.clock() + self.reactor.limits.http_idle_timeout

@@ -1,0 +1,102 @@
+"""One HTTP request and its reply: what an endpoint sees of whatever carries it.
+
+A *shell* (the socket engine in `http_server`, the WSGI application in `wsgi`) turns bytes into an
+`Exchange`, hands it to a handler on a thread of its own, and carries the reply back. An *endpoint*
+(`http_endpoint`, `sse_endpoint`) is such a handler and knows nothing of sockets.
+
+A reply is whole, `Exchange.reply`, or a stream: `start`, then `send` as often as there is something,
+then `finish`. The handler may return while the stream is open; it then costs no thread, and any
+thread may go on sending.
+"""
+
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+Pairs = Sequence[Tuple[str, str]]
+"""Names and values of header fields, in order."""
+
+
+class Headers:
+    """The header fields of a request: names in any case, several fields of one name kept apart."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, pairs: Iterable[Tuple[str, str]] = ()) -> None:
+        values: Dict[str, List[str]] = {}
+        for name, value in pairs:
+            values.setdefault(name.lower(), []).append(value)
+        self._values = values
+
+    @classmethod
+    def of(cls, values: Dict[str, List[str]]) -> "Headers":
+        """Headers of names in lower case and their values; the dict belongs to them from now on."""
+        headers = cls.__new__(cls)
+        headers._values = values
+        return headers
+
+    def get(self, name: str) -> Optional[str]:
+        """The value; of several fields those of all, joined by commas [RFC 9110 §5.3]; None where there is none."""
+        found = self._values.get(name)
+        if found is None:
+            found = self._values.get(name.lower())
+        return None if found is None else found[0] if len(found) == 1 else ", ".join(found)
+
+    def get_all(self, name: str) -> List[str]:
+        """The values of all fields of this name, in order."""
+        return list(self._values.get(name.lower(), ()))
+
+    def pairs(self) -> List[Tuple[str, str]]:
+        """All fields, names in lower case, those of one name together."""
+        return [(name, value) for name, values in self._values.items() for value in values]
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._values
+
+    def __repr__(self) -> str:
+        return "Headers(%s)" % ", ".join(sorted(self._values))  # names only: values may be secret
+
+
+class HttpRequest(NamedTuple):
+    """A request whose body has been read."""
+
+    method: str
+    path: str
+    """As it came, without the query; not decoded."""
+    headers: Headers
+    body: bytes = b""
+    query: str = ""
+    """What follows the ``?``, not decoded."""
+    version: str = "HTTP/1.1"
+    peer: str = ""
+    """The client's address, for logs."""
+    secure: bool = False
+    """Whether it came over TLS."""
+    root: str = ""
+    """What stands before ``path`` in the address, where an application is mounted below a prefix."""
+
+
+class Exchange:
+    """A request and the place for its reply; shells subclass it. Thread-safe.
+
+    ``on_close`` is called once if the client goes away, or is let go because it reads too slowly, before the reply
+    is finished; set it before `start`. It is called on a thread of the shell that may wait, never from inside `send`.
+    """
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.request = request
+        self.on_close: Optional[Callable[[], None]] = None
+
+    def reply(self, status: int, headers: Pairs = (), body: bytes = b"") -> None:
+        """The whole reply. Content-Length and the like are the shell's business."""
+        raise NotImplementedError
+
+    def start(self, status: int, headers: Pairs = ()) -> None:
+        """Begin a reply whose end is not known yet."""
+        raise NotImplementedError
+
+    def send(self, data: bytes) -> bool:
+        """Send a piece of the body that was begun by `start`. Never waits; False: nobody is there any more."""
+        raise NotImplementedError
+
+    def finish(self, data: bytes = b"") -> None:
+        """End the body that was begun by `start`, with ``data`` as its last piece: one packet instead of two."""
+        raise NotImplementedError

@@ -1,0 +1,418 @@
+"""The selector thread of the HTTP engine: accepts, reads, parses, and sends what did not fit.
+
+It alone touches the selector; other threads leave it a command and wake it. It never waits for a client, and runs a
+handler only with its lead at stake (see `http_lead`): should the handler block, another thread goes on here. It logs
+nothing itself: a log handler may block, so records go through the workers.
+
+Times are looked at once a second, in one pass over all connections: an arming and disarming of timers for each
+request would cost more than the request's head.
+"""
+
+import selectors
+import socket
+import sys
+from collections import deque
+from typing import Any, Callable, Deque, List, Optional, Set
+
+from .. import deadline
+from ..limits import Limits
+from .http_accepting import Acceptor
+from .http_answering import HttpExchange
+from .http_connection import PIPELINED, Connection
+from .http_exchange import Exchange
+from .http_lead import Lead
+from .http_mailbox import Mailbox, Notices, get_log
+from .http_replies import CONTINUE
+from .http_shape import Refused, refusal
+from .http_workers import Job, Pool
+
+_SWEEP_SECONDS = 1.0
+_LINGER_SECONDS = 3.0
+"""How long a client may go on sending after the last reply. Closing at once would reset the connection, and the reply
+would be lost with it [RFC 9112 §9.6]."""
+_READ = 16 * 1024
+"""A whole TLS record: so nothing that was decrypted waits where the selector does not see it."""
+_READ_BODY = 1024 * 1024
+"""At most this much of a body at once; what is more waits until others had their turn."""
+_REFUSED_AT_ONCE = 64
+"""Connections over the limit that are told so; further ones are just closed."""
+_BODY_RATE = 1024
+"""Bytes of a body that earn it another second."""
+
+
+class Reactor:
+    """The selector thread's work, and what it works on. ``handler`` as in `HttpServer`."""
+
+    def __init__(self, handler: Callable[[Exchange], None], pool: Pool, limits: Limits,
+                 ssl_context: Any = None, name: str = "http") -> None:
+        self.handler = handler
+        self.limits = limits
+        self.draining = False
+        self.closing = False
+        self._notices = Notices(lambda job: self._jobs.append(job))
+        self._note = self._notices.note
+        self.counters = self._notices.counters
+        self.connections: Set[Connection] = set()
+        self._pool = pool
+        self._ssl_context = ssl_context
+        self._selector = selectors.DefaultSelector()
+        self._mailbox = Mailbox(self._selector)
+        self.acceptor = Acceptor(self._selector, self._take, self._note)
+        self._jobs: List[Job] = []
+        self._requests: Deque[HttpExchange] = deque()
+        self._lead = Lead(name, self._step, limits.promote_after)
+        self._current: Any = None
+        self._swept = deadline.clock()
+        self._end = 0.0
+
+    # From any thread
+
+    def command(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Have the selector thread do something. Never waits."""
+        self._mailbox.put(function, *arguments)
+
+    def too_slow(self, connection: Connection) -> None:
+        """Let a client go that reads too slowly. Its lock held."""
+        connection.break_off()
+        self.command(self._note, "slow readers", "%s reads too slowly: more than max_stream_bytes (%d) wait for it"
+                     % (connection.peer, self.limits.max_stream_bytes))
+
+    # The loop
+
+    def _step(self) -> bool:
+        """One turn, and the requests that it brought; False: `close` has been commanded, and everything is over."""
+        if self.closing and self._settled():
+            self._finish()
+            return False
+        try:
+            self._turn()
+        except Exception:  # a mistake of ours; one connection pays for it, not the server
+            self._survive(sys.exc_info())
+        if self._requests and not self._lead.calm():
+            self._pool.submit([exchange.run for exchange in self._requests])
+            self._requests.clear()
+        while self._requests:
+            if not self._lead.run(self._requests.popleft().run):
+                break  # from here on all of this belongs to another thread
+        return True
+
+    def start(self) -> None:
+        """Start the selector thread."""
+        self._lead.start()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the end."""
+        self._lead.join(seconds)
+
+    def _turn(self) -> None:
+        for key, events in self._selector.select(self._timeout()):
+            self._current = key.data
+            if not isinstance(key.data, Connection):
+                key.data()
+                continue
+            if events & selectors.EVENT_READ:
+                self._readable(key.data)
+            if events & selectors.EVENT_WRITE:
+                self._writable(key.data)
+        command = self._mailbox.take()
+        while command:
+            self._current = command[-1]
+            command[0](*command[1:])
+            command = self._mailbox.take()
+        self._current = None
+        if deadline.clock() - self._swept >= _SWEEP_SECONDS:
+            self._sweep()
+        if self._jobs:
+            jobs, self._jobs = self._jobs, []
+            self._pool.submit(jobs)
+
+    def _survive(self, error: Any) -> None:
+        self.counters["internal errors"] += 1
+        self._jobs.append(lambda: get_log().error("a mistake in the HTTP server", exc_info=error))
+        if isinstance(self._current, Connection):
+            self.lose(self._current)
+        self._current = None
+
+    def _timeout(self) -> Optional[float]:
+        if self._requests or self._jobs:  # the lead was lost before they had their turn, or something went wrong
+            return 0.0
+        look = self._pool.look()
+        if look is not None:
+            return look
+        if self.closing:
+            return min(0.05, _SWEEP_SECONDS)
+        return _SWEEP_SECONDS if self.connections or self.acceptor.paused else None
+
+    # Reading
+
+    def _take(self, sock: socket.socket, peer: str) -> None:
+        """Make a connection of a new socket."""
+        limits = self.limits
+        if self._ssl_context is None:
+            connection = Connection(sock, peer, self)
+        else:
+            from .http_tls import TlsConnection
+
+            connection = TlsConnection(sock, peer, self, self._ssl_context)
+        excess = len(self.connections) - limits.max_http_connections
+        if excess >= 0:
+            self._note("connections over the limit", "%s: more than max_http_connections (%d)"
+                       % (peer, limits.max_http_connections))
+            if excess >= _REFUSED_AT_ONCE or connection.secure:
+                connection.gone = True
+                connection.sock.close()
+                return
+        self.connections.add(connection)
+        connection.deadline = deadline.clock() + (limits.tls_handshake_timeout if connection.secure
+                                                  else limits.http_header_timeout)
+        self.update(connection)
+        if excess >= 0:
+            self._refuse(connection, Refused(503, "more than max_http_connections (%d)" % limits.max_http_connections))
+
+    def _readable(self, connection: Connection) -> None:
+        if connection.gone:
+            return
+        try:
+            if connection.phase == "handshake":
+                self._shake_hands(connection)
+                return
+            data = connection.receive(max(_READ, min(_READ_BODY, connection.parser.missing)))
+        except OSError as error:
+            if connection.phase == "handshake":
+                self._note("TLS handshakes that failed", "%s: %s" % (connection.peer, error))
+            self.lose(connection)
+            return
+        if data is None:
+            return
+        if connection.phase == "lingering":
+            if not data:
+                self.lose(connection)
+            return
+        if not data:
+            self._ended(connection)
+            return
+        parser = connection.parser
+        with connection.lock:
+            parser.feed(data)
+            busy = connection.exchange is not None or bool(connection.outbox) or connection.last
+        if not busy:
+            self._advance(connection)
+        if parser.buffered > PIPELINED:
+            self.update(connection)
+
+    def _shake_hands(self, connection: Connection) -> None:
+        if connection.handshake():
+            connection.phase = "open"
+            connection.deadline = deadline.clock() + self.limits.http_header_timeout
+        self.update(connection)
+
+    def _advance(self, connection: Connection) -> None:
+        """Take the next request, if it is whole; nothing is in progress on this connection."""
+        parser = connection.parser
+        try:
+            found = parser.next()
+        except Refused as refused:
+            self._refuse(connection, refused)
+            return
+        if found is None:
+            self._wait_for_more(connection)
+            return
+        head, body = found
+        if self.closing:
+            self._refuse(connection, Refused(503, "the server is shutting down"), head.method)
+            return
+        connection.stage = "idle"
+        connection.continued = False
+        connection.deadline = None
+        connection.exchange = exchange = HttpExchange(connection, head, body)
+        self._requests.append(exchange)
+
+    def _wait_for_more(self, connection: Connection) -> None:
+        if connection.half_closed:
+            self._hang_up(connection)
+            return
+        parser, stage = connection.parser, connection.parser.stage
+        if stage != connection.stage:
+            connection.stage = stage
+            limits = self.limits
+            connection.deadline = deadline.clock() + (limits.http_header_timeout if stage == "head"
+                                                      else limits.http_body_timeout)
+        if parser.waits_for_continue and not connection.continued:
+            connection.continued = True
+            with connection.lock:
+                connection.push(CONTINUE)
+
+    def _ended(self, connection: Connection) -> None:
+        """The client sends no more. It may still read a reply; a stream's client that says so is gone."""
+        with connection.lock:
+            connection.half_closed = True
+            exchange = connection.exchange
+            streams = exchange is not None and exchange.streams
+            busy = exchange is not None or bool(connection.outbox)
+        if streams:
+            self.lose(connection)
+        elif busy:
+            self.update(connection)
+        else:
+            self.proceed(connection)  # what came before the end may be whole requests
+
+    def _refuse(self, connection: Connection, refused: Refused, method: str = "") -> None:
+        self._note("requests answered %d" % refused.status, "%s: %d, %s"
+                   % (connection.peer, refused.status, refused.reason))
+        with connection.lock:
+            connection.last = True
+            connection.push(refusal(refused.status, refused.reason, method))
+        self.proceed(connection)
+
+    # Writing, and going on
+
+    def _writable(self, connection: Connection) -> None:
+        if connection.gone:
+            return
+        if connection.phase == "handshake":
+            self._readable(connection)
+            return
+        with connection.lock:
+            connection.flush()
+            done = not connection.outbox
+        if done:
+            self.update(connection)
+            self.proceed(connection)
+
+    def proceed(self, connection: Connection) -> None:
+        """Go on after a reply: the next request, or the end."""
+        with connection.lock:
+            if connection.gone or connection.exchange is not None or connection.outbox:
+                return
+            connection.stall = None
+            last = connection.last
+        if last:
+            self._hang_up(connection)
+            return
+        connection.deadline = deadline.clock() + self.limits.http_idle_timeout
+        self._advance(connection)
+        self.update(connection)
+
+    def _hang_up(self, connection: Connection) -> None:
+        """End it in order: say so, then wait a moment for the client to do the same."""
+        if connection.phase == "lingering" or connection.gone:
+            return
+        with connection.lock:
+            connection.end_writing()
+        if connection.half_closed or self.closing:
+            self.lose(connection)
+            return
+        connection.phase = "lingering"
+        connection.deadline = deadline.clock() + _LINGER_SECONDS
+        self.update(connection)
+
+    def lose(self, connection: Connection) -> None:
+        """Close a connection, whatever its state."""
+        with connection.lock:
+            connection.gone = True
+        self.drop(connection)
+
+    def drop(self, connection: Connection) -> None:
+        """Free what a connection that is gone holds, and tell the exchange; again: nothing happens."""
+        if connection not in self.connections:
+            return
+        self.connections.discard(connection)
+        with connection.lock:
+            exchange, connection.exchange = connection.exchange, None
+            connection.outbox.clear()
+            if connection.interest:
+                connection.interest = 0
+                self._selector.unregister(connection.sock)
+            connection.sock.close()
+        if exchange is not None:
+            self._jobs.append(exchange.lose)
+        self.acceptor.freed()
+
+    def update(self, connection: Connection) -> None:
+        """Have the selector wait for what this connection waits for."""
+        if connection.gone:
+            return
+        wanted = selectors.EVENT_WRITE if connection.outbox or connection.wants_write else 0
+        ahead = connection.exchange is not None or connection.outbox
+        if not connection.half_closed and not (ahead and connection.parser.buffered > PIPELINED):
+            wanted |= selectors.EVENT_READ
+        before, connection.interest = connection.interest, wanted
+        if wanted == before:
+            return
+        if not before:
+            self._selector.register(connection.sock, wanted, connection)
+        elif not wanted:
+            self._selector.unregister(connection.sock)
+        else:
+            self._selector.modify(connection.sock, wanted, connection)
+
+    # Times
+
+    def _sweep(self) -> None:
+        now = self._swept = deadline.clock()
+        for connection in list(self.connections):
+            if connection.stall is not None and now >= connection.stall and connection.outbox:
+                self._note("slow readers", "%s has read nothing for http_write_timeout (%g s)"
+                           % (connection.peer, self.limits.http_write_timeout))
+                self.lose(connection)
+            elif connection.deadline is not None and now >= connection.deadline:
+                self._overdue(connection, now)
+            elif connection.half_closed and _is_broken(connection.sock):
+                self.lose(connection)
+        self.acceptor.look(now)
+
+    def _overdue(self, connection: Connection, now: float) -> None:
+        stage = connection.stage
+        if connection.phase != "open" or stage == "idle":
+            if connection.phase == "handshake":
+                self._note("TLS handshakes given up", "%s: no handshake within tls_handshake_timeout (%g s)"
+                           % (connection.peer, self.limits.tls_handshake_timeout))
+            self.lose(connection)
+            return
+        if stage == "body" and now < (connection.deadline or now) + connection.parser.received / _BODY_RATE:
+            return
+        self._refuse(connection, Refused(408, "the %s took longer than http_%s_timeout"
+                                         % (stage, "header" if stage == "head" else stage)))
+
+    # The end
+
+    def close(self, grace: float) -> None:
+        """Stop accepting; running requests may finish within so many seconds, then all ends. A command."""
+        if self.closing:
+            return
+        self.closing = self.draining = True
+        self._end = deadline.clock() + grace
+        self.acceptor.close()
+        for connection in list(self.connections):
+            if connection.exchange is None and not connection.outbox and not connection.parser.buffered:
+                self.lose(connection)
+
+    def _settled(self) -> bool:
+        """Whether nothing is left to wait for: no request that runs, no reply on its way."""
+        if deadline.clock() >= self._end:
+            return True
+        return not any(connection.outbox or (connection.exchange is not None and not connection.exchange.endless)
+                       for connection in self.connections)
+
+    def _finish(self) -> None:
+        """The last acts: streams end, and nothing is left behind."""
+        for connection in list(self.connections):
+            with connection.lock:
+                exchange = connection.exchange
+                if exchange is not None and exchange.endless:
+                    connection.push(exchange.end())
+                if not connection.gone:
+                    connection.end_writing()
+            self.lose(connection)
+        self.acceptor.close()
+        self._selector.close()
+        self._pool.submit(self._jobs)
+        self._mailbox.close()
+
+
+def _is_broken(sock: socket.socket) -> bool:
+    """Whether a client that sends no more has gone altogether; nothing is read from it that would say so."""
+    try:
+        return bool(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+    except OSError:
+        return True

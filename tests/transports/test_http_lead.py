@@ -1,0 +1,106 @@
+"""Who leads: a handler that keeps the leading thread loses the lead, however often; one thread works at a time."""
+import queue
+import threading
+from typing import Callable, List, Optional
+
+import pytest
+
+from mcp_ref.transports.http_lead import Lead
+from tests.transports.http_raw import PATIENCE, until
+
+
+class Work:
+    """A loop that runs what is put in; None ends it."""
+
+    def __init__(self) -> None:
+        self.todo: "queue.Queue[Optional[Callable[[], None]]]" = queue.Queue()
+        self.inside = threading.Lock()
+        self.lead = Lead("test", self.step, 0.001)
+
+    def step(self) -> bool:
+        assert self.inside.acquire(timeout=0), "two threads lead"
+        job = self.todo.get(timeout=PATIENCE)
+        self.inside.release()
+        return job is not None and (self.lead.run(job) or True)
+
+
+@pytest.fixture
+def work() -> Work:
+    return Work()
+
+
+def end(work: Work) -> None:
+    work.todo.put(None)
+    work.lead.join(PATIENCE)
+
+
+@pytest.mark.race
+def test_each_job_that_waits_for_the_next_one_gets_it(work: Work) -> None:
+    events = [threading.Event() for _ in range(20)]
+    threads: List[threading.Thread] = []
+
+    def job(number: int) -> None:
+        threads.append(threading.current_thread())
+        events[number].set()
+        assert number + 1 == len(events) or events[number + 1].wait(PATIENCE)
+
+    for number in range(len(events)):
+        work.todo.put(lambda number=number: job(number))  # type: ignore[misc]
+    work.lead.start()
+    assert events[-1].wait(PATIENCE)
+    end(work)
+    assert len(set(threads)) == len(events)
+    until(lambda: not any(thread.is_alive() for thread in threads))
+
+
+def test_quick_jobs_stay_on_one_thread_and_slow_ones_disturb_the_calm(work: Work) -> None:
+    threads = set()
+    done, gate = threading.Event(), threading.Event()
+    for _ in range(100):
+        work.todo.put(lambda: threads.add(threading.current_thread()))
+    work.todo.put(done.set)
+    work.lead.start()
+    assert done.wait(PATIENCE) and len(threads) < 5  # one, unless the machine is busy
+    until(work.lead.calm)
+    work.todo.put(lambda: gate.wait(PATIENCE) and None)
+    until(lambda: not work.lead.calm())
+    work.lead._calm_from = 1e-9  # long ago; but the slow one is still at work
+    assert not work.lead.calm()
+    gate.set()
+    until(work.lead.calm)
+    end(work)
+
+
+def test_a_job_that_raises_is_reported_and_ends_nothing(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    reported: List[object] = []
+    monkeypatch.setattr(threading, "excepthook", lambda arguments: reported.append(arguments.exc_type))
+    threads: List[threading.Thread] = []
+
+    def fail() -> None:
+        threads.append(threading.current_thread())
+        raise IndexError
+
+    work.todo.put(fail)
+    work.todo.put(lambda: threads.append(threading.current_thread()))
+    work.lead.start()
+    until(lambda: len(threads) == 2)
+    assert threads[0] is threads[1] and reported == [IndexError]
+    end(work)
+
+
+def test_without_threads_the_old_one_keeps_the_lead(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused, after = threading.Event(), threading.Event()
+    work.lead.start()
+    start = threading.Thread.start
+
+    def none_left(thread: threading.Thread) -> None:
+        refused.set()
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    work.todo.put(lambda: refused.wait(PATIENCE) and None)
+    assert refused.wait(PATIENCE)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    work.todo.put(after.set)
+    assert after.wait(PATIENCE)
+    end(work)

@@ -1,0 +1,900 @@
+"""The HTTP engine: replies, streams, clients that go away, times, limits, TLS, and the end."""
+import contextlib
+import http.client
+import socket
+import ssl
+import threading
+from typing import Any, Iterator, List
+
+import pytest
+
+from mcp_ref import deadline
+from mcp_ref.errors import ConnectFailed
+from mcp_ref.limits import Limits
+from mcp_ref.transports import http_reactor
+from mcp_ref.transports.http_exchange import Exchange, HttpRequest
+from mcp_ref.transports.http_server import HttpServer
+from tests.transports.http_raw import (CERTIFICATE, PATIENCE, Clock, Raw, Reply, Streams, echo, get, post, records,
+                                       replies, serving, still_serves, until)
+
+CLOSE = "Connection: close"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def ask(server: HttpServer, *requests: bytes, methods: Any = ()) -> List[Reply]:
+    """What comes back until the server ends the connection."""
+    with Raw(server.address) as raw:
+        raw.send(*requests)
+        return replies(raw.rest(), methods)
+
+
+def only_connection(server: HttpServer) -> Any:
+    reactor: Any = server._reactor
+    return until(lambda: list(reactor.connections))[0]
+
+
+# --- Requests and whole replies ---------------------------------------------------------------------------------------
+
+def test_the_handler_sees_the_whole_request() -> None:
+    seen: List[HttpRequest] = []
+
+    def handler(exchange: Exchange) -> None:
+        seen.append(exchange.request)
+        exchange.reply(202)
+
+    with serving(handler) as server:
+        answer, = ask(server, post(b"body", "/a%20b?c=d?e", "X-One: 1", "x-one: 2", CLOSE))
+    assert (answer.status, answer.body, answer.headers["content-length"]) == (202, b"", "0")
+    assert "date" in answer.headers and answer.headers["connection"] == "close"
+    request, = seen
+    assert request[:2] == ("POST", "/a%20b") and (request.query, request.body) == ("c=d?e", b"body")
+    assert (request.version, request.peer, request.secure) == ("HTTP/1.1", "127.0.0.1", False)
+    assert request.headers.get_all("X-ONE") == ["1", "2"]
+
+
+def test_a_connection_serves_many_requests() -> None:
+    with serving() as server:
+        client = http.client.HTTPConnection(*server.address, timeout=PATIENCE)
+        for number in range(100):
+            client.request("POST", "/%d?q" % number, b"x" * number)
+            assert client.getresponse().read() == b"POST /%d?q " % number + b"x" * number
+        assert server.connections == 1
+        client.close()
+        until(lambda: server.connections == 0)
+
+
+def test_pipelined_requests_are_answered_in_order_one_at_a_time() -> None:
+    running = threading.Semaphore(1)
+
+    def handler(exchange: Exchange) -> None:
+        assert running.acquire(timeout=0)
+        answer = threading.Thread(target=lambda: (running.release(), echo(exchange)))
+        answer.start()
+
+    with serving(handler) as server:
+        answers = ask(server, b"".join(post(b"%d" % number) for number in range(50)) + get("/", CLOSE))
+    assert [answer.body for answer in answers[:-1]] == [b"POST /? %d" % number for number in range(50)]
+    assert len(answers) == 51
+
+
+@pytest.mark.parametrize("body", [b"", b"x", b"y" * 70_000, b"z" * 16 * 1024 * 1024], ids=len)
+def test_bodies_of_every_size_there_and_back(body: bytes) -> None:
+    with serving(lambda exchange: exchange.reply(200, (), exchange.request.body)) as server:
+        client = http.client.HTTPConnection(*server.address, timeout=PATIENCE)
+        for chunked in (False, True):
+            pieces = (body[start:start + 100_000] for start in range(0, len(body), 100_000))
+            client.request("POST", "/", pieces if chunked else body, encode_chunked=chunked,
+                           headers={"Transfer-Encoding": "chunked"} if chunked else {})
+            assert client.getresponse().read() == body
+        client.close()
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW", "TRACE"])
+def test_methods_pass_through(method: str) -> None:
+    with serving() as server:
+        answer, = ask(server, b"%s /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" % method.encode())
+    assert answer.body == b"%s /x? " % method.encode()
+
+
+def test_head_gets_the_length_and_no_body() -> None:
+    def handler(exchange: Exchange) -> None:
+        if exchange.request.path == "/stream":
+            exchange.start(200)
+            assert exchange.send(b"unseen")
+            exchange.finish(b"unseen")
+        else:
+            echo(exchange)
+
+    head = b"HEAD %s HTTP/1.1\r\nHost: a\r\n\r\n"
+    with serving(handler) as server:
+        answers = ask(server, head % b"/stream" + head % b"/x" + get("/y", CLOSE), methods=["HEAD", "HEAD"])
+    assert [(answer.status, answer.body) for answer in answers] == [(200, b""), (200, b""), (200, b"GET /y? ")]
+    assert answers[1].headers["content-length"] == "9"
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_a_status_without_a_body_has_none(status: int) -> None:
+    with serving(lambda exchange: exchange.reply(status, (), b"unseen")) as server:
+        answers = ask(server, get() + get("/", CLOSE))
+    assert [(answer.status, answer.body) for answer in answers] == [(status, b"")] * 2
+    assert "content-length" not in answers[0].headers
+
+
+def test_http_1_0_gets_no_chunks_and_one_reply() -> None:
+    def handler(exchange: Exchange) -> None:
+        exchange.start(200)
+        exchange.send(b"one ")
+        exchange.finish(b"two")
+
+    with serving(handler) as server, Raw(server.address) as raw:
+        raw.send(b"GET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\n")
+        answer = raw.rest()
+    assert answer.endswith(b"\r\n\r\none two") and answer.count(b"HTTP/1.1 200 OK") == 1
+    assert b"Transfer-Encoding" not in answer and b"Connection: close" in answer
+
+
+def test_continue_is_said_when_the_client_waits_for_it_and_when_it_is_its_turn() -> None:
+    gate = threading.Event()
+
+    def handler(exchange: Exchange) -> None:
+        assert gate.wait(PATIENCE)
+        echo(exchange)
+
+    with serving(handler) as server, Raw(server.address) as raw:
+        raw.send(post(b"1"), post(b"", "/", "Expect: 100-continue").replace(b"Content-Length: 0", b"Content-Length: 1"))
+        gate.set()
+        assert raw.until(b"POST /? 1").startswith(b"HTTP/1.1 200")
+        assert raw.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        raw.send(b"2")
+        assert raw.until(b"POST /? 2").startswith(b"HTTP/1.1 200")
+        raw.send(post(b"3", "/", "Expect: 100-continue"))  # it did not wait
+        assert raw.until(b"POST /? 3").startswith(b"HTTP/1.1 200")
+
+
+# --- Handlers that go wrong -------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("error", [ValueError("secret"), SystemExit("secret"), KeyboardInterrupt()])
+def test_a_handler_that_fails_is_a_500_without_its_words_and_a_record(error: BaseException, caplog: Any) -> None:
+    def handler(exchange: Exchange) -> None:
+        if exchange.request.path == "/":
+            raise error
+        echo(exchange)
+
+    with serving(handler) as server, records(caplog) as logged:
+        answer, = ask(server, get() + get("/never"))
+        assert answer.status == 500 and b"secret" not in answer.body
+        assert [record.name for record in logged] == ["mcp_ref.transports.http_mailbox"]
+        assert logged[0].exc_info is not None and "GET /" in logged[0].getMessage()
+        still_serves(server)
+
+
+def test_a_handler_that_fails_in_a_stream_leaves_no_whole_reply(caplog: Any) -> None:
+    closed = threading.Event()
+
+    def handler(exchange: Exchange) -> None:
+        exchange.on_close = closed.set
+        exchange.start(200)
+        exchange.send(b"half")
+        raise ValueError
+
+    with serving(handler) as server, Raw(server.address) as raw, records(caplog):
+        raw.send(get())
+        with pytest.raises(http.client.IncompleteRead):
+            replies(raw.rest())
+        assert closed.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("status, headers", [
+    (200, [("X", "a\r\nSet-Cookie: b")]), (200, [("X\n", "a")]), (200, [("X", "a\0")]), (200, [("X", "\u20ac")]),
+    (100, []), (0, []), (1000, []),
+])
+@pytest.mark.parametrize("how", ["reply", "start"])
+def test_a_reply_that_cannot_be_sent_is_the_handlers_error(how: str, status: int, headers: Any, caplog: Any) -> None:
+    raised: List[BaseException] = []
+
+    def handler(exchange: Exchange) -> None:
+        try:
+            getattr(exchange, how)(status, headers)
+        except ValueError as error:
+            raised.append(error)
+            raise
+
+    with serving(handler) as server, records(caplog):
+        answer, = ask(server, get())
+    assert answer.status == 500 and len(raised) == 1 and "set-cookie" not in answer.headers
+
+
+def test_a_second_reply_is_the_handlers_error() -> None:
+    errors: List[str] = []
+
+    def handler(exchange: Exchange) -> None:
+        echo(exchange)
+        for again in (exchange.reply, exchange.start):
+            with pytest.raises(RuntimeError) as caught:
+                again(200)
+            errors.append(str(caught.value))
+        assert exchange.send(b"x") is False
+        exchange.finish()
+
+    with serving(handler) as server:
+        answers = ask(server, get() + get("/", CLOSE))
+        until(lambda: len(errors) == 4)
+    assert [answer.body for answer in answers] == [b"GET /? "] * 2
+
+
+# --- Streams ----------------------------------------------------------------------------------------------------------
+
+def test_a_stream_goes_on_after_the_handler_and_from_any_thread() -> None:
+    streams = Streams()
+    with serving(streams) as server, Raw(server.address) as raw:
+        raw.send(get("/stream"))
+        head = raw.until(b"\r\n\r\n")
+        assert b"Transfer-Encoding: chunked" in head and b"Content-Length" not in head
+        exchange = streams.next()
+        for number in range(20):
+            thread = threading.Thread(target=lambda: exchange.send(b"piece"))
+            thread.start()
+            thread.join(PATIENCE)
+            assert raw.until(b"\r\n") + raw.until(b"\r\n") == b"5\r\npiece\r\n"
+        assert exchange.send(b"") and exchange.send(b"large" * 40_000)
+        assert raw.until(b"\r\n") == b"30d40\r\n" and raw.until(b"\r\n") == b"large" * 40_000 + b"\r\n"
+        exchange.finish(b"last")
+        assert raw.until(b"0\r\n\r\n") == b"4\r\nlast\r\n0\r\n\r\n"
+        assert exchange.send(b"late") is False
+        exchange.finish()
+        raw.send(get("/next"))
+        assert raw.until(b"GET /next? ")
+        assert streams.closed.empty()
+
+
+def test_nothing_of_a_stream_is_sent_before_its_first_piece_or_the_handlers_end() -> None:
+    gate, begun = threading.Event(), threading.Event()
+
+    def handler(exchange: Exchange) -> None:
+        exchange.start(200)
+        begun.set()
+        assert gate.wait(PATIENCE)
+        if exchange.request.path == "/piece":
+            exchange.send(b"x")
+
+    with serving(handler) as server, Raw(server.address) as raw:
+        raw.send(get("/piece"))
+        assert begun.wait(PATIENCE)
+        still_waits = raw.sock
+        still_waits.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            still_waits.recv(1)
+        still_waits.settimeout(PATIENCE)
+        gate.set()
+        assert raw.until(b"1\r\nx\r\n").startswith(b"HTTP/1.1 200 OK")
+    with serving(handler) as server, Raw(server.address) as raw:
+        raw.send(get("/end"))
+        assert raw.until(b"\r\n\r\n").startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.time_limit(60)
+def test_a_thousand_open_streams_cost_no_thread() -> None:
+    streams, count = Streams(), 1000
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(serving(streams))
+        clients = [stack.enter_context(Raw(server.address)) for _ in range(count)]
+        for client in clients:
+            client.send(get("/stream"))
+        exchanges = [streams.next() for _ in range(count)]
+        assert len([thread for thread in threading.enumerate() if thread.name.startswith("mcp-ref:")]) <= 16
+        for number, exchange in enumerate(exchanges):
+            assert exchange.send(b"event %d." % number)
+        received = sorted(client.until(b".\r\n").rpartition(b"event ")[2] for client in clients)
+        assert received == sorted(b"%d.\r\n" % number for number in range(count))
+        assert server.connections == count
+        still_serves(server)
+        for client in clients[:500]:
+            client.sock.close()
+        for _ in range(500):
+            streams.closed.get(timeout=PATIENCE)
+        until(lambda: server.connections == 500)
+
+
+# --- Clients that go away ---------------------------------------------------------------------------------------------
+
+@pytest.mark.race
+@pytest.mark.parametrize("way", ["reset", "end", "close"])
+def test_the_end_of_a_streams_client_is_told_once(way: str) -> None:
+    streams = Streams()
+    with serving(streams) as server, Raw(server.address) as raw:
+        raw.send(get("/stream"))
+        raw.until(b"\r\n\r\n")
+        exchange = streams.next()
+        {"reset": raw.reset, "end": raw.end, "close": raw.sock.close}[way]()
+        assert streams.closed.get(timeout=PATIENCE) is exchange
+        assert exchange.send(b"x") is False
+        exchange.finish(b"x")
+        until(lambda: server.connections == 0)
+        still_serves(server)
+        assert streams.closed.empty()
+
+
+@pytest.mark.race
+def test_the_end_of_a_client_is_told_while_the_handler_runs() -> None:
+    closed, entered = threading.Event(), threading.Event()
+    after: List[Any] = []
+
+    def handler(exchange: Exchange) -> None:
+        if exchange.request.path != "/":
+            echo(exchange)
+            return
+        exchange.on_close = closed.set
+        entered.set()
+        assert closed.wait(PATIENCE)
+        exchange.start(200)
+        after.append(exchange.send(b"x"))
+        exchange.reply(200)
+        after.append("no error")
+
+    with serving(handler) as server, Raw(server.address) as raw:
+        raw.send(post(b"x"))
+        assert entered.wait(PATIENCE)
+        raw.reset()
+        until(lambda: len(after) == 2)
+        still_serves(server)
+    assert after == [False, "no error"]
+
+
+def test_on_close_may_wait_and_may_fail(caplog: Any) -> None:
+    gate, streams = threading.Event(), Streams()
+
+    def failing() -> None:
+        assert gate.wait(PATIENCE)
+        raise ValueError("of on_close")
+
+    with serving(streams) as server, records(caplog) as logged:
+        with Raw(server.address) as raw:
+            raw.send(get("/stream"))
+            streams.next().on_close = failing
+        until(lambda: server.connections == 0)
+        still_serves(server)
+        gate.set()
+        until(lambda: any("on_close" in record.getMessage() for record in logged))
+
+
+@pytest.mark.race
+def test_a_half_closed_client_gets_its_replies() -> None:
+    gate = threading.Event()
+
+    def handler(exchange: Exchange) -> None:
+        assert gate.wait(PATIENCE)
+        if exchange.request.path == "/stream":
+            exchange.start(200)
+            assert exchange.send(b"one ")
+            exchange.finish(b"two")
+        else:
+            echo(exchange)
+
+    with serving(handler) as server, Raw(server.address) as raw:
+        raw.send(get("/first"))
+        raw.send(post(b"second"), get("/stream"))
+        raw.end()
+        connection = only_connection(server)
+        until(lambda: connection.half_closed)
+        gate.set()
+        bodies = [reply.body for reply in replies(raw.rest())]
+    assert bodies == [b"GET /first? ", b"POST /? second", b"one two"]
+
+
+def test_a_half_closed_client_that_goes_is_noticed(clock: Clock) -> None:
+    streams, gate = Streams(), threading.Event()
+
+    def handler(exchange: Exchange) -> None:
+        assert gate.wait(PATIENCE)
+        streams(exchange)
+
+    with serving(handler) as server, Raw(server.address) as raw:
+        raw.send(get("/stream"))
+        raw.end()
+        connection = only_connection(server)
+        until(lambda: connection.half_closed)
+        raw.sock.close()
+        gate.set()
+        streams.next()
+        until(lambda: clock.leap(server, 1.1) or not streams.closed.empty())
+
+
+# --- Clients that read slowly -----------------------------------------------------------------------------------------
+
+def test_a_stream_whose_client_does_not_read_is_let_go(caplog: Any) -> None:
+    streams = Streams()
+    with serving(streams, limits=Limits(max_stream_bytes=100_000)) as server, Raw(server.address) as raw:
+        with records(caplog) as logged:
+            raw.send(get("/stream"))
+            exchange = streams.next()
+            sent = 0
+            while exchange.send(b"x" * 50_000):
+                sent += 1
+                assert sent < 2000
+            assert streams.closed.get(timeout=PATIENCE) is exchange
+            assert server.counters() == {"slow readers": 1}
+            until(lambda: any("max_stream_bytes (100000)" in record.getMessage() for record in logged))
+        with pytest.raises((ConnectionError, AssertionError)):
+            raw.until(b"0\r\n\r\n")
+        still_serves(server)
+
+
+def test_one_message_may_be_larger_than_what_may_wait() -> None:
+    streams = Streams()
+    with serving(streams, limits=Limits(max_stream_bytes=1000)) as server, Raw(server.address) as raw:
+        raw.send(get("/stream", CLOSE))
+        exchange = streams.next()
+        assert exchange.send(b"y" * 30_000_000)
+        exchange.finish()
+        assert replies(raw.rest())[0].body == b"y" * 30_000_000
+
+
+def test_a_client_that_reads_nothing_of_its_reply_is_let_go(clock: Clock) -> None:
+    with serving(lambda exchange: exchange.reply(200, (), b"x" * 50_000_000)) as server, Raw(server.address) as raw:
+        raw.send(get())
+        connection = only_connection(server)
+        until(lambda: connection.outbox)
+        clock.leap(server, 50)
+        assert server.connections == 1
+        for _ in range(3):  # who reads gets time
+            for _ in range(100):
+                assert raw.sock.recv(50_000)
+            until(lambda: connection.stall > deadline.clock() + 50)
+            clock.leap(server, 30)
+            assert server.connections == 1
+        clock.leap(server, 61)
+        assert server.connections == 0 and server.counters() == {"slow readers": 1}
+
+
+def test_a_stream_whose_client_reads_nothing_is_let_go_in_time(clock: Clock) -> None:
+    streams = Streams()
+    with serving(streams) as server, Raw(server.address) as raw:
+        raw.send(get("/stream"))
+        exchange = streams.next()
+        assert exchange.send(b"x" * 50_000_000)
+        clock.leap(server, 50)
+        assert streams.closed.empty()
+        clock.pass_by(server, 11)
+        assert streams.closed.get(timeout=PATIENCE) is exchange
+
+
+# --- Times ------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("beginning, seconds, status", [
+    (b"", 15, None), (b"\r\n", 15, None), (b"GET / HTTP/1.1\r\nHost: a", 15, 408), (b"G", 15, 408),
+    (post(b"abc")[:-1], 30, 408), (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\na", 30, 408),
+    (get() + b"G", 15, 408), (get(), 120, None),
+])
+def test_who_takes_too_long_is_let_go(clock: Clock, beginning: bytes, seconds: float, status: Any) -> None:
+    with serving() as server, Raw(server.address) as raw:
+        raw.send(beginning)
+        connection = only_connection(server)
+        if beginning.startswith(b"GET / HTTP/1.1\r\nHost: localhost"):
+            raw.until(b"GET /? ")
+            until(lambda: connection.exchange is None)
+        if status:
+            until(lambda: connection.stage != "idle")
+        clock.leap(server, seconds - 8)
+        assert server.connections == 1
+        clock.leap(server, 9)
+        answers = replies(raw.rest())
+        assert [answer.status for answer in answers] == ([status] if status else [])
+        if status:
+            assert b"_timeout" in answers[0].body and answers[0].headers["connection"] == "close"
+            raw.sock.close()
+        until(lambda: server.connections == 0)
+        still_serves(server)
+
+
+def test_a_body_that_comes_gets_more_time(clock: Clock) -> None:
+    with serving() as server, Raw(server.address) as raw:
+        raw.send(post(b"x" * 200_000)[:-1])
+        connection = only_connection(server)
+        until(lambda: connection.parser.received == 199_999)
+        clock.leap(server, 200)
+        raw.send(b"x")
+        assert raw.until(b"x" * 200_000)
+
+
+def test_running_requests_and_open_streams_have_no_end(clock: Clock) -> None:
+    streams, gate, entered = Streams(), threading.Event(), threading.Event()
+
+    def handler(exchange: Exchange) -> None:
+        if exchange.request.method == "POST":
+            entered.set()
+            assert gate.wait(PATIENCE)
+        streams(exchange)
+
+    with serving(handler) as server, Raw(server.address) as one, Raw(server.address) as two:
+        one.send(get("/stream"))
+        two.send(post(b"x"))
+        exchange = streams.next()
+        assert entered.wait(PATIENCE)
+        clock.leap(server, 100_000)
+        gate.set()
+        assert two.until(b"POST /? x")
+        assert exchange.send(b"still there") and one.until(b"still there")
+
+
+def test_a_client_that_keeps_sending_after_the_last_reply_is_let_go(clock: Clock) -> None:
+    with serving() as server, Raw(server.address) as raw:
+        raw.send(b"nonsense\r\n\r\n")
+        assert raw.rest().startswith(b"HTTP/1.1 400")
+        connection = only_connection(server)
+        until(lambda: connection.phase == "lingering")
+        clock.leap(server, 4)
+        assert server.connections == 0
+
+
+# --- Many at once -----------------------------------------------------------------------------------------------------
+
+def test_handlers_that_block_do_not_keep_others_waiting() -> None:
+    together = threading.Barrier(32)
+
+    def handler(exchange: Exchange) -> None:
+        if exchange.request.path == "/together":
+            together.wait(PATIENCE)
+        echo(exchange)
+
+    with serving(handler) as server, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Raw(server.address)) for _ in range(32)]
+        for client in clients[:-1]:
+            client.send(get("/together"))
+        still_serves(server)
+        clients[-1].send(get("/together"))
+        for client in clients:
+            assert client.until(b"GET /together? ")
+
+
+def test_requests_wait_when_all_workers_are_busy_but_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_reactor, "_SWEEP_SECONDS", 1000.0)  # nobody goes on just because a second is over
+    gate, streams = threading.Event(), Streams()
+
+    def handler(exchange: Exchange) -> None:
+        if exchange.request.path == "/wait":
+            assert gate.wait(PATIENCE)
+        streams(exchange)
+
+    with serving(handler, limits=Limits(max_workers=2)) as server, contextlib.ExitStack() as stack:
+        listener = stack.enter_context(Raw(server.address))
+        listener.send(get("/stream"))
+        exchange = streams.next()
+        clients = [stack.enter_context(Raw(server.address)) for _ in range(5)]
+        for client in clients:
+            client.send(get("/wait"))
+        pool: Any = server._pool
+        until(lambda: pool.counts()[:2] == (2, 2) and pool.counts()[2] >= 2)  # the fifth may keep the selector's thread
+        assert exchange.send(b"streams go on") and listener.until(b"streams go on")
+        with Raw(server.address) as raw:
+            raw.send(b"nonsense\r\n\r\n")
+            assert raw.rest().startswith(b"HTTP/1.1 400")
+        gate.set()
+        for client in clients:
+            assert client.until(b"GET /wait? ")
+
+
+def test_one_connection_too_many_is_told_so() -> None:
+    with serving(limits=Limits(max_http_connections=2)) as server:
+        with Raw(server.address) as one, Raw(server.address) as two:
+            one.send(get())
+            two.send(get())
+            assert one.until(b"GET /? ") and two.until(b"GET /? ")
+            answer, = ask(server, get())
+            assert answer.status == 503 and b"max_http_connections (2)" in answer.body
+            assert server.counters() == {"connections over the limit": 1, "requests answered 503": 1}
+        until(lambda: server.connections == 0)
+        still_serves(server)
+
+
+def test_connections_far_over_the_limit_are_just_closed() -> None:
+    with serving(limits=Limits(max_http_connections=1)) as server, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Raw(server.address)) for _ in range(100)]
+        for client in clients[1:]:
+            with contextlib.suppress(ConnectionResetError):
+                assert client.rest()[:12] in (b"HTTP/1.1 503", b"")
+        clients[0].send(get())
+        assert clients[0].until(b"GET /? ") and server.connections <= 65
+
+
+@pytest.mark.parametrize("end", ["a connection closes", "a second is over"])
+def test_no_descriptor_left_pauses_accepting(end: str, clock: Clock, caplog: Any) -> None:
+    resource = pytest.importorskip("resource")
+    with serving() as server, contextlib.ExitStack() as stack, records(caplog) as logged:
+        one = stack.enter_context(Raw(server.address))
+        one.send(get())
+        one.until(b"GET /? ")
+        waiting = [Raw(server.address, stack.enter_context(socket.socket())) for _ in range(3)]
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with socket.socket() as lowest:  # the number that the next one would have
+            number = lowest.fileno()
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (number, limits[1]))
+            for raw in waiting:
+                raw.sock.connect(server.address)
+                raw.send(get("/", CLOSE))
+            until(lambda: "pauses of accepting" in server.counters())
+            one.send(get())
+            assert one.until(b"GET /? "), "who is there is served"
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        if end == "a second is over":
+            clock.leap(server, 1.5)
+        else:
+            clock.stop()
+            one.sock.close()
+        for raw in waiting:
+            assert raw.rest().endswith(b"GET /? ")
+        until(lambda: any("cannot accept" in record.getMessage() for record in logged))
+
+
+def test_the_soft_limit_of_descriptors_is_raised_as_far_as_connections_need() -> None:
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, limits[1]))
+        with serving(limits=Limits(max_http_connections=300)) as server:
+            still_serves(server)
+            assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= min(556, limits[1])
+        with serving(limits=Limits(max_http_connections=1)):
+            assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= min(556, limits[1]), "never lowered"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+# --- Addresses --------------------------------------------------------------------------------------------------------
+
+def test_no_name_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any) -> Any:
+        raise AssertionError("a name was looked up")
+
+    for name in ("getfqdn", "gethostbyaddr", "gethostbyname", "getnameinfo", "gethostname"):
+        monkeypatch.setattr(socket, name, never)
+    with serving() as server:
+        still_serves(server)
+        assert server.url == "http://127.0.0.1:%d" % server.port
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as sock:
+            sock.bind(("::1", 0))
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="there is no IPv6 here")
+def test_ipv6_and_both_loopback_addresses() -> None:
+    with serving(host="::1") as server:
+        still_serves(server)
+        assert server.url == "http://[::1]:%d" % server.port
+    with serving(host="localhost") as server:
+        for address in ("127.0.0.1", "::1"):
+            with Raw((address, server.port)) as raw:
+                raw.send(get("/", CLOSE))
+                assert raw.rest().endswith(b"GET /? ")
+
+
+def test_a_port_that_is_taken_and_one_that_was_just_left() -> None:
+    with serving() as server:
+        still_serves(server)
+        with pytest.raises(ConnectFailed, match="port %d: Address already in use" % server.port):
+            HttpServer(echo, "127.0.0.1", server.port).open()
+    with serving(port=server.port) as again:
+        still_serves(again)
+
+
+# --- TLS --------------------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def tls() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(str(CERTIFICATE))
+    return context
+
+
+@pytest.fixture
+def secure(tls: ssl.SSLContext) -> Iterator[HttpServer]:
+    with serving(Streams(), ssl_context=tls) as server:
+        yield server
+
+
+def trusting() -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(CERTIFICATE))
+
+
+def encrypted(server: HttpServer) -> Raw:
+    """A client that takes an end without a word for an error."""
+    sock = socket.create_connection(server.address, PATIENCE)
+    return Raw(server.address, trusting().wrap_socket(sock, server_hostname="localhost", suppress_ragged_eofs=False))
+
+
+def test_tls_carries_everything(secure: HttpServer) -> None:
+    assert secure.url.startswith("https://127.0.0.1:")
+    client = http.client.HTTPSConnection("127.0.0.1", secure.port, timeout=PATIENCE, context=trusting())
+    for size in (0, 1, 20_000, 3_000_000):
+        client.request("POST", "/", b"x" * size)
+        assert client.getresponse().read() == b"POST /? " + b"x" * size
+    client.close()
+
+
+def test_tls_reads_what_was_decrypted_ahead(secure: HttpServer) -> None:
+    """One record with many requests, more than one read takes, and then silence."""
+    with encrypted(secure) as raw:
+        requests = [post(b"%04d" % number + b"." * 100) for number in range(400)]
+        raw.send(b"".join(requests))
+        for number in range(400):
+            raw.until(b"%04d" % number + b"." * 100)
+        for byte in get("/slowly"):
+            raw.send(bytes([byte]))
+        assert raw.until(b"GET /slowly? ")
+        raw.send(get("/", CLOSE))
+        assert raw.rest().endswith(b"GET /? ")
+
+
+def test_tls_streams_end_and_are_ended(tls: ssl.SSLContext) -> None:
+    streams = Streams()
+    with serving(streams, ssl_context=tls) as server:
+        with encrypted(server) as raw:
+            raw.send(get("/stream"))
+            exchange = streams.next()
+            assert exchange.request.secure
+            assert exchange.send(b"x" * 3_000_000 + b"!") and raw.until(b"!")
+        assert streams.closed.get(timeout=PATIENCE) is exchange
+        with encrypted(server) as raw:
+            raw.send(get("/stream"))
+            streams.next().send(b"still there")
+            raw.until(b"still there")
+            server.close(0)
+            assert raw.until(b"0\r\n\r\n")
+
+
+def test_tls_handshakes_keep_nobody_waiting_and_are_given_up(tls: ssl.SSLContext, clock: Clock, caplog: Any) -> None:
+    with serving(ssl_context=tls) as server, records(caplog) as logged:
+        with Raw(server.address) as silent, Raw(server.address) as slow, Raw(server.address) as plain:
+            slow.send(b"\x16\x03\x01")
+            plain.send(get())
+            with contextlib.suppress(ConnectionResetError):
+                assert b"HTTP" not in plain.rest()
+            with encrypted(server) as raw:
+                raw.send(get())
+                raw.until(b"GET /? ")
+                clock.leap(server, 11)
+                for client in (silent, slow):
+                    assert client.rest() == b""
+                raw.send(get())
+                raw.until(b"GET /? ")
+        assert server.counters() == {"TLS handshakes that failed": 1, "TLS handshakes given up": 2}
+        until(lambda: len(logged) == 2)
+
+
+# --- The end ----------------------------------------------------------------------------------------------------------
+
+def test_closing_lets_running_requests_finish_and_ends_streams_in_order() -> None:
+    streams, gate, entered = Streams(), threading.Event(), threading.Event()
+
+    def handler(exchange: Exchange) -> None:
+        if exchange.request.method == "POST":
+            entered.set()
+            assert gate.wait(PATIENCE)
+        streams(exchange)
+
+    with serving(handler) as server:
+        with Raw(server.address) as idle, Raw(server.address) as stream, Raw(server.address) as running:
+            idle.send(get())
+            idle.until(b"GET /? ")
+            stream.send(get("/stream"))
+            exchange = streams.next()
+            running.send(post(b"x"))
+            assert entered.wait(PATIENCE)
+            closing = threading.Thread(target=server.close, args=(PATIENCE,))
+            closing.start()
+            assert idle.rest() == b""
+            with pytest.raises(OSError):
+                socket.create_connection(server.address, PATIENCE).close()
+            assert exchange.send(b"until the end")
+            gate.set()
+            answer, = replies(running.rest())
+            assert answer.body == b"POST /? x" and answer.headers["connection"] == "close"
+            assert replies(stream.rest())[0].body == b"until the end"
+            closing.join(PATIENCE)
+            assert not closing.is_alive() and streams.closed.get(timeout=PATIENCE) is exchange
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("mcp-ref:")] == []
+
+
+def test_closing_waits_no_longer_than_its_grace() -> None:
+    gate, entered, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def handler(exchange: Exchange) -> None:
+        exchange.on_close = closed.set
+        exchange.start(200)
+        exchange.send(b"half")
+        entered.set()
+        assert gate.wait(PATIENCE)
+
+    with serving(handler) as server, Raw(server.address) as raw:
+        raw.send(post(b"x"))
+        assert entered.wait(PATIENCE)
+        server.close(0.05)
+        with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
+            replies(raw.rest())
+        assert closed.wait(PATIENCE)
+        gate.set()
+
+
+def test_a_request_that_comes_while_closing_is_refused() -> None:
+    gate, entered = threading.Event(), threading.Event()
+
+    def handler(exchange: Exchange) -> None:
+        entered.set()
+        assert gate.wait(PATIENCE)
+        echo(exchange)
+
+    with serving(handler) as server, Raw(server.address) as running, Raw(server.address) as late:
+        running.send(post(b"x"))
+        late.send(get()[:-1])
+        assert entered.wait(PATIENCE)
+        until(lambda: [one for one in _connections(server) if one.stage == "head"])
+        closing = threading.Thread(target=server.close, args=(PATIENCE,))
+        closing.start()
+        reactor: Any = server._reactor
+        until(lambda: reactor.closing)
+        late.send(get()[-1:])
+        assert replies(late.rest())[0].status == 503
+        gate.set()
+        assert replies(running.rest())[0].body == b"POST /? x"
+        closing.join(PATIENCE)
+
+
+def _connections(server: HttpServer) -> List[Any]:
+    reactor: Any = server._reactor
+    return list(reactor.connections)
+
+
+def test_draining_goes_on_serving_but_ends_each_connection() -> None:
+    with serving() as server, Raw(server.address) as raw:
+        raw.send(get())
+        raw.until(b"GET /? ")
+        server.drain()
+        raw.send(get())
+        answer, = replies(raw.rest())
+        assert answer.status == 200 and answer.headers["connection"] == "close"
+        still_serves(server)
+
+
+def test_closing_twice_before_opening_and_from_several_threads() -> None:
+    HttpServer(echo).close()
+    with serving() as server:
+        threads = [threading.Thread(target=server.close) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+        server.close(1)
+        assert server.connections == 0
+
+
+@pytest.mark.race
+def test_closing_while_clients_come_and_go_leaves_nothing_behind() -> None:
+    with serving() as server:
+        stop = threading.Event()
+
+        def busy() -> None:
+            while not stop.is_set():
+                with contextlib.suppress(OSError, AssertionError), Raw(server.address) as raw:
+                    raw.send(get() + get("/", CLOSE))
+                    raw.rest()
+
+        threads = [threading.Thread(target=busy) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        still_serves(server)
+        server.close(0.5)
+        stop.set()
+        for thread in threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
