@@ -22,6 +22,10 @@ answers ping and the handshake, applies cancellations, and hands the rest over i
 burst. So ping, responses, progress and cancellations never wait behind a handler, and a handler may
 itself wait for the peer.
 
+Where a transport is ``routed`` (HTTP) nobody reads: threads of the HTTP server bring what arrives to
+`receive`, one at a time, and run the handlers themselves (see `mcp_ref.peer.workers.Here`). A reader comes only
+at the end, to `finish`.
+
 Requests that arrive are refused in this order: malformed, id in use (dropped) or used before, wrong
 phase, unknown method, names in `_meta` that break the rules (where we are strict), too many in flight
 (but for those that are answered at once, such as ping).
@@ -144,7 +148,7 @@ class Connection(Sender):
         with self._lock:
             if self._reason is None:
                 self._reason = reason
-        self.table.end(self._reason)
+        self.table.end(self._reason, self.transport.unsent)
         self.transport.close()
 
     def keep_alive(self) -> None:
@@ -176,7 +180,7 @@ class Connection(Sender):
         with self._lock:
             ours, self._reason = self._reason is not None, self._reason or reason
             reason = self._reason
-        self.table.end(reason)
+        self.table.end(reason, self.transport.unsent)
         if not ours:
             self._drain()
             self.outbox.settle(self.limits.shutdown_grace)
@@ -272,8 +276,6 @@ class Connection(Sender):
 
     def _malformed(self, error: Malformed, batch: Optional[BatchAnswer] = None) -> None:
         """Answer what is no frame, unless it is a response (which fails the request it names) or a notification."""
-        if error.either and error.id is not None and self.table.active(error.id):
-            error.silent = True
         self.malformed(error)
         if error.silent:
             return
@@ -284,6 +286,8 @@ class Connection(Sender):
 
     def malformed(self, error: Malformed) -> None:
         """Count what is no frame; a broken response fails the request that it names."""
+        if error.either and error.id is not None and self.table.active(error.id):
+            error.silent = True
         self.counters.note("malformed message", error.message)
         if error.silent and error.id is not None:
             self.table.fail(error.id, PeerProtocolError("malformed response: %s" % error.message))

@@ -212,15 +212,17 @@ class RequestTable:
             deadlines = [p.deadline for p in self._pending.values() if p.deadline.at is not None]
         return min(deadlines, key=lambda deadline: deadline.at or 0.0) if deadlines else None
 
-    def end(self, reason: str) -> None:
-        """Free every waiter with `ConnectionLost`; later requests get it at once."""
+    def end(self, reason: str, unsent: Callable[[RequestId], bool] = lambda id: False) -> None:
+        """Free every waiter with `ConnectionLost`; later requests get it at once. ``unsent``: as in `Transport`."""
         with self._lock:
             if self._ended is None:
                 self._ended = reason
             waiting = list(self._pending.values())
             self._pending.clear()
         for pending in waiting:
-            pending.deliver(ConnectionLost("%s (request %d): %s" % (pending.method, pending.id, self._ended)))
+            lost = ConnectionLost("%s (request %d): %s" % (pending.method, pending.id, self._ended))
+            lost.unsent = unsent(pending.id)
+            pending.deliver(lost)
 
     def __len__(self) -> int:
         with self._lock:

@@ -95,6 +95,9 @@ class SchemaTap(Transport):
     def given_up(self, id: Any) -> None:
         self._inner.given_up(id)
 
+    def unsent(self, id: Any) -> bool:
+        return self._inner.unsent(id)
+
     def again(self) -> Optional[Transport]:
         return self._inner.again()
 

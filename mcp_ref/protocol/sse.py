@@ -1,0 +1,147 @@
+r"""Server-Sent Events: the text form in which HTTP streams carry messages [WHATWG HTML §9.2].
+
+A stream is lines; a line is a field, ``name: value``; a blank line ends an event:
+
+    >>> encode_event(b'{"jsonrpc":"2.0"}', id="7")
+    b'id: 7\ndata: {"jsonrpc":"2.0"}\n\n'
+    >>> parser = Parser()
+    >>> parser.feed(b'id: 7\r\ndata: {"json'), parser.feed(b'rpc":"2.0"}\r\n\r\n')
+    ([], [Event(data=b'{"jsonrpc":"2.0"}', event='message', id='7')])
+
+Lines end in CR, LF or CRLF, and the bytes may be split anywhere. What a server says beside its events stays in the
+parser: ``last_id``, which a client sends back to have a stream resumed, and ``retry``, how long it should wait before
+that. Without a ``data`` field there is no event, and both are set all the same. One with empty data is an event: with
+an id and that a server of 2025-11-25 begins a stream [2025-11-25 basic/transports §Sending Messages to the Server].
+"""
+
+from typing import List, NamedTuple, Optional
+
+_BOM = b"\xef\xbb\xbf"
+_MAX_RETRY_DIGITS = 9
+"""More are more than eleven days; a number that nobody means."""
+
+
+class Event(NamedTuple):
+    """One event that was dispatched."""
+
+    data: bytes
+    """UTF-8 text; several ``data`` lines are joined by LF."""
+    event: str = "message"
+    """Its type."""
+    id: Optional[str] = None
+    """The last id that the stream has named, this event's own or an earlier one."""
+
+
+def encode_event(
+    data: bytes, id: Optional[str] = None, event: Optional[str] = None, retry: Optional[int] = None
+) -> bytes:
+    """The bytes of one event; ``retry`` in milliseconds.
+
+    Raises ValueError for a line end or NUL in ``id`` or ``event``.
+    """
+    fields = []
+    for name, value in (("event", event), ("id", id)):
+        if value is not None:
+            if "\n" in value or "\r" in value or "\0" in value:
+                raise ValueError("%s %.80r has a line end or NUL in it" % (name, value))
+            fields.append(b"%s: %s\n" % (name.encode("ascii"), value.encode("utf-8")))
+    if retry is not None:
+        fields.append(b"retry: %d\n" % retry)
+    if b"\n" in data or b"\r" in data:
+        lines = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        fields += [b"data: %s\n" % line for line in lines]
+    else:
+        fields.append(b"data: %s\n" % data)
+    return b"%s\n" % b"".join(fields)
+
+
+def comment(text: str = "") -> bytes:
+    """A line that means nothing, sent so that nobody on the way takes the stream for dead."""
+    return b": %s\n\n" % text.encode("utf-8") if text else b":\n\n"
+
+
+class Parser:
+    """Reads a stream piece by piece.
+
+    ``max_bytes`` bounds one line, and the data of one event; a stream that goes over it raises ValueError, and is over.
+    """
+
+    def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
+        self.last_id: Optional[str] = None
+        self.retry: Optional[int] = None
+        """Milliseconds; None until the server says something."""
+        self._max = max_bytes
+        self._start: Optional[bytes] = b""
+        self._line: List[bytes] = []
+        self._length = 0
+        self._skip_newline = False
+        self._data: List[bytes] = []
+        self._size = 0
+        self._event = ""
+        self._id: Optional[str] = None
+
+    def feed(self, chunk: bytes) -> List[Event]:
+        """The events that end in these bytes."""
+        if self._start is not None:
+            chunk = self._without_bom(chunk)
+        if self._skip_newline and chunk:
+            self._skip_newline = False
+            if chunk[:1] == b"\n":
+                chunk = chunk[1:]
+        if not chunk:
+            return []
+        if b"\r" in chunk:
+            self._skip_newline = chunk[-1:] == b"\r"
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *lines, rest = chunk.split(b"\n")
+        events: List[Event] = []
+        for line in lines:
+            if self._line:
+                self._keep(line)
+                line, self._line, self._length = b"".join(self._line), [], 0
+            self._take(line, events)
+        if rest:
+            self._keep(rest)
+        return events
+
+    def _without_bom(self, chunk: bytes) -> bytes:
+        start = (self._start or b"") + chunk
+        if len(start) < len(_BOM) and _BOM.startswith(start):
+            self._start = start
+            return b""
+        self._start = None
+        return start[len(_BOM):] if start.startswith(_BOM) else start
+
+    def _keep(self, part: bytes) -> None:
+        self._length += len(part)
+        self._bound(self._length)
+        self._line.append(part)
+
+    def _bound(self, size: int) -> None:
+        if size > self._max:
+            raise ValueError("an event of more than %d bytes exceeds max_message_bytes" % self._max)
+
+    def _take(self, line: bytes, events: List[Event]) -> None:
+        """One whole line."""
+        if not line:
+            self._dispatch(events)
+            return
+        name, _, value = line.partition(b":")
+        if value[:1] == b" ":
+            value = value[1:]
+        if name == b"data":
+            self._size += len(value) + 1
+            self._bound(self._size)
+            self._data.append(value)
+        elif name == b"event":
+            self._event = value.decode("utf-8", "replace")
+        elif name == b"id" and b"\0" not in value:
+            self._id = value.decode("utf-8", "replace")
+        elif name == b"retry" and value.isdigit() and len(value) <= _MAX_RETRY_DIGITS:
+            self.retry = int(value)
+
+    def _dispatch(self, events: List[Event]) -> None:
+        self.last_id = self._id
+        if self._data:
+            events.append(Event(b"\n".join(self._data), self._event or "message", self.last_id))
+        self._data, self._size, self._event = [], 0, ""
