@@ -1,0 +1,441 @@
+"""What the two HTTP transports of a client have in common.
+
+Every message is a `POST` of its own. Requests go out side by side, each on a thread that then reads its answer.
+Notifications and answers to the server go out one after the other, in their order, each when the one before was
+accepted; and what follows ``notifications/initialized`` waits until that was accepted. What arrives, on whatever
+stream, comes out of `HttpChannel.read` in one queue, which is bounded by bytes.
+
+=======================  ================================================  ==============================
+thread                   blocks on                                         freed by
+=======================  ================================================  ==============================
+``mcp-ref:http:*``       connecting, sending, receiving; room in the       the server; close; the end of
+                         queue; the time before a stream is resumed        its request (`given_up`)
+the connection's reader  the queue; after close, the farewell              a message; close; the grace
+=======================  ================================================  ==============================
+
+An HTTP request that fails is the failure of the one message it carried. Errors are `HttpStatus`, `AnswerLost`,
+`ConnectFailed`, or `PeerError` where the server says a JSON-RPC error.
+
+``headers`` of the caller and ``token`` go to the server's own origin only, for nothing is ever sent to another one:
+redirects are followed within the origin, and they stay out of logs and error texts.
+"""
+
+import json
+import re
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any, Deque, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from urllib.parse import urljoin
+
+from ..errors import ConnectionLost, HttpStatus, McpError, PeerError, TransportError
+from ..jsonrpc import RequestId
+from ..limits import DEFAULT, Limits
+from ..revisions import Revision
+from .base import Failed, Received, Transport
+from .http_crew import Crew
+from .http_dial import Dialler, Grip, LetGo, place
+from .http_inbox import CAPACITY, Inbox, opening
+from .http_pool import Fields, Pool
+from .http_reply import Reply
+
+if TYPE_CHECKING:
+    import ssl
+
+_MOST_REDIRECTS = 5
+_REDIRECTS = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (307, 308)}
+"""Statuses that send a request elsewhere unchanged; the others would make a GET of a POST [RFC 9110 §15.4]."""
+_OURS = frozenset((
+    "accept", "accept-encoding", "connection", "content-length", "content-type", "host", "last-event-id",
+    "mcp-protocol-version", "mcp-session-id", "transfer-encoding",
+))
+"""Header fields that a caller cannot set."""
+_ACCEPT: Dict[str, Fields] = {
+    # [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST: both.
+    "POST": (("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")),
+    # [2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server] MUST
+    "GET": (("Accept", "text/event-stream"), ("Cache-Control", "no-store")),
+    "DELETE": (),
+}
+_FIELD = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*\Z")
+_ERROR_BODY = 64 * 1024
+_LOUD = 10
+INITIALIZED = "notifications/initialized"
+
+
+class Post:
+    """A request on its way."""
+
+    __slots__ = ("id", "method", "data", "grip", "begun")
+
+    def __init__(self, id: RequestId, method: str, data: bytes) -> None:
+        self.id = id
+        self.method = method
+        self.data = data
+        self.grip = Grip()
+        self.begun = False
+        """Whether a thread has taken it up."""
+
+
+class HttpChannel(Transport):
+    """Base of the two; subclasses say what becomes of the answer to a `POST` (`_perform`).
+
+    ``headers``: more header fields for every request; ``token``: sent as ``Authorization: Bearer``. ``ssl_context``, or
+    ``cafile`` with certificates to trust: see `http_dial`. Raises `ConnectFailed` for a URL that is none, ValueError
+    for a header that cannot be sent.
+    """
+
+    name = "http"
+
+    def __init__(
+        self, url: str, *, headers: Optional[Mapping[str, str]] = None, token: Optional[str] = None,
+        ssl_context: "Optional[ssl.SSLContext]" = None, cafile: Optional[str] = None, limits: Limits = DEFAULT,
+    ) -> None:
+        self._options: Dict[str, Any] = dict(
+            url=url, headers=headers, token=token, ssl_context=ssl_context, cafile=cafile, limits=limits)
+        self.limits = limits
+        self.where = place(url)
+        self.origin = self.where.origin
+        self._target = self.where.target
+        self._added = (("Host", self.where.authority), ("Accept-Encoding", "identity"), *_added(headers or {}, token))
+        self._dialler = Dialler(self.where, limits.connect_timeout, ssl_context, cafile)
+        self._pool = Pool(self._dialler, limits.http_keep_alive)
+        self._crew = Crew(self.where.authority, limits.max_http_requests, self._pool.prune)
+        self._inbox = Inbox()
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
+        self._waiting = 0  # bytes of messages that no thread has taken up
+        self._posts: Dict[RequestId, Post] = {}
+        self._under_way: FrozenSet[RequestId] = frozenset()  # when the connection ended
+        self._held: Optional[List[Post]] = None  # requests that wait for `initialized` to be accepted
+        self._lane: Deque[Tuple[str, bytes]] = deque()
+        self._in_lane = False  # whether a thread is at it
+        self._lane_empty = threading.Event()
+        self._lane_empty.set()
+        self._grip = Grip()  # connecting, the lane, streams: what belongs to no request
+        self._version: Optional[str] = None
+        self._made_fields: Dict[str, Fields] = {}
+        self._why = ""
+        self._closed = False
+        self._left = threading.Event()
+        self._counts: Dict[str, int] = {}
+
+    # The promises of a transport
+
+    def open(self) -> None:
+        """See `Transport.open`: makes a first connection, and asks nothing on it."""
+        self._pool.connect(self._grip)
+
+    def read(self) -> Optional[List[Received]]:
+        """See `Transport.read`."""
+        items = self._inbox.take()
+        if not items and self._closed:
+            self._left.wait(2 * self.limits.shutdown_grace)
+        return items or None
+
+    def write(self, messages: Sequence[bytes]) -> None:
+        """See `Transport.write`: hands them over to other threads, and waits only if too much waits there."""
+        for message in messages:
+            self._enter(message)
+
+    def _enter(self, message: bytes) -> None:
+        id, method = opening(message)
+        with self._lock:
+            while self._waiting and self._waiting + len(message) > CAPACITY and not self._closed:
+                self._room.wait()
+            if self._closed or self._why:
+                raise ConnectionLost(self.reason())
+            self._waiting += len(message)
+            post = None
+            begin = False
+            if id is not None:
+                post = self._posts[id] = Post(id, method, message)
+                if self._held is not None:
+                    self._held.append(post)
+                    return
+            else:
+                if method == INITIALIZED:
+                    self._held = []
+                self._lane.append((method, message))
+                begin, self._in_lane = not self._in_lane, True
+                self._lane_empty.clear()
+        if post is not None:
+            self._begin(post)
+        elif begin:
+            self._crew.submit(self._run_lane, urgent=True)  # or the server may wait for what all the others wait for
+
+    def ready(self, size: int) -> bool:
+        """See `Transport.ready`."""
+        return not self._waiting or self._waiting + size <= CAPACITY
+
+    def agreed(self, revision: Revision) -> None:
+        """Name it in every request from now on
+        [2025-06-18..2025-11-25 basic/transports §Protocol Version Header] MUST."""
+        self._version = revision.name if revision.version_header else None
+        self._made_fields = {}
+
+    def given_up(self, id: RequestId) -> None:
+        """End the stream of this request, and attempts to resume it."""
+        with self._lock:
+            post = self._posts.get(id)
+        if post is not None:
+            post.grip.let_go()
+
+    def unsent(self, id: RequestId) -> bool:
+        """See `Transport.unsent`."""
+        return bool(self._why) and id not in self._under_way
+
+    def close(self) -> None:
+        """See `Transport.close`: ends all requests; what was to be delivered, and a farewell, may take the grace."""
+        with self._lock:
+            first, self._closed = not self._closed, True
+            posts = list(self._posts.values())
+            self._room.notify_all()
+        if not first:
+            return
+        self._inbox.end(drop=True)
+        for post in posts:
+            post.grip.let_go()
+        self._stop_listening()
+        try:
+            leaving = self._crew.submit(self._leave, urgent=True) and self._crew.submit(self._hurry, urgent=True)
+        except RuntimeError:  # the interpreter ends, and starts no threads
+            leaving = False
+        if not leaving:
+            self._shut()
+
+    def reason(self) -> str:
+        """See `Transport.reason`."""
+        return self._why or "the connection was closed"
+
+    def counters(self) -> Dict[str, int]:
+        """``undelivered``: notifications and answers that the server did not take; and whatever else went wrong."""
+        return dict(self._counts)
+
+    # The end
+
+    def _end(self, why: str) -> None:
+        """The connection is over, not by `close`; what has arrived is still read."""
+        self._inbox.end(drop=False)  # before a writer can notice and close, which drops what it finds
+        with self._lock:
+            if not self._closed:
+                self._why = self._why or why
+            posts = list(self._posts.values())
+            self._under_way |= {post.id for post in posts if post.begun}
+            self._room.notify_all()
+        for post in posts:
+            post.grip.let_go()
+
+    def _leave(self) -> None:
+        """Deliver what is in the lane, say farewell, free everything."""
+        try:
+            self._lane_empty.wait(self.limits.shutdown_grace / 2)
+            if not self._grip.gone:
+                self._farewell(self._grip)
+        except McpError as error:
+            self._note("no farewell", str(error))
+        finally:
+            self._shut()
+
+    def _hurry(self) -> None:
+        """See to it that leaving ends."""
+        if not self._left.wait(self.limits.shutdown_grace):
+            self._grip.let_go()
+
+    def _shut(self) -> None:
+        self._left.set()
+        self._grip.let_go()
+        self._pool.close()
+        self._crew.close()
+
+    def _stop_listening(self) -> None:
+        """End the streams that belong to no request."""
+
+    def _farewell(self, grip: Grip) -> None:
+        """Tell the server that this was all."""
+
+    # Requests
+
+    def _begin(self, post: Post) -> None:
+        if not self._crew.submit(lambda: self._run_post(post)):
+            self._inbox.put(Failed(post.id, ConnectionLost(self.reason())))
+
+    def _run_post(self, post: Post) -> None:
+        post.begun = True
+        self._taken_up(post.data)
+        last: Sequence[Received] = ()
+        try:
+            if not post.grip.gone and not self._why:
+                last = self._perform(post)
+        except LetGo:
+            pass  # nobody waits for it
+        except McpError as error:
+            last = (Failed(post.id, error),)
+        except Exception as error:
+            from ..packagelog import get_logger
+
+            get_logger(__name__).exception("%s", self.name)
+            last = (Failed(post.id, TransportError("%s: %r" % (self.name, error))),)
+        with self._lock:
+            if self._posts.get(post.id) is post:
+                del self._posts[post.id]
+        if last:
+            self._inbox.put(*last)  # at the very end: its reader waits until this thread lets go of the interpreter
+
+    def _taken_up(self, data: bytes) -> None:
+        with self._lock:
+            full = self._waiting > CAPACITY // 2
+            self._waiting -= len(data)
+            if full:
+                self._room.notify_all()
+
+    def _perform(self, post: Post) -> Sequence[Received]:
+        """Send a request and see to its answer; what is last to be read of it. An exception is its outcome."""
+        raise NotImplementedError
+
+    # The lane: notifications, and answers to the server
+
+    def _run_lane(self) -> None:
+        while True:
+            with self._lock:
+                if not self._lane:
+                    self._in_lane = False
+                    self._lane_empty.set()
+                    return
+                method, data = self._lane.popleft()
+            self._taken_up(data)
+            try:
+                self._deliver(data)
+            except McpError as error:
+                if not self._closed:
+                    self._note("undelivered", "%s was not delivered: %s" % (method or "an answer", error))
+            if method == INITIALIZED:
+                self._initialized()
+
+    def _deliver(self, data: bytes) -> None:
+        """Send a message that has no answer."""
+        reply = self._exchange("POST", data, self._grip, timeout=self.limits.request_timeout)
+        try:
+            self._check(reply)
+            reply.whole(_ERROR_BODY)
+        finally:
+            self._pool.finish(reply, self._grip)
+
+    def _initialized(self) -> None:
+        """The server has taken `initialized`; requests may follow."""
+        with self._lock:
+            held, self._held = self._held, None
+        for post in held or ():
+            self._begin(post)
+
+    # HTTP
+
+    def _exchange(
+        self, method: str, body: Optional[bytes], grip: Grip, more: Fields = (), timeout: Optional[float] = None,
+        begun: Optional[Reply] = None,
+    ) -> Reply:
+        """Send a request and follow redirects within the origin; the reply, whatever its status, for `Pool.finish`.
+
+        Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `LetGo`.
+        """
+        target = self._target
+        for _ in range(_MOST_REDIRECTS):
+            reply = self._pool.send(method, target, self._fields(method) + more, body, grip, timeout, begun)
+            begun = None
+            if not 300 <= reply.status < 400:
+                return reply
+            try:
+                target = self._redirected(reply, method, target)
+                reply.whole(_ERROR_BODY)
+            finally:
+                self._pool.finish(reply, grip)
+            if reply.status == 308:
+                self._target = target
+        raise HttpStatus("%s is redirected more than %d times" % (self._shown, _MOST_REDIRECTS), reply.status)
+
+    def _redirected(self, reply: Reply, method: str, target: str) -> str:
+        """The target that a redirect names."""
+        location = urljoin(self.where.origin + target, reply.headers.get("location") or "")
+        goal = place(location)
+        if goal.origin != self.where.origin:
+            text = "%s redirects to %s, which is another origin: name that URL instead if you trust it"
+            raise HttpStatus(text % (self._shown, goal.origin), reply.status)
+        if reply.status not in _REDIRECTS[method] or goal.target == target:
+            text = "%s %s: %d redirects to %s: name that URL instead"
+            raise HttpStatus(text % (method, self._shown, reply.status, goal.target.partition("?")[0]), reply.status)
+        return goal.target
+
+    def _fields(self, method: str) -> Fields:
+        """The header fields of a request."""
+        found = self._made_fields.get(method)
+        if found is None:
+            found = self._added + _ACCEPT[method] + self._conversation()
+            self._made_fields[method] = found
+        return found
+
+    def _conversation(self) -> Fields:
+        """The fields that say which conversation a request belongs to; when they change, `_made_fields` is emptied."""
+        return () if self._version is None else (("MCP-Protocol-Version", self._version),)
+
+    @property
+    def _shown(self) -> str:
+        """The URL for error texts; without its query, where secrets may be."""
+        return self.origin + self._target.partition("?")[0]  # type: ignore[operator]
+
+    def _check(self, reply: Reply, post: Optional[Post] = None) -> None:
+        """Raise what a reply means that refuses a request: `PeerError` or `HttpStatus`."""
+        if 200 <= reply.status < 300:
+            return
+        try:
+            body = reply.whole(_ERROR_BODY)
+        except TransportError:
+            body = b""
+        challenges = reply.headers.get_all("www-authenticate")
+        error = _json_error(body)
+        if post is not None and error is not None and reply.status not in (401, 403):
+            raise PeerError(error["code"], error["message"], error.get("data"), post.method, post.id)
+        text = "%s answered %d %s" % (self._shown, reply.status, reply.reason)
+        line = error["message"] if error is not None else _first_line(body)
+        if reply.status == 401 and not any(name.lower() == "authorization" for name, _ in self._added):
+            line = (line and line + "; ") + "it wants authorization: pass token=... or headers={...}"
+        raise HttpStatus(repr(text + (line and ": " + line))[1:-1], reply.status, challenges)
+
+    def _note(self, name: str, text: str) -> None:
+        """Count something odd, and log it the first times."""
+        with self._lock:
+            count = self._counts[name] = self._counts.get(name, 0) + 1
+        if count <= _LOUD:
+            from ..packagelog import get_logger
+
+            get_logger(__name__).warning("%s: %s: %s", self.origin, name, text)
+
+
+def _added(headers: Mapping[str, str], token: Optional[str]) -> Fields:
+    """The caller's header fields. Raises ValueError, which does not repeat their values."""
+    fields = {name.lower(): (name, value) for name, value in headers.items()}
+    if token is not None:
+        fields["authorization"] = ("Authorization", "Bearer " + token)
+    fields.setdefault("user-agent", ("User-Agent", "mcp_ref"))
+    for key, (name, value) in fields.items():
+        if key in _OURS or not _FIELD.match(name):
+            raise ValueError("%.80r is no header field that you can set" % name)
+        if not isinstance(value, str) or not _VALUE.match(value):
+            raise ValueError("the value of the header field %s cannot be sent" % name)
+    return tuple(fields.values())
+
+
+def _json_error(body: bytes) -> Optional[Dict[str, Any]]:
+    """The error of a body that is a JSON-RPC error response, with whatever id."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    error = value.get("error") if isinstance(value, dict) else None
+    if isinstance(error, dict) and type(error.get("code")) is int and isinstance(error.get("message"), str):
+        return error
+    return None
+
+
+def _first_line(body: bytes) -> str:
+    lines = body.decode("utf-8", "replace").strip().splitlines()
+    return lines[0].strip()[:200] if lines else ""

@@ -1,0 +1,105 @@
+"""Threads that do one job at a time, and wait for the next one for a while.
+
+Named ``mcp-ref:http:*`` and daemons. One that has nothing to do for IDLE seconds ends, so an idle client costs none.
+"""
+
+import threading
+from collections import deque
+from typing import Callable, Deque, List, Optional
+
+Job = Callable[[], None]
+IDLE = 5.0
+"""Seconds."""
+
+
+class _Member:
+    """A thread: its job comes into ``job``, and if it is idle its alarm rings then."""
+
+    __slots__ = ("alarm", "job", "urgent")
+
+    def __init__(self, job: Job, urgent: bool) -> None:
+        self.alarm = threading.Lock()
+        self.alarm.acquire()
+        self.job: Optional[Job] = job
+        self.urgent = urgent
+
+
+class Crew:
+    """Does ``size`` jobs at a time, and urgent ones besides. Jobs must not raise.
+
+    ``resting``: called by the last of its threads that was idle, when it ends.
+    """
+
+    def __init__(self, name: str, size: int, resting: Job) -> None:
+        self._name = name
+        self._size = size
+        self._resting = resting
+        self._lock = threading.Lock()
+        self._idle: List[_Member] = []
+        self._waiting: Deque[Job] = deque()
+        self._busy = 0  # with jobs that are not urgent
+        self._closed = False
+
+    def submit(self, job: Job, urgent: bool = False) -> bool:
+        """Have this done, later if there is enough to do; ``urgent``: never later. False: the crew is closed."""
+        with self._lock:
+            if self._closed:
+                return False
+            if not urgent and self._busy >= self._size:
+                self._waiting.append(job)
+                return True
+            member = self._idle.pop() if self._idle else None  # the one that came last: its memory is warm
+            if member is not None:
+                member.job, member.urgent = job, urgent
+            self._busy += not urgent
+        if member is not None:
+            member.alarm.release()
+        else:
+            self._start(_Member(job, urgent))
+        return True
+
+    def _start(self, member: _Member) -> None:
+        name = "mcp-ref:http:%s" % self._name
+        try:
+            threading.Thread(target=self._work, args=(member,), name=name, daemon=True).start()
+        except RuntimeError:  # the interpreter ends, or the system has no more threads
+            with self._lock:
+                self._busy -= not member.urgent
+            raise
+
+    def _work(self, member: _Member) -> None:
+        while member.job is not None:
+            member.job()
+            member.job = None  # it may hold a lot
+            self._next(member)
+
+    def _next(self, member: _Member) -> None:
+        """See to the next job of this thread; none: it may end."""
+        with self._lock:
+            if not member.urgent:
+                if self._waiting:
+                    member.job = self._waiting.popleft()
+                    return
+                self._busy -= 1
+            if self._closed:
+                return
+            self._idle.append(member)
+        if member.alarm.acquire(timeout=IDLE):
+            return
+        with self._lock:
+            unneeded = member in self._idle
+            if unneeded:
+                self._idle.remove(member)
+            last = not self._idle
+        if not unneeded:
+            member.alarm.acquire()  # somebody was just about to ring
+        elif last:
+            self._resting()
+
+    def close(self) -> None:
+        """Let the idle threads end, and the others after what they do; jobs that wait are still done."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for member in idle:
+            member.alarm.release()

@@ -1,0 +1,104 @@
+"""HTTP+SSE, the client's side [2024-11-05 basic/transports §HTTP with SSE].
+
+One `GET` opens a stream on which everything comes; its first event, ``endpoint``, says where messages are to be
+posted. It must be on the server's own origin. The stream cannot be resumed: when it ends, the connection has ended.
+
+Any handshake revision may be spoken over it.
+"""
+
+import threading
+from typing import Optional, Sequence
+from urllib.parse import urljoin
+
+from ..errors import AnswerLost, ConnectFailed, McpError
+from ..protocol.headervalues import media_type
+from ..protocol.sse import Event, Parser
+from .base import Received
+from .http_channel import HttpChannel, Post
+from .http_client import EVENTS
+from .http_dial import Grip, LetGo, place
+from .http_reply import Reply
+
+
+class HttpSse(HttpChannel):
+    """A client's connection to a server of HTTP+SSE; arguments and exceptions as `HttpChannel`."""
+
+    name = "sse"
+
+    def __init__(self, url: str, **options: object) -> None:
+        super().__init__(url, **options)  # type: ignore[arg-type]
+        self._stream = Grip()
+        self._ready = threading.Event()
+        self._failure: Optional[McpError] = None
+
+    def open(self) -> None:
+        """Open the stream and wait for the endpoint. Raises `ConnectFailed` or, for a status, `HttpStatus`."""
+        self._crew.submit(self._listen, urgent=True)
+        ready = self._ready.wait(self.limits.initialize_timeout)
+        failure = self._failure if ready else ConnectFailed("%s sent no endpoint event in time" % self._shown)
+        if failure is not None:
+            self.close()
+            raise failure
+
+    def _listen(self) -> None:
+        """Read the stream to its end."""
+        try:
+            reply = self._exchange("GET", None, self._stream)
+            try:
+                self._check(reply)
+                self._events(reply)
+            finally:
+                self._pool.finish(reply, self._stream)
+        except LetGo:
+            self._over(ConnectFailed("closed while it was being opened"))
+        except AnswerLost as error:
+            self._over(ConnectFailed(str(error)))
+        except McpError as error:
+            self._over(error)
+
+    def _over(self, error: McpError) -> None:
+        if not self._ready.is_set():
+            self._failure = error
+            self._ready.set()
+        self._end(str(error))
+
+    def _events(self, reply: Reply) -> None:
+        kind = media_type(reply.headers.get("content-type"))
+        if kind != EVENTS:
+            raise ConnectFailed("%s answered with content type %.80r, not %s" % (self._shown, kind, EVENTS))
+        parser = Parser(self.limits.max_message_bytes)
+        while True:
+            piece = reply.piece()
+            if not piece:
+                raise ConnectFailed("the server closed the event stream")
+            try:
+                events = parser.feed(piece)
+            except ValueError as error:
+                raise ConnectFailed("%s: %s" % (self._shown, error)) from None
+            for event in events:
+                self._take(event)
+
+    def _take(self, event: Event) -> None:
+        if event.event == "endpoint":
+            if not self._ready.is_set():
+                goal = place(urljoin(self.where.url, event.data.decode("utf-8", "replace")))
+                if goal.origin != self.origin:
+                    raise ConnectFailed("%s wants messages to be posted to another origin, %s: that is not done"
+                                        % (self._shown, goal.origin))
+                self._target = goal.target
+                self._ready.set()
+        elif event.event == "message" and event.data and self._ready.is_set():
+            self._inbox.put(event.data)
+
+    def _perform(self, post: Post) -> Sequence[Received]:
+        """[2024-11-05 basic/transports §HTTP with SSE] MUST: a POST to the endpoint; the answer comes on the stream."""
+        reply = self._exchange("POST", post.data, post.grip)
+        try:
+            self._check(reply, post)
+            reply.whole(self.limits.max_message_bytes)
+            return ()
+        finally:
+            self._pool.finish(reply, post.grip)
+
+    def _stop_listening(self) -> None:
+        self._stream.let_go()
