@@ -1,0 +1,164 @@
+"""The endpoint as a WSGI application, for gunicorn, uWSGI, mod_wsgi, waitress and the like [PEP 3333].
+
+::
+
+    application = server.wsgi()          # gunicorn --threads 16 module:application
+
+WSGI gives each request a thread and keeps it until the reply is over. What follows from that:
+
+- A reply is JSON wherever nothing has to come before the result. A stream holds a thread of the WSGI server while it is
+  open: give the server threads (gunicorn ``--threads``, uWSGI ``--threads``, mod_wsgi ``threads=``). GET streams stay
+  open for ever; an endpoint made with ``streams=False`` answers 405 to them.
+- A handler that asks the client something waits for another POST: there must be a thread left to take it.
+- Several *processes* share no memory. With ``sessions="memory"`` a session lives in the one that began it, and the
+  others answer 404; so either one process with threads, or a balancer that sends a session always the same way, or
+  ``sessions="none"``: then any process may answer, and handlers cannot ask the client. The first request that shows
+  such a mistake is logged as a warning.
+- That a client has gone away is noticed when something is sent to it; keep-alive comments see to that.
+- Handlers run on threads beside those of the server (see `http_call`): uWSGI needs ``--enable-threads`` in any case.
+  mod_wsgi hides the field Authorization unless told ``WSGIPassAuthorization On``.
+
+The address: at the root of its server, or below a prefix (SCRIPT_NAME), the endpoint's path is that of PATH_INFO;
+mounted at its very place, so that no PATH_INFO is left, it is the whole.
+"""
+
+from typing import Any, Callable, Dict, Iterable, List, Tuple
+from urllib.parse import quote
+
+from .http_call import Caller, Chunks
+from .http_exchange import Headers, HttpRequest
+from .http_shape import Refused, Shape
+
+Environ = Dict[str, Any]
+_AT_ONCE = 1024 * 1024
+"""Bytes that are read at once: what a client claims to send costs nothing before it comes."""
+_UNQUOTED = "/:@!$&'()*+,;=~"
+_LONGEST_LENGTH = 15
+_HOP_BY_HOP = frozenset(("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
+                         "trailers", "transfer-encoding", "upgrade"))
+_PLAIN = ("Content-Type", "text/plain; charset=utf-8")
+
+
+def application(endpoint: Any) -> "Application":
+    """A WSGI application that serves this endpoint, an `Endpoint` or the like; see `Caller` and the module."""
+    return Application(endpoint)
+
+
+class Application:
+    """See the module. ``close`` ends the endpoint and its sessions."""
+
+    def __init__(self, endpoint: Any) -> None:
+        self._caller = Caller(endpoint)
+        self._advised = False
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer one request."""
+        if not self._advised:
+            self._advised = True
+            advise(environ, self._caller.endpoint.sessions is not None)
+        try:
+            exchange = self._caller.begin(request_of(environ, self._caller.limits.max_message_bytes))
+        except Refused as refused:
+            body = ("%s\n" % refused).encode("ascii", "backslashreplace")
+            start_response(_status(refused.status), [_PLAIN, ("Content-Length", str(len(body)))])
+            return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+        headers = [(name, value) for name, value in exchange.headers if name.lower() not in _HOP_BY_HOP]
+        bodiless = exchange.status in (204, 304)
+        if not bodiless and not any(name.lower() == "content-type" for name, _ in headers):
+            headers.append(_PLAIN)  # wsgiref.validate wants one even where there is no body, as with 202
+        if exchange.length is not None and not bodiless:
+            headers.append(("Content-Length", str(exchange.length)))
+        start_response(_status(exchange.status), headers)
+        return Chunks(exchange, self._caller.tick)
+
+    def close(self, grace: float = 0.0) -> None:
+        """See `Caller.close`."""
+        self._caller.close(grace)
+
+
+def advise(environ: Environ, sessions: bool) -> None:
+    """Say it where the way that this server runs applications does not go together with sessions in memory."""
+    if not sessions:
+        return
+    from ..packagelog import get_logger
+
+    if environ.get("wsgi.multiprocess"):
+        get_logger(__name__).warning(
+            "several processes serve this application, and a session lives in one of them: run one process with"
+            " threads, or use sessions='none', or a balancer that sends a session always to the same one")
+    elif not environ.get("wsgi.multithread"):
+        get_logger(__name__).warning(
+            "one thread serves this application, so a handler that asks the client something gets no answer:"
+            " allow it threads")
+
+
+def request_of(environ: Environ, most: int) -> HttpRequest:
+    """The request that this environment describes; of its body hardly more than ``most`` bytes. Raises `Refused`."""
+    method = environ["REQUEST_METHOD"]
+    root, path = environ.get("SCRIPT_NAME", ""), environ.get("PATH_INFO", "")
+    if path in ("", "/") and root:
+        root, path = "", root
+    return HttpRequest(
+        method=method,
+        path=_quoted(path),
+        headers=Headers(_fields(environ)),
+        body=_body(environ, most) if method == "POST" else b"",
+        query=environ.get("QUERY_STRING", ""),
+        version=environ.get("SERVER_PROTOCOL", "HTTP/1.1"),
+        peer=environ.get("REMOTE_ADDR", ""),
+        secure=environ.get("wsgi.url_scheme") == "https",
+        root=_quoted(root),
+    )
+
+
+def _quoted(path: str) -> str:
+    """A path as it stands in a URL; servers hand it over decoded, one character for each byte."""
+    return quote(path.encode("latin-1"), _UNQUOTED)
+
+
+def _fields(environ: Environ) -> List[Tuple[str, str]]:
+    fields = [(name[5:].replace("_", "-"), value) for name, value in environ.items()
+              if name.startswith("HTTP_") and name not in ("HTTP_CONTENT_TYPE", "HTTP_CONTENT_LENGTH")]
+    if environ.get("CONTENT_TYPE"):
+        fields.append(("content-type", environ["CONTENT_TYPE"]))
+    return fields
+
+
+def _body(environ: Environ, most: int) -> bytes:
+    """The body. One without Content-Length can be read only where the server ends it (``wsgi.input_terminated``)."""
+    length = environ.get("CONTENT_LENGTH") or ""
+    if length:
+        if not (length.isdigit() and length.isascii()):
+            raise Refused(400, "a Content-Length that is no number")
+        if len(length) > _LONGEST_LENGTH or int(length) > most:
+            raise Refused(413, "body of %.20s bytes exceeds max_message_bytes (%d)" % (length, most))
+        wanted = int(length)
+    elif environ.get("wsgi.input_terminated"):
+        wanted = most + 1  # which the endpoint refuses
+    elif environ.get("HTTP_TRANSFER_ENCODING"):
+        raise Refused(411, "a body without Content-Length, which this server does not take apart")
+    else:
+        return b""
+    body = _read(environ["wsgi.input"], wanted)
+    if length and len(body) < wanted:
+        raise Refused(400, "a body shorter than its Content-Length")
+    return body
+
+
+def _read(stream: Any, wanted: int) -> bytes:
+    pieces: List[bytes] = []
+    while wanted > 0:
+        try:
+            piece = stream.read(min(wanted, _AT_ONCE))
+        except OSError as error:  # what servers raise for a client that has gone, or for chunks that are none
+            raise Refused(400, "a body that cannot be read") from error
+        if not piece:
+            break
+        pieces.append(piece)
+        wanted -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _status(status: int) -> str:
+    known = Shape.responses.get(status)
+    return "%d %s" % (status, known[0] if known else "Unknown")

@@ -1,0 +1,174 @@
+"""What carries an endpoint, against programs of other makers: WSGI servers, and a client of the oldest HTTP transport.
+
+    python3 tests/interop/http_shells.py [NAME ...]
+
+ - `gunicorn`, `waitress`: serve `wsgi_module`; the official Python client 1.x walks through every feature over
+   Streamable HTTP, then bare requests look at what clients do not show
+ - `workers`: gunicorn with two processes and no sessions; both answer
+ - `sse`: the official Python client 1.x over HTTP+SSE on our own engine
+
+The servers are pinned, and installed below `build/peers`. Prints JSON lines; the exit code is 0 only if all passed.
+"""
+import contextlib
+import http.client
+import importlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools"), str(ROOT / "examples")]
+
+from environments import environment, recent_python  # noqa: E402
+from official_walk import expect, report  # noqa: E402
+from peers import PEERS, PYTHON_FLOOR, PYTHON_PINS  # noqa: E402
+
+PINS = ("gunicorn==23.0.0", "waitress==3.0.2")
+SECONDS = 60
+JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+COMMANDS: Dict[str, List[str]] = {
+    "gunicorn": ["gunicorn", "--bind", "127.0.0.1:0", "--threads", "32"],
+    "workers": ["gunicorn", "--bind", "127.0.0.1:0", "--workers", "2", "--threads", "2"],
+    "waitress": ["waitress", "--listen", "127.0.0.1:0", "--threads", "32"],
+}
+
+
+@contextlib.contextmanager
+def serving(name: str, sessions: str) -> Iterator[Tuple[str, int]]:
+    """A WSGI server on loopback; its host and port, as its log says."""
+    python = environment(PEERS / "wsgi", PINS, recent_python(PYTHON_FLOOR))
+    settings = dict(os.environ, MCP_SESSIONS=sessions, PYTHONDONTWRITEBYTECODE="1", PYTHONUNBUFFERED="1")
+    process = subprocess.Popen([python, "-m", *COMMANDS[name], "wsgi_module:application"], cwd=str(HERE), env=settings,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    output = process.stdout
+    assert output is not None
+    try:
+        for line in output:
+            found = re.search(rb"http://(127\.0\.0\.1):([0-9]+)", line)
+            if found:
+                break
+        else:
+            raise RuntimeError("%s did not start" % name)
+        rest: List[bytes] = []
+        threading.Thread(target=lambda: rest.extend(output), daemon=True).start()
+        yield found[1].decode(), int(found[2])
+    finally:
+        process.terminate()
+        process.wait(SECONDS)
+        sys.stdout.write(b"".join(rest).decode("utf-8", "replace"))
+        output.close()
+
+
+def ask(address: Tuple[str, int], method: str, body: Any = None, headers: Optional[Dict[str, Optional[str]]] = None,
+        pieces: bool = False) -> Tuple[int, Dict[str, str], bytes]:
+    """One request on a connection of its own; ``pieces``: in chunks, without a Content-Length."""
+    fields = {name: value for name, value in {**JSON, **(headers or {})}.items() if value is not None}
+    data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode("ascii")
+    connection = http.client.HTTPConnection(*address, timeout=SECONDS)
+    try:
+        sent = iter([data[:5], data[5:]]) if pieces else data
+        connection.request(method, "/mcp", sent, fields, encode_chunked=pieces)
+        reply = connection.getresponse()
+        return reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read()
+    finally:
+        connection.close()
+
+
+def call(id: int, name: str, arguments: Optional[Dict[str, Any]] = None, token: Any = None) -> Dict[str, Any]:
+    """A call of a tool."""
+    params: Dict[str, Any] = {"name": name, "arguments": arguments or {}}
+    if token is not None:
+        params["_meta"] = {"progressToken": token}
+    return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
+
+
+def official(url: str) -> None:
+    """Let the official client walk through the server at this URL."""
+    python = environment(PEERS / "official_v1", PYTHON_PINS["official_v1"], recent_python(PYTHON_FLOOR))
+    code = subprocess.run([python, str(HERE / "official_client_v1.py"), url], cwd=str(ROOT), stdin=subprocess.DEVNULL,
+                          timeout=2 * SECONDS).returncode
+    expect(code == 0, "the official client ended with", code)
+
+
+def walk(name: str) -> None:
+    """A WSGI server with sessions in memory."""
+    started = time.monotonic()
+    with serving(name, "memory") as address:
+        official("http://%s:%d/mcp" % address)
+        opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bare", "version": "0"}}
+        first = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": opening}
+        status, headers, _ = ask(address, "POST", first)
+        session = {"Mcp-Session-Id": headers["mcp-session-id"]}
+        note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        expect(ask(address, "POST", note, session)[::2] == (202, b""), "a notification")
+        for id, pieces in ((1, False), (2, True)):
+            status, headers, body = ask(address, "POST", call(id, "echo", {"text": "x" * 100_000}), session, pieces)
+            expect((status, headers["content-type"]) == (200, "application/json"), "a call", status, headers)
+            expect(json.loads(body)["result"]["content"][0]["text"] == "x" * 100_000, "its answer", body[:200])
+        refused = [ask(address, "POST", call(3, "echo"), {**session, "Origin": "https://evil.example"}),
+                   ask(address, "HEAD", None, session), ask(address, "PUT", b"x", session),
+                   ask(address, "POST", b"{", session), ask(address, "DELETE", None, session),
+                   ask(address, "GET", None, {**session, "Accept": "text/event-stream"})]
+        expect([status for status, _, _ in refused] == [403, 405, 405, 400, 204, 404], "refusals", refused)
+    report(name, started)
+
+
+def workers() -> None:
+    """Two processes; each request stands alone."""
+    started = time.monotonic()
+    with serving("workers", "none") as address:
+        seen = set()
+        for number in range(200):
+            status, headers, body = ask(address, "POST", call(number, "process", token=number))
+            expect((status, headers["content-type"]) == (200, "text/event-stream"), "a call", status, headers, body)
+            events = [json.loads(line[6:]) for line in body.decode("ascii").split("\n") if line.startswith("data: ")]
+            expect([event.get("id") for event in events] == [None, number], "progress and answer", events)
+            seen.add(events[1]["result"]["content"][0]["text"])
+            if len(seen) == 2:
+                break
+        expect(len(seen) == 2, "both processes answer", seen)
+        expect(ask(address, "GET", None, {"Accept": "text/event-stream"})[0] == 405, "GET")
+    report("workers", started, processes=len(seen))
+
+
+def sse() -> None:
+    """HTTP+SSE on our engine."""
+    from mcp_ref.transports.http_server import HttpServer
+    from mcp_ref.transports.sse_endpoint import SseEndpoint
+
+    endpoint = SseEndpoint(importlib.import_module("everything_server").server.connect)
+    engine = HttpServer(endpoint.handle)
+    engine.open()
+    try:
+        official(engine.url + "/sse")
+    finally:
+        endpoint.close(0)
+        engine.close(0)
+
+
+def main(names: List[str]) -> int:
+    """Run the chosen pairings."""
+    table: Dict[str, Callable[[], None]] = {
+        "gunicorn": lambda: walk("gunicorn"), "waitress": lambda: walk("waitress"), "workers": workers, "sse": sse}
+    failed = 0
+    for name in names or table:
+        print("\n---- %s" % name, flush=True)
+        try:
+            table[name]()
+        except Exception:
+            traceback.print_exc(file=sys.stdout)
+            failed += 1
+            print("---- %s FAILED" % name, flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
