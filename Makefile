@@ -3,7 +3,7 @@ PYTHON ?= python3
 TOOL = $(PYTHON) tests/tools
 SPEC ?= ../shared/spec
 
-.PHONY: help demo test matrix check interop bench stress fuzz pyz wheel spec
+.PHONY: help demo test matrix check conformance interop bench stress fuzz pyz wheel spec
 help:    ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | tr '|' '\t'
 demo:    ## run a small server and a client, and print the wire (any python3, nothing installed)
@@ -14,7 +14,9 @@ matrix:  ## run the test suite on every CPython 3.8 to 3.13 found here
 	@$(TOOL)/matrix.py $(ARGS)
 check:   ## check the tree itself (layers, floor, citations, README, ...), types and style
 	@$(TOOL)/check.py $(ARGS)
-interop: ## talk to real servers and clients of other makers, over stdio
+conformance: ## run the official conformance suite against our server and our client
+	@$(TOOL)/conformance.py $(ARGS)
+interop: ## talk to real servers and clients of other makers
 	@$(PYTHON) tests/interop/run.py $(ARGS)
 bench:   ## measure start-up, calls, features and memory against floors of the same run
 	@$(PYTHON) tests/bench/run.py $(ARGS)

@@ -1,0 +1,83 @@
+"""The client that the official conformance suite starts, once for each scenario; the server's URL is its last argument.
+
+    MCP_CONFORMANCE_SCENARIO=tools_call python3 tests/conformance/client.py http://localhost:3000/mcp
+
+The environment says what to do: the scenario's name, and the revision to speak in MCP_CONFORMANCE_PROTOCOL_VERSION.
+Everything said on the wire is shown on standard error. Ends with 0 if the scenario went through.
+"""
+
+import os
+import pathlib
+import sys
+from typing import Any, Callable, Dict, List
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))  # so that it runs from a checkout
+
+from mcp_ref import Client, Limits, connect  # noqa: E402
+from mcp_ref.revisions import HANDSHAKE_REVISIONS  # noqa: E402
+from mcp_ref.wiretrace import to_text  # noqa: E402
+
+PATIENT = Limits(request_timeout=20.0)
+"""The suite gives up on a scenario after 30 seconds."""
+
+
+def initialize(client: Client) -> None:
+    """Shake hands, which `connect` has done: this mock offers nothing that a client may ask for."""
+
+
+def tools_call(client: Client) -> None:
+    """Add two numbers."""
+    list(client.tools())
+    client.call_tool("add_numbers", {"a": 5, "b": 3})
+
+
+def elicitation_defaults(client: Client) -> None:
+    """Be asked by a tool, and accept what the form has in it already."""
+    list(client.tools())
+    client.call_tool("test_client_elicitation_defaults", {})
+
+
+def sse_retry(client: Client) -> None:
+    """Call a tool whose stream breaks off."""
+    list(client.tools())
+    client.call_tool("test_reconnection", {})
+
+
+def schema_preservation(client: Client) -> None:
+    """Send back the schema of a tool as it came."""
+    schema = client.tool("json_schema_2020_12_tool").input_schema
+    client.call_tool("json_schema_echo", {"schema": schema})
+
+
+SCENARIOS: Dict[str, Callable[[Client], None]] = {
+    "initialize": initialize,
+    "tools_call": tools_call,
+    "elicitation-sep1034-client-defaults": elicitation_defaults,
+    "sse-retry": sse_retry,
+    "json-schema-2020-12-preservation": schema_preservation,
+}
+
+
+def revisions(wire: str) -> List[str]:
+    """What to speak where the suite says this revision: it and the older ones, as a server may answer with one."""
+    names = [revision.name for revision in HANDSHAKE_REVISIONS]
+    return names[:names.index(wire) + 1]
+
+
+def accept(params: Any, context: Any) -> bool:
+    """What the user does with every form: accepts it as it is."""
+    return True
+
+
+def main(scenario: str, wire: str, url: str) -> None:
+    """Run one scenario. Raises what the library raises."""
+    act = SCENARIOS.get(scenario)
+    if act is None:
+        sys.exit("no scenario %r; there are %s" % (scenario, ", ".join(SCENARIOS)))
+    with to_text(sys.stderr, None) as trace:
+        with connect(url, trace=trace, limits=PATIENT, revisions=revisions(wire), elicitation=accept) as client:
+            act(client)
+
+
+if __name__ == "__main__":
+    main(os.environ.get("MCP_CONFORMANCE_SCENARIO", ""), os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"], sys.argv[-1])

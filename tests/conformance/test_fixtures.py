@@ -1,0 +1,326 @@
+"""The fixtures of the conformance suite, over memory with our own other side: each scenario finds what it expects.
+
+What the suite looks at is told byte for byte, so that a fault of a fixture shows before the suite runs.
+"""
+import contextlib
+import json
+from typing import Any, Dict, Iterator, List
+
+import pytest
+
+from mcp_ref import Client, Context, Server
+from mcp_ref.client.sampling import Sampling
+from mcp_ref.codec import encode
+from mcp_ref.errors import PeerError
+from mcp_ref.revisions import LATEST_HANDSHAKE
+from mcp_ref.transports.memory import pair
+from tests.conformance import client as client_fixture
+from tests.conformance import server as server_fixture
+
+HANDSHAKE = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+PNG = "iVBORw0KGgo"  # how every PNG begins in base64
+WAV = "UklGR"
+NUMBERS = pytest.mark.sends_illegal("a default of 95.5, where schema.json has whole ones only: a known erratum")
+
+
+@contextlib.contextmanager
+def connected(server: Server, **options: Any) -> Iterator[Client]:
+    """A client of a server, in this process."""
+    ours, theirs = pair()
+    server.connect(theirs)
+    with Client(**options).open(ours) as client:
+        yield client
+
+
+@pytest.fixture
+def client():
+    with connected(server_fixture.server, elicitation=lambda params, context: True) as made:
+        yield made
+
+
+def blocks(result: Any) -> List[Dict[str, Any]]:
+    """The content of a result, as on the wire."""
+    found: List[Dict[str, Any]] = encode(result, LATEST_HANDSHAKE)["content"]
+    return found
+
+
+def contents(text: str, uri: str, kind: str) -> Dict[str, Any]:
+    """An embedded text resource, as on the wire."""
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": kind, "text": text}}
+
+
+# -- Lists -------------------------------------------------------------------------------------
+
+
+def test_everything_stands_on_the_first_page_and_is_described(client):
+    tools, prompts = client.list_tools(), client.list_prompts()
+    resources, templates = client.list_resources(), client.list_resource_templates()
+    assert [page.next_cursor for page in (tools, prompts, resources, templates)] == [None] * 4
+    assert all(item.description for item in [*tools.tools, *prompts.prompts])
+    assert all(item.name for item in resources.resources)
+
+
+def test_the_first_tool_and_the_first_resource_are_harmless(client):
+    assert not client.call_tool(client.list_tools().tools[0].name, {}).is_error
+    assert client.read_resource(client.list_resources().resources[0].uri).contents
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE)
+def test_the_declared_capabilities_are_those_that_the_scenarios_use(revision):
+    with connected(server_fixture.server, revisions=[revision]) as client:
+        declared = client.server_capabilities
+    assert {"tools", "prompts", "resources", "logging"} <= set(declared) and declared["resources"]["subscribe"] is True
+    assert ("completions" in declared) == (revision != "2024-11-05")
+
+
+def test_the_schema_with_many_words_comes_back_unchanged(client):
+    schema = client.tool("json_schema_2020_12_tool").input_schema
+    assert json.loads(json.dumps(schema)) == {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {"address": {"$anchor": "addressDef", "type": "object",
+                              "properties": {"street": {"type": "string"}, "city": {"type": "string"}}}},
+        "properties": {"name": {"type": "string"}, "address": {"$ref": "#/$defs/address"},
+                       "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+                       "phone": {"type": "string"}, "email": {"type": "string"}},
+        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+        "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+        "then": {"required": ["phone"]}, "else": {"required": ["email"]},
+        "additionalProperties": False,
+    }
+    assert not client.call_tool("json_schema_2020_12_tool", {"phone": "1", "contactMethod": "phone"}).is_error
+    assert client.call_tool("json_schema_2020_12_tool", {"contactMethod": "phone", "email": "a@b.example"}).is_error
+
+
+# -- Tools -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [None, {}])
+@pytest.mark.parametrize("name, expected", [
+    ("test_simple_text", [{"type": "text", "text": "This is a simple text response for testing."}]),
+    ("test_embedded_resource",
+     [contents("This is an embedded resource content.", "test://embedded-resource", "text/plain")]),
+])
+def test_a_tool_gives_exactly_this(client, name, expected, arguments):
+    assert blocks(client.call_tool(name, arguments)) == expected
+
+
+@pytest.mark.parametrize("name, kind, begins, mime_type", [
+    ("test_image_content", "image", PNG, "image/png"), ("test_audio_content", "audio", WAV, "audio/wav"),
+])
+def test_a_tool_gives_one_picture_or_sound(client, name, kind, begins, mime_type):
+    [block] = blocks(client.call_tool(name))
+    assert (block["type"], block["mimeType"]) == (kind, mime_type) and block["data"].startswith(begins)
+
+
+def test_a_tool_gives_a_text_a_picture_and_a_resource(client):
+    text, picture, resource = blocks(client.call_tool("test_multiple_content_types"))
+    assert text == {"type": "text", "text": "Multiple content types test:"}
+    assert (picture["type"], picture["mimeType"]) == ("image", "image/png") and picture["data"].startswith(PNG)
+    assert resource == contents('{"test":"data","value":123}', "test://mixed-content-resource", "application/json")
+
+
+def test_a_tool_fails(client):
+    result = client.call_tool("test_error_handling")
+    assert result.is_error
+    assert blocks(result) == [{"type": "text", "text": "This tool intentionally returns an error for testing"}]
+
+
+def test_a_tool_logs_three_messages():
+    heard = []
+    with connected(server_fixture.server, on_log=lambda *message: heard.append(message)) as client:
+        client.set_log_level("debug")
+        assert blocks(client.call_tool("test_tool_with_logging"))
+        client.ping()
+    assert heard == [
+        ("info", text, None) for text in ("Tool execution started", "Tool processing data", "Tool execution completed")]
+
+
+def test_a_tool_reports_three_steps_to_who_asks(client):
+    seen = []
+    assert blocks(client.call_tool("test_tool_with_progress", {}, progress=lambda *step: seen.append(step[:2])))
+    assert seen == [(0, 100), (50, 100), (100, 100)]
+    assert blocks(client.call_tool("test_tool_with_progress", {}))
+
+
+def test_a_tool_lets_go_of_its_connection_where_there_is_one(client):
+    assert blocks(client.call_tool("test_reconnection")) == [{"type": "text", "text": "You came back."}]
+
+
+# -- Tools that ask ----------------------------------------------------------------------------
+
+
+def asked_by(tool: str, answer: Dict[str, Any], arguments: Dict[str, Any]) -> Any:
+    """What a tool asks the user, and what it says of the answer."""
+    asked = []
+
+    def user(params: Any, context: Any) -> Dict[str, Any]:
+        asked.append(encode(params, LATEST_HANDSHAKE))
+        return answer
+
+    with connected(server_fixture.server, elicitation=user) as client:
+        [block] = blocks(client.call_tool(tool, arguments))
+    [params] = asked
+    return params, block["text"]
+
+
+def test_a_tool_asks_the_model():
+    asked = []
+
+    def model(params: Any, context: Any) -> str:
+        asked.append(encode(params, LATEST_HANDSHAKE))
+        return "Fine."
+
+    with connected(server_fixture.server, sampling=Sampling(model, model="m")) as client:
+        [block] = blocks(client.call_tool("test_sampling", {"prompt": "How are you?"}))
+    assert block["text"] == "LLM response: Fine."
+    assert asked[0]["maxTokens"] == 100
+    assert asked[0]["messages"] == [{"role": "user", "content": {"type": "text", "text": "How are you?"}}]
+
+
+def test_a_tool_asks_the_user_for_a_name_and_an_address():
+    params, said = asked_by("test_elicitation", {"username": "ada", "email": "a@b.example"}, {"message": "Who?"})
+    assert params["message"] == "Who?"
+    assert params["requestedSchema"]["properties"] == {"username": {"type": "string"}, "email": {"type": "string"}}
+    assert said.startswith("User response: ") and "ada" in said
+
+
+@NUMBERS
+def test_a_form_has_a_default_of_every_kind():
+    params, said = asked_by("test_elicitation_sep1034_defaults", {}, {})
+    assert params["requestedSchema"]["properties"] == {
+        "name": {"type": "string", "default": "John Doe"}, "age": {"type": "integer", "default": 30},
+        "score": {"type": "number", "default": 95.5},
+        "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+        "verified": {"type": "boolean", "default": True},
+    }
+    assert "John Doe" in said
+
+
+def test_a_form_has_every_kind_of_choice():
+    params, said = asked_by("test_elicitation_sep1330_enums", {
+        "untitledSingle": "option1", "titledSingle": "value1", "legacyEnum": "opt1",
+        "untitledMulti": ["option1", "option2"], "titledMulti": ["value1", "value2"]}, {})
+    fields = params["requestedSchema"]["properties"]
+    titled = [{"const": "value1", "title": "Value 1"}, {"const": "value2", "title": "Value 2"},
+              {"const": "value3", "title": "Value 3"}]
+    assert fields["untitledSingle"] == {"type": "string", "enum": ["option1", "option2", "option3"]}
+    assert fields["titledSingle"] == {"type": "string", "oneOf": titled}
+    assert fields["legacyEnum"] == {"type": "string", "enum": ["opt1", "opt2", "opt3"],
+                                    "enumNames": ["Option 1", "Option 2", "Option 3"]}
+    assert fields["untitledMulti"]["items"] == {"type": "string", "enum": ["option1", "option2", "option3"]}
+    assert fields["titledMulti"]["items"] == {"anyOf": titled}
+    assert said.startswith("User response: accept")
+
+
+# -- Resources and prompts ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("uri, kind, text", [
+    ("test://static-text", "text/plain", "This is the content of the static text resource."),
+    ("test://template/123/data", "application/json",
+     '{"id":"123","templateTest":true,"data":"Data for ID: 123"}'),
+])
+def test_a_resource_holds_exactly_this_text(client, uri, kind, text):
+    assert encode(client.read_resource(uri), LATEST_HANDSHAKE)["contents"] == [
+        {"uri": uri, "mimeType": kind, "text": text}]
+
+
+def test_a_resource_holds_a_picture(client):
+    [found] = encode(client.read_resource("test://static-binary"), LATEST_HANDSHAKE)["contents"]
+    assert (found["uri"], found["mimeType"]) == ("test://static-binary", "image/png") and found["blob"].startswith(PNG)
+
+
+def test_a_resource_can_be_watched(client):
+    client.subscribe_resource("test://watched-resource")
+    client.unsubscribe_resource("test://watched-resource")
+    with pytest.raises(PeerError):
+        client.subscribe_resource("test://nothing")
+
+
+@pytest.mark.parametrize("name, arguments, expected", [
+    ("test_simple_prompt", None, [{"type": "text", "text": "This is a simple prompt for testing."}]),
+    ("test_prompt_with_arguments", {"arg1": "hello", "arg2": "world"},
+     [{"type": "text", "text": "Prompt with arguments: arg1='hello', arg2='world'"}]),
+    ("test_prompt_with_embedded_resource", {"resourceUri": "test://example"},
+     [contents("Embedded resource content for testing.", "test://example", "text/plain"),
+      {"type": "text", "text": "Please process the embedded resource above."}]),
+])
+def test_a_prompt_says_exactly_this(client, name, arguments, expected):
+    messages = encode(client.get_prompt(name, arguments), LATEST_HANDSHAKE)["messages"]
+    assert messages == [{"role": "user", "content": block} for block in expected]
+
+
+def test_a_prompt_has_a_picture(client):
+    picture, text = encode(client.get_prompt("test_prompt_with_image"), LATEST_HANDSHAKE)["messages"]
+    assert picture["content"]["mimeType"] == "image/png" and picture["content"]["data"].startswith(PNG)
+    assert text == {"role": "user", "content": {"type": "text", "text": "Please analyze the image above."}}
+
+
+def test_the_arguments_of_prompts_are_required(client):
+    required = {prompt.name: [one.name for one in prompt.arguments or () if one.required]
+                for prompt in client.prompts()}
+    assert required == {"test_simple_prompt": [], "test_prompt_with_arguments": ["arg1", "arg2"],
+                        "test_prompt_with_embedded_resource": ["resourceUri"], "test_prompt_with_image": []}
+
+
+def test_an_argument_completes(client):
+    answer = client.complete("test_prompt_with_arguments", "arg1", "test")
+    assert answer.completion.values == ["test", "testing", "tester"]
+
+
+# -- The client fixture ------------------------------------------------------------------------
+
+
+def mock(seen: List[Any]) -> Server:
+    """The tools that the mocks of the suite have, as far as our client uses them; what they get goes into a list."""
+    server = Server("mock")
+
+    @server.tool
+    def add_numbers(a: float, b: float) -> float:
+        seen.append((a, b))
+        return a + b
+
+    @server.tool
+    def test_client_elicitation_defaults(ctx: Context) -> None:
+        form = {"age": {"type": "integer", "default": 30}, "score": {"type": "number", "default": 95.5}}
+        seen.append(ctx.elicit("Look", form).content)
+
+    @server.tool
+    def test_reconnection() -> None:
+        seen.append("called")
+
+    @server.tool
+    def json_schema_echo(schema: Dict[str, Any]) -> None:
+        seen.append(schema)
+
+    server.tool(lambda **arguments: "ok", name="json_schema_2020_12_tool", input_schema=server_fixture.CONTACT)
+    return server
+
+
+SEEN = {
+    "initialize": [],
+    "tools_call": [(5, 3)],
+    "elicitation-sep1034-client-defaults": [{"age": 30, "score": 95.5}],
+    "sse-retry": ["called"],
+    "json-schema-2020-12-preservation": [server_fixture.CONTACT],
+}
+
+
+@NUMBERS
+@pytest.mark.parametrize("scenario", sorted(client_fixture.SCENARIOS))
+def test_the_client_does_what_the_scenario_wants(scenario):
+    seen: List[Any] = []
+    with connected(mock(seen), elicitation=client_fixture.accept) as client:
+        client_fixture.SCENARIOS[scenario](client)
+    assert seen == SEEN[scenario]
+
+
+def test_the_client_offers_the_revision_of_the_wire_and_older_ones():
+    assert {wire: client_fixture.revisions(wire) for wire in HANDSHAKE[1:]} == {
+        wire: HANDSHAKE[:HANDSHAKE.index(wire) + 1] for wire in HANDSHAKE[1:]}
+
+
+def test_the_client_names_the_scenarios_when_it_gets_an_unknown_one():
+    with pytest.raises(SystemExit, match="no scenario 'nothing'; there are initialize, "):
+        client_fixture.main("nothing", "2025-11-25", "http://127.0.0.1:1/mcp")

@@ -1,0 +1,289 @@
+"""Run the official conformance suite against our two fixtures, and read its results more strictly than it does itself.
+
+The suite and a Node that it runs on are installed into `build/conformance/suite`. As the suite's own dependencies are
+ranges, `tests/conformance/package-lock.json` pins every package, by its digest. Results go to `build/conformance/out`,
+a folder for each leg, with one for each scenario below it.
+
+The suite forgives warnings, and in some of its modes a client that fails or hangs; and a check that could not be made
+shows only as SKIPPED or INFO, or not at all. So a leg passes here if
+
+ - every scenario that `tests/conformance/expected.json` lists has run, and no other;
+ - no check is a FAILURE or a WARNING, and each scenario has just the checks listed: `id`, or `INFO id`, `SKIPPED id`;
+ - the suite's own exit code is 0. Clients run one scenario at a time, where it tells their exit code and time-outs;
+ - our server has outlived everything and had nothing to complain of.
+
+Options: `--only LEG` (repeatable), `--record` (write expected.json anew from a run without failures, and look at the
+difference before you commit it).
+"""
+import argparse
+import hashlib
+import json
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+from environments import BUILD, ROOT, SetupError, once, run, say
+
+HOME = BUILD / "conformance"
+FIXTURES = ROOT / "tests" / "conformance"
+EXPECTED = FIXTURES / "expected.json"
+PINS = ("package.json", "package-lock.json")
+LEG_SECONDS, START_SECONDS, END_SECONDS = 300, 20, 10
+
+# Leg -> options of our server, and what the suite chooses of its scenarios. Once with streams only: else JSON, which
+# suits most requests, leaves a check about streams unmade.
+SERVER_LEGS: Dict[str, Tuple[Tuple[str, ...], Tuple[str, ...]]] = {
+    "server 2025-11-25": ((), ("--requirements", "2025-11-25")),
+    "server 2025-11-25 streams": (("--streams",), ("--requirements", "2025-11-25")),
+    "server 2025-06-18": ((), ("--suite", "all", "--spec-version", "2025-06-18")),
+    "server 2025-03-26": ((), ("--suite", "all", "--spec-version", "2025-03-26")),
+}
+# Leg -> how the suite is asked what it has for a client, and what runs; LEFT_OUT says why the others do not.
+CLIENT_LEGS: Dict[str, Tuple[Tuple[str, str], Tuple[str, ...]]] = {
+    "client 2025-11-25": (("--requirements", "2025-11-25"), (
+        "initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry",
+        "json-schema-2020-12-preservation")),
+    "client 2025-06-18": (("--spec-version", "2025-06-18"), ("initialize", "tools_call")),
+    "client 2025-03-26": (("--spec-version", "2025-03-26"), ()),
+}
+# Beginning of a scenario's name -> why it does not run.
+LEFT_OUT = {"auth/": "our client cannot authorize yet"}
+LEFT_OUT_REVISIONS = {"2026-07-28": "the revision without sessions is not served over HTTP yet"}
+
+GOOD, BAD = ("SUCCESS", "INFO", "SKIPPED"), ("FAILURE", "WARNING")
+Checks = Dict[str, List[Dict[str, Any]]]
+"""Scenario -> its checks, as the suite wrote them."""
+Listed = Dict[str, List[str]]
+"""Scenario -> the checks it must have."""
+
+
+class Suite(NamedTuple):
+    """The installed suite."""
+
+    node: str
+    program: str
+
+    def call(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run it in the checkout's root; SetupError where it does not end in time."""
+        try:
+            return subprocess.run([self.node, self.program, *arguments], cwd=str(ROOT), stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LEG_SECONDS,
+                                  encoding="utf-8", errors="replace")
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise SetupError("the suite: %s" % error) from error
+
+    def client_scenarios(self, choice: Sequence[str]) -> List[str]:
+        """The scenarios for clients that a revision has, scored or not."""
+        found, ours = [], False
+        for line in self.call("list", *choice).stdout.splitlines():
+            if not line.startswith(" "):
+                ours = line.startswith("Client scenarios")
+            item = re.match(r" +- (\S+)(.*)", line)
+            if item and (ours or item.group(2) == " [client]"):
+                found.append(item.group(1))
+        return found
+
+
+def install() -> Suite:
+    """Install what is pinned, unless it is there."""
+    npm, folder = shutil.which("npm"), HOME / "suite"
+    if not npm:
+        raise SetupError("npm is needed to install the suite, and is not on PATH")
+
+    def make() -> None:
+        for name in PINS:
+            shutil.copy(str(FIXTURES / name), str(folder))
+        run([str(npm), "ci", "--no-audit", "--no-fund"], "the suite cannot be installed", cwd=folder)
+
+    once(folder, ["%s %s" % (name, hashlib.sha256((FIXTURES / name).read_bytes()).hexdigest()) for name in PINS], make)
+    modules = folder / "node_modules"
+    return Suite(str(modules / ".bin" / "node"), str(modules / "@modelcontextprotocol/conformance/dist/index.js"))
+
+
+# --- reading results --------------------------------------------------------------------------------------------------
+
+def read(folder: pathlib.Path) -> Checks:
+    """The checks of every scenario below an output folder, whose names end in a time."""
+    found: Checks = {}
+    for path in sorted(folder.rglob("checks.json")):
+        name = re.sub(r"-\d{4}-\d\d-\d\dT[-\d]+Z$", "", path.parent.relative_to(folder).as_posix())
+        found.setdefault(name, []).extend(json.loads(path.read_text(encoding="utf-8")))
+    return found
+
+
+def listed(checks: Checks) -> Listed:
+    """Checks as expected.json has them: each once, however often it was made, and none that is bad."""
+    return {name: sorted({one["id"] if one["status"] == "SUCCESS" else "%s %s" % (one["status"], one["id"])
+                          for one in made if one["status"] in GOOD}) for name, made in sorted(checks.items())}
+
+
+def judge(checks: Checks, expected: Listed) -> Iterator[str]:
+    """What is wrong with the results of a leg, a line each."""
+    for name in sorted(set(expected) - set(checks)):
+        yield "%s: has not run" % name
+    now = listed(checks)
+    for name, made in checks.items():
+        bad = [one for one in made if one["status"] not in GOOD]
+        yield from ("%s: %s: %s %s" % (name, one["id"], one["status"], said(one)) for one in bad)
+        if name not in expected:
+            yield "%s: is not in expected.json" % name
+            continue
+        told = {one["id"] for one in bad}
+        lacking = [line for line in expected[name] if line not in now[name] and line.split()[-1] not in told]
+        yield from ("%s: lacks the check: %s" % (name, line) for line in lacking)
+        yield from ("%s: a check not in expected.json: %s" % (name, line)
+                    for line in now[name] if line not in expected[name])
+
+
+def said(check: Dict[str, Any]) -> str:
+    """Why a check failed, shortened."""
+    return "%s %s" % (check.get("errorMessage", ""), json.dumps(check.get("details", {}))[:1500])
+
+
+# --- the legs ---------------------------------------------------------------------------------------------------------
+
+class OurServer:
+    """The server fixture, as a process on a free port of the loopback; `problems` are known when it has ended."""
+
+    def __init__(self, options: Sequence[str]) -> None:
+        self._options = options
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = int(free.getsockname()[1])
+        self.problems: List[str] = []
+        self.log = HOME / "server.log"
+
+    def __enter__(self) -> "OurServer":
+        command = [sys.executable, str(FIXTURES / "server.py"), "--http", "127.0.0.1:%d" % self.port, *self._options]
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=str(ROOT))
+        try:
+            self._wait_until_it_listens()
+        except BaseException:
+            self._process.kill()
+            self._process.wait()
+            raise
+        return self
+
+    def _wait_until_it_listens(self) -> None:
+        end = time.monotonic() + START_SECONDS
+        while self._process.poll() is None and time.monotonic() < end:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        raise SetupError("our server does not listen:\n%s" % self._words())
+
+    def __exit__(self, *exception: object) -> None:
+        code = self._process.poll()
+        if code is not None:
+            self.problems.append("our server has ended by itself, with %d" % code)
+        self._process.terminate()
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.problems.append("our server has not ended %d s after SIGTERM" % END_SECONDS)
+            self._process.kill()
+            self._process.wait()
+        if "Traceback" in self._words():
+            self.problems.append("our server complained:\n%s" % self._words())
+
+    def _words(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")[-5000:]
+
+
+def server_leg(suite: Suite, leg: str) -> Tuple[Checks, List[str]]:
+    """Run the scenarios of a leg against our server: the checks, and what is wrong beside them."""
+    options, choice = SERVER_LEGS[leg]
+    folder, problems, server = emptied(leg), [], OurServer(options)
+    with server:
+        done = suite.call("server", "--url", "http://localhost:%d/mcp" % server.port, *choice, "-o", str(folder))
+    if done.returncode:
+        problems.append("the suite ended with %d:\n%s" % (done.returncode, done.stdout[-300:]))
+    found = {name[len("server-"):]: made for name, made in read(folder).items()}
+    return found, problems + server.problems
+
+
+def client_leg(suite: Suite, leg: str) -> Tuple[Checks, List[str]]:
+    """The same for our client, which the suite starts for each scenario, one after the other; says what is left out."""
+    choice, scenarios = CLIENT_LEGS[leg]
+    command = "%s tests/conformance/client.py" % sys.executable
+    if command.count(" ") > 1:
+        raise SetupError("the suite splits commands at spaces, and this interpreter's path has one: %s" % command)
+    folder, problems = emptied(leg), list(left_out(leg, suite.client_scenarios(choice)))
+    for name in scenarios:
+        done = suite.call("client", "--command", command, "--scenario", name, "--spec-version", choice[1],
+                          "--timeout", "30000", "-o", str(folder))
+        if done.returncode:
+            problems.append("%s: the suite ended with %d:\n%s" % (name, done.returncode, done.stdout[-1500:]))
+    return read(folder), problems
+
+
+def left_out(leg: str, available: List[str]) -> Iterator[str]:
+    """Say aloud what does not run, with the reason; what has none is wrong, and so is what the suite does not have."""
+    chosen = CLIENT_LEGS[leg][1]
+    yield from ("%s: the suite has no such scenario" % name for name in chosen if name not in available)
+    rest = [name for name in available if name not in chosen]
+    for beginning, reason in LEFT_OUT.items():
+        names = [name for name in rest if name.startswith(beginning)]
+        if names:
+            say("%s: left out, as %s: %s" % (leg, reason, ", ".join(names)))
+        rest = [name for name in rest if name not in names]
+    yield from ("%s: neither chosen nor left out for a reason" % name for name in rest)
+
+
+def emptied(leg: str) -> pathlib.Path:
+    """The folder for the results of a leg, with nothing in it."""
+    folder = HOME / "out" / leg.replace(" ", "-")
+    shutil.rmtree(str(folder), ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+# --- all of it --------------------------------------------------------------------------------------------------------
+
+def report(leg: str, checks: Checks, problems: Sequence[str]) -> bool:
+    """Print how a leg went: every problem, and the counts."""
+    for problem in problems:
+        print("  %s" % problem)
+    statuses = [one["status"] for made in checks.values() for one in made]
+    counts = ", ".join("%d %s" % (statuses.count(status), status) for status in (*GOOD, *BAD) if status in statuses)
+    print("%s: %s: %d scenarios, checks: %s" % (leg, "FAILED" if problems else "passed", len(checks), counts or "none"),
+          flush=True)
+    return not problems
+
+
+def main() -> int:
+    """Run the chosen legs and judge them."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", action="append", metavar="LEG", choices=[*SERVER_LEGS, *CLIENT_LEGS])
+    parser.add_argument("--record", action="store_true", help="write the checks of this run to expected.json")
+    options = parser.parse_args()
+    expected: Dict[str, Listed] = json.loads(EXPECTED.read_text(encoding="utf-8")) if EXPECTED.is_file() else {}
+    for revision, reason in LEFT_OUT_REVISIONS.items():
+        say("%s: left out, as %s" % (revision, reason))
+    passed = []
+    try:
+        suite = install()
+        for leg in options.only or [*SERVER_LEGS, *CLIENT_LEGS]:
+            checks, problems = (server_leg if leg in SERVER_LEGS else client_leg)(suite, leg)
+            if options.record:
+                expected[leg] = listed(checks)
+            passed.append(report(leg, checks, [*judge(checks, expected.get(leg, {})), *problems]))
+    except SetupError as error:
+        print("conformance: %s" % error, file=sys.stderr)
+        return 2
+    if options.record and all(passed):
+        EXPECTED.write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
+    print("conformance: %s" % ("all legs passed" if all(passed) else "FAILED"))
+    return 0 if all(passed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
