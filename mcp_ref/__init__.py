@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .revisions import REVISIONS
     from .server import Server
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = ["Client", "Context", "Host", "Limits", "McpError", "REVISIONS", "Server", "ToolError", "connect"]
 

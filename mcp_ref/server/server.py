@@ -5,7 +5,7 @@ many at once. METHODS says which part answers which request.
 """
 
 from typing import (
-    TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Optional, Sequence, TypeVar, Union, overload,
+    TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Sequence, TypeVar, Union, overload,
 )
 
 from ..errors import URL_ELICITATION_REQUIRED, RpcError
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     import os
 
     from ..messages.base import Icon
+    from ..transports.http_call import Answer
+    from ..transports.http_call import Caller as HttpCaller
     from ..transports.listener import SocketListener
+    from ..transports.wsgi import Application
     from .http_listener import HttpListener
     from .loghandler import WireHandler
 
@@ -308,6 +311,37 @@ class Server(Role):
 
         scheme = "https" if options.get("ssl_context") is not None else "http"
         serve_http(self, "%s://%s:%d%s" % (scheme, "[%s]" % host if ":" in host else host, port, path), **options)
+
+    def wsgi(self, **options: Any) -> "Application":
+        """A WSGI application that serves this server at ``/mcp``, for any WSGI engine; see `mcp_ref.transports.wsgi`.
+
+        Options: those of `mcp_ref.server.http_listener`; ``streams=True`` lets clients open a stream with GET, each of
+        which holds a thread of the engine.
+        """
+        from ..transports.wsgi import application
+        from .http_listener import endpoint_of
+
+        return application(endpoint_of(self, **dict({"streams": False}, **options)))
+
+    def handle(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> "Answer":
+        """Answer one HTTP request, for mounting in any framework: ``status``, ``headers``, ``chunks``.
+
+        At ``/mcp``, by `handler`, which is to be closed in the end.
+        """
+        return self.handler.call(method, path, headers, body)
+
+    @property
+    def handler(self) -> "HttpCaller":
+        """What `handle` calls, with the default options of `mcp_ref.server.http_listener`; made when first used.
+
+        For other options make one: ``Caller(endpoint_of(server, ...))``. ``handler.close(grace)`` ends its sessions.
+        """
+        if "handler" not in self._features:
+            from ..transports.http_call import Caller
+            from .http_listener import endpoint_of
+
+            self._features.setdefault("handler", Caller(endpoint_of(self, streams=False)))
+        return self._features["handler"]  # type: ignore[no-any-return]
 
     def listen(self, address: str, idle_after: float = 1.0, **options: Any) -> "Union[SocketListener, HttpListener]":
         """Serve any number of clients in the background, on ``http://host:port/path``, ``tcp://host:port`` or

@@ -128,6 +128,10 @@ class Transport:
     def given_up(self, id: RequestId) -> None:
         """Nobody waits for the answer to our request of this id any more; never blocks."""
 
+    def unsent(self, id: RequestId) -> bool:
+        """Now that the connection has ended: whether our request of this id has certainly not reached the peer."""
+        return False
+
     def again(self) -> "Optional[Transport]":
         """A transport to the same server, not open yet, if this one has ended only because of a session that expired;
         else None."""

@@ -111,6 +111,10 @@ class Tap(Transport):
         """See `Transport.given_up`."""
         self.inner.given_up(id)
 
+    def unsent(self, id: RequestId) -> bool:
+        """See `Transport.unsent`."""
+        return self.inner.unsent(id)
+
     def again(self) -> Optional[Transport]:
         """See `Transport.again`; that one is seen, too."""
         fresh = self.inner.again()

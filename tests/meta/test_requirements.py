@@ -14,7 +14,7 @@ from tests.requirements import EXCEPTIONS
 AREAS_DUE: Tuple[str, ...] = (
     "jsonrpc", "lifecycle", "versioning", "batching", "stdio", "ping", "cancellation", "progress", "schema-dialect",
     "tools", "resources", "prompts", "completion", "logging", "pagination", "roots", "sampling", "elicitation", "meta",
-    "icons",
+    "icons", "http", "session", "resumability", "transport", "sse-legacy",
 )
 REVISIONS_TO_COME = {"2026-07-28"}
 LEVELS_DUE = {"MUST", "MUST NOT", "SHOULD", "SHOULD NOT"}

@@ -1,0 +1,198 @@
+"""Serving over HTTP: Streamable HTTP at one path [2025-03-26..2025-11-25 basic/transports §Streamable HTTP].
+
+::
+
+    listener = server.listen("http://127.0.0.1:8000/mcp", token="secret")     # in the background
+    listener.address                                                          # with the port that was found
+    listener.close()
+
+    server.run_http("127.0.0.1", 8000)                                        # until interrupted
+
+Parts that know nothing of each other are joined here: the endpoint, which answers requests
+(`mcp_ref.transports.http_endpoint`), beside it the two addresses of HTTP+SSE for clients of 2024-11-05
+(`mcp_ref.transports.sse_endpoint`), the engine, which carries both (`mcp_ref.transports.http_server`), and a clock for
+what has to happen while nobody asks.
+
+Options, of `Server.listen` and `Server.run_http` alike:
+
+===================  ===============================================================================================
+``token``            a secret that clients show as ``Authorization: Bearer ...``; compared in constant time
+``authenticate``     ``f(headers) -> principal``, None for nobody we know; sessions belong to their principal
+``allowed_hosts``    names under which clients may reach us; by default those of this machine, with any port
+``allowed_origins``  pages that may call us from a browser; likewise
+``sessions``         ``"memory"``, or ``"none"``: each request stands alone
+``json_response``    True: never a stream in reply to a request, False: always one; by default as it comes
+``poll_after``       seconds after which a stream is ended for the client to come back; by default never
+``legacy``           False: no HTTP+SSE at ``/sse`` and ``/messages``
+``ssl_context``      an `ssl.SSLContext`, for ``https``
+``trace``            a `mcp_ref.wiretrace.Trace` that sees every message of every session
+===================  ===============================================================================================
+
+A server that other machines can reach should have ``token`` or ``authenticate``; one that has neither is logged.
+"""
+
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union
+from urllib.parse import urlsplit
+
+from ..packagelog import get_logger
+from ..peer.threads import start_thread
+from ..transports.base import Transport
+from ..transports.http_endpoint import Endpoint
+from ..transports.http_exchange import Exchange, Headers
+from ..transports.http_server import HttpServer
+from ..transports.tap import tap
+
+if TYPE_CHECKING:
+    from ..peer.dispatcher import Connection
+    from ..transports.sse_endpoint import SseEndpoint
+    from ..wiretrace import Trace
+    from .server import Server
+
+PATH = "/mcp"
+_TICK = 1.0
+_LOOPBACK = ("127.", "localhost", "::1")
+
+
+class HttpListener:
+    """A server on HTTP, in the background; see the module for ``options``. `open` begins, `close` ends it.
+
+    As a context manager it does both.
+    """
+
+    def __init__(
+        self, server: "Server", address: str, *, ssl_context: Any = None, legacy: bool = True, **options: Any
+    ) -> None:
+        parts = urlsplit(address)
+        if (parts.scheme == "https") != (ssl_context is not None):
+            raise ValueError("%s: https needs an ssl_context, and http has none" % address)
+        if parts.query or parts.fragment or parts.username is not None:
+            raise ValueError("%s: an address to listen on is scheme, host, port and path" % address)
+        self.server = server
+        self.endpoint = endpoint_of(server, path=parts.path or PATH, **options)
+        self.legacy = _legacy_of(server, options) if legacy else None
+        host = parts.hostname or "127.0.0.1"
+        handle = self.endpoint.handle if self.legacy is None else self._handle
+        self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context)
+        self._path = parts.path or PATH
+        self._open_to_all = not options.get("token") and not options.get("authenticate")
+        self._opened = False
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+
+    def open(self) -> None:
+        """Bind and serve; again: nothing happens. Raises `ConnectFailed` that says what was tried."""
+        if self._opened:
+            return
+        self._opened = True
+        self.http.open()
+        host = self.http.address[0]
+        if self._open_to_all and not host.startswith(_LOOPBACK):
+            get_logger(__name__).warning("%s can be reached from other machines, and nobody has to show who they are"
+                                         ": pass token=... or authenticate=...", self.address)
+        start_thread("mcp-ref:tick:%d" % self.http.port, self._tick)
+
+    @property
+    def address(self) -> str:
+        """The URL of the endpoint, with the port that was found."""
+        return self.http.url + self._path
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        """Wait until it is closed; False after ``timeout`` seconds."""
+        return self._closed.wait(timeout)
+
+    def close(self, grace: Optional[float] = None) -> None:
+        """End it; new requests get 503 while those that run have ``grace`` seconds (default: ``shutdown_grace``)."""
+        with self._lock:
+            if self._closed.is_set():
+                return
+            grace = self.server.limits.shutdown_grace if grace is None else grace
+            for endpoint in self._endpoints():
+                endpoint.close(grace)
+            self.http.close(grace)
+            self._closed.set()
+
+    def __enter__(self) -> "HttpListener":
+        self.open()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def _tick(self) -> None:
+        while not self._closed.wait(_TICK):
+            for endpoint in self._endpoints():
+                try:
+                    endpoint.tick()
+                except Exception:
+                    get_logger(__name__).exception("keeping sessions failed")
+
+    def _endpoints(self) -> "List[Union[Endpoint, SseEndpoint]]":
+        return [self.endpoint] if self.legacy is None else [self.endpoint, self.legacy]
+
+    def _handle(self, exchange: Exchange) -> None:
+        legacy = self.legacy is not None and self.legacy.serves(exchange.request.path)
+        self._endpoints()[legacy].handle(exchange)
+
+
+def endpoint_of(server: "Server", **options: Any) -> Endpoint:
+    """The endpoint of a server, for any shell; options as in the module, but for ``legacy`` and ``ssl_context``."""
+    return Endpoint(**_options_of(server, **options))
+
+
+def _legacy_of(server: "Server", options: Dict[str, Any]) -> "SseEndpoint":
+    from ..transports.sse_endpoint import SseEndpoint
+
+    streamable = {"sessions", "json_response", "poll_after", "streams", "delete"}
+    shared = {name: value for name, value in options.items() if name not in streamable}
+    return SseEndpoint(**_options_of(server, **shared))
+
+
+def _options_of(
+    server: "Server", *, token: Optional[str] = None, trace: "Optional[Trace]" = None, **options: Any
+) -> Dict[str, Any]:
+    """What both kinds of endpoint are made with."""
+    server.resolve()
+    if token is not None:
+        if options.get("authenticate") is not None:
+            raise ValueError("pass token or authenticate, not both")
+        options["authenticate"] = _Token(token)
+
+    def connect(transport: Transport) -> "Connection":
+        return server.connect(tap(transport, trace, "server"))
+
+    revisions = [revision.name for revision in server.revisions if revision.handshake]
+    return dict(options, connect=connect, limits=server.limits, strict=server.strict, revisions=revisions)
+
+
+class _Token:
+    """Knows whoever shows one secret."""
+
+    def __init__(self, token: str) -> None:
+        if not token or not token.isascii() or not token.isprintable() or " " in token:
+            raise ValueError("a token is visible ASCII without blanks")
+        self._token = token.encode("ascii")
+
+    def __call__(self, headers: Headers) -> Optional[str]:
+        from hmac import compare_digest
+
+        from ..protocol.headervalues import bearer
+
+        shown = bearer(headers.get("authorization"))
+        known = shown is not None and compare_digest(shown.encode("utf-8", "replace"), self._token)
+        return "token" if known else None
+
+
+def serve_http(
+    server: "Server", address: str, ready: Optional[Callable[[str], Any]] = None, **options: Any
+) -> None:
+    """Serve until interrupted; blocks. Raises KeyboardInterrupt after closing cleanly.
+
+    ``ready`` is called with the URL when clients can connect. This takes no signal: a program that wants to close
+    cleanly on SIGTERM, too, handles it as it handles the others, or uses `HttpListener`.
+    """
+    with HttpListener(server, address, **options) as listener:
+        if ready is not None:
+            ready(listener.address)
+        while not listener.wait(0.5):
+            pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends

@@ -1,0 +1,163 @@
+"""One exchange on a connection of the HTTP engine: the handler is called, and its reply is sent.
+
+A reply goes out on the thread that has it, as far as the kernel takes it. Everything that could be taken for the end of
+a reply is sent by one call with the connection's lock held, so several threads may send pieces of a stream.
+"""
+
+import threading
+from typing import Optional
+
+from .http_connection import Connection
+from .http_exchange import Exchange, HttpRequest, Pairs
+from .http_head import Head
+from .http_mailbox import get_log
+from .http_replies import LAST_CHUNK, has_body, reply_head, whole_reply
+from .http_shape import refusal
+
+_APART = 64 * 1024
+"""Bodies from this size on are not copied behind their heads."""
+_NEW, _STREAM, _DONE = range(3)
+
+
+class HttpExchange(Exchange):
+    """See `Exchange`. A head begun by `start` goes out with the first piece, or when the handler returns."""
+
+    def __init__(self, connection: Connection, head: Head, body: bytes) -> None:
+        path, _, query = head.target.partition("?")
+        super().__init__(HttpRequest(head.method, path, head.headers, body, query, head.version, connection.peer,
+                                     connection.secure))
+        self._connection = connection
+        self._close = head.close
+        self._state = _NEW
+        self._held = b""
+        self._thread: Optional[int] = None
+        self._chunked = head.version != "HTTP/1.0"
+        self._silent = False
+
+    @property
+    def streams(self) -> bool:
+        """Whether its reply is a stream that has begun and not ended."""
+        return self._state == _STREAM
+
+    @property
+    def endless(self) -> bool:
+        """Whether this is a stream that need not end by itself: the answer to a GET."""
+        return self._state == _STREAM and self.request.method == "GET"
+
+    def run(self) -> None:
+        """Call the handler; on a worker."""
+        self._thread = threading.get_ident()
+        try:
+            self._connection.reactor.handler(self)
+        except BaseException:  # SystemExit ends no thread of ours either
+            self._failed()
+        self._thread = None
+        if self._held:
+            self.send(b"")
+
+    def _failed(self) -> None:
+        connection = self._connection
+        try:
+            get_log().exception("the handler of %s %s failed", self.request.method, self.request.path)
+        finally:
+            self._give_up(connection)
+
+    def _give_up(self, connection: Connection) -> None:
+        with connection.lock:
+            if self._state == _NEW:
+                self._state, connection.last = _DONE, True
+                if not connection.gone:
+                    connection.push(refusal(500, "", self.request.method))
+                    connection.finished()
+            elif self._state == _STREAM:  # half of a reply must not look like a whole one
+                connection.break_off()
+
+    def _ends(self) -> bool:
+        return self._close or self._connection.reactor.draining
+
+    def _begin(self, state: int, ends: bool) -> bool:
+        """Take the right to reply; False: nobody is there any more. Lock held."""
+        if self._state != _NEW and not self._connection.gone:
+            raise RuntimeError("this exchange has its reply already")
+        if self._state != _NEW or self._connection.gone:
+            return False
+        self._state = state
+        self._connection.last = self._connection.last or ends
+        return True
+
+    def reply(self, status: int, headers: Pairs = (), body: bytes = b"") -> None:
+        """See `Exchange.reply`; ValueError for a header that cannot be sent, RuntimeError for a second reply."""
+        ends = self._ends()
+        head, body = whole_reply(self.request.method, status, headers, body, ends)
+        connection = self._connection
+        with connection.lock:
+            if not self._begin(_DONE, ends):
+                return
+            if len(body) < _APART:
+                connection.push(head + body)
+            else:
+                connection.push(head)
+                connection.push(body)
+            connection.finished()
+
+    def start(self, status: int, headers: Pairs = ()) -> None:
+        """See `Exchange.start`; raises as `reply` does."""
+        silent = not has_body(self.request.method, status)
+        ends = self._ends() or (not silent and not self._chunked)
+        framing = "Transfer-Encoding: chunked\r\n" if self._chunked and not silent else ""
+        head = reply_head(status, headers, framing, ends)
+        connection = self._connection
+        with connection.lock:
+            if not self._begin(_STREAM, ends):
+                return
+            self._silent = silent
+            self._held = head
+        if self._thread != threading.get_ident():
+            self.send(b"")
+
+    def send(self, data: bytes) -> bool:
+        """See `Exchange.send`; False also after `finish`."""
+        connection = self._connection
+        with connection.lock:
+            if self._state != _STREAM or connection.gone:
+                return False
+            if connection.backlog > connection.reactor.limits.max_stream_bytes:
+                connection.reactor.too_slow(connection)
+                return False
+            return self._put(data)
+
+    def _put(self, data: bytes, end: bytes = b"") -> bool:
+        """Send a piece, and ``end`` behind it, behind the head if that was held back. Lock held."""
+        before, self._held = self._held, b""
+        if self._silent:
+            data = end = b""
+        if data and self._chunked:
+            before += b"%x\r\n" % len(data)
+            end = b"\r\n" + end
+        pieces = (before, data, end) if len(data) >= _APART else (before + data + end,)
+        return all([self._connection.push(piece) for piece in pieces if piece])
+
+    def finish(self, data: bytes = b"") -> None:
+        """See `Exchange.finish`; again: nothing happens."""
+        connection = self._connection
+        with connection.lock:
+            if self._state != _STREAM or connection.gone:
+                return
+            self._put(data, LAST_CHUNK if self._chunked else b"")
+            self._state = _DONE
+            connection.finished()
+
+    def end(self) -> bytes:
+        """End the stream from the engine's side; what is to be sent last. Lock held."""
+        self._state = _DONE
+        held, self._held = self._held, b""
+        return held + (LAST_CHUNK if self._chunked and not self._silent else b"")
+
+    def lose(self) -> None:
+        """The client is gone: tell whoever wants to know. On a worker, without the lock."""
+        self._state = _DONE
+        if self.on_close is not None:
+            try:
+                self.on_close()
+            except BaseException:
+                get_log().exception("on_close of %s %s failed", self.request.method, self.request.path)
