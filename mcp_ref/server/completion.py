@@ -53,7 +53,7 @@ from ..revisions import Revision
 from .signature import Signature
 
 if TYPE_CHECKING:
-    from .server import Server
+    from .offering import Offering
 
 MOST = 100
 """Values in one answer, even if ``max_completion_values`` allows more."""
@@ -114,7 +114,7 @@ class _Target(NamedTuple):
 class Completions:
     """What completes the arguments of the prompts and templates of one server."""
 
-    def __init__(self, server: "Server") -> None:
+    def __init__(self, server: "Offering") -> None:
         self._server = server
         self._completers: Dict[Tuple[str, str, str], Completer] = {}
 

@@ -43,7 +43,7 @@ from .safefiles import DescriptorTree, Missing, Parts, PathTree, TooLarge, Tree,
 
 if TYPE_CHECKING:
     from .resources import RegisteredResource
-    from .server import Server
+    from .offering import Offering
 
 LISTED = 1000
 """Resources in a page of a list with directories, where the server has no ``page_size``."""
@@ -61,7 +61,7 @@ _COMPRESSED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz":
 _YEAR_10000 = 253402300800
 
 
-def serve_directory(server: "Server", path: "Union[str, os.PathLike[str]]", **options: Any) -> "Directory":
+def serve_directory(server: "Offering", path: "Union[str, os.PathLike[str]]", **options: Any) -> "Directory":
     """Register the files below a folder; see `Directory` for the options."""
     directory = Directory(path, **options)
     server.resources.add_directory(directory)

@@ -1,18 +1,15 @@
 """The server: what it offers, and how each request finds its way there.
 
-A `Server` holds tools, resources and prompts and knows nothing of any one connection; it can serve
-many at once. METHODS says which part answers which request.
+A `Server` holds tools, resources and prompts (`offering`) and knows nothing of any one connection; it can
+serve many at once. METHODS says which part answers which request.
 """
 
-from typing import (
-    TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Sequence, TypeVar, Union, overload,
-)
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Sequence, Union
 
 from ..errors import URL_ELICITATION_REQUIRED, RpcError
 from ..limits import DEFAULT, Limits
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
-from ..peer.role import Role
 from ..peer.workers import Executor
 from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
@@ -20,10 +17,9 @@ from ..transports.base import Transport
 from .announcements import Announcements
 from .checks import check_introduction, check_page_size, check_texts
 from .context import Context
+from .offering import Offering
 
 if TYPE_CHECKING:
-    import os
-
     from ..messages.base import Icon
     from ..transports.http_call import Answer
     from ..transports.http_call import Caller as HttpCaller
@@ -34,10 +30,8 @@ if TYPE_CHECKING:
 
 ROOTS_CHANGED = "notifications/roots/list_changed"
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-class Server(Role):
+class Server(Offering):
     """A server of any number of clients.
 
     ``name`` and ``version`` introduce it; ``title``, ``description``, ``website_url`` and ``icons`` do so to people.
@@ -93,156 +87,6 @@ class Server(Role):
         self.on_log_level = on_log_level
         self._features: Dict[str, Any] = {}
         self._announcements = Announcements()
-
-    # What it offers
-
-    @property
-    def tools(self) -> Any:
-        """The tools, `mcp_ref.server.tools.Tools`; made with the first one."""
-        if "tools" not in self._features:
-            from .tools import Tools
-
-            changed = self._changing("tools")
-            self._features.setdefault("tools", Tools(self.mask_errors, not self.strict, self._page_size, changed))
-        return self._features["tools"]
-
-    @property
-    def resources(self) -> Any:
-        """The resources and templates, `mcp_ref.server.resources.Resources`; made with the first one."""
-        if "resources" not in self._features:
-            from .resources import Resources
-
-            self._features.setdefault("resources", Resources(self._page_size, self._changing("resources")))
-        return self._features["resources"]
-
-    @property
-    def prompts(self) -> Any:
-        """The prompts, `mcp_ref.server.prompts.Prompts`; made with the first one."""
-        if "prompts" not in self._features:
-            from .prompts import Prompts
-
-            self._features.setdefault("prompts", Prompts(self._page_size, self._changing("prompts")))
-        return self._features["prompts"]
-
-    @property
-    def completions(self) -> Any:
-        """What completes arguments, `mcp_ref.server.completion.Completions`; made with the first one."""
-        if "completions" not in self._features:
-            from .completion import Completions
-
-            self._features.setdefault("completions", Completions(self))
-        return self._features["completions"]
-
-    @property
-    def subscriptions(self) -> Any:
-        """Who wants to hear of which resource, `mcp_ref.server.subscriptions.Subscriptions`."""
-        if "subscriptions" not in self._features:
-            from .subscriptions import Subscriptions
-
-            self._features.setdefault("subscriptions", Subscriptions())
-        return self._features["subscriptions"]
-
-    def has_feature(self, name: str) -> bool:
-        """Whether anything was registered for ``tools``, ``resources``, ``prompts`` or ``completions``."""
-        return name in self._features
-
-    @property
-    def completes(self) -> bool:
-        """Whether it completes any argument, which is what the capability says, and whether the method is there
-        [2025-03-26.. server/utilities/completion §Capabilities] MUST
-        [2025-03-26.. server/utilities/completion §Error Handling] SHOULD.
-        """
-        found = [self._features[name] for name in ("completions", "prompts", "resources") if name in self._features]
-        return any(feature.completes() for feature in found)
-
-    def _changing(self, feature: str) -> Callable[[], None]:
-        return lambda: self._announcements.changed(feature)
-
-    @overload
-    def tool(self, function: Function, **options: Any) -> Function: ...
-
-    @overload
-    def tool(self, function: None = None, **options: Any) -> Callable[[Function], Function]: ...
-
-    def tool(self, function: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
-        """Make a function a tool: ``@server.tool`` or ``@server.tool(name=..., ...)``.
-
-        The input schema comes from the parameters, the description from the docstring. A parameter annotated
-        `Context` (or called ``ctx``) gets the context. Options: ``name``, ``title``, ``description``,
-        ``input_schema`` and ``output_schema`` (JSON Schemas; the function then gets JSON values, by name),
-        ``structured`` (whether the result has structured content; default: by the return annotation),
-        ``annotations`` (`ToolAnnotations`), ``icons``, ``meta``, ``rate`` (calls per second, of all clients together).
-        Warns of a name that some clients refuse; a ``strict`` server refuses it. Raises ValueError for a name that is
-        taken and for what may not be sent, and TypeError for a signature that has no schema.
-        """
-        if function is not None:
-            self.tools.add(function, **options)
-            return function
-        return lambda decorated: self.tool(decorated, **options)
-
-    def resource(self, uri: str, **options: Any) -> Callable[[Function], Function]:
-        """Make a function a resource, or with ``{variables}`` in ``uri`` a resource template.
-
-        It returns str, bytes, JSON values or resource contents; variables are passed by name, decoded: one may hold
-        slashes and ``..``, so files are for `directory`. Options: ``name``, ``title``, ``description``, ``mime_type``,
-        ``size``, ``annotations``, ``icons``, ``meta``. Raises ValueError if the parameters are not the variables.
-        """
-        if not isinstance(uri, str):
-            raise TypeError('a resource needs its URI, got %.80r; write @server.resource("config://app")' % (uri,))
-
-        def register(function: Function) -> Function:
-            self.resources.add(function, uri, **options)
-            return function
-
-        return register
-
-    @overload
-    def prompt(self, function: Function, **options: Any) -> Function: ...
-
-    @overload
-    def prompt(self, function: None = None, **options: Any) -> Callable[[Function], Function]: ...
-
-    def prompt(self, function: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
-        """Make a function a prompt: ``@server.prompt`` or ``@server.prompt(name=..., ...)``.
-
-        It returns a str, a message, a content block or a list of these. Options: ``name``, ``title``,
-        ``description``, ``arguments``, ``icons``, ``meta``.
-        """
-        if function is not None:
-            self.prompts.add(function, **options)
-            return function
-        return lambda decorated: self.prompt(decorated, **options)
-
-    def completion(self, ref: Any, argument: str) -> Callable[[Function], Function]:
-        """Make a function complete an argument: ``@server.completion("review", "language")``.
-
-        ``ref`` is the name of a prompt or the URI template of a resource (or a reference message), ``argument`` one of
-        its arguments or variables. What the function gets and returns: `mcp_ref.server.completion`.
-        """
-
-        def register(function: Function) -> Function:
-            self.completions.add(function, ref, argument)
-            return function
-
-        return register
-
-    def directory(self, path: "Union[str, os.PathLike[str]]", **options: Any) -> Any:
-        """Serve the files below a folder as ``file://`` resources; see `mcp_ref.server.directory`."""
-        from .directory import serve_directory
-
-        return serve_directory(self, path, **options)
-
-    def remove_tool(self, name: str) -> None:
-        """Take a tool away; clients are told. Raises KeyError if there is none."""
-        self.tools.listing.remove(name)
-
-    def remove_resource(self, uri: str) -> None:
-        """Take a resource or a resource template away; clients are told. Raises KeyError if there is none."""
-        self.resources.remove(uri)
-
-    def remove_prompt(self, name: str) -> None:
-        """Take a prompt away; clients are told. Raises KeyError if there is none."""
-        self.prompts.listing.remove(name)
 
     # Telling clients
 

@@ -1,17 +1,13 @@
-"""What carries an endpoint, against programs of other makers: WSGI servers, and a client of the oldest HTTP transport.
-
-    python3 tests/interop/http_shells.py [NAME ...]
+"""WSGI servers of other makers that carry our endpoint; `make interop` runs them.
 
  - `gunicorn`, `waitress`: serve `wsgi_module`; the official Python client 1.x walks through every feature over
    Streamable HTTP, then bare requests look at what clients do not show
- - `workers`: gunicorn with two processes and no sessions; both answer
- - `sse`: the official Python client 1.x over HTTP+SSE on our own engine
+ - `gunicorn-workers`: two processes and no sessions; both answer
 
-The servers are pinned, and installed below `build/peers`. Prints JSON lines; the exit code is 0 only if all passed.
+The servers are pinned, and installed below `build/peers`.
 """
 import contextlib
 import http.client
-import importlib
 import json
 import os
 import pathlib
@@ -20,12 +16,11 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools"), str(ROOT / "examples")]
+sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools")]
 
 from environments import environment, recent_python  # noqa: E402
 from official_walk import expect, report  # noqa: E402
@@ -139,36 +134,7 @@ def workers() -> None:
     report("workers", started, processes=len(seen))
 
 
-def sse() -> None:
-    """HTTP+SSE on our engine."""
-    from mcp_ref.transports.http_server import HttpServer
-    from mcp_ref.transports.sse_endpoint import SseEndpoint
-
-    endpoint = SseEndpoint(importlib.import_module("everything_server").server.connect)
-    engine = HttpServer(endpoint.handle)
-    engine.open()
-    try:
-        official(engine.url + "/sse")
-    finally:
-        endpoint.close(0)
-        engine.close(0)
-
-
-def main(names: List[str]) -> int:
-    """Run the chosen pairings."""
-    table: Dict[str, Callable[[], None]] = {
-        "gunicorn": lambda: walk("gunicorn"), "waitress": lambda: walk("waitress"), "workers": workers, "sse": sse}
-    failed = 0
-    for name in names or table:
-        print("\n---- %s" % name, flush=True)
-        try:
-            table[name]()
-        except Exception:
-            traceback.print_exc(file=sys.stdout)
-            failed += 1
-            print("---- %s FAILED" % name, flush=True)
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+SHELLS: Dict[str, Callable[[], None]] = {
+    "gunicorn": lambda: walk("gunicorn"), "waitress": lambda: walk("waitress"), "gunicorn-workers": workers,
+}
+"""Every pairing by name."""

@@ -1,4 +1,4 @@
-"""Our client against HTTP servers of other makers: `python3 tests/interop/http_walks.py [NAME ...]`.
+"""Our client against HTTP servers of other makers; `make interop` runs them.
 
  - the reference server `everything`, over Streamable HTTP and over HTTP+SSE
  - servers of the official Python SDK, 1.x and 2.x: streams, JSON answers, without sessions, with resumable streams,
@@ -13,20 +13,17 @@ import os
 import pathlib
 import socket
 import subprocess
-import sys
 import tempfile
 import time
-import traceback
 from functools import partial
 from typing import Any, Callable, Dict, Iterator, List
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[1]), str(HERE), str(HERE.parent / "tools")]
+import everything_walk
+from mcp_ref import connect
+from official_walk import expect
+from steps import SECONDS, Steps, names, texts
 
-import everything_walk  # noqa: E402
-from mcp_ref import connect  # noqa: E402
-from official_walk import expect  # noqa: E402
-from steps import SECONDS, Steps, names, texts  # noqa: E402
+HERE = pathlib.Path(__file__).resolve().parent
 
 Commands = Dict[str, List[str]]
 MODES = ("streamable-http", "json", "stateless", "resumable", "sse")
@@ -122,23 +119,3 @@ WALKS: Dict[str, Callable[[Commands], None]] = {
        for peer in ("official_v1", "official_v2") for mode in MODES},
 }
 """Every walk by name."""
-
-
-def main() -> int:
-    """Run those that are named, or all."""
-    import peers
-
-    commands = peers.install()
-    failed = []
-    for name in sys.argv[1:] or WALKS:
-        try:
-            WALKS[name](commands)
-        except Exception:
-            traceback.print_exc(file=sys.stdout)
-            failed.append(name)
-    print("http walks: %d failed %s" % (len(failed), " ".join(failed)))
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,11 @@
-"""Talk to real, unmodified programs of other makers over stdio: `make interop`.
+"""Talk to real, unmodified programs of other makers: `make interop`.
 
- - the official Python client, 1.x and 2.x, and the inspector's command line against `examples/everything_server.py`
- - our client against the reference servers (`everything`, `filesystem`, `memory`, `git`, `sqlite`, `time`)
+ - the official Python client, 1.x and 2.x, and the inspector's command line against `examples/everything_server.py`,
+   over stdio, Streamable HTTP and HTTP+SSE
+ - our client against the reference servers (`everything`, `filesystem`, `memory`, `git`, `sqlite`, `time`) over stdio,
+   and against `everything` and servers of the official SDK over both kinds of HTTP (`http_walks`)
  - our host with five of those servers at once
+ - our server below WSGI engines (`http_shells`)
 
 The peers are pinned and installed below `build/peers` (`tests/tools/peers.py`). Prints one JSON line per step and ends
 with the count; the exit code is 0 only if all passed. A peer that cannot be installed is a failure, not a skip.
@@ -10,6 +13,7 @@ with the count; the exit code is 0 only if all passed. A peer that cannot be ins
 Options: `--only NAME` (one pairing, repeatable), `--server COMMAND` (another server for the official clients).
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import shlex
@@ -18,17 +22,23 @@ import sys
 import time
 import traceback
 from functools import partial
-from typing import Callable, Dict, List, Tuple
+from typing import Callable, Dict, Iterator, List, Tuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(ROOT), str(HERE.parent / "tools")]
+sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools")]
 CLIENT_SECONDS = 120
 # Pairing -> script of the official client, the peer whose interpreter runs it, and how it connects.
 OFFICIAL_CLIENTS: Dict[str, Tuple[str, str, str]] = {
     "client-v1": ("official_client_v1.py", "official_v1", ""),
     "client-v2": ("official_client_v2.py", "official_v2", "auto"),
     "client-v2-legacy": ("official_client_v2.py", "official_v2", "legacy"),
+}
+# Pairing -> the same over HTTP, and the path of the URL.
+OVER_HTTP: Dict[str, Tuple[str, str]] = {
+    "client-v1-http": ("client-v1", "/mcp"), "client-v1-sse": ("client-v1", "/sse"),
+    "client-v2-http": ("client-v2", "/mcp"), "inspector-http": ("inspector", "/mcp"),
+    "inspector-sse": ("inspector", "/sse"),
 }
 SERVERS = ("everything", "filesystem", "memory", "time", "git", "sqlite")
 
@@ -44,6 +54,29 @@ def official_client(script: str, python: str, mode: str, server: List[str]) -> N
                           stdin=subprocess.DEVNULL, timeout=CLIENT_SECONDS).returncode
     if code:
         raise PairingFailed("%s ended with %d" % (script, code))
+
+
+@contextlib.contextmanager
+def serving(path: str) -> Iterator[str]:
+    """The URL of our example server, which runs over HTTP for the while."""
+    command = [sys.executable, "-m", "mcp_ref", "run", str(ROOT / "examples" / "everything_server.py"),
+               "--http", "127.0.0.1:0"]
+    process = subprocess.Popen(command, cwd=str(ROOT), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    try:
+        line = process.stderr.readline().decode()
+        if "serving on " not in line:
+            raise PairingFailed("our server said %r" % line)
+        yield line.split()[2].rstrip(";").replace("/mcp", path)
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def over_http(pairing: Callable[[List[str]], None], path: str) -> None:
+    """A pairing with a URL in place of the command."""
+    with serving(path) as url:
+        pairing([url])
 
 
 def inspector(command: List[str], server: List[str]) -> None:
@@ -66,14 +99,20 @@ def our_client(name: str, command: List[str]) -> None:
 
 def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     """Every pairing by name; installs the peers."""
+    import http_shells
+    import http_walks
     import peers
     commands = peers.install()
-    table: Dict[str, Callable[[], None]] = {
-        name: partial(official_client, script, commands[peer][0], mode, server)
+    theirs: Dict[str, Callable[[List[str]], None]] = {
+        name: partial(official_client, script, commands[peer][0], mode)
         for name, (script, peer, mode) in OFFICIAL_CLIENTS.items()}
-    table["inspector"] = partial(inspector, commands["inspector"], server)
+    theirs["inspector"] = partial(inspector, commands["inspector"])
+    table: Dict[str, Callable[[], None]] = {name: partial(pairing, server) for name, pairing in theirs.items()}
+    table.update({name: partial(over_http, theirs[like], path) for name, (like, path) in OVER_HTTP.items()})
     table.update({name: partial(our_client, name, commands[name]) for name in SERVERS})
     table["host"] = partial(our_host, commands)
+    table.update({name: partial(walk, commands) for name, walk in http_walks.WALKS.items()})
+    table.update(http_shells.SHELLS)
     return table
 
 
@@ -94,8 +133,7 @@ def attempt(name: str, pairing: Callable[[], None]) -> bool:
 def main() -> int:
     """Run the chosen pairings."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", action="append", metavar="NAME",
-                        choices=[*OFFICIAL_CLIENTS, "inspector", *SERVERS, "host"])
+    parser.add_argument("--only", action="append", metavar="NAME", help="may be repeated; a beginning will do")
     parser.add_argument("--server", default="", help="command of another server for the official clients")
     options = parser.parse_args()
     server = shlex.split(options.server) or [sys.executable, str(ROOT / "examples" / "everything_server.py")]
@@ -104,7 +142,8 @@ def main() -> int:
     except RuntimeError as error:
         print("interop: %s" % error, file=sys.stderr)
         return 2
-    passed = [attempt(name, table[name]) for name in options.only or table]
+    chosen = [name for name in table if not options.only or name.startswith(tuple(options.only))]
+    passed = [attempt(name, table[name]) for name in chosen]
     print("\ninterop: %d passed, %d failed" % (passed.count(True), passed.count(False)))
     return 0 if passed and all(passed) else 1
 
