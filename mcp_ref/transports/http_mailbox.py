@@ -7,10 +7,14 @@ let go, and logs it, the same kind once a second at most: an attacker must not f
 import selectors
 import socket
 from collections import deque
-from typing import Any, Callable, Counter, Deque, Dict, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Counter, Deque, Dict, Tuple
 
 from .. import deadline
+from ..packagelog import get_logger
 from .http_workers import Job
+
+if TYPE_CHECKING:
+    import logging
 
 _NOTICE_SECONDS = 1.0
 
@@ -58,6 +62,7 @@ class Notices:
     """What was refused or let go; ``run`` has a job done where it may block."""
 
     def __init__(self, run: Callable[[Job], None]) -> None:
+        get_log()  # loads what it takes, which fails later if no descriptor is left, and that is worth a record
         self.counters: Counter[str] = Counter()
         self._run = run
         self._said: Dict[str, float] = {}
@@ -71,8 +76,6 @@ class Notices:
             self._run(lambda: get_log().info("%s (%s so far: %d)", text, kind, count))
 
 
-def get_log() -> Any:
+def get_log() -> "logging.Logger":
     """The logger of the engine."""
-    from ..packagelog import get_logger
-
     return get_logger(__name__)

@@ -54,7 +54,11 @@ class Reactor:
         self.counters = self._notices.counters
         self.connections: Set[Connection] = set()
         self._pool = pool
-        self._ssl_context = ssl_context
+        self._connect: Callable[[socket.socket, str], Connection] = lambda sock, peer: Connection(sock, peer, self)
+        if ssl_context is not None:
+            from .http_tls import TlsConnection
+
+            self._connect = lambda sock, peer: TlsConnection(sock, peer, self, ssl_context)
         self._selector = selectors.DefaultSelector()
         self._mailbox = Mailbox(self._selector)
         self.acceptor = Acceptor(self._selector, self._take, self._note)
@@ -148,12 +152,7 @@ class Reactor:
     def _take(self, sock: socket.socket, peer: str) -> None:
         """Make a connection of a new socket."""
         limits = self.limits
-        if self._ssl_context is None:
-            connection = Connection(sock, peer, self)
-        else:
-            from .http_tls import TlsConnection
-
-            connection = TlsConnection(sock, peer, self, self._ssl_context)
+        connection = self._connect(sock, peer)
         excess = len(self.connections) - limits.max_http_connections
         if excess >= 0:
             self._note("connections over the limit", "%s: more than max_http_connections (%d)"

@@ -188,7 +188,11 @@ def test_keep_alive_of_the_server_is_heeded(server: ScriptedHttp, said_by_server
     def answer(request: Request) -> None:
         request.answer(said("x"), [("Keep-Alive", said_by_server)])
 
-    server.on["*"] = lambda request: answer(request) if request.key == "tools/call" else server.usual(request)
+    def stream(request: Request) -> None:
+        request.begin_events()
+        request.wait_gone()
+
+    server.on["tools/call"], server.on["GET"] = answer, stream
     with quiet(server) as client:
         server.wait_for("GET")
         call(client)

@@ -3,7 +3,7 @@ import contextlib
 import random
 import socket
 import threading
-from typing import Iterator, List
+from typing import Any, Iterator, List
 
 import pytest
 
@@ -11,7 +11,7 @@ from mcp_ref.transports.http_exchange import Exchange
 from mcp_ref.transports.http_parsing import RequestParser
 from mcp_ref.transports.http_server import HttpServer
 from tests.transports.http_cases import CASES, LIMITS, Case
-from tests.transports.http_raw import PATIENCE, Raw, echo, get, post, replies, serving, still_serves
+from tests.transports.http_raw import PATIENCE, Raw, echo, get, post, records, replies, serving, still_serves, until
 from tests.transports.test_http_parsing import cut
 
 
@@ -135,7 +135,8 @@ def test_a_client_that_only_sends_and_never_reads_is_held_back() -> None:
         still_serves(server)
 
 
-def test_a_mistake_of_ours_costs_one_connection(monkeypatch: pytest.MonkeyPatch, server: HttpServer) -> None:
+def test_a_mistake_of_ours_costs_one_connection(monkeypatch: pytest.MonkeyPatch, server: HttpServer,
+                                                caplog: Any) -> None:
     def feed(parser: RequestParser, data: bytes) -> None:
         if b"mistake" in data:
             raise ZeroDivisionError
@@ -143,12 +144,14 @@ def test_a_mistake_of_ours_costs_one_connection(monkeypatch: pytest.MonkeyPatch,
 
     original = RequestParser.feed
     monkeypatch.setattr(RequestParser, "feed", feed)
-    for _ in range(3):
-        with Raw(server.address) as raw:
-            raw.send(get("/mistake"))
-            with contextlib.suppress(ConnectionResetError):
-                assert raw.rest() == b""
-        still_serves(server)
+    with records(caplog) as logged:
+        for number in range(3):
+            with Raw(server.address) as raw:
+                raw.send(get("/mistake"))
+                with contextlib.suppress(ConnectionResetError):
+                    assert raw.rest() == b""
+            until(lambda: [record for record in logged if record.exc_info][number:])
+            still_serves(server)
     assert server.counters() == {"internal errors": 3}
 
 
