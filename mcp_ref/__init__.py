@@ -7,8 +7,8 @@ direction, beside the specification; a module imports only from those above it.
 2.  `uritemplate`, `jsonschema`: the two languages that messages contain
 3.  `jsontext`, `jsonrpc`: bytes to frames and back
 4.  `codec`, `messages`, `methods`: frames to dataclasses, one module for each page, one table of methods
-5.  `protocol`: rules without input or output: lifecycle, negotiation, capabilities
-6.  `wiretrace`, `transports`: the wire made visible; moving frames
+5.  `protocol`: rules without input or output: lifecycle, negotiation, capabilities, what may be sent, HTTP
+6.  `redaction`, `wiretrace`, `transports`: the wire made visible; moving frames
 7.  `peer`: the conversation: request table, dispatcher, workers, context
 8.  `server`, `client`: the roles, thin
 9.  `host`: several clients, consent, names, isolation, audit

@@ -1,1 +1,22 @@
-"""Ways to move frames: `base` is the contract, the others implement it."""
+"""Ways to move frames: `base` is the contract, the others implement it. A reading order:
+
+=========================  =================================================================================
+modules                    what they are
+=========================  =================================================================================
+`base`, `memory`, `tap`    the contract; its smallest keeper; one that shows the wire of any other
+`framing`, `fds`, `lines`  messages in lines, over file descriptors
+`stdio`, `child`,          standard input and output; a server as a child process
+`process`
+`sockets`, `listener`      TCP and Unix sockets
+`http_exchange`            one HTTP request and its reply, between what carries it and what answers it
+`http_endpoint`            answers: Streamable HTTP; with `http_session`, `http_streams`, `http_sessions`,
+                           `http_stateless`. `sse_endpoint` is the same for HTTP+SSE
+`http_server`              carries: the socket engine. Bytes: `http_head`, `http_parsing`, `http_shape`,
+                           `http_replies`; connections: `http_connection`, `http_answering`, `http_tls`,
+                           `http_accepting`; threads: `http_reactor`, `http_lead`, `http_workers`,
+                           `http_mailbox`
+`http_call`, `wsgi`        carry, too: a plain call, and any WSGI engine
+`http_client`,             the client's side of both, over `http_channel`, with `http_pool`, `http_dial`,
+`sse_client`, `http_auto`  `http_reply`, `http_inbox`, `http_crew`; and finding out which one it is
+=========================  =================================================================================
+"""
