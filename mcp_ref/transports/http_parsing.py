@@ -94,22 +94,22 @@ class RequestParser:
         end = buffer.find(b"\r\n\r\n", self._looked)
         limit = self.limits.max_header_bytes + self.limits.max_request_line_bytes
         if end < 0 or end > limit:
-            self._check_beginning(limit)
+            self._check_beginning(buffer if end < 0 else buffer[:end], limit)
             self._looked = max(0, len(buffer) - 3)
             return None
         self._looked = 0
         self._buffer = buffer[end + 4:]
         return parse_head(buffer[:end], self.limits)
 
-    def _check_beginning(self, limit: int) -> None:
+    def _check_beginning(self, head: bytes, limit: int) -> None:
         """Refuse what can only become worse, instead of waiting for the rest of it."""
-        buffer, limits = self._buffer, self.limits
-        if buffer.count(b"\n") != buffer.count(b"\r\n"):
+        limits = self.limits
+        if head.count(b"\n") != head.count(b"\r\n"):
             bad("a line that does not end with CR LF")
-        line = buffer.find(b"\r\n")
-        if (len(buffer) if line < 0 else line) > limits.max_request_line_bytes + 1:
+        line = head.find(b"\r\n")
+        if (len(head) if line < 0 else line) > limits.max_request_line_bytes + 1:
             raise Refused(414, "request line exceeds max_request_line_bytes (%d)" % limits.max_request_line_bytes)
-        if len(buffer) > limit:
+        if len(head) > limit:
             raise Refused(431, "head exceeds max_header_bytes (%d)" % limits.max_header_bytes)
 
     def _take(self, length: int) -> bool:

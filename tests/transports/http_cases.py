@@ -176,6 +176,7 @@ REFUSED: List[Case] = [Case(name, data, tuple(statuses)) for name, data, *status
     ("an endless request line", b"GET /" + b"x" * 200, 414),
     ("many fields", request(*["X: y"] * 10), 431),
     ("a long field", request("X: " + "y" * 700), 431),
+    ("a long field before a body of lines", request("X: " + "y" * 700, "Content-Length: 2", body=b"\n\n"), 431),
     ("an endless field", b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 800, 431),
     ("a signed chunk size", chunked(b"+3\r\nabc\r\n0\r\n\r\n"), 400),
     ("a negative chunk size", chunked(b"-3\r\nabc\r\n0\r\n\r\n"), 400),
