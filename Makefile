@@ -3,7 +3,7 @@ PYTHON ?= python3
 TOOL = $(PYTHON) tests/tools
 SPEC ?= ../shared/spec
 
-.PHONY: help demo test matrix check conformance interop bench stress fuzz pyz wheel spec
+.PHONY: help demo test matrix check conformance interop bench soak stress fuzz pyz wheel spec
 help:    ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | tr '|' '\t'
 demo:    ## run a small server and a client, and print the wire (any python3, nothing installed)
@@ -18,8 +18,10 @@ conformance: ## run the official conformance suite against our server and our cl
 	@$(TOOL)/conformance.py $(ARGS)
 interop: ## talk to real servers and clients of other makers
 	@$(PYTHON) tests/interop/run.py $(ARGS)
-bench:   ## measure start-up, calls, features and memory against floors of the same run
+bench:   ## measure start-up, calls, HTTP, features and memory against floors of the same run
 	@$(PYTHON) tests/bench/run.py $(ARGS)
+soak:    ## thousands of sessions, streams, refusals and cuts over HTTP; then everything back at the start
+	@$(PYTHON) tests/soak/run.py $(ARGS)
 stress:  ## repeat the tests marked `race` a hundred times
 	@$(TOOL)/suite.py -m race --repeat 100 $(ARGS)
 fuzz:    ## feed the readers random input for half a minute (ARGS="--seconds 60 --seed 7")

@@ -107,6 +107,12 @@ class SocketListener:
         """How many were closed because there were too many."""
         return self._refused
 
+    def __enter__(self) -> "SocketListener":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
     def close(self) -> None:
         """Stop accepting and close every connection; returns when the thread has ended. Again: nothing happens."""
         with self._lock:

@@ -1,6 +1,6 @@
 """One client against the floor server, in a process of its own; the benchmark asks it for one measurement per line.
 
-    python3 tests/bench/client_runner.py floor|mcp_ref [OUR_CORE SERVER_CORE]
+    python3 tests/bench/client_runner.py floor|mcp_ref|http_floor|http_mcp_ref [OUR_CORE SERVER_CORE]
 
 Reads `sequential N` or `in_flight N` and writes the seconds that N calls took. Every answer is checked, inside the time
 that is measured: to read the answer is part of using a client.
@@ -54,6 +54,13 @@ def mcp_ref() -> Client:
     return submit, wait, call, lambda: client.__exit__(None, None, None)
 
 
+def http(name: str) -> Client:
+    """A client over HTTP."""
+    import http_clients
+
+    return http_clients.CLIENTS[name]()
+
+
 def check(answer: str, text: str) -> None:
     """End the process, and with it the benchmark, where an answer is not what was sent."""
     if answer != text:
@@ -92,7 +99,9 @@ def pin(core: int) -> None:
         os.sched_setaffinity(int(thread), {core})
 
 
-CLIENTS: Dict[str, Callable[[], Client]] = {"floor": floor, "mcp_ref": mcp_ref}
+CLIENTS: Dict[str, Callable[[], Client]] = {
+    "floor": floor, "mcp_ref": mcp_ref,
+    "http_floor": lambda: http("floor"), "http_mcp_ref": lambda: http("mcp_ref")}
 MEASURES: Dict[str, Callable[[Client, int], float]] = {"sequential": sequential, "in_flight": in_flight}
 
 

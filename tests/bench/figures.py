@@ -9,6 +9,7 @@ from typing import Callable, ContextManager, NamedTuple, Optional
 
 import measures
 import measures_features
+import measures_http
 from measures import Pair, Setup
 
 
@@ -42,6 +43,7 @@ class Figure(NamedTuple):
 # --- the table --------------------------------------------------------------------------------------------------------
 
 LOOP = "json loop"
+HTTP = "http.server, canned"
 NO_TARGET = None
 REVIEW = {"name": "review", "arguments": {"code": "x = 1"}}
 part = functools.partial
@@ -106,9 +108,30 @@ FIGURES = (
            part(measures_features.host, how="open", count=10), NO_TARGET),
     Figure("host-calls", "host: 1,000 calls over ten servers", "ten bare clients", "ms", 1e3,
            part(measures_features.host, how="calls", count=1000), NO_TARGET),
+    Figure("http-json", "HTTP call, JSON answer, p50", HTTP, "us", 1e6,
+           part(measures_http.sequential, calls=2000), Target(1.0), "mcp 5.5x, TS 4.4x", pinned=True),
+    Figure("http-sse", "HTTP call, SSE answer, p50", HTTP, "us", 1e6,
+           lambda setup: measures_http.sequential(setup, 2000, "--sse"), Target(1.5), "mcp 8.2x, TS 4.7x", pinned=True),
+    Figure("http-32", "calls over 32 connections", HTTP, "calls/s", 1,
+           part(measures_http.connections, count=32, calls=10000), Target(1.6, at_least=True), "mcp 0.16x, TS 0.48x"),
+    Figure("http-16m", "echo of 16 MiB over HTTP", "http.server, " + LOOP, "ms", 1e3,
+           part(measures_http.payload, size=1 << 24, calls=2), Target(1.3), pinned=True),
+    Figure("http-streams-threads", "threads, 1,000 open GET streams", HTTP, "threads", 1,
+           part(measures_http.streams_threads, count=1000), Target(16, of="value"), warm_up=False),
+    Figure("http-streams-memory", "each of 1,000 sessions and streams", HTTP, "KB", 1e-3,
+           part(measures_http.streams_memory, count=1000), Target(12, of="value"), "mcp 94 KB, TS 105 KB",
+           warm_up=False),
+    Figure("http-streams-calls", "HTTP call beside 1,000 streams, p50", "beside none", "us", 1e6,
+           part(measures_http.streams_calls, count=1000, calls=2000), Target(1.05), pinned=True),
+    Figure("http-sessions", "sessions opened, used, deleted", HTTP, "per s", 1,
+           part(measures_http.sessions, count=500), Target(1000, of="value", at_least=True), "mcp 340/s, TS 494/s",
+           pinned=True),
+    Figure("client-http", "our HTTP client, sequential", "http.client loop", "calls/s", 1,
+           part(measures.clients, how="sequential", calls=2000, over="http_"), Target(0.8, at_least=True),
+           "mcp 0.19x", pinned=True),
     Figure("idle-memory", "memory after initialize", LOOP, "MB", 1e-6,
            measures.idle_memory, Target(15, of="value"), "mcp 66 MB"),
 )
 
-OF_THE_PACKAGE = ("import", "client-", "feature-", "host-")
+OF_THE_PACKAGE = ("import", "client-", "feature-", "host-", "http-")
 """Beginnings of the names of the figures that are about our package, not about any server."""

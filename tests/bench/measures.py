@@ -12,10 +12,13 @@ import subprocess
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from machine import on_core
 from peer import Peer, WrongAnswer
+
+if TYPE_CHECKING:
+    from http_peer import HttpPeer
 
 WINDOW = 64
 SECONDS = 120
@@ -33,6 +36,8 @@ class Setup:
     sleeper_command: List[str]
     client_runner: List[str]
     host_runner_command: List[str]
+    http_floor_command: List[str]
+    http_subject_command: List[str]
     client: str
     import_code: str
     cores: Optional[Tuple[int, int]] = None
@@ -52,6 +57,19 @@ class Setup:
     def sleeper(self) -> Peer:
         """The same, with the tool `sleep`."""
         return self._peer(self.sleeper_command, ())
+
+    def http_floor(self, canned: bool) -> "HttpPeer":
+        """A floor server over HTTP; see `http_floor.py`."""
+        return self._http(self.http_floor_command, ["--canned"] if canned else [])
+
+    def http_subject(self, *arguments: str) -> "HttpPeer":
+        """The server over HTTP that is judged."""
+        return self._http(self.http_subject_command, arguments)
+
+    def _http(self, command: List[str], arguments: Sequence[str]) -> "HttpPeer":
+        from http_peer import HttpPeer
+
+        return HttpPeer([*command, *arguments], self.environment, self.cores[1] if self.cores else None)
 
     @contextlib.contextmanager
     def ready(self, *arguments: str, sleeper: bool = False) -> Iterator[Tuple[Peer, Peer]]:
@@ -276,10 +294,10 @@ def list_warm(setup: Setup, count: int) -> Iterator[Pair]:
 # --- clients ----------------------------------------------------------------------------------------------------------
 
 @contextlib.contextmanager
-def clients(setup: Setup, how: str, calls: int) -> Iterator[Pair]:
-    """Calls per second of a client against the floor server."""
+def clients(setup: Setup, how: str, calls: int, over: str = "") -> Iterator[Pair]:
+    """Calls per second of a client against the floor server; `over` is "http_" for those over HTTP."""
     count = setup.count(calls)
-    with setup.runner("floor") as floor, setup.runner(setup.client) as subject:
+    with setup.runner(over + "floor") as floor, setup.runner(over + setup.client) as subject:
 
         def sample(peer: Peer) -> float:
             peer.write(b"%s %d\n" % (how.encode(), count))

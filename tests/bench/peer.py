@@ -13,14 +13,17 @@ import threading
 import time
 from collections import deque
 from types import TracebackType
-from typing import Any, Deque, Dict, List, Optional, Sequence, Tuple, Type
+from typing import Any, Deque, Dict, List, Optional, Sequence, Tuple, Type, TypeVar
 
 from machine import on_core
 
 SILENCE_SECONDS = 120.0
 CLOSE_SECONDS = 10.0
 CHUNK = 65536
+CANNED = b'{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "canned"}]}}'
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+
+_Peer = TypeVar("_Peer", bound="Peer")
 
 
 class WrongAnswer(Exception):
@@ -93,7 +96,7 @@ class Peer:
         self._closed = threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
 
-    def __enter__(self) -> "Peer":
+    def __enter__(self: _Peer) -> _Peer:
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],

@@ -1,8 +1,8 @@
-"""Where a server's time goes: `python3 tests/bench/profile_server.py [--calls N] [--window N] [SERVER.py [ARGUMENTS]]`.
+"""Where a server's time goes: `python3 tests/bench/profile_server.py [--http] [--calls N] [--window N] [SERVER ...]`.
 
 Runs the server (subject_server.py unless another is named) in a process of its own under cProfile, in all of its
-threads, feeds it `echo` calls through its pipes as the benchmark does, checks the answers, and prints the functions
-that took most of the time. Functions written in C count as their own rows.
+threads, feeds it `echo` calls through its pipes, or over HTTP, as the benchmark does, checks the answers, and prints
+the functions that took most of the time. Functions written in C count as their own rows.
 
 The clock is the processor time of each thread (`--clock wall` for real time): waiting for a lock, for the GIL or for
 bytes is not counted, and what remains is work. Profiling makes small functions look worse than they are; check a
@@ -22,6 +22,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, List
 
+from http_peer import HttpPeer
 from peer import Peer, WrongAnswer
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -80,7 +81,7 @@ def main() -> None:
         command = [sys.executable, __file__, "--serve", options.clock, out, *options.server]
         environment = dict(os.environ, PYTHONPATH=str(HERE.parents[1]))
         try:
-            with Peer(command, environment) as peer:
+            with (HttpPeer if options.http else Peer)(command, environment) as peer:
                 print("%.0f calls/s under the profiler" % feed(peer, options.calls, options.window))
             text = shown(out, options)
         except (WrongAnswer, OSError) as error:
@@ -104,6 +105,7 @@ def shown(out: str, options: argparse.Namespace) -> str:
 def parsed() -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--http", action="store_true", help="over HTTP; the window counts connections")
     parser.add_argument("--calls", type=int, default=20000, metavar="N", help="calls of echo (default 20000)")
     parser.add_argument("--window", type=int, default=64, metavar="N", help="calls in flight (default 64; 1: in turn)")
     parser.add_argument("--clock", choices=sorted(CLOCKS), default="cpu", help="what is counted (default cpu)")
@@ -112,7 +114,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--callers", metavar="REGEX", help="print who calls the functions whose name matches, too")
     parser.add_argument("server", nargs=argparse.REMAINDER, help="file of the server and its arguments")
     options = parser.parse_args()
-    options.server = options.server or [str(HERE / "subject_server.py")]
+    options.server = options.server or [str(HERE / ("http_subject.py" if options.http else "subject_server.py"))]
     if sys.version_info >= (3, 12):
         parser.error("needs CPython 3.8 to 3.11: from 3.12 on cProfile mixes threads up")
     return options

@@ -60,6 +60,8 @@ def setup(options: argparse.Namespace) -> Setup:
         sleeper_command=given or [python, str(HERE / "subject_server.py")],
         client_runner=[python, str(HERE / "client_runner.py")],
         host_runner_command=[python, str(HERE / "host_runner.py")],
+        http_floor_command=[python, str(HERE / "http_floor.py")],
+        http_subject_command=[python, str(HERE / ("http_floor.py" if options.noise else "http_subject.py"))],
         client="floor" if options.noise else "mcp_ref",
         import_code=STDLIB_IMPORTS if options.noise else OUR_IMPORT,
         divisor=QUICK_DIVISOR if options.quick else 1)

@@ -25,7 +25,8 @@ def run(*arguments: str) -> Tuple[int, str]:
 
 def test_floor_against_floor_measures_every_kind_of_figure(tmp_path: pathlib.Path) -> None:
     written = tmp_path / "figures.json"
-    names = ["import", "sequential", "in-flight", "payload-1k", "quick-slow", "client-in-flight", "tools-list-warm"]
+    names = ["import", "sequential", "in-flight", "payload-1k", "quick-slow", "client-in-flight", "tools-list-warm",
+             "http-json", "http-32", "http-16m", "http-streams-threads", "http-sessions", "client-http"]
     only: List[str] = [part for name in names for part in ("--only", name)]
     code, output = run("--noise", "--json", str(written), *only)
     assert code == 0, output

@@ -15,6 +15,7 @@ from tests.tools import interpreters
 
 ALL = python_files("mcp_ref", "tests", "examples")
 TOOLS = ROOT / "tests" / "tools"
+BENCH = ROOT / "tests" / "bench"  # whose modules the soak uses, too
 MAX_FUNCTION_LINES = 60
 SELF_EVIDENT_LINES = 8  # a public function of no more lines may go without a docstring
 # In the standard library of some systems only.
@@ -75,7 +76,8 @@ def foreign(tree: ast.AST, allowed: Set[str]) -> Iterator[str]:
 def foreign_in(path: pathlib.Path) -> Iterator[str]:
     """The same for a file, by the folder it stands in."""
     folder = shown(path).split("/")[0]
-    scripts = [*path.parent.glob("*.py"), *TOOLS.glob("*.py")] if folder == "tests" else []
+    folders = (path.parent, TOOLS, BENCH) if folder == "tests" else ()
+    scripts = [script for each in folders for script in each.glob("*.py")]
     beside = {script.stem for script in scripts}
     if not shown(path).startswith(WITH_FOREIGN_PACKAGES):
         yield from foreign(tree_of(path), ALLOWED_BESIDE[folder] | beside)

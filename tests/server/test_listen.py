@@ -24,9 +24,8 @@ def listener(request, tmp_path):
         ctx.cancelled.wait(PATIENCE)
         return "cancelled"
 
-    made = server.listen("tcp://127.0.0.1:0" if request.param == "tcp" else "unix://%s" % (tmp_path / "s"), 0.05)
-    yield made
-    made.close()
+    with server.listen("tcp://127.0.0.1:0" if request.param == "tcp" else "unix://%s" % (tmp_path / "s"), 0.05) as made:
+        yield made
 
 
 def readers():
