@@ -60,7 +60,11 @@ class Request:
             raise Cut() from error
 
     def cut(self) -> None:
-        """End the connection here."""
+        """End the connection here; the client can know it as soon as this has raised."""
+        try:
+            self.sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
         raise Cut()
 
     def reply(self, status: int = 200, body: bytes = b"", kind: str = "application/json",

@@ -20,6 +20,7 @@ from mcp_ref.transports.http_client import StreamableHttp, Trail
 from mcp_ref.transports.http_dial import place
 from mcp_ref.transports.http_inbox import Inbox, is_answer, opening
 from mcp_ref.transports.http_reply import Reply
+from tests.support.scripted import PATIENCE
 from tests.support.scripted_http import EVERYTHING, SERVER, Request, ScriptedHttp, chunk, head, log
 from tests.support.sides import Gate, eventually, in_thread
 
@@ -59,12 +60,16 @@ def test_a_stream_cut_at_any_byte_delivers_everything_once_or_fails_clearly(
     """Before the first event id nothing can be resumed; from then on nothing is lost and nothing comes twice."""
     monkeypatch.setattr(http_client, "_SHORTEST_DELAY", 0.0)
     calls: Dict[str, Tuple[Request, bytes]] = {}
+    done = threading.Semaphore(0)  # a whole answer may be here before the connection is cut, and that be used again
 
     def begin(request: Request) -> None:
         position = int(request.message["params"]["name"])
         calls["last"] = request, exchange_bytes(request)
-        request.send(calls["last"][1][:position])
-        request.cut()
+        try:
+            request.send(calls["last"][1][:position])
+            request.cut()
+        finally:
+            done.release()
 
     def resume(request: Request) -> None:
         last = request.headers.get("last-event-id")
@@ -93,6 +98,7 @@ def test_a_stream_cut_at_any_byte_delivers_everything_once_or_fails_clearly(
             except AnswerLost:
                 outcomes.append("lost")
                 assert len(heard) <= 1
+            assert done.acquire(timeout=PATIENCE)
             length, position = len(calls["last"][1]), position + 1
         client.ping()
     primed = exchange_bytes(calls["last"][0]).index(b"id: 1\ndata:\n\n") + len(b"id: 1\ndata:\n\n")
