@@ -82,6 +82,12 @@ class Reply(HTTPResponse):
             else:
                 fields.append((name.strip(), value.strip()))
 
+    def _read_next_chunk_size(self) -> int:
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
+        if size < 0:  # taken there, for ``int`` reads a sign
+            raise ValueError("a chunk of %d bytes" % size)
+        return size
+
     def piece(self) -> bytes:
         """What has come of the body; waits for something; b"" at its end. Raises `AnswerLost` if it was cut off."""
         try:
@@ -89,7 +95,7 @@ class Reply(HTTPResponse):
             if not data and self.length:
                 raise IncompleteRead(b"", self.length)
         except BROKEN as error:
-            raise AnswerLost("the answer was cut off: %s" % words(error)) from error
+            raise self._broken(error) from error
         return data
 
     def whole(self, limit: int) -> bytes:
@@ -101,7 +107,7 @@ class Reply(HTTPResponse):
                 try:
                     return self.read()
                 except BROKEN as error:
-                    raise AnswerLost("the answer was cut off: %s" % words(error)) from error
+                    raise self._broken(error) from error
             part = self.piece()
             if not part:
                 return b"".join(parts)
@@ -109,6 +115,11 @@ class Reply(HTTPResponse):
             size += len(part)
         raise TransportError("an answer of %s%d bytes exceeds max_message_bytes (%d)"
                              % ("" if self.length else "at least ", size, limit))
+
+    def _broken(self, error: BaseException) -> AnswerLost:
+        """The body is broken; `HTTPResponse` is then at its end, and looks as if another reply could follow."""
+        self.will_close = True
+        return AnswerLost("the answer was cut off: %s" % words(error))
 
     @property
     def complete(self) -> bool:

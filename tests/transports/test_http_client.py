@@ -293,6 +293,31 @@ def test_what_is_no_http_fails_the_request_and_the_next_one_works(server: Script
         client.ping()
 
 
+@pytest.mark.parametrize("body", [b"zz\r\n", b"3\r\nab", b"1\r\nxy\r\n", b"-5\r\nhello\r\n0\r\n\r\n"])
+def test_a_connection_whose_reply_was_broken_is_not_used_again(server: ScriptedHttp, body: bytes) -> None:
+    """Though the server keeps it open: nobody knows where the next reply would begin."""
+    broken: List[int] = []
+
+    def answer(request: Request) -> None:
+        broken.append(request.connection)
+        request.send(head(200, [("Content-Type", "application/json"), ("Transfer-Encoding", "chunked")]) + body)
+        if body == b"3\r\nab":
+            request.cut()
+
+    server.on["tools/call"] = answer
+
+    def pong(request: Request) -> None:
+        broken.append(request.connection)
+        request.answer({})
+
+    server.on["ping"] = pong
+    with quiet(server) as client:
+        with pytest.raises(AnswerLost):
+            call(client, timeout=10)
+        client.ping()
+    assert broken[0] != broken[1]
+
+
 def test_interim_replies_are_skipped(server: ScriptedHttp) -> None:
     def answer(request: Request) -> None:
         request.send(head(100) + head(103, [("Link", "</style.css>")]))
