@@ -19,7 +19,7 @@ Promises, which the dispatcher relies on:
 - Reading and writing never wait for each other.
 """
 
-from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Union
 
 from ..errors import McpError, Rejected
 from ..jsonrpc import RequestId
@@ -28,13 +28,18 @@ if TYPE_CHECKING:
     from ..revisions import Revision
 
 
-class Failed(NamedTuple):
-    """Our request of this id gets no answer any more, if it has none yet; the connection goes on."""
+class Failed:
+    """Our request of this id gets no answer any more, if it has none yet; the connection goes on.
 
-    id: RequestId
-    error: McpError
-    guard: bool = False
-    """Only to make sure: the answer seems to have come just before."""
+    ``guard``: only to make sure, the answer seems to have come just before.
+    """
+
+    __slots__ = ("id", "error", "guard")
+
+    def __init__(self, id: RequestId, error: McpError, guard: bool = False) -> None:
+        self.id = id
+        self.error = error
+        self.guard = guard
 
 
 Received = Union[bytes, Rejected, Failed]

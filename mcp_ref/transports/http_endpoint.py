@@ -302,6 +302,14 @@ class Endpoint:
             self.refuse(exchange, verdict, "body", error.message, error.code, None if error.silent else error.id)
             return None
 
+    def too_long(self, exchange: Exchange, verdict: Verdict) -> bool:
+        """Whether the body is over the limit; the reply is out then."""
+        size = len(exchange.request.body)
+        if size > self.limits.max_message_bytes:
+            self.refuse(exchange, verdict, "length", str(size))
+            return True
+        return False
+
     def _post(self, exchange: Exchange, verdict: Verdict) -> None:
         """[2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST"""
         principal, session = None, None
@@ -309,11 +317,9 @@ class Endpoint:
             admitted, principal = self._admit(exchange, verdict)
             if not admitted:
                 return
-        request = exchange.request
-        if len(request.body) > self.limits.max_message_bytes:
-            self.refuse(exchange, verdict, "length", str(len(request.body)))
+        if self.too_long(exchange, verdict):
             return
-        id = request.headers.get(_SESSION)
+        id = exchange.request.headers.get(_SESSION)
         if id is not None:
             session = self._known(id, principal)
             if session is None:
@@ -417,9 +423,7 @@ class Endpoint:
         admitted, principal = self._admit(exchange, verdict)
         if not admitted:
             return
-        request = exchange.request
-        if len(request.body) > self.limits.max_message_bytes:
-            self.refuse(exchange, verdict, "length", str(len(request.body)))
+        if self.too_long(exchange, verdict):
             return
         frame = self._frame(exchange, verdict, None)
         if frame is not None:

@@ -176,8 +176,7 @@ class _Messages(Endpoint):
         admitted, principal = self._admit(exchange, verdict)
         if not admitted:
             return
-        if len(request.body) > self.limits.max_message_bytes:
-            self.refuse(exchange, verdict, "length", str(len(request.body)))
+        if self.too_long(exchange, verdict):
             return
         named: List[str] = parse_qs(request.query).get(SESSION, [])
         session = self._known(named[0], principal) if len(named) == 1 else None
