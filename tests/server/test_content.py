@@ -1,6 +1,4 @@
 """Content of every type on its way through a server, in every revision with a handshake: in the form that it has."""
-import contextlib
-import itertools
 
 import pytest
 
@@ -13,9 +11,8 @@ from mcp_ref.messages.prompts import GetPromptResult, PromptMessage
 from mcp_ref.messages.tools import CallToolResult, ToolAnnotations
 from mcp_ref.revisions import HANDSHAKE_REVISIONS
 from mcp_ref.server.content import content_of
-from tests.support.scripted import ScriptedPeer
+from tests.support.serving import ask, served
 
-NUMBERS = itertools.count(1)
 OBJECT = {"type": "object"}
 NOTES = Annotations(["user"], 0.5, "2025-01-12T15:00:58Z")
 META = {"com.example/kind": "test"}
@@ -29,17 +26,6 @@ BLOCKS = [
 ]
 
 each_revision = pytest.mark.parametrize("revision", HANDSHAKE_REVISIONS, ids=str)
-
-
-@contextlib.contextmanager
-def served(server, revision):
-    with ScriptedPeer.of_server(server) as peer:
-        peer.handshake(str(revision))
-        yield peer
-
-
-def ask(peer, method, params=None):
-    return peer.call("ask %d" % next(NUMBERS), method, params)
 
 
 def expected(revision):

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from mcp_ref import Server
-from tests.support.requirements_table import revisions_of
 from tests.support.scripted import ScriptedPeer
+from tests.support.serving import over
 
 NUMBERS = itertools.count(1)
 LISTS = {
@@ -25,11 +25,6 @@ LISTS = {
 """Method -> member of the result, member that names an item, how one is registered and removed."""
 
 every_list = pytest.mark.parametrize("method", sorted(LISTS))
-
-
-def over(id):
-    """Run a test on each handshake revision that states this row."""
-    return pytest.mark.parametrize("revision", revisions_of(id))
 
 
 class Paged:

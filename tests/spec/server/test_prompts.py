@@ -1,7 +1,5 @@
 """Prompts of a server: what is declared and listed, what getting one answers, and what an author may register."""
 import base64
-import contextlib
-import itertools
 
 import pytest
 
@@ -16,30 +14,11 @@ from mcp_ref.protocol.content import is_base64, is_mime_type
 from mcp_ref.protocol.uris import fault
 from mcp_ref.revisions import revision as revision_named
 from mcp_ref.server.content import PLAIN_BLOB, PLAIN_TEXT, audio, blob, image
-from tests.support.requirements_table import HANDSHAKE, revisions_of
-from tests.support.scripted import ScriptedPeer
+from tests.support.requirements_table import HANDSHAKE
+from tests.support.serving import ask, over, served
 
-NUMBERS = itertools.count(1)
 BYTES = bytes(range(256))
 DATA = base64.b64encode(BYTES).decode("ascii")
-
-
-def over(id):
-    """Run a test on each handshake revision that states this row."""
-    return pytest.mark.parametrize("revision", revisions_of(id))
-
-
-@contextlib.contextmanager
-def served(server, revision):
-    """A scripted client of this server, after the handshake."""
-    with ScriptedPeer.of_server(server) as peer:
-        peer.capabilities = peer.handshake(revision)["capabilities"]
-        peer.barrier()
-        yield peer
-
-
-def ask(peer, method, params=None):
-    return peer.call("ask %d" % next(NUMBERS), method, params)
 
 
 def get(peer, name, arguments=None):

@@ -1,6 +1,4 @@
 """Tools of a server: what is declared and listed, what a call answers, and what an author may register."""
-import contextlib
-import itertools
 import json
 from dataclasses import dataclass
 from typing import Any, Dict, List
@@ -14,30 +12,10 @@ from mcp_ref.jsonschema import validate
 from mcp_ref.messages.content import EmbeddedResource, TextContent, TextResourceContents
 from mcp_ref.messages.tools import CallToolResult
 from mcp_ref.protocol import toolnames
-from tests.support.requirements_table import revisions_of
-from tests.support.scripted import ScriptedPeer
+from tests.support.serving import ask, over, served
 
-NUMBERS = itertools.count(1)
 OBJECT = {"type": "object"}
 POINT = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": False}
-
-
-def over(id):
-    """Run a test on each handshake revision that states this row."""
-    return pytest.mark.parametrize("revision", revisions_of(id))
-
-
-@contextlib.contextmanager
-def served(server, revision):
-    """A scripted client of this server, after the handshake."""
-    with ScriptedPeer.of_server(server) as peer:
-        peer.capabilities = peer.handshake(revision)["capabilities"]
-        peer.barrier()
-        yield peer
-
-
-def ask(peer, method, params=None):
-    return peer.call("ask %d" % next(NUMBERS), method, params)
 
 
 def call(peer, name, arguments=None):
