@@ -64,6 +64,9 @@ CODES: Dict[int, Code] = {
 }
 """The codes that JSON-RPC and the revisions define; receivers assume nothing about any other."""
 
+ABOUT_REQUESTS = frozenset((HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION))
+"""Errors that always refuse a request as such, whoever finds that out; over HTTP they have a status of their own."""
+
 
 class McpError(Exception):
     """Base of every error of this package."""
@@ -126,6 +129,9 @@ class PeerError(McpError):
     ``method`` and ``request_id`` are those of our request.
     """
 
+    status: Optional[int] = None
+    """The status of HTTP that it came with, if that was none of success."""
+
     def __init__(self, code: int, message: str, data: Any, method: str, request_id: Union[int, str]) -> None:
         super().__init__("%s failed: %s (%d)" % (method, message, code))
         self.code = code
@@ -148,6 +154,9 @@ class ConnectionLost(TransportError):
 
     unsent = False
     """Whether the request that this is about was certainly not worked on, so that it may be sent again."""
+    may_have_run = False
+    """Whether the server may have done what this request asks for, which should not be done twice unasked. Only said
+    where a client sends other requests again by itself: see `mcp_ref.client.recovery`."""
 
 
 class SessionExpired(ConnectionLost):

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 from ..messages.lifecycle import ClientCapabilities, Settings
+from ..methods import lookup
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
 from ..revisions import Revision
@@ -63,12 +64,12 @@ class Offers:
                 setattr(declared, name, capability)
         return declared
 
-    def route(self, client: "Client", connection: Connection, method: str) -> Optional[Route]:
+    def route(self, client: "Client", method: str, revision: Revision) -> Optional[Route]:
         """How a request of the server is answered; None: it is not offered."""
         offer = self._made.get(REQUESTS.get(method, ""))
-        if offer is None or connection.session.lookup(method) is None:
+        if offer is None or lookup(method, revision) is None:
             return None
-        route: Route = offer.route(client, connection.session.rules)
+        route: Route = offer.route(client, revision)
         return route
 
     def attach(self, client: "Client", connection: Connection) -> None:

@@ -136,7 +136,7 @@ class Sampling:
 
 def _admit(context: Context) -> None:
     """[.. client/sampling §Security Considerations] SHOULD: limit the rate."""
-    rate = context.connection.rate(RATE)
+    rate = context.rate(RATE)
     if not rate.take():
         context.connection.counters.note("sampling above the rate", "refused by %s" % RATE)
         raise RpcError(INTERNAL_ERROR, "Too many sampling requests: %s (%g) is reached; ask again later"
@@ -150,7 +150,7 @@ def _check_request(context: Context, params: CreateMessageRequestParams, revisio
     is left out, which a client may do without saying so [2026-07-28 client/sampling §Context Inclusion] MAY; with
     ``strict`` the request is refused.
     """
-    session = context.connection.session
+    session = context.session
     if not revision.sampling_tools:
         params.tools = params.tool_choice = None
     for fault in rules.request_faults(params, revision, session.capabilities):

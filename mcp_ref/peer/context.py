@@ -7,22 +7,30 @@ every call; what it does, the connection does.
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
+from ..errors import LocalProtocolError
 from ..jsonrpc import Request, RequestId
 
 if TYPE_CHECKING:
     from .dispatcher import Connection
     from .inflight import Incoming
+    from .rates import Rate
+    from .session import Session
 
 
 class Context:
     """The handler's side of one request of the peer's."""
 
-    __slots__ = ("connection", "incoming", "request", "_cancelled", "_progress", "_due")
+    __slots__ = ("connection", "incoming", "request", "session", "_cancelled", "_progress", "_due")
 
-    def __init__(self, connection: "Connection", incoming: "Incoming", request: Request) -> None:
+    def __init__(
+        self, connection: "Connection", incoming: "Incoming", request: Request, session: "Optional[Session]" = None
+    ) -> None:
         self.connection = connection
         self.incoming = incoming
         self.request = request
+        self.session = connection.session if session is None else session
+        """Revision, capabilities and identity that hold for this request: the connection's, or where there is no
+        handshake the request's own."""
         self._cancelled: Optional[threading.Event] = None
         self._progress: Optional[float] = None
         self._due = 0.0
@@ -49,6 +57,18 @@ class Context:
             self._cancelled = threading.Event()
             self.incoming.watch(self._cancelled.set)
         return self._cancelled
+
+    @property
+    def principal(self) -> Any:
+        """Who sent the request, as ``authenticate`` said (HTTP); None where nobody had to show who they are."""
+        return self.session.principal
+
+    def rate(self, name: str) -> "Rate":
+        """How often who sent this request may do something: the bucket for the limit of this name.
+
+        One for each connection; where requests of many clients come on one, one for each principal.
+        """
+        return self.connection.rate(name, self.session.principal)
 
     def check(self) -> None:
         """Raise `RequestCancelled` if the request was cancelled; nothing more is sent for it then."""
@@ -84,7 +104,7 @@ class Context:
         due = self.connection.progress_due(self._due, progress == total)
         if due is not None:
             self._due = due
-            self.connection.put_progress(token, progress, total, message, self.incoming.id)
+            self.connection.put_progress(token, progress, total, message, self.incoming.id, self.session)
 
     def call(self, method: str, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
         """Send a request to the peer and wait for its result, while this one is being answered.
@@ -93,12 +113,22 @@ class Context:
         `Connection.request`.
         """
         self.check()
+        if not self.session.rules.peer_requests:
+            # [2026-07-28 basic/transports/index §Messages], [2026-07-28 basic/patterns/mrtr §Supported Requests]
+            raise LocalProtocolError("revision %s has no requests from server to client" % self.session.rules)
         return self.connection.request(method, params, within=self.incoming, **options)
 
     def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
         """Send a notification that belongs to this request; nothing is sent after its answer."""
         self.check()
-        self.connection.notify(method, params, within=self.incoming)
+        self.connection.notify(method, params, self.incoming, self.session)
+
+    def complete(self, result: Optional[Dict[str, Any]]) -> None:
+        """Answer a request whose route is ``deferred``, once, from any thread; None: there is no answer.
+
+        A cancelled request has none; it must be completed all the same.
+        """
+        self.connection.complete(self, result)
 
 
 def _check_number(name: str, value: Any) -> None:
@@ -112,17 +142,20 @@ class Route:
     """How one method is answered in one session: made once, used for every request.
 
     ``call(context, params)`` gives the result object. ``fault`` turns an exception into a result instead of an
-    error, for tools. ``inline``: quick and free of user code, so it runs on the reader.
+    error, for tools. ``inline``: quick and free of user code, so it runs on the reader. ``deferred``: ``call`` gives
+    nothing, and the answer comes later, by `Context.complete`.
     """
 
-    __slots__ = ("call", "fault", "inline")
+    __slots__ = ("call", "fault", "inline", "deferred")
 
     def __init__(
         self,
         call: Callable[[Context, Dict[str, Any]], Any],
         fault: Optional[Callable[[Exception], Optional[Dict[str, Any]]]] = None,
         inline: bool = False,
+        deferred: bool = False,
     ) -> None:
         self.call = call
         self.fault = fault
         self.inline = inline
+        self.deferred = deferred

@@ -32,12 +32,12 @@ phase, unknown method, names in `_meta` that break the rules (where we are stric
 """
 
 import threading
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from ..deadline import Deadline
 from ..errors import (
-    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PeerProtocolError, Rejected, RequestCancelled,
-    RpcError,
+    ABOUT_REQUESTS, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PeerProtocolError, Rejected,
+    RequestCancelled, RpcError,
 )
 from ..jsonrpc import (
     Batch, Error, Frame, Malformed, Message, Notification, Request, RequestId, Result, encode, parse, shown,
@@ -47,14 +47,19 @@ from ..limits import DEFAULT, Limits
 from ..protocol import lifecycle
 from ..revisions import Revision
 from ..transports.base import Failed, Received, Transport
+from .alone import admit, stands_alone
 from .context import Context, Route
 from .inflight import IdHistory, Incoming, Inflight
 from .jobs import BatchAnswer, Call, Lane, contain
 from .request_table import Progress
 from .role import Role
 from .sender import Sender, may_have_meta
+from .session import Session
 from .threads import start_thread
 from .workers import Executor, Job
+
+
+CANCELLED = "notifications/cancelled"
 
 
 class Connection(Sender):
@@ -74,9 +79,15 @@ class Connection(Sender):
         super().__init__(transport, role.party, limits, executor, lenient)
         self.role = role
         self.inflight = Inflight()
-        self.context_class: Callable[["Connection", Incoming, Request], Context] = Context
+        self.context_class: Callable[["Connection", Incoming, Request, Optional[Session]], Context] = Context
         self.outbox.on_failure = lambda error: self.transport.close()
         self.batching = False
+        stateless = role.party == lifecycle.SERVER and any(revision.stateless for revision in role.revisions)
+        self.stateless = stateless
+        """Whether we are a server that takes requests which stand alone; see `mcp_ref.peer.alone`."""
+        self.alone = stateless and not any(revision.handshake for revision in role.revisions)
+        """Whether no others are taken here."""
+        self.routes_alone: Dict[Tuple[str, Revision], Route] = {}
         self.state: Dict[str, Any] = {}
         """What a role remembers about this connection, such as the log level."""
         self._receiving = threading.Lock()
@@ -211,7 +222,8 @@ class Connection(Sender):
         for item in items:
             if isinstance(item, Rejected):
                 self.counters.note("refused message", str(item))
-                self._send(Error(None, item.code, str(item)))
+                if not self._mute:
+                    self._send(Error(None, item.code, str(item)))
                 continue
             if isinstance(item, Failed):
                 self.table.fail(item.id, item.error)
@@ -227,16 +239,19 @@ class Connection(Sender):
         if jobs:
             self._hand_over(*jobs)
 
-    def receive(self, frame: Frame, data: bytes, about: Optional[RequestId] = None) -> List[Job]:
+    def receive(self, frame: Frame, data: bytes, about: Optional[RequestId] = None, principal: Any = None) -> List[Job]:
         """Take one message that came by another way than `Transport.read`: what is to be done, for `work`.
 
-        ``data``: its bytes. ``about``: what the answer to a batch is called in `Transport.post`. From any thread.
+        ``data``: its bytes. ``about``: what the answer is called in `Transport.post`, for a batch, and for a request
+        whose id need not be the only one of its kind here. ``principal``: who sent it. From any thread.
         """
         jobs: List[Job] = []
         self.transport.arrived(data)
         with self._receiving:
             if isinstance(frame, Batch):
                 self._batch(frame, jobs, about)
+            elif isinstance(frame, Request):
+                self._request(frame, jobs, None, about, principal)
             elif not (isinstance(frame, Result) and may_have_meta(data) and self._fails_by_names(frame)):
                 self._receive(frame, jobs, None)
         return jobs
@@ -259,7 +274,7 @@ class Connection(Sender):
 
     def _fails_by_names(self, frame: Result) -> bool:
         """Whether names in the `_meta` of a result make the request fail that it answers."""
-        misnamed = self._misnamed(frame.result)
+        misnamed = self._misnamed(frame.result, self.session)
         if misnamed:
             self.table.fail(frame.id, PeerProtocolError("malformed result: %s" % misnamed))
         return bool(misnamed)
@@ -274,10 +289,18 @@ class Connection(Sender):
         elif isinstance(frame, Batch):
             self._batch(frame, jobs)
 
+    @property
+    def _mute(self) -> bool:
+        """Whether we are a client without handshake, which answers nothing whatever comes
+        [2026-07-28 basic/transports/index §Messages], [2026-07-28 basic/transports/stdio §Sending Messages] MUST NOT.
+        """
+        session = self.session
+        return session.party == lifecycle.CLIENT and not session.rules.peer_requests
+
     def _malformed(self, error: Malformed, batch: Optional[BatchAnswer] = None) -> None:
         """Answer what is no frame, unless it is a response (which fails the request it names) or a notification."""
         self.malformed(error)
-        if error.silent:
+        if error.silent or self._mute:
             return
         if error.id is not None and error.id in self.inflight:
             self._drop_duplicate(error.id)
@@ -301,17 +324,31 @@ class Connection(Sender):
                 self._receive(item, jobs, batch)
         self._release(batch, None)
 
-    def _request(self, request: Request, jobs: List[Job], batch: Optional[BatchAnswer]) -> None:
-        incoming = self.inflight.begin(request.id)
+    def _request(
+        self, request: Request, jobs: List[Job], batch: Optional[BatchAnswer], about: Optional[RequestId] = None,
+        principal: Any = None,
+    ) -> None:
+        if self._mute:
+            text = "%s: in revision %s a server sends no requests" % (shown(request.method), self.session.rules)
+            self.counters.note("refused request", text)
+            return
+        incoming = self.inflight.begin(request.id if about is None else about)
         if incoming is None:
             self._drop_duplicate(request.id)
             return
         if batch is not None:
             batch.expect()
-        route = self._admit(request, batch)
-        call = Call(self, request, incoming, route if isinstance(route, Route) else _NO_ROUTE, batch)
+        session: Optional[Session] = None
+        if self.stateless and batch is None and stands_alone(self, request):
+            route, session = admit(self, request, principal)
+        else:
+            route = self._admit(request, batch)
+        if isinstance(route, Route):
+            route = self._check_room(request, route, session or self.session)
+        call = Call(self, request, incoming, route if isinstance(route, Route) else _NO_ROUTE, batch, session)
         if isinstance(route, RpcError):
             self.counters.note("refused request", "%s: %s" % (shown(request.method), route.message))
+            self.transport.refused(incoming.id, route.code)
             call.abandon(route)
         elif route.inline:
             self.perform(call)
@@ -323,28 +360,31 @@ class Connection(Sender):
         """The route of a request, or why it is refused."""
         if not self._ids.add(request.id) and self.session.rules.ids_unique_per_session:
             return RpcError(INVALID_REQUEST, "Invalid request: id was used before")
-        route = self._routes.get(request.method) or self._find_route(request, batch)
-        if request.params and "_meta" in request.params and isinstance(route, Route):
-            misnamed = self._misnamed(request.params)
+        return self._routes.get(request.method) or self._find_route(request, batch)
+
+    def _check_room(self, request: Request, route: Route, session: Session) -> Union[RpcError, Route]:
+        """The route, or what still speaks against the request."""
+        if request.params and "_meta" in request.params:
+            misnamed = self._misnamed(request.params, session)
             if misnamed:
                 return RpcError(INVALID_PARAMS, "Invalid params: %s" % misnamed)
-        if isinstance(route, Route) and not route.inline and len(self.inflight) > self.limits.max_inflight:
+        if not route.inline and len(self.inflight) > self.limits.max_inflight:
             return RpcError(INTERNAL_ERROR, "Busy: max_inflight (%d) requests are running" % self.limits.max_inflight)
         return route
 
-    def _misnamed(self, message: Any) -> str:
+    def _misnamed(self, message: Any, session: Session) -> str:
         """Which names in the `_meta` of params or of a result break the rules; "" where none does, or we are lenient.
 
         [2025-06-18.. basic/index §`_meta`] MUST. Reading: that is asked of who sends, so a lenient session lets the
         message through and counts it.
         """
-        agreed = self.session.revision
+        agreed = session.revision
         if agreed is None or not agreed.meta_key_rules:
             return ""
         from ..protocol.metakeys import violations_in
 
         found = violations_in(message, agreed)
-        if found and self.session.lenient:
+        if found and session.lenient:
             self.counters.note("misnamed meta", found[0])
             return ""
         return "; ".join(found)
@@ -362,7 +402,7 @@ class Connection(Sender):
             self.counters.note("early request", "%s came before notifications/initialized" % shown(method))
         row = session.lookup(method)
         known = row is None or (row.kind == "request" and row.sender in (session.peer, "both"))
-        route = self.role.route(self, method) if known else None
+        route = self.role.route(self, method, session.rules) if known else None
         if route is None:
             return self.role.refused(method) or RpcError(METHOD_NOT_FOUND, "Method not found: %s" % shown(method))
         session.move(phase, verdict.phase)
@@ -381,7 +421,7 @@ class Connection(Sender):
         method, session, phase = notification.method, self.session, self.session.phase
         verdict = lifecycle.consult(session.peer, phase, method, session.lenient)
         row = session.lookup(method)
-        if not verdict.allowed:
+        if not verdict.allowed and not (self.stateless and method == CANCELLED):
             self.counters.note("refused notification", "%s while %s" % (shown(method), phase))
         elif row is None or row.kind != "notification" or row.sender not in (session.peer, "both"):
             self.counters.note("unknown notification", "%s in revision %s" % (shown(method), session.rules))
@@ -448,33 +488,44 @@ class Connection(Sender):
             self.reply(call, None)
             return
         route = call.route
+        context = self.context_class(self, call.incoming, request, call.session)
         escaped: Optional[BaseException] = None
         try:
-            result = route.call(self.context_class(self, call.incoming, request), request.params or {})
+            result = route.call(context, request.params or {})
+            if route.deferred:
+                return
             answer: Message = Result(request.id, result)
             data = encode(answer)
-            self._check_meta(data, result)
+            self._check_meta(data, result, call.session)
         except BaseException as error:
-            answer, escaped = self._answer_to(call, error), error
+            answer, escaped = self._answer_to(call, error, context), error
             data = None
         self.reply(call, answer, data)
         if escaped is not None:
             contain(escaped)
 
-    def _answer_to(self, call: Call, error: BaseException) -> Message:
+    def complete(self, context: Context, result: Optional[Dict[str, Any]]) -> None:
+        """Answer a request whose route is deferred; see `Context.complete`."""
+        request = context.request
+        call = Call(self, request, context.incoming, _NO_ROUTE, None, context.session)
+        self.reply(call, None if result is None else Result(request.id, result))
+
+    def _answer_to(self, call: Call, error: BaseException, context: Context) -> Message:
         """`_failure`, and an answer all the same if what it calls raises: its own texts, or an overridden method."""
         try:
-            return self._failure(call, error)
+            return self._failure(call, error, context)
         except Exception as another:
             self._log_exception("making an answer of a failure of %s" % call.request.method, another)
             return Error(call.request.id, INTERNAL_ERROR, "Internal error")
 
-    def _failure(self, call: Call, error: BaseException) -> Message:
+    def _failure(self, call: Call, error: BaseException, context: Context) -> Message:
         """The answer for a handler that raised: a result where the route makes one of it, else an error."""
         request, fault = call.request, call.route.fault
         if isinstance(error, RpcError) and type(error.code) is int and type(error.message) is str:
-            error = self.role.answer_error(self, error, fault is not None)
+            error = self.role.answer_error(context, error, fault is not None)
             if isinstance(error, RpcError):
+                if error.code in ABOUT_REQUESTS:
+                    self.transport.refused(call.incoming.id, error.code)
                 return Error(request.id, error.code, error.message, error.data)
         if isinstance(error, RequestCancelled) and call.incoming.cancelled:
             return Error(request.id, INTERNAL_ERROR, "Cancelled")  # never sent: the request is cancelled
@@ -497,11 +548,11 @@ class Connection(Sender):
             self._release(call.batch, data)
         elif data is not None:
             may_wait = self.executor.blocking and not call.route.inline
-            self.outbox.put(data, may_wait, call.request.id, True)
+            self.outbox.put(data, may_wait, call.incoming.id, True)
             if call.route is _NO_ROUTE:
                 self.outbox.flush_soon()
         else:
-            self.outbox.unanswered(call.request.id)
+            self.outbox.unanswered(call.incoming.id)
         self.inflight.release()
 
     def _answer(self, answer: Error, batch: Optional[BatchAnswer]) -> None:
@@ -539,7 +590,7 @@ _NO_ROUTE = Route(_unreachable, inline=True)
 
 _NOTIFICATIONS: Dict[str, Callable[[Connection, Dict[str, Any]], None]] = {
     "notifications/initialized": Connection._initialized,
-    "notifications/cancelled": Connection._cancelled,
+    CANCELLED: Connection._cancelled,
     "notifications/progress": Connection._progressed,
 }
 """What the dispatcher itself does with a notification, on the reader; all others are the role's."""

@@ -12,6 +12,7 @@ from .workers import Job
 
 if TYPE_CHECKING:
     from .dispatcher import Connection
+    from .session import Session
 
 
 Item = TypeVar("Item")
@@ -20,7 +21,7 @@ Item = TypeVar("Item")
 class Call(Job):
     """A request to be answered by a worker."""
 
-    __slots__ = ("connection", "request", "incoming", "route", "batch")
+    __slots__ = ("connection", "request", "incoming", "route", "batch", "session")
 
     def __init__(
         self,
@@ -29,12 +30,14 @@ class Call(Job):
         incoming: Incoming,
         route: Route,
         batch: "Optional[BatchAnswer]",
+        session: "Optional[Session]" = None,
     ) -> None:
         self.connection = connection
         self.request = request
         self.incoming = incoming
         self.route = route
         self.batch = batch
+        self.session = session
 
     def run(self) -> None:
         self.connection.perform(self)

@@ -1,10 +1,11 @@
 """What a role, a server or a client, supplies to its connections."""
 
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 from ..errors import INTERNAL_ERROR, RpcError
+from ..methods import lookup
 from ..revisions import Revision
-from .context import Route
+from .context import Context, Route
 
 if TYPE_CHECKING:
     from .dispatcher import Connection
@@ -18,17 +19,20 @@ class Role:
     keepalive: Optional[float] = None
     """Seconds between pings to the peer; None: no pings. See `mcp_ref.peer.keepalive`."""
 
-    def route(self, connection: "Connection", method: str) -> Optional[Route]:
-        """How this request is answered; None: method not found. Kept for the session once it is operating.
+    revisions: Tuple[Revision, ...] = ()
+    """Those that it speaks, oldest first."""
+
+    def route(self, connection: "Connection", method: str, revision: Revision) -> Optional[Route]:
+        """How this request is answered in this revision; None: method not found. Kept once the session is operating.
 
         Both sides answer ping, at once and emptily [..2025-11-25 basic/utilities/ping §Behavior Requirements] MUST.
         """
-        if method == "ping" and connection.session.lookup("ping") is not None:
+        if method == "ping" and lookup("ping", revision) is not None:
             return Route(lambda context, params: {}, inline=True)
         return None
 
     def declared(self, revision: Revision) -> Dict[str, Any]:
-        """What this side declares to a peer of this revision, where no handshake says so; see `Connection.assume`."""
+        """What this side declares to a peer of this revision, where no handshake says so."""
         return {}
 
     def arrived(self, connection: "Connection", method: str, params: Dict[str, Any]) -> bool:
@@ -45,7 +49,7 @@ class Role:
         """The error for a request without a route, if it should be another than -32601."""
         return None
 
-    def answer_error(self, connection: "Connection", error: RpcError, in_tool: bool) -> Exception:
+    def answer_error(self, context: Context, error: RpcError, in_tool: bool) -> Exception:
         """The error that a handler wants to be sent, or what it becomes where this peer may not be sent it.
 
         ``in_tool``: other exceptions of this handler become results.

@@ -1,4 +1,4 @@
-"""What two parties have agreed on: the state of one connection, without any messages in it."""
+"""What two parties have agreed on: the state of one connection, or of one request, without any messages in it."""
 
 from typing import Any, Dict, Mapping, Optional
 
@@ -6,11 +6,14 @@ from ..errors import CapabilityMissing, LocalProtocolError
 from ..methods import Method, lookup
 from ..protocol import lifecycle
 from ..protocol.capabilities import check
+from ..protocol.envelope import Envelope
 from ..revisions import LATEST_HANDSHAKE, Revision
 
 
 class Session:
-    """Phase, revision, capabilities and identity of one connection; ``party`` is our side of it.
+    """Phase, revision, capabilities and identity; ``party`` is our side.
+
+    Of one connection; or, where there is no handshake, of one request: see `of_request`.
 
     Before the handshake is over ``revision`` is None, and rules that depend on it follow the newest
     handshake revision, which is also what our `initialize` offers.
@@ -29,7 +32,28 @@ class Session:
         self.instructions: Optional[str] = None
         self.unasked = ""
         """Why the peer can be asked nothing, where no answer could come back; see `Connection.assume`."""
+        self.principal: Any = None
+        """Who the peer is, where the transport has found that out (HTTP)."""
+        self.log_level: Optional[str] = None
+        """The quietest level of log messages that the peer wants, where each request says that."""
         self._may_send: Dict[str, str] = {}
+
+    @classmethod
+    def of_request(cls, envelope: Envelope, capabilities: Dict[str, Any], lenient: bool, principal: Any) -> "Session":
+        """What holds for one request that says everything of itself; ``capabilities``: what this server declares.
+
+        Made for each such request anew, so that none can lean on another
+        [2026-07-28 basic/index §Statelessness] MUST NOT.
+        """
+        made = cls(lifecycle.SERVER, lenient)
+        made.phase = lifecycle.OPERATING
+        made.revision = envelope.revision
+        made.capabilities = capabilities
+        made.peer_capabilities = envelope.capabilities
+        made.peer_info = envelope.client_info
+        made.log_level = envelope.log_level
+        made.principal = principal
+        return made
 
     @property
     def rules(self) -> Revision:

@@ -1,33 +1,74 @@
-"""Which revision two parties speak: the version agreement of the handshake.
+"""Which revisions a party speaks, and the version agreement of the handshake.
 
 The client names one revision, the server answers with that one or another, and the client stays
 or leaves [..2025-11-25 basic/lifecycle §Version Negotiation]. 2026-07-28 has no handshake, so it is
-never agreed on here, whatever a client asks for.
+never agreed on there, whatever a client asks for: see `mcp_ref.protocol.envelope`.
 """
 
 from typing import Any, Iterable, Optional, Sequence, Tuple
 
 from ..errors import PeerProtocolError
-from ..revisions import HANDSHAKE_REVISIONS, Revision, find, revision
+from ..revisions import REVISIONS, Revision, find, revision
 
 CITATION = "..2025-11-25 basic/lifecycle §Version Negotiation"
 
 
 def supported(choice: Optional[Iterable[Any]] = None) -> Tuple[Revision, ...]:
-    """The handshake revisions of this choice (names or `Revision`), oldest first; None: all of them.
+    """The revisions of this choice (names or `Revision`), oldest first; None: all of them.
 
-    Raises ValueError if the choice holds none, because such a server could not answer `initialize`, and TypeError for
-    a name that is in no list.
+    Raises ValueError if the choice is empty or names what there is not, and TypeError for a name that is in no list.
     """
     if choice is None:
-        return HANDSHAKE_REVISIONS
+        return REVISIONS
     if isinstance(choice, str):
         raise TypeError("revisions is a list of names, such as [%r]" % choice)
     chosen = {revision(name) for name in choice}
-    kept = tuple(r for r in HANDSHAKE_REVISIONS if r in chosen)
+    if not chosen:
+        raise ValueError("no revision was chosen; known are %s" % ", ".join(map(str, REVISIONS)))
+    return tuple(r for r in REVISIONS if r in chosen)
+
+
+def with_handshake(ours: Iterable[Revision]) -> Tuple[Revision, ...]:
+    """Those that open with `initialize`."""
+    return tuple(r for r in ours if r.handshake)
+
+
+ERAS = {"auto": "", "modern": "stateless", "legacy": "handshake"}
+"""What a client may be told to speak, besides one revision by its name -> the feature that its revisions have
+[2026-07-28 basic/versioning §Terminology]."""
+
+
+def spoken(era: Optional[str], choice: Optional[Iterable[Any]], default: str) -> Tuple[Revision, ...]:
+    """The revisions of a client with this policy (a key of ERAS, or the name of a revision), oldest first.
+
+    ``choice``: of these only, as `supported`. Without a policy ``default`` is it, unless the choice has nothing of that.
+    Raises ValueError for an unknown policy, and if nothing is left.
+    """
+    chosen = supported(choice)
+    policy = default if era is None else era
+    if policy not in ERAS and find(policy) is None:
+        known = ", ".join(list(ERAS) + [str(r) for r in REVISIONS])
+        raise ValueError("era is one of %s, not %.80r" % (known, policy))
+    feature = ERAS.get(policy)
+    if feature is None:
+        kept = tuple(r for r in chosen if r.name == policy)
+    else:
+        kept = tuple(r for r in chosen if not feature or getattr(r, feature))
+    if not kept and era is None:
+        return chosen
     if not kept:
-        raise ValueError("no handshake revision among %s" % ", ".join(sorted(str(r) for r in chosen)))
+        raise ValueError("era=%r leaves nothing of the revisions %s" % (era, ", ".join(map(str, chosen))))
     return kept
+
+
+def pick(offered: Iterable[Any], ours: Sequence[Revision]) -> Optional[Revision]:
+    """The revision to speak with a server that names these; None: there is none in common.
+
+    [2026-07-28 basic/versioning §Protocol Version Negotiation] SHOULD. The newest, so that a server which speaks both
+    with and without handshake is spoken to without.
+    """
+    names = {name for name in offered if isinstance(name, str)}
+    return next((r for r in reversed(ours) if r.name in names), None)
 
 
 def answer(requested: str, ours: Sequence[Revision]) -> Revision:

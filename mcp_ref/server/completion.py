@@ -150,7 +150,7 @@ class Completions:
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
             limits = context.connection.limits
-            if not context.connection.rate("max_completions_per_second").take():
+            if not context.rate("max_completions_per_second").take():
                 raise RpcError(INTERNAL_ERROR, "Too many completions: max_completions_per_second (%g) is reached; "
                                "ask again later" % limits.max_completions_per_second)
             asked = read(params)

@@ -37,7 +37,7 @@ class Context(RequestContext):
         """
         from ..codec import DecodeError, decode, encode
 
-        session = self.connection.session
+        session = self.session
         session.check_sending(method, "request")
         row = session.lookup(method)
         if row is None:
@@ -58,7 +58,7 @@ class Context(RequestContext):
         """
         from .elicitation import elicit
 
-        self.connection.session.check_askable("elicitation")
+        self.session.check_askable("elicitation")
         return elicit(self, message, form, timeout)
 
     def elicit_url(
@@ -67,7 +67,7 @@ class Context(RequestContext):
         """Ask the user to follow a link; see `mcp_ref.server.links.elicit_url`."""
         from .links import elicit_url
 
-        self.connection.session.check_askable("elicitation")
+        self.session.check_askable("elicitation")
         return elicit_url(self, message, url, elicitation_id, timeout)
 
     def elicitation_complete(self, elicitation_id: str) -> None:
@@ -80,21 +80,21 @@ class Context(RequestContext):
         """Ask the client's model to write something; see `mcp_ref.server.sampling.sample`."""
         from .sampling import sample
 
-        self.connection.session.check_askable("sampling")
+        self.session.check_askable("sampling")
         return sample(self, messages, max_tokens, **options)
 
     def sample_with_tools(self, messages: Any, max_tokens: int, **options: Any) -> "CreateMessageResult":
         """The same, with tools that the model may use; see `mcp_ref.server.sampling.sample_with_tools`."""
         from .sampling import sample_with_tools
 
-        self.connection.session.check_askable("sampling")
+        self.session.check_askable("sampling")
         return sample_with_tools(self, messages, max_tokens, **options)
 
     def list_roots(self) -> "List[Root]":
         """Ask the client for its roots; see `mcp_ref.server.roots.list_roots`."""
         from .roots import list_roots
 
-        self.connection.session.check_askable("roots")
+        self.session.check_askable("roots")
         return list_roots(self)
 
     def log(self, level: str, data: Any, logger: Optional[str] = None) -> None:
@@ -107,7 +107,7 @@ class Context(RequestContext):
         from .logs import send
 
         self.check()
-        send(self.connection, level, data, logger, self.incoming)
+        send(self.connection, level, data, logger, self)
 
     def poll_later(self) -> bool:
         """Let go of the connection that waits for the answer; the client comes back for it after a while.

@@ -42,7 +42,7 @@ from ..codec import Model, encode
 from ..errors import CapabilityMissing, PeerProtocolError, ToolError
 from ..jsonrpc import shown
 from ..messages.elicitation import ElicitRequestFormParams, ElicitResult, RequestedSchema
-from ..peer.dispatcher import Connection
+from ..peer.session import Session
 from ..protocol.elicitation import CheckedForm, FormError, as_json, modes, read_form
 from ..revisions import LATEST
 
@@ -111,7 +111,7 @@ def elicit(ctx: "Context", message: str, form: Any, timeout: Optional[float] = N
     ``message`` says what is asked and why; ``form`` and what is raised: see the module. ``timeout`` in seconds. The
     answer is checked against the form [2025-11-25.. client/elicitation §Form Mode Security] SHOULD.
     """
-    need(ctx.connection, "form")
+    need(ctx.session, "form")
     check_message(message)
     checked, read = prepare(form)
     result: ElicitResult = ctx.ask(
@@ -131,16 +131,15 @@ def elicit(ctx: "Context", message: str, form: Any, timeout: Optional[float] = N
             wrong = [str(error)]
     raise PeerProtocolError(
         "the answer does not fit the form: %s" % "; ".join(wrong),
-        "%s client/elicitation §Response Actions" % ctx.connection.session.rules,
+        "%s client/elicitation §Response Actions" % ctx.session.rules,
     )
 
 
-def need(connection: Connection, mode: str) -> None:
+def need(session: Session, mode: str) -> None:
     """Raise `CapabilityMissing` for a mode that the client did not declare, before anything is sent.
 
     [2025-11-25.. client/elicitation §Capabilities] MUST NOT
     """
-    session = connection.session
     if mode not in modes(session.peer_capabilities.get("elicitation"), session.rules):
         text = "this client cannot be asked: in revision %s it did not declare elicitation in %s mode"
         raise CapabilityMissing(text % (session.rules, mode), "elicitation.%s" % mode)

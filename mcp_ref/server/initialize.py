@@ -54,12 +54,13 @@ def _agree(server: "Server", context: Context, params: Dict[str, Any]) -> Dict[s
     """[..2025-11-25 basic/lifecycle §Version Negotiation] MUST"""
     session = context.connection.session
     wanted = find(str(params.get("protocolVersion")))
-    rules = wanted if wanted is not None and wanted in server.revisions else LATEST_HANDSHAKE
+    ours = negotiation.with_handshake(server.revisions)
+    rules = wanted if wanted is not None and wanted in ours else LATEST_HANDSHAKE
     try:
         opening = decode(InitializeRequestParams, params, rules)
     except DecodeError as error:
         raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
-    revision = negotiation.answer(opening.protocol_version, server.revisions)
+    revision = negotiation.answer(opening.protocol_version, ours)
     identity = Implementation(*server.identity)
     result = encode(InitializeResult(revision.name, capabilities(server), identity, server.instructions), revision)
     session.capabilities = result["capabilities"]

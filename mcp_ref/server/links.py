@@ -52,7 +52,7 @@ def elicit_url(
     `LinkError`, and what `mcp_ref.server.elicitation.elicit` raises.
     """
     connection = ctx.connection
-    need(connection, "url")
+    need(ctx.session, "url")
     params = _request(message, url, elicitation_id, connection)
     asked = _asked(connection)
     asked.add(params.elicitation_id, _others(connection))
@@ -177,19 +177,20 @@ def _as_params(one: Elicitation) -> ElicitRequestURLParams:
     return _request(one[0], one[1], one[2] if len(one) > 2 else None)
 
 
-def required(connection: Connection, error: RpcError, in_tool: bool) -> Exception:
+def required(context: "Context", error: RpcError, in_tool: bool) -> Exception:
     """What is sent for an error -32042: itself, its ids remembered, or an ordinary failure; see the class.
 
     [2025-11-25 client/elicitation §URL Elicitation Required Error] MUST, MUST NOT: also of an `RpcError` made by hand.
     """
     try:
         data = decode(URLElicitationRequiredErrorData, error.data, LATEST_HANDSHAKE, "data")
+        connection = context.connection
         asked = [_request(one.message, one.url, one.elicitation_id, connection) for one in data.elicitations]
         if not asked:
             raise ValueError("data.elicitations: there is none")
     except (DecodeError, ValueError) as problem:
         return LocalProtocolError("error %d: %s; raise UrlElicitationRequired" % (URL_ELICITATION_REQUIRED, problem))
-    session = connection.session
+    session = context.session
     if "url" not in modes(session.peer_capabilities.get("elicitation"), session.rules):
         text = "The user would have to follow a link first, and this client cannot show one: %s" % "; ".join(
             one.message for one in asked

@@ -25,7 +25,6 @@ from ..jsontext import JsonError, dumps
 from ..messages.logs import LEVELS, SetLevelRequestParams
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
-from ..peer.inflight import Incoming
 from ..peer.params import params_reader
 from ..revisions import Revision
 from .announcements import tell
@@ -51,19 +50,19 @@ def log(server: "Server", level: str, data: Any, logger: Optional[str] = None) -
 
 
 def send(
-    connection: Connection, level: str, data: Any, logger: Optional[str] = None, within: Optional[Incoming] = None
+    connection: Connection, level: str, data: Any, logger: Optional[str] = None, within: Optional[Context] = None
 ) -> bool:
     """Send a log message to one client; False if it does not want it, or if there were too many.
 
     ``level`` is one of LEVELS, ``data`` any JSON value: best an object with what matters, never a credential, personal
     data or what would help an attacker [.. server/utilities/logging §Security] MUST NOT. ``logger`` names the part of
-    the program that speaks. ``within``: the request of the client that it belongs to. Raises ValueError for an unknown
-    level or data that JSON cannot hold, naming the place, and TypeError for a logger that is no str.
+    the program that speaks. ``within``: the context of the client's request that it belongs to. Raises ValueError for an
+    unknown level or data that JSON cannot hold, naming the place, and TypeError for a logger that is no str.
     """
     _check(level, logger)
-    if LEVELS.index(level) < connection.state.get("log_level", 0):
+    if LEVELS.index(level) < _quietest(connection, within):
         return False
-    if not connection.rate(LIMIT).take():
+    if not connection.rate(LIMIT, None if within is None else within.principal).take():
         connection.counters.add(LEFT_OUT)
         return False
     if connection.counters[LEFT_OUT]:
@@ -78,6 +77,15 @@ def send(
         raise
 
 
+def _quietest(connection: Connection, within: Optional[Context]) -> int:
+    """The index of the quietest level that the client wants to hear of."""
+    if within is None or not within.session.rules.stateless:
+        return connection.state.get("log_level", 0)  # type: ignore[no-any-return]
+    # [2026-07-28 server/utilities/logging §Per-request log level] MUST NOT: without a level, nothing
+    level = within.session.log_level
+    return len(LEVELS) if level is None else LEVELS.index(level)
+
+
 def _check(level: Any, logger: Any) -> None:
     """[.. server/utilities/logging §Security] SHOULD: all fields are validated."""
     if level not in LEVELS:
@@ -86,14 +94,14 @@ def _check(level: Any, logger: Any) -> None:
         raise TypeError("logger must be a str, got %r" % (logger,))
 
 
-def _put(connection: Connection, params: Dict[str, Any], within: Optional[Incoming]) -> bool:
+def _put(connection: Connection, params: Dict[str, Any], within: Optional[Context]) -> bool:
     if within is None:
         return tell(connection, METHOD, params)
-    connection.notify(METHOD, params, within)
+    connection.notify(METHOD, params, within.incoming, within.session)
     return True
 
 
-def _tell_left_out(connection: Connection, within: Optional[Incoming]) -> None:
+def _tell_left_out(connection: Connection, within: Optional[Context]) -> None:
     """Say how many messages were left out since it was last said, as severely as the client needs to see it."""
     state, now = connection.state, deadline.clock()
     with _telling:
@@ -102,7 +110,7 @@ def _tell_left_out(connection: Connection, within: Optional[Incoming]) -> None:
         if total == told or now < due:
             return
         state["log_told"] = (total, now + 1.0)
-    level = LEVELS[max(_WARNING, state.get("log_level", 0))]
+    level = LEVELS[max(_WARNING, _quietest(connection, within))]
     text = "%d log messages left out: %s is %g" % (total - told, LIMIT, getattr(connection.limits, LIMIT))
     _put(connection, {"level": level, "data": {"message": text}}, within)
 

@@ -90,7 +90,7 @@ def sample(
 
 
 def _ask(ctx: "Context", params: CreateMessageRequestParams, timeout: Optional[float]) -> CreateMessageResult:
-    session = ctx.connection.session
+    session = ctx.session
     for fault in rules.request_faults(params, session.rules, session.peer_capabilities):
         fault.refuse()
     result: CreateMessageResult = ctx.ask("sampling/createMessage", params, timeout=timeout)
@@ -165,7 +165,7 @@ def sample_with_tools(
     """
     box = _box(ctx, tools)
     offered = [tool.describe() for tool in box.listing.values() if isinstance(tools, Mapping) or tool.name in tools]
-    call = box.call_route(ctx.connection.session.rules)
+    call = box.call_route(ctx.session.rules)
     limit = ctx.connection.limits.max_tool_iterations if max_tool_iterations is None else max_tool_iterations
     talk = messages_of(messages)
     for _ in range(limit):
@@ -218,7 +218,7 @@ def _use(ctx: "Context", route: Route, use: ToolUseContent, offered: "Sequence[T
             told = route.fault(error) if route.fault is not None else None
             result = _failed("The tool failed") if told is None else told
     members = dict(result, type="tool_result", toolUseId=use.id)
-    made: ToolResultContent = decode(ToolResultContent, members, ctx.connection.session.rules, "tool result")
+    made: ToolResultContent = decode(ToolResultContent, members, ctx.session.rules, "tool result")
     return made
 
 

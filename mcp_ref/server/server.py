@@ -6,8 +6,9 @@ serve many at once. METHODS says which part answers which request.
 
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Sequence, Union
 
-from ..errors import URL_ELICITATION_REQUIRED, RpcError
+from ..errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, RpcError
 from ..limits import DEFAULT, Limits
+from ..methods import lookup
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
 from ..peer.workers import Executor
@@ -29,13 +30,18 @@ if TYPE_CHECKING:
     from .loghandler import WireHandler
 
 ROOTS_CHANGED = "notifications/roots/list_changed"
+REVISED = frozenset(
+    (RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, *range(-32099, -32019)))
+"""Codes that mean something in some revisions only, or in none; see `mcp_ref.server.errorcodes`."""
 
 
 class Server(Offering):
     """A server of any number of clients.
 
     ``name`` and ``version`` introduce it; ``title``, ``description``, ``website_url`` and ``icons`` do so to people.
-    ``instructions`` tell the model how to use it. ``revisions``: names of those to speak (default: all).
+    ``instructions`` tell the model how to use it. ``revisions``: names of those to speak (default: all five, at the
+    same time on the same connections; see `mcp_ref.peer.alone`). ``identify=False`` leaves the server's name out of
+    results, where every result has it (2026-07-28).
     ``strict`` refuses what real but careless clients send (see README); ``mask_errors`` hides the text of
     unexpected exceptions. ``executor``: who runs handlers, a `MainThreadQueue` or `Inline`; by default each
     connection has worker threads of its own. ``page_size``: items in a page of a list (default: all).
@@ -68,6 +74,7 @@ class Server(Offering):
         experimental: Optional[Dict[str, Dict[str, Any]]] = None,
         on_roots_changed: Optional[Callable[[Connection], None]] = None,
         on_log_level: Optional[Callable[[Connection, str], None]] = None,
+        identify: bool = True,
     ) -> None:
         check_texts("Server", name=name, version=version, title=title, description=description,
                     instructions=instructions)
@@ -85,8 +92,10 @@ class Server(Offering):
         self.experimental = experimental
         self.on_roots_changed = on_roots_changed
         self.on_log_level = on_log_level
+        self.identify = identify
         self._features: Dict[str, Any] = {}
         self._announcements = Announcements()
+        self._declared: Dict[Any, Dict[str, Any]] = {}
 
     # Telling clients
 
@@ -230,31 +239,38 @@ class Server(Offering):
 
     # Answering (see `Role`)
 
-    def route(self, connection: Connection, method: str) -> Optional[Route]:
-        """How this request is answered; see METHODS."""
-        revision = connection.session.rules
+    def route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
+        """How this request is answered in this revision; see METHODS."""
         row = METHODS.get(method)
         if row is None:
-            return super().route(connection, method)
+            return super().route(connection, method, revision)
         feature, make = row
-        if feature and feature not in self._features:
+        if feature and feature not in self._features or lookup(method, revision) is None:
             return None
-        made: Route = make(self, revision)
-        return made
+        made: Optional[Route] = make(self, revision)
+        if made is None or not revision.stateless:
+            return made
+        from .discover import Stamp
+
+        return Stamp(self, revision).on(made)
 
     def declared(self, revision: Revision) -> Dict[str, Any]:
-        """What it declares to a client that is served without a handshake."""
-        from .initialize import declared
+        """What it declares to a client that is served without a handshake; not to be changed."""
+        key = (revision, *self._features, self.completes)
+        found = self._declared.get(key)
+        if found is None:
+            from .initialize import declared
 
-        return declared(self, revision)
+            found = self._declared[key] = declared(self, revision)
+        return found
 
-    def answer_error(self, connection: Connection, error: RpcError, in_tool: bool) -> Exception:
-        """Not every client may be sent every error: see `mcp_ref.server.links.UrlElicitationRequired`."""
-        if error.code != URL_ELICITATION_REQUIRED:
+    def answer_error(self, context: Any, error: RpcError, in_tool: bool) -> Exception:
+        """Not every client may be sent every error: see `mcp_ref.server.errorcodes`."""
+        if error.code not in REVISED:
             return error
-        from .links import required
+        from .errorcodes import revised
 
-        return required(connection, error, in_tool)
+        return revised(context, error, in_tool)
 
     def opened(self, connection: Connection) -> None:
         """A client is there."""
@@ -290,8 +306,15 @@ def _set_level(server: Server, revision: Revision) -> Route:
     return set_level_route(server, revision)
 
 
+def _discover(server: Server, revision: Revision) -> Route:
+    from .discover import route
+
+    return route(server, revision)
+
+
 METHODS: Dict[str, Any] = {
     "initialize": ("", _initialize),
+    "server/discover": ("", _discover),
     "tools/list": ("tools", lambda server, revision: server.tools.list_route(revision)),
     "tools/call": ("tools", lambda server, revision: server.tools.call_route(revision)),
     "resources/list": ("resources", lambda server, revision: server.resources.list_route(revision)),

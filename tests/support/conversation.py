@@ -22,6 +22,7 @@ from mcp_ref.messages.tasks import ClientTasksCapability, ServerTasksCapability
 from mcp_ref.peer.context import Route
 from mcp_ref.peer.dispatcher import Connection
 from mcp_ref.protocol import lifecycle
+from mcp_ref.revisions import HANDSHAKE_REVISIONS
 from mcp_ref.revisions import revision as revision_named
 from mcp_ref.server import Server
 from mcp_ref.transports.base import Transport
@@ -115,8 +116,8 @@ class SubjectServer(Server):
         self.gate.hold()
         return "held"
 
-    def route(self, connection: Connection, method: str) -> Optional[Route]:
-        found = super().route(connection, method)
+    def route(self, connection: Connection, method: str, revision: Any) -> Optional[Route]:
+        found = super().route(connection, method, revision)
         if found is not None and method == "initialize":
             found = Route(self._declaring(found.call), inline=True)
         return found and _noted(found, method, self.reached)
@@ -156,8 +157,8 @@ class SubjectClient(Client):
         self.gate = Gate()
         self.reached: List[str] = []
 
-    def route(self, connection: Connection, method: str) -> Optional[Route]:
-        found = super().route(connection, method)
+    def route(self, connection: Connection, method: str, revision: Any) -> Optional[Route]:
+        found = super().route(connection, method, revision)
         if method == QUICK["client"].method:
             found = Route(lambda context, params: {"roots": []})
         elif method == HELD["client"].method:
@@ -300,6 +301,7 @@ def _serve(
     ours: Transport, peer: ScriptedPeer, revision: str, phase: str, declared: Optional[Dict[str, Any]],
     options: Dict[str, Any],
 ) -> Tuple[Talk, Any]:
+    options.setdefault("revisions", HANDSHAKE_REVISIONS)  # what else it may speak has a test of its own
     server = (_SlowToAnswer if phase == lifecycle.INITIALIZING else SubjectServer)(**options)
     connection = server.connect(ours)
     talk = Talk("server", server, connection, peer)
@@ -319,8 +321,8 @@ def _serve(
 class _SlowToAnswer(SubjectServer):
     """Answers `initialize` when the gate opens."""
 
-    def route(self, connection: Connection, method: str) -> Optional[Route]:
-        found = super().route(connection, method)
+    def route(self, connection: Connection, method: str, revision: Any) -> Optional[Route]:
+        found = super().route(connection, method, revision)
         if method != "initialize" or found is None:
             return found
         answer = found.call

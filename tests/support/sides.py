@@ -108,6 +108,11 @@ def eventually(condition: Callable[[], Any]) -> None:
     raise AssertionError("it never came")
 
 
+def delivered(connection: Connection) -> None:
+    """Wait until user code has had every notification that the reader of this connection has taken."""
+    eventually(lambda: connection._lane is None or not connection._lane._scheduled)
+
+
 class AskedClient(Client):
     """A client that answers `sampling/createMessage` with the handler that `systemPrompt` names."""
 
@@ -116,8 +121,8 @@ class AskedClient(Client):
         super().__init__("asked", capabilities=capabilities, **options)
         self.handlers = handlers
 
-    def route(self, connection: Connection, method: str) -> Optional[Route]:
-        return Route(self._sample) if method == "sampling/createMessage" else super().route(connection, method)
+    def route(self, connection: Connection, method: str, revision: Any) -> Optional[Route]:
+        return Route(self._sample) if method == "sampling/createMessage" else super().route(connection, method, revision)
 
     def _sample(self, context: AnyContext, params: Dict[str, Any]) -> Dict[str, Any]:
         text = self.handlers[params["systemPrompt"]](context)

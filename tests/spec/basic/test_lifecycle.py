@@ -257,7 +257,7 @@ def test_a_server_refuses_an_opening_that_lacks_something_and_takes_the_next_one
     whole = opening_params(revision)
     openings = [{}, None] + [dict(whole, **members) for members in UNFIT]
     openings += [{name: whole[name] for name in whole if name != missing} for missing in whole]
-    with ScriptedPeer.of_server(Server("me")) as peer:
+    with ScriptedPeer.of_server(Server("me", revisions=HANDSHAKE)) as peer:
         for number, params in enumerate(openings):
             answer = peer.call(number, "initialize", params)
             assert answer["error"]["code"] == -32602, params
@@ -383,9 +383,9 @@ def test_a_step_of_the_handshake_is_not_undone_by_a_message_that_was_being_read_
     """[..2025-11-25 basic/lifecycle §Initialization] MUST"""
 
     class Racing(SubjectClient):
-        def route(self, connection, method):
+        def route(self, connection, method, revision):
             connection.agree(revision_named("2025-11-25"))  # as the thread that waits for the answer does
-            return super().route(connection, method)
+            return super().route(connection, method, revision)
 
     ours, theirs = pair()
     with ScriptedPeer(theirs) as peer:
@@ -673,5 +673,5 @@ def test_a_route_is_found_anew_when_the_phase_changes():
         assert talk.call("tools/list")["error"]["code"] == -32600
         talk.peer.notify("notifications/initialized")
         assert "result" in talk.call("tools/list")
-        talk.role.route = lambda connection, method: Route(lambda context, params: {"tools": []})
+        talk.role.route = lambda connection, method, revision: Route(lambda context, params: {"tools": []})
         assert len(talk.call("tools/list")["result"]["tools"]) == 2, "routes are kept"

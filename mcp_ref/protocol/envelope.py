@@ -1,0 +1,138 @@
+"""What every request says of itself where there is no handshake: version, capabilities, identity, log level.
+
+[2026-07-28 basic/index §`_meta`]. These members of `_meta` are all that a server knows of a client, and they hold for
+this one request [2026-07-28 basic/index §Statelessness] MUST NOT.
+
+======================================  ===========  ==================================================
+member                                  required     if it is missing or is not what it should be
+======================================  ===========  ==================================================
+``.../protocolVersion``                 yes          -32602; one that we do not serve: -32022
+``.../clientCapabilities``              yes          -32602
+``.../clientInfo``                      no           -32602 if it is there and is no `Implementation`
+``.../logLevel``                        no           -32602 if it is there and is no level
+======================================  ===========  ==================================================
+
+Reading: the version is looked at first, because it says by which rules the others are read. Versions that open with
+`initialize` are among those that an error lists as supported, since the page's own example does so; in `_meta` they
+are refused like any other that we do not serve there.
+"""
+
+from typing import Any, Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence
+
+from ..codec import DecodeError, decoder
+from ..errors import INVALID_PARAMS, UNSUPPORTED_PROTOCOL_VERSION, RpcError
+from ..jsonrpc import json_type, shown
+from ..revisions import Revision, find
+
+PREFIX = "io.modelcontextprotocol/"
+VERSION = PREFIX + "protocolVersion"
+CAPABILITIES = PREFIX + "clientCapabilities"
+CLIENT_INFO = PREFIX + "clientInfo"
+LOG_LEVEL = PREFIX + "logLevel"
+SUBSCRIPTION = PREFIX + "subscriptionId"
+SERVER_INFO = PREFIX + "serverInfo"
+
+
+class Envelope(NamedTuple):
+    """What one request says of itself; ``capabilities`` and ``client_info`` are as they came."""
+
+    revision: Revision
+    capabilities: Mapping[str, Any]
+    client_info: Mapping[str, Any] = {}
+    log_level: Optional[str] = None
+    """The quietest level of log messages that it wants; None: it wants none."""
+
+
+def carries(params: Optional[Mapping[str, Any]]) -> bool:
+    """Whether a request is one of the stateless era, by what its `_meta` has.
+
+    Either of the two required members will do: a request that lacks the other is malformed, and not an older one.
+    """
+    meta = params.get("_meta") if params else None
+    return isinstance(meta, dict) and (VERSION in meta or CAPABILITIES in meta)
+
+
+def fields(
+    revision: Revision, capabilities: Mapping[str, Any], client_info: Optional[Mapping[str, Any]] = None,
+    log_level: Optional[str] = None,
+) -> Dict[str, Any]:
+    """What a client puts into the `_meta` of each request; capabilities and identity as they are on the wire."""
+    made: Dict[str, Any] = {VERSION: revision.name, CAPABILITIES: capabilities}
+    if client_info is not None:
+        made[CLIENT_INFO] = client_info
+    if log_level is not None:
+        made[LOG_LEVEL] = log_level
+    return made
+
+
+def read(params: Optional[Mapping[str, Any]], ours: Sequence[Revision]) -> Envelope:
+    """What a request says of itself; ``ours``: the revisions that this server speaks.
+
+    Raises `RpcError` -32602 for what is malformed [2026-07-28 basic/index §`_meta`] MUST, and -32022 for a version that
+    is not served [2026-07-28 basic/versioning §Protocol Version Negotiation] MUST.
+    """
+    meta = params.get("_meta") if params else None
+    if not isinstance(meta, dict):
+        _refuse("_meta: expected object, got %s" % (json_type(meta) if params and "_meta" in params else "nothing"))
+    version = meta.get(VERSION)
+    if type(version) is not str:
+        _refuse("_meta[%s]: expected string, got %s" % (VERSION, _found(meta, VERSION)))
+    revision = find(version)
+    if revision is None or not revision.stateless or revision not in ours:
+        raise unsupported(version, ours)
+    capabilities = meta.get(CAPABILITIES)
+    if not isinstance(capabilities, dict):
+        _refuse("_meta[%s]: expected object, got %s" % (CAPABILITIES, _found(meta, CAPABILITIES)))
+    if capabilities:
+        _check(_readers(revision)[0], capabilities, CAPABILITIES)
+    info = meta.get(CLIENT_INFO)
+    if info is not None or CLIENT_INFO in meta:
+        _check(_readers(revision)[1], info, CLIENT_INFO)
+    level = meta.get(LOG_LEVEL)
+    if level is not None or LOG_LEVEL in meta:
+        _check_level(level)
+    return Envelope(revision, capabilities, info if info is not None else {}, level)
+
+
+def unsupported(version: Any, ours: Sequence[Revision]) -> RpcError:
+    """The refusal of a version, with those that we speak, newest first."""
+    supported = [revision.name for revision in reversed(ours)]
+    text = "Unsupported protocol version: %s; supported are %s" % (shown(str(version)), ", ".join(supported))
+    return RpcError(UNSUPPORTED_PROTOCOL_VERSION, text, {"supported": supported, "requested": str(version)[:80]})
+
+
+def _found(meta: Mapping[str, Any], name: str) -> str:
+    return json_type(meta[name]) if name in meta else "nothing"
+
+
+def _refuse(what: str) -> NoReturn:
+    raise RpcError(INVALID_PARAMS, "Invalid params: params.%s" % what)
+
+
+def _check(read: Callable[[Any, str], Any], value: Any, name: str) -> None:
+    try:
+        read(value, "params._meta[%s]" % name)
+    except DecodeError as error:
+        raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
+
+
+def _check_level(level: Any) -> None:
+    """[2026-07-28 server/utilities/logging §Error Handling] SHOULD"""
+    from ..messages.logs import LEVELS
+
+    if level not in LEVELS:
+        _refuse("_meta[%s]: expected one of %s, got %s" % (LOG_LEVEL, ", ".join(LEVELS), shown(str(level))))
+
+
+_MADE: Dict[str, Any] = {}
+
+
+def _readers(revision: Revision) -> Any:
+    """The readers of capabilities and of an identity, made when the first request needs them."""
+    found = _MADE.get(revision.name)
+    if found is None:
+        from ..messages.base import Implementation
+        from ..messages.lifecycle import ClientCapabilities
+
+        found = _MADE[revision.name] = (decoder(ClientCapabilities, revision), decoder(Implementation, revision))
+    return found

@@ -1,0 +1,72 @@
+"""`server/discover`: what this server speaks, is and can do, for who asks before anything else.
+
+[2026-07-28 server/discover §Response], [2026-07-28 basic/versioning §Protocol Version Negotiation] MUST. And `Stamp`,
+by which every other result of that era says who it comes from, too.
+"""
+
+from typing import TYPE_CHECKING, Any, Dict
+
+from ..codec import encode
+from ..jsonrpc import Encoded
+from ..jsontext import dumps
+from ..messages.base import Implementation, RequestParams
+from ..messages.discover import DiscoverResult
+from ..peer.context import Context, Route
+from ..peer.params import params_reader
+from ..protocol.envelope import SERVER_INFO
+from ..revisions import Revision
+from .initialize import capabilities
+
+if TYPE_CHECKING:
+    from .server import Server
+
+
+def route(server: "Server", revision: Revision) -> Route:
+    """Answers `server/discover`, on the reader: it takes no time and runs no code of the author's."""
+    read = params_reader(RequestParams, revision)
+
+    def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
+        read(params)
+        supported = [known.name for known in reversed(server.revisions)]
+        return encode(DiscoverResult(supported, capabilities(server), server.instructions), revision)
+
+    return Route(answer, inline=True)
+
+
+class Stamp:
+    """Puts what every result has into a result: the type, and unless the server is told not to, who answers.
+
+    [2026-07-28 basic/index §ResultType] MUST, [2026-07-28 basic/index §`_meta`] SHOULD.
+    """
+
+    def __init__(self, server: "Server", revision: Revision) -> None:
+        self._own: Dict[str, Any] = {}
+        if server.identify:
+            self._own[SERVER_INFO] = encode(Implementation(*server.identity), revision)
+        self._tail = ',"_meta":%s}' % dumps(self._own)
+
+    def __call__(self, result: Any) -> Any:
+        """The result as it is sent; the one that was given stays as it is."""
+        if isinstance(result, Encoded):  # a page of a list: it has members, and no `_meta` of its own
+            return Encoded(result[:-1] + self._tail) if self._own else result
+        made = dict(result)
+        made.setdefault("resultType", "complete")
+        if self._own:
+            meta = made.get("_meta")
+            made["_meta"] = dict(meta, **self._own) if meta else self._own
+        return made
+
+    def on(self, route: Route) -> Route:
+        """A route whose results are stamped."""
+        call, fault = route.call, route.fault
+        if route.deferred:
+            return route
+
+        def stamped(context: Context, params: Dict[str, Any]) -> Any:
+            return self(call(context, params))
+
+        def stamped_fault(error: Exception) -> Any:
+            result = None if fault is None else fault(error)
+            return None if result is None else self(result)
+
+        return Route(stamped, None if fault is None else stamped_fault, route.inline)
