@@ -7,10 +7,13 @@ has stopped reading is let go when ``max_outbox_bytes`` wait for it.
 
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Set
 
 from ..errors import LocalProtocolError
 from ..peer.dispatcher import Connection
+
+if TYPE_CHECKING:
+    from .listening import Listeners
 
 LIST_CHANGED: Dict[str, str] = {
     "tools": "notifications/tools/list_changed",
@@ -28,6 +31,8 @@ class Announcements:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: List[Connection] = []
+        self.listeners: Optional["Listeners"] = None
+        """Where there is no handshake, who listens; once somebody does."""
         self._held = 0
         self._changed: Set[str] = set()
 
@@ -56,13 +61,18 @@ class Announcements:
 
     def changed(self, feature: str) -> None:
         """The list of this feature is another one now; announced at once, or at the end of `once`."""
-        if not self._open:
+        if not self._open and not self.listeners:
             return
         with self._lock:
             if self._held:
                 self._changed.add(feature)
                 return
+        self._announce(feature)
+
+    def _announce(self, feature: str) -> None:
         self.broadcast(LIST_CHANGED[feature])
+        if self.listeners:
+            self.listeners.changed(feature)
 
     @contextmanager
     def once(self) -> Iterator[None]:
@@ -79,7 +89,7 @@ class Announcements:
                     changed, self._changed = self._changed, set()
             for feature in LIST_CHANGED:
                 if feature in changed:
-                    self.broadcast(LIST_CHANGED[feature])
+                    self._announce(feature)
 
 
 def tell(connection: Connection, method: str, params: Optional[Dict[str, Any]] = None) -> bool:

@@ -10,7 +10,7 @@ import os
 import pathlib
 import re
 import subprocess
-from typing import Dict, Iterator, List, NamedTuple, NoReturn, Tuple
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, NoReturn, Set, Tuple
 
 import pytest
 
@@ -106,6 +106,28 @@ def claims() -> Dict[str, str]:
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     found.setdefault(part.value, "%s:%d" % (shown(path), call.lineno))
     return found
+
+
+@functools.lru_cache(maxsize=None)
+def claims_without_handshake() -> FrozenSet[str]:
+    """The requirement ids that a test claims which runs on the wire of the stateless era.
+
+    Such a test says so: by `every_revision_of` or `STATELESS` somewhere in it, or by "stateless", "modern" or "mrtr" in
+    the name of its file.
+    """
+    found: Set[str] = set()
+    for path in python_files("tests"):
+        whole = any(word in path.name for word in ("stateless", "modern", "mrtr"))
+        for function in ast.walk(tree_of(path)):
+            if isinstance(function, ast.FunctionDef) and (whole or _names(function) & {"every_revision_of", "STATELESS"}):
+                for call in _spec_markers(function):
+                    found.update(part.value for argument in call.args for part in ast.walk(argument)
+                                 if isinstance(part, ast.Constant) and isinstance(part.value, str))
+    return frozenset(found)
+
+
+def _names(function: ast.AST) -> Set[str]:
+    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
 
 
 def _spec_markers(tree: ast.AST) -> Iterator[ast.Call]:

@@ -7,7 +7,7 @@ from typing import List, Tuple
 
 import pytest
 
-from tests.meta.facts import Requirement, claims, expect_nothing, requirements
+from tests.meta.facts import Requirement, claims, claims_without_handshake, expect_nothing, requirements
 from tests.requirements import EXCEPTIONS
 
 # Areas whose rows are all due.
@@ -16,7 +16,8 @@ AREAS_DUE: Tuple[str, ...] = (
     "tools", "resources", "prompts", "completion", "logging", "pagination", "roots", "sampling", "elicitation", "meta",
     "icons", "http", "session", "resumability", "transport", "sse-legacy",
 )
-REVISIONS_TO_COME = {"2026-07-28"}
+STATELESS = "2026-07-28"
+REVISIONS_TO_COME = {STATELESS}
 LEVELS_DUE = {"MUST", "MUST NOT", "SHOULD", "SHOULD NOT"}
 ROLES = {"client", "server", "both"}
 RUNNABLE = {"wire", "api"}
@@ -53,3 +54,11 @@ def test_exceptions_are_rows_of_the_list_that_no_test_claims_each_with_a_reason(
     wrong += ["%s: claimed at %s" % (name, claims()[name]) for name in EXCEPTIONS if name in claims()]
     wrong += ["%s: no reason" % name for name, reason in EXCEPTIONS.items() if len(reason.split()) < 3]
     expect_nothing(wrong)
+
+
+@pytest.mark.parametrize("area", AREAS_DUE)
+def test_every_row_of_both_eras_is_tested_in_both(area: str) -> None:
+    rows = [row for row in requirements().values() if row.area == area and STATELESS in row.revisions]
+    uncovered = [describe(row) for row in rows if due(row) and row.id not in claims_without_handshake()
+                 and row.id not in EXCEPTIONS]
+    expect_nothing(uncovered)

@@ -1,16 +1,18 @@
-"""Which handshake revisions state a row of the specification's requirement list.
+"""Which revisions state a row of the specification's requirement list.
 
 A test of a rule runs on each revision that states it:
 
     @pytest.mark.spec("jsonrpc.error-same-id")
-    @pytest.mark.parametrize("revision", revisions_of("jsonrpc.error-same-id"))
+    @pytest.mark.parametrize("revision", every_revision_of("jsonrpc.error-same-id"))
 
-Most rows of the handshake era are stated by all four revisions; the others stand in WINDOWS. It is a literal table, so
-the tests run without a copy of the specification; `tests/meta/test_requirements_table.py` compares it with the list.
+Most rows of the handshake era are stated by all four revisions; the others stand in WINDOWS, and those that the
+stateless era states as well in STATELESS_TOO. They are literal tables, so the tests run without a copy of the
+specification; `tests/meta/test_requirements_table.py` compares them with the list.
 """
-from typing import Dict, Tuple
+from typing import Dict, FrozenSet, Tuple
 
 HANDSHAKE: Tuple[str, ...] = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+STATELESS = "2026-07-28"
 
 WINDOWS: Dict[str, Tuple[str, ...]] = {
     "batch.initialize-not-batched": ("2025-03-26",),
@@ -134,6 +136,93 @@ WINDOWS: Dict[str, Tuple[str, ...]] = {
 """Rows that not every handshake revision states."""
 
 
+STATELESS_TOO: FrozenSet[str] = frozenset((
+    "cancel.free-resources", "cancel.ignore-completed", "cancel.ignore-late-response", "cancel.ignore-malformed",
+    "cancel.ignore-unknown", "cancel.in-flight", "cancel.in-progress-only", "cancel.log-reason",
+    "cancel.may-ignore-completed", "cancel.may-ignore-uncancellable", "cancel.may-ignore-unknown",
+    "cancel.no-response", "cancel.race", "cancel.reason-shown", "cancel.stop-processing", "cancel.ui",
+    "completion.cache", "completion.capability", "completion.debounce", "completion.disclosure", "completion.fuzzy",
+    "completion.internal-error", "completion.invalid-prompt", "completion.missing-arguments",
+    "completion.partial-results", "completion.rate-limit", "completion.rate-limit-should", "completion.sensitive",
+    "completion.sorted", "completion.unsupported-error", "completion.validate-inputs", "completion.validate-should",
+    "conduct.access-controls", "conduct.consent-flows", "conduct.document-security", "conduct.privacy",
+    "conduct.security-practices", "elicit.approval-controls", "elicit.bind-identity", "elicit.clear-presentation",
+    "elicit.client-validates", "elicit.decline-anytime", "elicit.defaults-prefilled", "elicit.form-no-clickable-urls",
+    "elicit.form-no-sensitive", "elicit.form-params", "elicit.identity-practices", "elicit.indicate-server",
+    "elicit.manual-controls", "elicit.mode-default-form", "elicit.mode-omitted", "elicit.no-claimed-identity",
+    "elicit.no-client-credentials", "elicit.no-credential-transmission", "elicit.not-for-authorization",
+    "elicit.one-mode", "elicit.param-message", "elicit.param-mode", "elicit.server-validates",
+    "elicit.state-per-user", "elicit.state-protected", "elicit.supported-modes-only",
+    "elicit.third-party-credentials", "elicit.ui-decline", "elicit.ui-review", "elicit.ui-server-name",
+    "elicit.ui-url-domain", "elicit.url-consent", "elicit.url-domain-highlighted", "elicit.url-for-sensitive",
+    "elicit.url-handling", "elicit.url-https", "elicit.url-no-prefetch", "elicit.url-no-user-data",
+    "elicit.url-not-clickable", "elicit.url-not-preauthenticated", "elicit.url-opened-securely", "elicit.url-params",
+    "elicit.url-same-user", "elicit.url-shown", "elicit.url-suspicious-warning", "elicit.url-tamper-resilient",
+    "elicit.url-valid", "elicit.url-verify-user", "elicit.user-authorizes-server", "elicit.user-from-credentials",
+    "errors.message-concise", "http.accept-both", "http.authenticate", "http.bind-localhost",
+    "http.client-supports-json-and-sse", "http.client-uses-post", "http.error-body-no-id", "http.notification-202",
+    "http.notification-rejected", "http.origin-403", "http.origin-validate", "http.post-each-message",
+    "http.post-response-content-type", "http.stream-close-after-response", "icons.allowlist",
+    "icons.executable-caution", "icons.mime-jpeg", "icons.mime-png", "icons.mime-svg", "icons.mime-webp",
+    "icons.no-credentials", "icons.no-cross-origin-redirect", "icons.reject-unsafe-schemes", "icons.resource-limits",
+    "icons.same-origin", "icons.sanitize", "icons.size-limits", "icons.src-trusted-domain", "icons.svg-precautions",
+    "icons.untrusted", "icons.uri-scheme", "icons.validate-content", "jsonrpc.error-code-integer",
+    "jsonrpc.error-code-message", "jsonrpc.error-same-id", "jsonrpc.follow-spec", "jsonrpc.notification-no-id",
+    "jsonrpc.notification-no-response", "jsonrpc.request-id-not-null", "jsonrpc.request-id-type",
+    "jsonrpc.response-same-id", "jsonrpc.result-any-object", "jsonrpc.result-field", "lifecycle.components-optional",
+    "logging.access", "logging.capability", "logging.context", "logging.filter", "logging.logger-names",
+    "logging.monitor", "logging.no-credentials", "logging.no-internals", "logging.no-personal-data",
+    "logging.persist", "logging.rate-limit", "logging.rate-limit-both", "logging.remove-sensitive",
+    "logging.severity", "logging.ui", "logging.validate-fields", "meta.name-alnum-ends", "meta.name-interior",
+    "meta.prefix-label-chars", "meta.prefix-labels", "meta.prefix-reverse-dns", "meta.reserved-no-assumptions",
+    "pagination.both-flows", "pagination.cursor-no-assumptions", "pagination.cursor-unmodified", "pagination.end",
+    "pagination.invalid-cursor-32602", "pagination.invalid-cursor-graceful", "pagination.no-fixed-size",
+    "pagination.stable-cursors", "progress.carries-message", "progress.carries-token", "progress.carries-total",
+    "progress.carries-value", "progress.float", "progress.frequency", "progress.increases", "progress.may-not-send",
+    "progress.message-readable", "progress.rate-limit", "progress.stops", "progress.token-active",
+    "progress.token-in-progress", "progress.token-type", "progress.token-unique", "progress.total-omitted",
+    "progress.track-tokens", "prompts.audio-base64", "prompts.client-pagination", "prompts.embedded-content",
+    "prompts.embedded-mime", "prompts.embedded-uri", "prompts.image-base64", "prompts.internal-error",
+    "prompts.invalid-name", "prompts.missing-arguments", "prompts.respect-capabilities", "prompts.validate-arguments",
+    "prompts.validate-io", "resources.access-controls", "resources.binary-encoded", "resources.capability",
+    "resources.custom-scheme-rfc3986", "resources.file-mime", "resources.https-scheme", "resources.internal-error",
+    "resources.list-changed", "resources.other-scheme", "resources.permissions", "resources.validate-uris",
+    "roots.access-controls", "roots.cache", "roots.check-capability", "roots.consent", "roots.file-uri",
+    "roots.monitor-accessibility", "roots.monitor-changes", "roots.permissions", "roots.respect-boundaries",
+    "roots.ui", "roots.unavailable", "roots.validate-accessibility", "roots.validate-paths", "roots.validate-uris",
+    "sampling.approval-controls", "sampling.fewer-tokens", "sampling.hint-substring", "sampling.hints-order",
+    "sampling.hints-over-priorities", "sampling.human-in-loop", "sampling.include-context",
+    "sampling.include-context-advisory", "sampling.iteration-limits", "sampling.map-hints",
+    "sampling.parallel-extension", "sampling.preferences-advisory", "sampling.preserve-meta", "sampling.rate-limit",
+    "sampling.respect-hints", "sampling.sensitive-data", "sampling.system-prompt-advisory", "sampling.tool-balance",
+    "sampling.tool-choice-none", "sampling.tool-choice-required", "sampling.tool-result-conforms",
+    "sampling.tool-results-only", "sampling.tool-use-answered", "sampling.tool-use-id-match",
+    "sampling.tools-capability", "sampling.tools-only-if-declared", "sampling.tools-undeclared-error",
+    "sampling.ui-edit", "sampling.ui-response-review", "sampling.ui-review", "sampling.validate-content",
+    "schema.dialect-explicit", "schema.document-dialects", "schema.prefer-2020-12", "schema.support-2020-12",
+    "schema.unsupported-dialect-error", "schema.valid-by-dialect", "schema.validate-by-dialect",
+    "stdio.client-stdin-only-mcp", "stdio.no-embedded-newlines", "stdio.server-may-exit",
+    "stdio.server-stdout-only-mcp", "stdio.shutdown-close-input", "stdio.stderr-client-handling",
+    "stdio.stderr-logging", "stdio.stderr-not-error", "timeout.cancel", "timeout.configurable", "timeout.establish",
+    "timeout.maximum", "timeout.reset-on-progress", "tools.access-controls", "tools.annotations-untrusted",
+    "tools.audit-log", "tools.call-timeout", "tools.capability", "tools.confirm-sensitive",
+    "tools.embedded-resources", "tools.embedded-resources-capability", "tools.errors-in-result",
+    "tools.execution-errors-to-model", "tools.human-in-loop", "tools.input-schema-object",
+    "tools.name-case-sensitive", "tools.name-charset", "tools.name-length", "tools.name-no-special",
+    "tools.name-unique", "tools.output-schema-client-validates", "tools.output-schema-conform",
+    "tools.protocol-errors-to-model", "tools.rate-limit", "tools.resource-links", "tools.sanitize-outputs",
+    "tools.show-inputs", "tools.structured-text-fallback", "tools.ui-confirm", "tools.ui-exposed", "tools.ui-invoked",
+    "tools.validate-inputs", "tools.validate-results", "transport.custom", "transport.custom-document",
+    "transport.utf8",
+))
+"""Rows of the handshake era that 2026-07-28 states, too."""
+
+
 def revisions_of(*ids: str) -> Tuple[str, ...]:
     """The handshake revisions that state any of these rows, oldest first."""
     return tuple(name for name in HANDSHAKE if any(name in WINDOWS.get(id, HANDSHAKE) for id in ids))
+
+
+def every_revision_of(*ids: str) -> Tuple[str, ...]:
+    """The revisions of both eras that state any of these rows, oldest first."""
+    return revisions_of(*ids) + ((STATELESS,) if any(id in STATELESS_TOO for id in ids) else ())

@@ -5,8 +5,15 @@
     peer.send({"jsonrpc": "2.0", "id": 7, "method": "ping"})
     assert peer.receive() == {"jsonrpc": "2.0", "id": 7, "result": {}}
 
+Where a revision has no handshake, `handshake` sends nothing but a `server/discover`, and from then on `request` puts
+into `_meta` what every request says of itself; `accept_handshake` answers the client's own `server/discover`. And where
+a server asks by its result, `receive` shows each of its questions as the request that it was before, and `respond` to
+the last of them sends the call again; its answer then has the id of the call. So one test of a rule that all revisions
+state runs on the wire of each. What is really on the wire is in `wire`.
+
 Every wait is bounded by PATIENCE and fails with what was received so far.
 """
+import itertools
 import json
 import threading
 from collections import deque
@@ -15,6 +22,8 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Union
 from mcp_ref.errors import ConnectionLost
 from mcp_ref.peer.dispatcher import Connection
 from mcp_ref.transports.base import Transport
+from mcp_ref.protocol import envelope
+from mcp_ref.revisions import revision as revision_named
 from mcp_ref.transports.memory import pair
 
 PATIENCE = 10.0
@@ -29,6 +38,13 @@ class ScriptedPeer:
         self.connection: Optional[Connection] = None
         """Our side, where the peer was made by `of_server`."""
         self.seen: List[Any] = []
+        self.envelope: Optional[Dict[str, Any]] = None
+        """What goes into the `_meta` of each request, where there is no handshake."""
+        self.stateless = False
+        """Whether it is a server without handshake."""
+        self.wire: List[Any] = []
+        """What came, as it came."""
+        self._rounds = Rounds(self)
         self._arrived: Deque[Any] = deque()
         self._changed = threading.Condition()
         self._ended = False
@@ -67,9 +83,17 @@ class ScriptedPeer:
         self.transport.write(raw)
 
     def request(self, id: Any, method: str, params: Optional[Dict[str, Any]] = None) -> None:
-        """Send a request."""
+        """Send a request; with the peer's `envelope`, if it has one."""
         message = {"jsonrpc": "2.0", "id": id, "method": method}
+        self._rounds.sent(id, method, params)
+        params = self.sealed(params)
         self.send(message if params is None else dict(message, params=params))
+
+    def sealed(self, params: Optional[Dict[str, Any]] = None) -> Optional[Dict[str, Any]]:
+        """Params as they are sent: with what a request says of itself, where there is no handshake."""
+        if self.envelope is None:
+            return params
+        return dict(params or {}, _meta=dict(self.envelope, **((params or {}).get("_meta") or {})))
 
     def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
         """Send a notification."""
@@ -77,7 +101,11 @@ class ScriptedPeer:
         self.send(message if params is None else dict(message, params=params))
 
     def respond(self, id: Any, result: Dict[str, Any]) -> None:
-        """Send a result."""
+        """Send a result; complete, if it is not said, where results say that."""
+        if self._rounds.answer(id, result):
+            return
+        if self.stateless and isinstance(result, dict):
+            result = dict({"resultType": "complete"}, **result)
         self.send({"jsonrpc": "2.0", "id": id, "result": result})
 
     def receive(self, wanted: Optional[Callable[[Any], bool]] = None, timeout: float = PATIENCE) -> Any:
@@ -85,7 +113,9 @@ class ScriptedPeer:
         with self._changed:
             while True:
                 while self._arrived:
-                    message = self._arrived.popleft()
+                    message = self._next()
+                    if message is None:
+                        continue
                     self.seen.append(message)
                     if wanted is None or wanted(message):
                         return message
@@ -93,6 +123,17 @@ class ScriptedPeer:
                     raise ConnectionLost("the connection ended; seen: %r" % (self.seen[-5:],))
                 if not self._changed.wait(timeout):
                     raise AssertionError("nothing came; seen: %r" % (self.seen[-5:],))
+
+    def _next(self) -> Any:
+        """The next message; None where it was a round of questions, which are next."""
+        message = self._arrived.popleft()
+        if not isinstance(message, Question):
+            self.wire.append(message)
+        if self.envelope is None:
+            return message
+        questions = self._rounds.unfold(message)
+        self._arrived.extendleft(reversed(questions))
+        return None if questions else self._rounds.named(message)
 
     def answer_to(self, id: Any) -> Any:
         """The response with this id."""
@@ -104,23 +145,44 @@ class ScriptedPeer:
         return self.answer_to(id)
 
     def barrier(self, id: Any = "barrier") -> List[Any]:
-        """Ping and wait for the answer; everything that arrived before it. The reader has seen all we sent then."""
-        self.request(id, "ping")
+        """Ping and wait for the answer; everything that arrived before it. The reader has seen all we sent then.
+
+        Where there is no ping, a server is asked to introduce itself, which it does at once, too.
+        """
+        self.request(id, "ping" if self.envelope is None else "server/discover")
         start = len(self.seen)
         self.answer_to(id)
         return self.seen[start:-1]
 
     def handshake(self, revision: str, capabilities: Optional[Dict[str, Any]] = None) -> Any:
-        """Shake hands as a client; the result of `initialize`."""
+        """Shake hands as a client, or begin without; the result of `initialize`, or of `server/discover`."""
+        if revision_named(revision).stateless:
+            self.begin(revision, capabilities)
+            return self.call("init", "server/discover")["result"]
         info = {"name": "scripted", "version": "0"}
         params = {"protocolVersion": revision, "capabilities": capabilities or {}, "clientInfo": info}
         answer = self.call("init", "initialize", params)
         self.notify("notifications/initialized")
         return answer["result"]
 
+    def begin(self, revision: str, capabilities: Optional[Dict[str, Any]] = None) -> None:
+        """From now on each request says of itself that it is a client's with these capabilities."""
+        self.envelope = envelope.fields(
+            revision_named(revision), capabilities or {}, {"name": "scripted", "version": "0"})
+
     def accept_handshake(self, revision: Optional[str] = None, capabilities: Optional[Dict[str, Any]] = None) -> Any:
-        """Answer a client's `initialize` as a server, and wait for `initialized`; the params of `initialize`."""
+        """Answer a client's `initialize` as a server, and wait for `initialized`; the params of `initialize`.
+
+        Where there is no handshake, answer its `server/discover`; what `initialize` would have said, and the `_meta`. A
+        client that tries that first with a server of the handshake era is refused.
+        """
         opening = self.receive()
+        if revision is not None and revision_named(revision).stateless:
+            return self._introduce(revision, opening, capabilities)
+        if opening["method"] == "server/discover":
+            error = {"code": -32601, "message": "Method not found"}
+            self.send({"jsonrpc": "2.0", "id": opening["id"], "error": error})
+            opening = self.receive()
         assert opening["method"] == "initialize", opening
         result = {
             "protocolVersion": revision or opening["params"]["protocolVersion"],
@@ -130,6 +192,17 @@ class ScriptedPeer:
         self.respond(opening["id"], result)
         assert self.receive()["method"] == "notifications/initialized"
         return opening["params"]
+
+    def _introduce(self, revision: str, opening: Any, capabilities: Optional[Dict[str, Any]]) -> Any:
+        assert opening["method"] == "server/discover", opening
+        self.stateless = True
+        meta = opening["params"]["_meta"]
+        self.respond(opening["id"], {
+            "supportedVersions": [revision], "capabilities": EVERYTHING if capabilities is None else capabilities,
+            "ttlMs": 0, "cacheScope": "private", "_meta": {envelope.SERVER_INFO: {"name": "scripted", "version": "0"}},
+        })
+        return {"protocolVersion": meta[envelope.VERSION], "capabilities": meta[envelope.CAPABILITIES],
+                "clientInfo": meta.get(envelope.CLIENT_INFO), "_meta": meta}
 
     def ended(self, timeout: float = PATIENCE) -> bool:
         """Whether the other side ends the connection."""
@@ -153,3 +226,64 @@ class ScriptedPeer:
 
 def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and a == b
+
+
+class Question(Dict[str, Any]):
+    """One of the questions in a result that wants input, as a request."""
+
+
+class Rounds:
+    """The rounds that a scripted client's calls go through, where a server asks by its results.
+
+    [2026-07-28 basic/patterns/mrtr §Basic Workflow]
+    """
+
+    def __init__(self, peer: ScriptedPeer) -> None:
+        self._peer = peer
+        self._sent: Dict[Any, Any] = {}
+        self._calls: Dict[Any, Any] = {}
+        self._open: Dict[str, Dict[str, Any]] = {}
+        self._numbers = itertools.count(1)
+
+    def sent(self, id: Any, method: str, params: Optional[Dict[str, Any]]) -> None:
+        """The peer sends this request."""
+        if isinstance(id, (int, str)) and not isinstance(id, bool):
+            self._sent[id] = (method, params)
+
+    def unfold(self, message: Any) -> List[Question]:
+        """The questions in a message; [] if there are none."""
+        result = message.get("result") if isinstance(message, dict) else None
+        if not isinstance(result, dict) or result.get("resultType") != "input_required":
+            return []
+        one = {"call": message["id"], "state": result.get("requestState"), "responses": {}, "left": set()}
+        questions = []
+        for key, request in (result.get("inputRequests") or {}).items():
+            id = "question %d %s" % (next(self._numbers), key)
+            self._open[id] = one
+            one["left"].add(id)
+            questions.append(Question({"jsonrpc": "2.0", "id": id}, **request))
+        return questions
+
+    def answer(self, id: Any, result: Dict[str, Any]) -> bool:
+        """Answer a question; with the last one of its round the call is sent again. False: it is none."""
+        one = self._open.pop(id, None) if isinstance(id, str) else None
+        if one is None:
+            return False
+        one["left"].remove(id)
+        one["responses"][id.split(" ", 2)[2]] = result
+        if not one["left"]:
+            method, params = self._sent[one["call"]]
+            again = "round %d" % next(self._numbers)
+            self._calls[again] = self._calls.get(one["call"], one["call"])
+            more = {"inputResponses": one["responses"]}
+            if one["state"] is not None:
+                more["requestState"] = one["state"]
+            kept = {name: params[name] for name in params or {} if name not in more}
+            self._peer.request(again, method, dict(kept, **more))
+        return True
+
+    def named(self, message: Any) -> Any:
+        """An answer with the id of the call that it answers in the end."""
+        if isinstance(message, dict) and "method" not in message and message.get("id") in self._calls:
+            return dict(message, id=self._calls[message["id"]])
+        return message

@@ -179,7 +179,8 @@ class Side:
             self.peer.accept_handshake(revision)
             opening.get()
             self.connection = self.client.connection
-        assert str(self.connection.session.revision) == revision
+        if role == "client" or revision in HANDSHAKE:
+            assert str(self.connection.session.revision) == revision
 
     def asking(self, id: Any, do: str, token: Any = None) -> Dict[str, Any]:
         """The peer's request that runs this handler of ours, as a message."""
@@ -187,6 +188,7 @@ class Side:
         params = work_params(do) if server else sample_params(do)
         if token is not None:
             params["_meta"] = {"progressToken": token}
+        params = self.peer.sealed(params) or {}
         method = "tools/call" if server else "sampling/createMessage"
         return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
 
