@@ -112,14 +112,19 @@ def claims() -> Dict[str, str]:
 def claims_without_handshake() -> FrozenSet[str]:
     """The requirement ids that a test claims which runs on the wire of the stateless era.
 
-    Such a test says so: by `every_revision_of` or `STATELESS` somewhere in it, or by "stateless", "modern" or "mrtr" in
-    the name of its file.
+    Such a test says so: by `every_revision_of` or `STATELESS` somewhere in it, or by a name that its module makes with
+    these; or by "stateless", "modern" or "mrtr" in the name of its file.
     """
     found: Set[str] = set()
     for path in python_files("tests"):
         whole = any(word in path.name for word in ("stateless", "modern", "mrtr"))
-        for function in ast.walk(tree_of(path)):
-            if isinstance(function, ast.FunctionDef) and (whole or _names(function) & {"every_revision_of", "STATELESS"}):
+        tree = tree_of(path)
+        telling = {"every_revision_of", "STATELESS"}
+        for node in ast.iter_child_nodes(tree):
+            if isinstance(node, ast.Assign) and _names(node.value) & telling:
+                telling = telling.union(*map(_names, node.targets))
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef) and (whole or _names(function) & telling):
                 for call in _spec_markers(function):
                     found.update(part.value for argument in call.args for part in ast.walk(argument)
                                  if isinstance(part, ast.Constant) and isinstance(part.value, str))

@@ -57,11 +57,11 @@ EXPECTED_LEAKS = {
 
 
 def _pytest(folder: pathlib.Path, text: str, *options: str) -> Tuple[int, str]:
-    """Run pytest on one test module beside a copy of our conftest (with a shorter grace), with our settings."""
+    """Run pytest on one test module beside a copy of our conftest (with shorter limits), with our settings."""
     (folder / "tests").mkdir()
     conftest = (TESTS / "conftest.py").read_text(encoding="utf-8")
-    shortened = conftest.replace("LEAK_GRACE_SECONDS = 2.0", "LEAK_GRACE_SECONDS = 0.25")
-    assert shortened != conftest
+    shortened = re.sub(r"\n(LEAK_GRACE|EXIT_LIMIT)_SECONDS = .*", r"\n\1_SECONDS = 0.25", conftest)
+    assert shortened.count("_SECONDS = 0.25\n") == 2
     (folder / "tests" / "conftest.py").write_text(shortened, encoding="utf-8")
     shutil.copy(str(TESTS.parent / "setup.cfg"), str(folder))
     (folder / "tests" / "test_it.py").write_text(text, encoding="utf-8")
@@ -112,6 +112,37 @@ def test_fails(stuck):
     raise ValueError
 ''')
     assert code == 1 and "in stuck" in output and "Timeout" in output
+
+
+def test_a_test_that_is_stuck_after_another_one_failed_in_its_teardown_ends_the_run(tmp_path: pathlib.Path) -> None:
+    """Each failure stops the clock of `faulthandler`, and the next test may start in the same moment."""
+    code, output = _pytest(tmp_path, '''
+import threading
+import pytest
+
+pytestmark = pytest.mark.time_limit(0.5)
+
+@pytest.fixture
+def broken():
+    yield
+    raise ValueError
+
+def test_first(broken): pass
+def test_stuck():
+    threading.Event().wait(20)
+''')
+    assert code == 1 and "in test_stuck" in output and "Timeout" in output
+
+
+def test_an_interpreter_that_does_not_end_is_ended(tmp_path: pathlib.Path) -> None:
+    code, output = _pytest(tmp_path, '''
+import threading
+
+def test_fails():
+    threading.Thread(target=threading.Event().wait, args=(20,), name="plain").start()
+    raise ValueError
+''')
+    assert code == 1 and "1 failed" in output and "Timeout (0:00:00.25" in output
 
 
 @pytest.mark.parametrize("options, passed", [("", 3), ("--repeat 5", 11), ("-m race --repeat 5", 10)])

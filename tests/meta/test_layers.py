@@ -15,7 +15,7 @@ from tests.meta.facts import PACKAGE, expect_nothing, imported_names, python_fil
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("revisions", "deadline", "records", "redaction", "packagelog"),
-    ("limits",),
+    ("limits", "deprecations"),
     ("errors", "jsontext", "uritemplate", "jsonschema", "model"),
     ("jsonrpc", "readers"),
     ("codec",),

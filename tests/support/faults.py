@@ -41,6 +41,9 @@ class Wrapper(Transport):
     def park(self, resume: Callable[[], None]) -> bool:
         return self.inner.park(resume)
 
+    def renew(self) -> Optional[Transport]:
+        return self.inner.renew()
+
     def close(self) -> None:
         self.inner.close()
 

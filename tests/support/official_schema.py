@@ -67,6 +67,16 @@ def result_definition(revision: str, method: Optional[str]) -> str:
     return name if name in definitions else "EmptyResult" if method in by_method(revision) else "Result"
 
 
+def asks_back(revision: str, method: Optional[str], result: Any) -> bool:
+    """Whether a result asks for input, and the request is one that may be answered so."""
+    if not isinstance(result, dict) or result.get("resultType") != "input_required":
+        return False
+    name = by_method(revision).get(method or "", "Request")[: -len("Request")] + "ResultResponse"
+    response = document(revision)[keyword(revision)].get(name, {"properties": {"result": {}}})
+    return any(choice["$ref"].endswith("/InputRequiredResult")
+               for choice in response["properties"]["result"].get("anyOf", ()))
+
+
 def violations(message: Dict[str, Any], revision: str, request_method: Optional[str] = None) -> List[str]:
     """What is wrong with a message (of a single object, not a batch) in this revision."""
     if not PRESENT:
@@ -88,5 +98,8 @@ def violations(message: Dict[str, Any], revision: str, request_method: Optional[
     else:
         name = "JSONRPCResultResponse" if "JSONRPCResultResponse" in definitions else "JSONRPCResponse"
         found += validator(revision, name).validate(message)
-        found += validator(revision, result_definition(revision, request_method)).validate(message.get("result"))
+        result = message.get("result")
+        name = ("InputRequiredResult" if asks_back(revision, request_method, result)
+                else result_definition(revision, request_method))
+        found += validator(revision, name).validate(result)
     return [str(violation) for violation in found]

@@ -9,13 +9,15 @@ import threading
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mcp_ref.peer.sender import Sender
-from mcp_ref.transports.base import Received, Transport
+from mcp_ref.protocol.envelope import VERSION
+from mcp_ref.revisions import find
+from mcp_ref.transports.base import Annotations, Received, Transport
 from mcp_ref.transports.child import StdioChild
 
 from . import official_schema
 
-Asked = Dict[Tuple[type, Any], str]
-"""Id, with its type, -> method of a request."""
+Asked = Dict[Tuple[type, Any], Tuple[str, Optional[str]]]
+"""Id, with its type, -> method of a request, and the revision that it names if it stands alone."""
 
 
 class SchemaTap(Transport):
@@ -27,9 +29,13 @@ class SchemaTap(Transport):
         self._lock = threading.Lock()
         self._asked_by_us: Asked = {}
         self._asked_by_peer: Asked = {}
+        self._alone: Optional[str] = None
+        """The revision of the last request that stood alone."""
         self.name = inner.name
         self.routed = inner.routed
         self.origin = inner.origin
+        self.mirrors = inner.mirrors
+        self.address = inner.address
         self.sender: Optional[Sender] = None
 
     def open(self) -> None:
@@ -59,6 +65,20 @@ class SchemaTap(Transport):
             self._judge(sent, self._party(), self._asked_by_peer)
         self._inner.post(message, about, final)
 
+    def refused(self, about: Any, code: int) -> None:
+        self._inner.refused(about, code)
+
+    def announce(self, id: Any, method: str, params: Optional[Dict[str, Any]]) -> None:
+        self._inner.announce(id, method, params)
+
+    @property
+    def annotations(self) -> Optional[Annotations]:
+        return self._inner.annotations
+
+    @annotations.setter
+    def annotations(self, annotations: Optional[Annotations]) -> None:
+        self._inner.annotations = annotations
+
     def arrived(self, message: bytes) -> None:
         for one in _messages(message):
             self._note(one, self._asked_by_peer)
@@ -68,17 +88,24 @@ class SchemaTap(Transport):
         return self._inner.poll_later(about)
 
     def _note(self, message: Dict[str, Any], asked: Asked) -> None:
-        """Remember the method of a request, for its answer."""
+        """Remember a request, for its answer: its method, and by which revision it goes where it says so itself."""
         if "method" in message and isinstance(message.get("id"), (int, str)):
+            key, stated = (type(message["id"]), message["id"]), _stated(message)
             with self._lock:
-                asked.setdefault((type(message["id"]), message["id"]), str(message["method"]))
+                if stated:  # over HTTP the same id comes again and again
+                    asked[key] = str(message["method"]), stated
+                    self._alone = stated
+                asked.setdefault(key, (str(message["method"]), stated))
 
     def _judge(self, message: Dict[str, Any], party: str, asked: Asked) -> None:
-        method = None
+        method, revision = None, _stated(message)
         if "method" not in message and message.get("id") is not None:
             with self._lock:
-                method = asked.get((type(message["id"]), message["id"]))
-        for finding in official_schema.violations(message, self._revision(message), method):
+                method, revision = asked.get((type(message["id"]), message["id"]), (None, None))
+        found = official_schema.violations(message, revision or self._revision(message), method)
+        if found and "method" in message and "id" not in message and self._alone:
+            found = official_schema.violations(message, self._alone)  # it belongs to a request that stands alone
+        for finding in found:
             self._findings.append("%s sent %.300s: %s" % (party, json.dumps(message), finding))
 
     def _revision(self, message: Dict[str, Any]) -> str:
@@ -101,6 +128,9 @@ class SchemaTap(Transport):
     def again(self) -> Optional[Transport]:
         return self._inner.again()
 
+    def renew(self) -> Optional[Transport]:
+        return self._inner.renew()
+
     def ready(self, size: int) -> bool:
         return self._inner.ready(size)
 
@@ -115,6 +145,15 @@ class SchemaTap(Transport):
 
     def counters(self) -> Dict[str, int]:
         return self._inner.counters()
+
+
+def _stated(message: Dict[str, Any]) -> Optional[str]:
+    """The revision that a message names in its `_meta`, if there is such a one without handshake."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    name = meta.get(VERSION) if isinstance(meta, dict) else None
+    revision = find(name) if isinstance(name, str) else None
+    return revision.name if revision is not None and revision.stateless else None
 
 
 def _messages(data: Any) -> Iterator[Dict[str, Any]]:

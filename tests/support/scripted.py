@@ -170,6 +170,12 @@ class ScriptedPeer:
         self.envelope = envelope.fields(
             revision_named(revision), capabilities or {}, {"name": "scripted", "version": "0"})
 
+    def listen(self, **wanted: Any) -> None:
+        """Ask to hear of changes, where a client has to; ``wanted``: members of the filter."""
+        if self.envelope is not None:
+            self.request("listening", "subscriptions/listen", {"notifications": wanted})
+            self.receive(lambda message: message.get("method") == "notifications/subscriptions/acknowledged")
+
     def accept_handshake(self, revision: Optional[str] = None, capabilities: Optional[Dict[str, Any]] = None) -> Any:
         """Answer a client's `initialize` as a server, and wait for `initialized`; the params of `initialize`.
 

@@ -17,6 +17,7 @@ from mcp_ref.messages.lifecycle import ClientCapabilities, RootsCapability, Samp
 from mcp_ref.peer.context import Context as AnyContext
 from mcp_ref.peer.context import Route
 from mcp_ref.peer.dispatcher import Connection
+from mcp_ref.protocol.lifecycle import OPERATING
 from mcp_ref.revisions import HANDSHAKE_REVISIONS
 from mcp_ref.server import Context, Server
 from mcp_ref.transports.memory import pair
@@ -122,7 +123,9 @@ class AskedClient(Client):
         self.handlers = handlers
 
     def route(self, connection: Connection, method: str, revision: Any) -> Optional[Route]:
-        return Route(self._sample) if method == "sampling/createMessage" else super().route(connection, method, revision)
+        if method == "sampling/createMessage":
+            return Route(self._sample)
+        return super().route(connection, method, revision)
 
     def _sample(self, context: AnyContext, params: Dict[str, Any]) -> Dict[str, Any]:
         text = self.handlers[params["systemPrompt"]](context)
@@ -234,6 +237,7 @@ class Both:
         self.server_side = server.connect(far)
         self.client = AskedClient(client_handlers or {}, limits=limits, **(client_options or {}))
         self.client.open(near)
+        eventually(lambda: self.server_side.session.phase == OPERATING)
 
     def work(self, do: str, **options: Any) -> str:
         """Call the server's tool that runs this handler, and wait for its text."""

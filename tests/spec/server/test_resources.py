@@ -12,9 +12,10 @@ from mcp_ref.limits import Limits
 from mcp_ref.messages.base import Annotations, Icon
 from mcp_ref.messages.content import BlobResourceContents, TextResourceContents
 from mcp_ref.messages.resources import ReadResourceResult
+from mcp_ref.methods import lookup
 from mcp_ref.revisions import revision as revision_named
 from tests.protocol.test_uris import RIGHT, WRONG
-from tests.support.requirements_table import HANDSHAKE, revisions_of
+from tests.support.requirements_table import HANDSHAKE, every_revision_of
 from tests.support.scripted import PATIENCE, ScriptedPeer
 
 SENDABLE = {uri: words for uri, words in WRONG.items() if "\ud800" not in uri}  # a message with that is no JSON
@@ -48,7 +49,7 @@ def refused(function, uri, **options):
 # -- Capability and list -----------------------------------------------------------------------------------------------
 
 @pytest.mark.spec("resources.capability")
-@pytest.mark.parametrize("revision", revisions_of("resources.capability"))
+@pytest.mark.parametrize("revision", every_revision_of("resources.capability"))
 @pytest.mark.parametrize("register", [
     lambda server, folder: server.resource("x://a")(lambda: ""),
     lambda server, folder: server.resource("x://{a}")(lambda a: ""),
@@ -67,7 +68,7 @@ def test_a_server_with_resources_of_any_kind_declares_them(register, revision, t
 
 
 @pytest.mark.spec("resources.capability")
-@pytest.mark.parametrize("revision", revisions_of("resources.capability"))
+@pytest.mark.parametrize("revision", every_revision_of("resources.capability"))
 def test_a_server_without_any_declares_and_answers_nothing(revision):
     """[.. server/resources §Capabilities] MUST"""
     server = Server("x")
@@ -80,7 +81,7 @@ def test_a_server_without_any_declares_and_answers_nothing(revision):
 
 
 @pytest.mark.spec("resources.list-changed")
-@pytest.mark.parametrize("revision", revisions_of("resources.list-changed"))
+@pytest.mark.parametrize("revision", every_revision_of("resources.list-changed"))
 def test_clients_are_told_when_any_of_the_lists_has_changed(revision, tmp_path):
     """[.. server/resources §List Changed Notification] SHOULD"""
     server = Server("x")
@@ -98,6 +99,7 @@ def test_clients_are_told_when_any_of_the_lists_has_changed(revision, tmp_path):
         lambda: server.remove_resource("file:///many/{+path}"),
     ]
     with talk(server, revision) as peer:
+        peer.listen(resourcesListChanged=True)
         for number, change in enumerate(changes):
             change()
             assert [message["method"] for message in peer.barrier(number)] == ["notifications/resources/list_changed"]
@@ -144,8 +146,8 @@ def test_names_descriptions_and_sizes_come_from_what_is_there(revision):
     with talk(server, revision) as peer:
         listed = peer.call(1, "resources/list")["result"]["resources"]
         assert [(each["name"], each.get("description"), each.get("size")) for each in listed] == [
-            ("documented", "What it is.", None), ("x://lambda", None, None), ("text", None, 3),
-            ("x://bytes", None, 256), ("x://json", None, None), ("x://sized", None, 99)]
+            ("x://bytes", None, 256), ("documented", "What it is.", None), ("x://json", None, None),
+            ("x://lambda", None, None), ("x://sized", None, 99), ("text", None, 3)]
         assert contents(peer, "x://text") == [{"uri": "x://text", "text": "h\u00e9", "mimeType": "text/plain"}]
         assert base64.b64decode(contents(peer, "x://bytes", 2)[0]["blob"]) == BYTES
         assert contents(peer, "x://json", 3)[0]["text"] == '{"a":1}'
@@ -153,9 +155,14 @@ def test_names_descriptions_and_sizes_come_from_what_is_there(revision):
 
 # -- URIs --------------------------------------------------------------------------------------------------------------
 
+ABOUT_A_URI = [
+    (method, revision) for method in ("resources/read", "resources/subscribe", "resources/unsubscribe")
+    for revision in every_revision_of("resources.validate-uris") if lookup(method, revision_named(revision)) is not None
+]
+
+
 @pytest.mark.spec("resources.validate-uris")
-@pytest.mark.parametrize("revision", revisions_of("resources.validate-uris"))
-@pytest.mark.parametrize("method", ["resources/read", "resources/subscribe", "resources/unsubscribe"])
+@pytest.mark.parametrize("method, revision", ABOUT_A_URI)
 def test_what_is_no_uri_is_refused_before_anything_of_the_authors_runs(method, revision):
     """[.. server/resources §Security Considerations] MUST"""
     server, reached = Server("x"), []
@@ -176,8 +183,7 @@ def test_what_is_no_uri_is_refused_before_anything_of_the_authors_runs(method, r
 
 
 @pytest.mark.spec("resources.validate-uris")
-@pytest.mark.parametrize("revision", revisions_of("resources.validate-uris"))
-@pytest.mark.parametrize("method", ["resources/read", "resources/subscribe", "resources/unsubscribe"])
+@pytest.mark.parametrize("method, revision", ABOUT_A_URI)
 @pytest.mark.parametrize("params", [{}, {"uri": None}, {"uri": 5}, {"uri": ["x://a"]}, {"uri": {}}, {"URI": "x://a"}])
 def test_params_without_a_uri_are_refused_with_its_path(params, method, revision):
     """[.. server/resources §Security Considerations] MUST"""
@@ -189,7 +195,7 @@ def test_params_without_a_uri_are_refused_with_its_path(params, method, revision
 
 
 @pytest.mark.spec("resources.validate-uris")
-@pytest.mark.parametrize("revision", revisions_of("resources.validate-uris"))
+@pytest.mark.parametrize("revision", every_revision_of("resources.validate-uris"))
 def test_a_uri_that_is_too_long_is_refused_by_the_name_of_the_limit(revision):
     """[.. server/resources §Security Considerations] MUST"""
     server, reached = Server("x", limits=Limits(max_uri_length=50)), []
@@ -201,7 +207,7 @@ def test_a_uri_that_is_too_long_is_refused_by_the_name_of_the_limit(revision):
 
 
 @pytest.mark.spec("resources.validate-uris")
-@pytest.mark.parametrize("revision", revisions_of("resources.validate-uris"))
+@pytest.mark.parametrize("revision", every_revision_of("resources.validate-uris"))
 def test_every_right_uri_reaches_whoever_serves_it(revision):
     """[.. server/resources §Security Considerations] MUST"""
     server = Server("x")
@@ -221,7 +227,7 @@ def test_a_uri_against_rfc_3986_is_refused_when_it_is_registered(uri):
 
 
 @pytest.mark.spec("resources.custom-scheme-rfc3986")
-@pytest.mark.parametrize("revision", revisions_of("resources.custom-scheme-rfc3986"))
+@pytest.mark.parametrize("revision", every_revision_of("resources.custom-scheme-rfc3986"))
 def test_any_scheme_of_the_grammar_can_be_registered_and_read(revision):
     """[2025-06-18.. server/resources §Custom URI Schemes] MUST"""
     server = Server("x")
@@ -237,7 +243,7 @@ def test_any_scheme_of_the_grammar_can_be_registered_and_read(revision):
 # -- Reading -----------------------------------------------------------------------------------------------------------
 
 @pytest.mark.spec("resources.not-found-32002")
-@pytest.mark.parametrize("revision", revisions_of("resources.not-found-32002"))
+@pytest.mark.parametrize("revision", every_revision_of("resources.not-found-32002"))
 def test_a_uri_that_nobody_has_is_answered_with_the_code_of_the_revision_and_the_uri(revision, tmp_path):
     """[..2025-11-25 server/resources §Error Handling] SHOULD"""
     server = Server("x")
@@ -260,7 +266,7 @@ def test_a_uri_that_nobody_has_is_answered_with_the_code_of_the_revision_and_the
 
 
 @pytest.mark.spec("resources.not-found-32002")
-@pytest.mark.parametrize("revision", revisions_of("resources.not-found-32002"))
+@pytest.mark.parametrize("revision", every_revision_of("resources.not-found-32002"))
 def test_what_was_removed_is_not_found_any_more(revision, tmp_path):
     """[..2025-11-25 server/resources §Error Handling] SHOULD"""
     (tmp_path / "f").write_text("f")
@@ -279,7 +285,7 @@ def test_what_was_removed_is_not_found_any_more(revision, tmp_path):
 
 
 @pytest.mark.spec("resources.internal-error")
-@pytest.mark.parametrize("revision", revisions_of("resources.internal-error"))
+@pytest.mark.parametrize("revision", every_revision_of("resources.internal-error"))
 @pytest.mark.parametrize("value", [
     lambda: 1 / 0, lambda: {}["secret"], lambda: object(), lambda: float("nan"),
     lambda: BlobResourceContents("x://a", "?"), lambda: [TextResourceContents("no uri", "x")],
@@ -312,7 +318,7 @@ def test_an_error_that_the_function_chooses_goes_out_as_it_is(revision):
 
 
 @pytest.mark.spec("resources.binary-encoded")
-@pytest.mark.parametrize("revision", revisions_of("resources.binary-encoded"))
+@pytest.mark.parametrize("revision", every_revision_of("resources.binary-encoded"))
 @pytest.mark.parametrize("data", [b"", b"\0", b"ab", b"abc", BYTES, b"\xfb\xff\xfe" * 1000], ids=len)
 def test_binary_data_is_base64_with_padding_and_the_standard_alphabet(data, revision):
     """[.. server/resources §Security Considerations] MUST"""
@@ -329,7 +335,7 @@ def test_binary_data_is_base64_with_padding_and_the_standard_alphabet(data, revi
 
 
 @pytest.mark.spec("resources.binary-encoded")
-@pytest.mark.parametrize("revision", revisions_of("resources.binary-encoded"))
+@pytest.mark.parametrize("revision", every_revision_of("resources.binary-encoded"))
 @pytest.mark.parametrize("blob", [
     "a", "ab=", "ab=c", "a b=", "ab==\n", "_-==", "\u00e9abc", "====", "ab===", b"abcd", None], ids=ascii)
 def test_binary_data_that_an_author_encoded_wrongly_is_not_sent(blob, revision):
