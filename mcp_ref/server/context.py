@@ -1,10 +1,11 @@
 """The context of a server's handlers: what the client can be asked and told while a request runs.
 
 Every question to the client goes through `Context.ask`. What the questions mean is told by the modules that the
-thin methods load when they are first called: `elicitation`, `links`, `sampling`, `roots`.
+thin methods load when they are first called: `elicitation`, `links`, `sampling`, `roots`. Where a server cannot send
+requests, `rounds` does the asking.
 """
 
-from typing import TYPE_CHECKING, Any, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, TypeVar
 
 from ..errors import LocalProtocolError, PeerProtocolError
 from ..methods import result_class
@@ -15,41 +16,127 @@ if TYPE_CHECKING:
     from ..messages.roots import Root
     from ..messages.sampling import CreateMessageResult
     from .elicitation import Answer
+    from .replay import Rounds
 
 _UNSET: Any = object()
+Value = TypeVar("Value")
 
 
 class Context(RequestContext):
     """What a tool, resource or prompt gets when it declares a parameter of this type.
 
     ``progress``, ``cancelled`` and ``check`` are described at `mcp_ref.peer.context.Context`.
+
+    The methods that ask (`elicit`, `elicit_url`, `sample`, `sample_with_tools`, `list_roots`) are written the same way
+    for every revision. In a handshake session they wait for the answer. In a revision without requests from server to
+    client the handler ends at a question **and runs again from its first line** when the client comes back with the
+    answer: what stands before a question runs once in each round, and so do its ``finally`` and ``with``. What must
+    happen once goes into `once`, or after the last question. Read `mcp_ref.server.rounds` before you write one.
+
+    ``key`` names a question there: it is its key in what the client is asked, and tells it from the others in the
+    next round. Without one, questions are numbered as they come; a key that comes twice gets a number. A client that
+    knows the key may answer before it is asked.
     """
 
-    __slots__ = ()
+    __slots__ = ("_rounds",)
 
-    def ask(self, method: str, params: "Model", timeout: Optional[float] = _UNSET) -> Any:
-        """Send a request of a server to the client, and wait for its result.
+    _rounds: "Rounds"
 
-        ``params`` is written for the session's revision, the result is read by the method's row in `mcp_ref.methods`.
-        ``timeout``: idle seconds (default: ``request_timeout``; None: only the ceiling). Raises `CapabilityMissing`,
-        `LocalProtocolError` (the revision lacks the method) or `Unrepresentable` before anything is sent;
+    def ask(
+        self, method: str, params: "Model", timeout: Optional[float] = _UNSET, key: Optional[str] = None,
+        read: "Optional[Callable[[Any], Any]]" = None,
+    ) -> Any:
+        """Send a request of a server to the client, and wait for its result; or ask by our own result.
+
+        ``params`` is written for the session's revision, the result is read by the method's row in `mcp_ref.methods`,
+        and then by ``read``, which raises `PeerProtocolError` for one that is not good enough (in a handshake session
+        that is raised here; elsewhere the client is asked again). ``timeout``: idle seconds (default:
+        ``request_timeout``; None: only the ceiling), where we wait. ``key``: see the class. Raises `CapabilityMissing`,
+        `LocalProtocolError` (nothing that may be asked here) or `Unrepresentable` before anything is sent;
         `PeerProtocolError` for a result that does not fit; and what `Connection.request` raises.
         """
+        session = self.session
+        if key is not None and (not isinstance(key, str) or not key):
+            raise ValueError("the key of a question is a text that is not empty, not %.80r" % (key,))
+        if not session.rules.peer_requests:
+            from .rounds import ask
+
+            return ask(self, method, params, key, read)
         from ..codec import DecodeError, decode, encode
 
-        session = self.session
         session.check_sending(method, "request")
         row = session.lookup(method)
         if row is None:
             raise LocalProtocolError("revision %s has no request %s" % (session.rules, method))
         options = {} if timeout is _UNSET else {"timeout": timeout}
-        result = self.call(method, encode(params, session.rules), **options)
+        answer = self.call(method, encode(params, session.rules), **options)
         try:
-            return decode(result_class(row), result, session.rules, "result")
+            result = decode(result_class(row), answer, session.rules, "result")
         except DecodeError as error:
             raise PeerProtocolError("the answer to %s: %s" % (method, error)) from None
+        return result if read is None else read(result)
 
-    def elicit(self, message: str, form: Any, timeout: Optional[float] = None) -> "Answer":
+    def ask_all(self, questions: "Mapping[str, Callable[[], Value]]") -> "Dict[str, Value]":
+        """Ask several questions in one round: key -> a function that asks, and what it returned.
+
+        >>> answers = ctx.ask_all({                                             # doctest: +SKIP
+        ...     "name": lambda: ctx.elicit("Your name?", {"name": str}),
+        ...     "roots": ctx.list_roots,
+        ... })
+
+        Where the client is asked by our result, it is asked all of them at once, and each function runs again in each
+        round; in a handshake session they are called one after the other. The keys name their questions.
+        """
+        for key, function in questions.items():
+            if not isinstance(key, str) or not key or not callable(function):
+                text = "ask_all takes keys and functions, such as {'roots': ctx.list_roots}; not %.80r: %.80r"
+                raise TypeError(text % (key, function))
+        if self.session.rules.peer_requests:
+            return {key: function() for key, function in questions.items()}
+        from .replay import rounds_of
+
+        return rounds_of(self).ask_all(self, questions)
+
+    def once(self, key: str, function: Callable[[], Any]) -> Any:
+        """What ``function()`` returns, as a JSON value, called once in all rounds of this request.
+
+        For what must not happen again when the handler runs again, and for what must not change: times, random
+        numbers, new ids. The value travels through the client, **who can read it** and cannot change it. So it is
+        computed again by a client that begins anew, and by one that comes back twice with the same state.
+        In a handshake session: once in this call. Raises `JsonError` for what JSON cannot hold, and as the function.
+        """
+        if not isinstance(key, str) or not key:
+            raise ValueError("the key of a value is a text that is not empty, not %.80r" % (key,))
+        from .replay import rounds_of
+
+        return rounds_of(self).once(key, function)
+
+    @property
+    def input_responses(self) -> Dict[str, Any]:
+        """The answers that came with this request, by key, as result messages; for handlers that ask by hand.
+
+        That is, for those that return an `InputRequiredResult` themselves [2026-07-28 basic/patterns/mrtr
+        §InputRequiredResult]. Empty in a first round, and in handshake sessions. What is no answer of any kind is left
+        out. An answer may be to anything, or come unasked: look at its class and at what it says.
+        """
+        from .rounds import responses_of
+
+        return responses_of(self)
+
+    @property
+    def request_state(self) -> Optional[str]:
+        """The ``request_state`` that this handler gave with the `InputRequiredResult` it returned in the last round.
+
+        It is the very text: it was signed on its way, and the client can have read it. None: there was none.
+        """
+        from .replay import rounds_of
+
+        before = rounds_of(self).before
+        return None if before is None else before.note
+
+    def elicit(
+        self, message: str, form: Any, timeout: Optional[float] = None, key: Optional[str] = None
+    ) -> "Answer":
         """Ask the user to fill in a form; see `mcp_ref.server.elicitation.elicit`.
 
         >>> answer = ctx.elicit("Which region?", {"region": str})   # doctest: +SKIP
@@ -59,16 +146,17 @@ class Context(RequestContext):
         from .elicitation import elicit
 
         self.session.check_askable("elicitation")
-        return elicit(self, message, form, timeout)
+        return elicit(self, message, form, timeout, key)
 
     def elicit_url(
-        self, message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None
+        self, message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
+        key: Optional[str] = None,
     ) -> "Answer":
         """Ask the user to follow a link; see `mcp_ref.server.links.elicit_url`."""
         from .links import elicit_url
 
         self.session.check_askable("elicitation")
-        return elicit_url(self, message, url, elicitation_id, timeout)
+        return elicit_url(self, message, url, elicitation_id, timeout, key)
 
     def elicitation_complete(self, elicitation_id: str) -> None:
         """Tell the client that was asked that the user is done; see `mcp_ref.server.links.complete`."""
@@ -90,12 +178,12 @@ class Context(RequestContext):
         self.session.check_askable("sampling")
         return sample_with_tools(self, messages, max_tokens, **options)
 
-    def list_roots(self) -> "List[Root]":
+    def list_roots(self, key: Optional[str] = None) -> "List[Root]":
         """Ask the client for its roots; see `mcp_ref.server.roots.list_roots`."""
         from .roots import list_roots
 
         self.session.check_askable("roots")
-        return list_roots(self)
+        return list_roots(self, key)
 
     def log(self, level: str, data: Any, logger: Optional[str] = None) -> None:
         """Send a log message to the client, if its level is loud enough for it; see `mcp_ref.server.logs.send`.

@@ -26,7 +26,8 @@ What can go wrong, and what the caller of a tool sees unless the tool handles it
 `FormError`, TypeError: this cannot be asked            likewise
 `Unrepresentable`: not in the session's revision       likewise (2025-06-18 has no choice of several)
 the user says no, and the tool reads the answer        ``isError``: ``The user declined: <question>``
-`PeerProtocolError`: the answer does not fit the form  ``isError`` naming field and rule, not what was entered
+`PeerProtocolError`: the answer does not fit the form  ``isError`` naming field and rule, not what was entered; where
+                                                       the client is asked by a result it is asked again
 `PeerError`, `RequestTimeout`, `RequestCancelled`      as for every request; people take time, so there is no
                                                        time limit but the ceiling unless ``timeout`` says so
 =====================================================  =========================================================
@@ -36,11 +37,12 @@ that is what links are for (`mcp_ref.server.links`). Nor trust what the user say
 [2025-11-25.. client/elicitation §Identifying the User] MUST NOT.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Tuple
 
 from ..codec import Model, encode
 from ..errors import CapabilityMissing, PeerProtocolError, ToolError
 from ..jsonrpc import shown
+from ..jsontext import dumps
 from ..messages.elicitation import ElicitRequestFormParams, ElicitResult, RequestedSchema
 from ..peer.session import Session
 from ..protocol.elicitation import CheckedForm, FormError, as_json, modes, read_form
@@ -105,28 +107,38 @@ class Answer:
 # -- Forms -------------------------------------------------------------------------------------
 
 
-def elicit(ctx: "Context", message: str, form: Any, timeout: Optional[float] = None) -> Answer:
+def elicit(
+    ctx: "Context", message: str, form: Any, timeout: Optional[float] = None, key: Optional[str] = None
+) -> Answer:
     """Ask the user to fill in a form, and wait.
 
-    ``message`` says what is asked and why; ``form`` and what is raised: see the module. ``timeout`` in seconds. The
-    answer is checked against the form [2025-11-25.. client/elicitation §Form Mode Security] SHOULD.
+    ``message`` says what is asked and why; ``form`` and what is raised: see the module. ``timeout`` in seconds. ``key``
+    names the question, see `Context`. The answer is checked against the form
+    [2025-11-25.. client/elicitation §Form Mode Security] SHOULD.
     """
     need(ctx.session, "form")
     check_message(message)
-    checked, read = prepare(form)
-    result: ElicitResult = ctx.ask(
-        CREATE, ElicitRequestFormParams(message=message, requested_schema=checked.message, mode="form"), timeout
-    )
+    prepared = prepare(form)
+    params = prepared.params(message)
+    answer: Answer = ctx.ask(CREATE, params, timeout, key, lambda result: _answer(ctx, message, prepared, result))
+    return answer
+
+
+def _answer(ctx: "Context", message: str, prepared: "Prepared", result: ElicitResult) -> Answer:
+    """What the user did; raises `PeerProtocolError` for what does not fit the form."""
     if result.action != "accept":
         return Answer(result.action, {}, None, message)
-    content = dict(result.content or {})
+    checked, content = prepared.form, dict(result.content or {})
     for name in checked.unasked(content):
         ctx.connection.counters.note("unasked answer", "dropped %s, which is no field of the form" % shown(name))
         del content[name]
     wrong = checked.problems(content)
     if not wrong:
         try:
-            return Answer(result.action, content, read({**checked.defaults(), **content}), message)
+            defaults = {name: list(value) if isinstance(value, list) else value
+                        for name, value in checked.defaults().items()}
+            value = prepared.read({**defaults, **content})
+            return Answer(result.action, content, value, message)
         except ValueError as error:
             wrong = [str(error)]
     raise PeerProtocolError(
@@ -140,7 +152,9 @@ def need(session: Session, mode: str) -> None:
 
     [2025-11-25.. client/elicitation §Capabilities] MUST NOT
     """
-    if mode not in modes(session.peer_capabilities.get("elicitation"), session.rules):
+    declared = session.peer_capabilities.get("elicitation")
+    plain = declared == {} and mode == "form" and session.rules.elicitation  # what most clients declare
+    if not plain and mode not in modes(declared, session.rules):
         text = "this client cannot be asked: in revision %s it did not declare elicitation in %s mode"
         raise CapabilityMissing(text % (session.rules, mode), "elicitation.%s" % mode)
 
@@ -151,15 +165,76 @@ def check_message(message: Any) -> None:
         raise FormError("the message tells the user what is asked and why; it cannot be %.80r" % (message,))
 
 
-class Prepared(NamedTuple):
-    """A form to be sent, and what makes Python values of an answer's JSON."""
+def check_form(params: ElicitRequestFormParams) -> None:
+    """Raise `FormError` for a question without words, and for a form that does not keep to the subset."""
+    check_message(params.message)
+    prepare(params.requested_schema)
 
-    form: CheckedForm
-    read: Values
+
+_PREPARED: "Dict[Any, Prepared]" = {}
+_MOST_PREPARED = 256
+
+
+class Prepared:
+    """A form to be sent, and what makes Python values of an answer's JSON. Not to be changed."""
+
+    __slots__ = ("form", "read", "_params")
+
+    def __init__(self, form: CheckedForm, read: Values) -> None:
+        self.form = form
+        self.read = read
+        self._params: Dict[str, ElicitRequestFormParams] = {}
+
+    def params(self, message: str) -> ElicitRequestFormParams:
+        """The question in these words; the same object for the same words, as long as it is kept."""
+        found = self._params.get(message)
+        if found is None:
+            if len(self._params) >= _MOST_PREPARED:
+                self._params.clear()
+            found = ElicitRequestFormParams(message=message, requested_schema=self.form.message, mode="form")
+            found.__dict__["written"] = None  # see `mcp_ref.server.replay.written`
+            self._params[message] = found
+        return found
 
 
 def prepare(form: Any) -> Prepared:
-    """The form that an author wrote, in one of the ways of the module. Raises `FormError` or TypeError."""
+    """The form that an author wrote, in one of the ways of the module. Raises `FormError` or TypeError.
+
+    Kept for the next time that the same form is asked: compiling one costs more than asking it.
+    """
+    key = _key(form)
+    found = None if key is None else _PREPARED.get(key)
+    if found is None:
+        found = _prepare(form)
+        if key is not None:
+            if len(_PREPARED) >= _MOST_PREPARED:
+                _PREPARED.clear()
+            _PREPARED[key] = found
+    return found
+
+
+def _key(form: Any) -> Any:
+    """What is the same for two forms only if they say the same, in the same order; None for what cannot be told."""
+    try:
+        key: Any = None
+        if isinstance(form, dict):
+            key = tuple([(name, what if isinstance(what, type) else _words(what)) for name, what in form.items()])
+        elif isinstance(form, type):
+            key = form
+        hash(key)
+    except (TypeError, ValueError):
+        return None
+    return key
+
+
+def _words(what: Any) -> Any:
+    """The text of a schema; an annotation with its text, since ``Literal[1]`` and ``Literal[True]`` are equal."""
+    if isinstance(what, (dict, list, str, Model)):
+        return dumps(what)
+    return what, repr(what)
+
+
+def _prepare(form: Any) -> Prepared:
     read: Values = dict
     if isinstance(form, RequestedSchema):
         schema = as_json(form, LATEST)

@@ -11,11 +11,14 @@ Duties of the page behind the link: it makes sure that whoever opens it is the u
 [2025-11-25.. client/elicitation §Phishing] MUST; it is no page that one is logged in to by the link alone, and the
 link says nothing secret or personal [2025-11-25.. client/elicitation §Safe URL Handling] MUST NOT.
 
-Revisions before 2025-11-25 have no links: there both ways fail as for a client that did not declare them.
+Revisions before 2025-11-25 have no links: there both ways fail as for a client that did not declare them. In 2026-07-28
+links have no ids, and nothing tells the client that the user is done; instead of the error, which that revision does
+not have, the client is asked to show the links and to come back (`ask_instead`).
 """
 
 import threading
 from collections import OrderedDict
+from functools import partial
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple, Union
 
 from ..codec import DecodeError, decode, encode
@@ -43,22 +46,28 @@ Elicitation = Union[ElicitRequestURLParams, Tuple[str, str], Tuple[str, str, str
 
 
 def elicit_url(
-    ctx: "Context", message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None
+    ctx: "Context", message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
+    key: Optional[str] = None,
 ) -> Answer:
     """Ask the user to follow a link, and wait for their consent, which is all that the answer tells.
 
     ``url`` is an absolute https URL (http is logged, unless it is of this machine). ``elicitation_id`` is made here if
-    it is not given, and known to `complete` until that is called, the user declines or the connection ends. Raises
-    `LinkError`, and what `mcp_ref.server.elicitation.elicit` raises.
+    it is not given, and known to `complete` until that is called, the user declines or the connection ends; where
+    links have no ids it is not used. ``key`` names the question, see `Context`. Raises `LinkError`, and what
+    `mcp_ref.server.elicitation.elicit` raises.
     """
     connection = ctx.connection
     need(ctx.session, "url")
+    if not ctx.session.rules.elicitation_ids:
+        check_link(message, url, connection)
+        consent: ElicitResult = ctx.ask(CREATE, ElicitRequestURLParams(message=message, url=url), timeout, key)
+        return Answer(consent.action, {}, None, message)
     params = _request(message, url, elicitation_id, connection)
     asked = _asked(connection)
     asked.add(params.elicitation_id, _others(connection))
     accepted = False
     try:
-        result: ElicitResult = ctx.ask(CREATE, params, timeout)
+        result: ElicitResult = ctx.ask(CREATE, params, timeout, key)
         accepted = result.action == "accept"
     finally:
         if not accepted:
@@ -70,6 +79,18 @@ def _request(
     message: str, url: str, elicitation_id: Optional[str], connection: Optional[Connection] = None
 ) -> ElicitRequestURLParams:
     """[2025-11-25.. client/elicitation §URL Mode Elicitation Requests] MUST: a valid URL, a message, an id."""
+    check_link(message, url, connection)
+    if elicitation_id is None:
+        from secrets import token_urlsafe
+
+        elicitation_id = token_urlsafe(18)
+    if not isinstance(elicitation_id, str) or not elicitation_id:
+        raise ValueError("an elicitation id is a text that is not empty, not %.80r" % (elicitation_id,))
+    return ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
+
+
+def check_link(message: str, url: str, connection: Optional[Connection]) -> None:
+    """Raise `LinkError` or `FormError` for a link that no user should be sent to; one without https is counted."""
     check_message(message)
     limits = DEFAULT if connection is None else connection.limits
     link = read_link(url, limits.max_uri_length)
@@ -78,13 +99,6 @@ def _request(
     if link.scheme != "https" and not link.loopback and connection is not None:
         # [2025-11-25.. client/elicitation §Safe URL Handling] SHOULD
         connection.counters.note("unencrypted link", "a user was sent to %s without https" % link.host)
-    if elicitation_id is None:
-        from secrets import token_urlsafe
-
-        elicitation_id = token_urlsafe(18)
-    if not isinstance(elicitation_id, str) or not elicitation_id:
-        raise ValueError("an elicitation id is a text that is not empty, not %.80r" % (elicitation_id,))
-    return ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
 
 
 class _Asked:
@@ -157,7 +171,8 @@ class UrlElicitationRequired(RpcError):
 
     Reading: a client that cannot show links (it did not declare ``elicitation.url``, or its revision has no such
     error) gets an ordinary failure instead: in a tool an ``isError`` result, elsewhere -32603, with the messages and
-    without the links, which are for the user's eyes only.
+    without the links, which are for the user's eyes only. Where the client is asked by results it is asked to show the
+    links, and the handler runs again when the user has agreed; it should look whether they are done before it raises.
     """
 
     def __init__(
@@ -182,23 +197,53 @@ def required(context: "Context", error: RpcError, in_tool: bool) -> Exception:
 
     [2025-11-25 client/elicitation §URL Elicitation Required Error] MUST, MUST NOT: also of an `RpcError` made by hand.
     """
+    connection, session = context.connection, context.session
     try:
-        data = decode(URLElicitationRequiredErrorData, error.data, LATEST_HANDSHAKE, "data")
-        connection = context.connection
-        asked = [_request(one.message, one.url, one.elicitation_id, connection) for one in data.elicitations]
-        if not asked:
-            raise ValueError("data.elicitations: there is none")
+        asked = _links_in(error, connection)
     except (DecodeError, ValueError) as problem:
-        return LocalProtocolError("error %d: %s; raise UrlElicitationRequired" % (URL_ELICITATION_REQUIRED, problem))
-    session = context.session
-    if "url" not in modes(session.peer_capabilities.get("elicitation"), session.rules):
-        text = "The user would have to follow a link first, and this client cannot show one: %s" % "; ".join(
-            one.message for one in asked
-        )
-        return ToolError(text) if in_tool else RpcError(INTERNAL_ERROR, text)
+        return _unreadable(problem)
+    shows = "url" in modes(session.peer_capabilities.get("elicitation"), session.rules)
+    if not shows or not session.rules.elicitation_ids:
+        return _failure("The user would have to follow a link first, and this client cannot show one", asked, in_tool)
     try:
         for one in asked:
             _asked(connection).add(one.elicitation_id, _others(connection))
     except ValueError as problem:
         return problem
     return error
+
+
+def ask_instead(context: "Context", error: RpcError, in_tool: bool) -> Exception:
+    """Ask by the result of a request what the error -32042 would have asked, in a revision that does not have it.
+
+    Unwinds (see `mcp_ref.server.rounds`) until the user has answered. After that the handler has run once more, and
+    should not have raised again: what it would mean then is returned, an ordinary failure. Raises `CapabilityMissing`.
+    """
+    try:
+        asked = _links_in(error, context.connection)
+    except (DecodeError, ValueError) as problem:
+        return _unreadable(problem)
+    need(context.session, "url")
+    answers = context.ask_all({
+        "link-%d" % number: partial(elicit_url, context, one.message, one.url) for number, one in enumerate(asked, 1)
+    })
+    if all(answers.values()):
+        return _failure("The user has agreed to follow a link, and is not done there yet", asked, in_tool)
+    return _failure("The user would have to follow a link first, and did not want to", asked, in_tool)
+
+
+def _links_in(error: RpcError, connection: Connection) -> List[ElicitRequestURLParams]:
+    """The checked elicitations of an error -32042. Raises `DecodeError` or ValueError for one without."""
+    data = decode(URLElicitationRequiredErrorData, error.data, LATEST_HANDSHAKE, "data")
+    if not data.elicitations:
+        raise ValueError("data.elicitations: there is none")
+    return [_request(one.message, one.url, one.elicitation_id, connection) for one in data.elicitations]
+
+
+def _unreadable(problem: Exception) -> Exception:
+    return LocalProtocolError("error %d: %s; raise UrlElicitationRequired" % (URL_ELICITATION_REQUIRED, problem))
+
+
+def _failure(what: str, asked: Sequence[ElicitRequestURLParams], in_tool: bool) -> Exception:
+    text = "%s: %s" % (what, "; ".join(one.message for one in asked))
+    return ToolError(text) if in_tool else RpcError(INTERNAL_ERROR, text)

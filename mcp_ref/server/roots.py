@@ -62,35 +62,42 @@ def _kept(connection: Connection) -> _Kept:
     return found
 
 
-def list_roots(ctx: "Context") -> List[Root]:
-    """The client's roots; empty if it has none at the moment.
+def list_roots(ctx: "Context", key: Optional[str] = None) -> List[Root]:
+    """The client's roots; empty if it has none at the moment. ``key`` names the question, see `Context`.
 
     Raises `CapabilityMissing` if the client did not declare roots [.. client/roots §Implementation Guidelines] SHOULD,
     and what `Context.ask` raises. A root that is no ``file://`` URI, or one that leads elsewhere, breaks
     [.. client/roots §Root] MUST: it is left out and counted, and with ``strict`` it raises `PeerProtocolError`.
     """
+    if not ctx.session.rules.peer_requests:  # nothing of one request may be kept for another
+        return _ask(ctx, key)
     connection = ctx.connection
-    announced = has(connection.session.peer_capabilities, "roots.listChanged")
+    announced = has(ctx.session.peer_capabilities, "roots.listChanged")
     kept = _kept(connection)
     roots = kept.get() if announced else None
     if roots is None:
         changes = kept.changes
-        roots = _safe(connection, ctx.ask("roots/list", ListRootsRequestParams()).roots)
+        roots = _ask(ctx, key)
         if announced:
             kept.keep(roots, changes)
     return roots
 
 
-def _safe(connection: Connection, roots: List[Root]) -> List[Root]:
+def _ask(ctx: "Context", key: Optional[str]) -> List[Root]:
+    asked: List[Root] = ctx.ask("roots/list", ListRootsRequestParams(), key=key, read=lambda got: _safe(ctx, got.roots))
+    return asked
+
+
+def _safe(ctx: "Context", roots: List[Root]) -> List[Root]:
     """Those whose URI can be trusted to mean one place."""
     kept = []
     for root in roots:
         try:
             rules.root_path(root.uri)
         except LocalProtocolError as error:
-            if not connection.session.lenient:
+            if not ctx.session.lenient:
                 raise PeerProtocolError("the answer to roots/list: %s" % error) from None
-            connection.counters.note("unsafe root", str(error))
+            ctx.connection.counters.note("unsafe root", str(error))
         else:
             kept.append(root)
     return kept

@@ -60,13 +60,15 @@ def sample(
     tool_choice: Union[None, str, ToolChoice] = None,
     meta: Optional[Dict[str, Any]] = None,
     timeout: Optional[float] = None,
+    key: Optional[str] = None,
 ) -> CreateMessageResult:
     """Ask the client's model, and wait for what it writes.
 
     ``messages``: a str, a content block, a `SamplingMessage`, an earlier result, or a list of these. ``hints`` are
     names of models or parts of them, in order of preference, and a short way for those in ``model_preferences``.
     ``include_context``: ``none``, ``thisServer`` or ``allServers``. ``tool_choice``: ``auto``, ``required`` or
-    ``none``. ``timeout``: seconds; None: only the ceiling of the limits, as a user may have to read it first.
+    ``none``. ``timeout``: seconds; None: only the ceiling of the limits, as a user may have to read it first. ``key``
+    names the question, see `Context`.
 
     Raises `CapabilityMissing` for what the client did not declare, `LocalProtocolError` for what the revision or a
     rule does not allow, `PeerError` for the client's refusal (see `rejected`), `PeerProtocolError` for a bad answer,
@@ -86,17 +88,23 @@ def sample(
         tool_choice=choice,
         meta=meta,
     )
-    return _ask(ctx, params, timeout)
+    return _ask(ctx, params, timeout, key)
 
 
-def _ask(ctx: "Context", params: CreateMessageRequestParams, timeout: Optional[float]) -> CreateMessageResult:
+def _ask(
+    ctx: "Context", params: CreateMessageRequestParams, timeout: Optional[float], key: Optional[str]
+) -> CreateMessageResult:
     session = ctx.session
     for fault in rules.request_faults(params, session.rules, session.peer_capabilities):
         fault.refuse()
-    result: CreateMessageResult = ctx.ask("sampling/createMessage", params, timeout=timeout)
-    for fault in rules.result_faults(result, params, session.rules):
-        raise PeerProtocolError("the answer to sampling/createMessage: %s" % str(fault), fault.citation)
-    return result
+
+    def read(result: CreateMessageResult) -> CreateMessageResult:
+        for fault in rules.result_faults(result, params, session.rules):
+            raise PeerProtocolError("the answer to sampling/createMessage: %s" % str(fault), fault.citation)
+        return result
+
+    answer: CreateMessageResult = ctx.ask("sampling/createMessage", params, timeout, key, read)
+    return answer
 
 
 def messages_of(said: Union[Said, Sequence[Said]]) -> List[SamplingMessage]:
@@ -205,21 +213,32 @@ def _use(ctx: "Context", route: Route, use: ToolUseContent, offered: "Sequence[T
     """Call a tool for the model: its result, or its error as a result that the model can read.
 
     [2025-11-25.. client/sampling §Security Considerations] MUST: whatever happens, there is a result with that id.
+    Where the handler runs again in each round, the tool does not: its result travels in the state.
     """
-    if all(tool.name != use.name for tool in offered):
-        result = _failed("Unknown tool: %s" % use.name)
+    if ctx.session.rules.peer_requests:
+        result = _call(ctx, route, use, offered)
     else:
-        try:
-            result = route.call(ctx, {"name": use.name, "arguments": use.input})
-        except RpcError as error:
-            result = _failed(error.message)
-        except Exception as error:
-            ctx.check()  # where the request was cancelled there is nobody left to tell
-            told = route.fault(error) if route.fault is not None else None
-            result = _failed("The tool failed") if told is None else told
+        from .replay import rounds_of
+
+        rounds = rounds_of(ctx)
+        result = rounds.once(rounds.name("tool use"), lambda: _call(ctx, route, use, offered))
     members = dict(result, type="tool_result", toolUseId=use.id)
+    members.pop("resultType", None)  # that of a result, which this is not
     made: ToolResultContent = decode(ToolResultContent, members, ctx.session.rules, "tool result")
     return made
+
+
+def _call(ctx: "Context", route: Route, use: ToolUseContent, offered: "Sequence[Tool]") -> Any:
+    if all(tool.name != use.name for tool in offered):
+        return _failed("Unknown tool: %s" % use.name)
+    try:
+        return route.call(ctx, {"name": use.name, "arguments": use.input, "_meta": ctx.meta})
+    except RpcError as error:
+        return _failed(error.message)
+    except Exception as error:
+        ctx.check()  # where the request was cancelled there is nobody left to tell
+        told = route.fault(error) if route.fault is not None else None
+        return _failed("The tool failed") if told is None else told
 
 
 def _failed(text: str) -> Dict[str, Any]:
