@@ -1,4 +1,5 @@
-"""Serving over HTTP: Streamable HTTP at one path [2025-03-26..2025-11-25 basic/transports §Streamable HTTP].
+"""Serving over HTTP: Streamable HTTP at one path [2025-03-26..2025-11-25 basic/transports §Streamable HTTP]
+[2026-07-28 basic/transports/streamable-http §Sending Messages].
 
 ::
 
@@ -13,6 +14,10 @@ Parts that know nothing of each other are joined here: the endpoint, which answe
 (`mcp_ref.transports.sse_endpoint`), the engine, which carries both (`mcp_ref.transports.http_server`), and a clock for
 what has to happen while nobody asks.
 
+Both eras are served at the same path: clients with sessions, and those of 2026-07-28, which have none and say all with
+each request. Which a request is of says `mcp_ref.protocol.httpera`; ``Server(revisions=["2026-07-28"])`` serves the
+latter alone, and answers 405 to GET and DELETE.
+
 Options, of `Server.listen` and `Server.run_http` alike:
 
 ===================  ===============================================================================================
@@ -20,10 +25,11 @@ Options, of `Server.listen` and `Server.run_http` alike:
 ``authenticate``     ``f(headers) -> principal``, None for nobody we know; sessions belong to their principal
 ``allowed_hosts``    names under which clients may reach us; by default those of this machine, with any port
 ``allowed_origins``  pages that may call us from a browser; likewise
-``sessions``         ``"memory"``, or ``"none"``: each request stands alone
+``sessions``         ``"memory"``, or ``"none"``: each request stands alone, or a `Store` that processes share
 ``json_response``    True: never a stream in reply to a request, False: always one; by default as it comes
 ``poll_after``       seconds after which a stream is ended for the client to come back; by default never
-``legacy``           False: no HTTP+SSE at ``/sse`` and ``/messages``
+``legacy``           False: no HTTP+SSE at ``/sse`` and ``/messages``, which needs one process for all of a session
+``fds``              descriptors of sockets that listen already, such as those that systemd hands over from 3 on
 ``ssl_context``      an `ssl.SSLContext`, for ``https``
 ``trace``            a `mcp_ref.wiretrace.Trace` that sees every message of every session
 ===================  ===============================================================================================
@@ -32,7 +38,7 @@ A server that other machines can reach should have ``token`` or ``authenticate``
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
 from urllib.parse import urlsplit
 
 from ..packagelog import get_logger
@@ -45,6 +51,7 @@ from ..transports.tap import tap
 
 if TYPE_CHECKING:
     from ..peer.dispatcher import Connection
+    from ..protocol.mirrored import Mirrored
     from ..transports.sse_endpoint import SseEndpoint
     from ..wiretrace import Trace
     from .server import Server
@@ -61,7 +68,8 @@ class HttpListener:
     """
 
     def __init__(
-        self, server: "Server", address: str, *, ssl_context: Any = None, legacy: bool = True, **options: Any
+        self, server: "Server", address: str, *, ssl_context: Any = None, legacy: bool = True,
+        fds: Sequence[int] = (), **options: Any
     ) -> None:
         parts = urlsplit(address)
         if (parts.scheme == "https") != (ssl_context is not None):
@@ -70,10 +78,11 @@ class HttpListener:
             raise ValueError("%s: an address to listen on is scheme, host, port and path" % address)
         self.server = server
         self.endpoint = endpoint_of(server, path=parts.path or PATH, **options)
+        legacy = legacy and any(revision.handshake for revision in server.revisions)
         self.legacy = _legacy_of(server, options) if legacy else None
         host = parts.hostname or "127.0.0.1"
         handle = self.endpoint.handle if self.legacy is None else self._handle
-        self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context)
+        self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context, fds=fds)
         self._path = parts.path or PATH
         self._open_to_all = not options.get("token") and not options.get("authenticate")
         self._opened = False
@@ -137,7 +146,7 @@ class HttpListener:
 
 def endpoint_of(server: "Server", **options: Any) -> Endpoint:
     """The endpoint of a server, for any shell; options as in the module, but for ``legacy`` and ``ssl_context``."""
-    return Endpoint(**_options_of(server, **options))
+    return Endpoint(mirrored=_mirrored_of(server), **_options_of(server, **options))
 
 
 def _legacy_of(server: "Server", options: Dict[str, Any]) -> "SseEndpoint":
@@ -161,8 +170,23 @@ def _options_of(
     def connect(transport: Transport) -> "Connection":
         return server.connect(tap(transport, trace, "server"))
 
-    revisions = [revision.name for revision in server.revisions if revision.handshake]
+    revisions = [revision.name for revision in server.revisions]
     return dict(options, connect=connect, limits=server.limits, strict=server.strict, revisions=revisions)
+
+
+def _mirrored_of(server: "Server") -> "Callable[[Any], Sequence[Mirrored]]":
+    """Which arguments of a tool are repeated in header fields, by its name; whatever a client says that is."""
+
+    find: Any = None
+
+    def mirrored(name: Any) -> "Sequence[Mirrored]":
+        nonlocal find
+        if find is None and server.has_feature("tools"):
+            find = server.tools.listing.get
+        tool = find(name) if find is not None and type(name) is str else None
+        return tool.mirrored or () if tool is not None else ()
+
+    return mirrored
 
 
 class _Token:

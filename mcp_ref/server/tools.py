@@ -17,11 +17,21 @@ content that may not be sent                 ``isError``, naming the place: ``co
 Reading: calls that come too fast are reported as a result, as the pages' own example of a rate limit
 is [2024-11-05..2025-06-18 server/tools §Error Handling]: whoever calls too often is the model, and it
 can wait.
+
+An argument that proxies should be able to route by is repeated in a header field of HTTP. It is a string, an integer or
+a boolean, and its schema says so, in an explicit schema or in the signature::
+
+    @server.tool
+    def query(region: Annotated[str, {"x-mcp-header": "Region"}], sql: str) -> str:     # Mcp-Param-Region: us-west1
+
+``None`` goes inside, ``Annotated[Optional[str], {...}]``, as Python has it; an argument that is not given has no field.
+Whoever is on the way can read header fields: nothing secret belongs there
+[2026-07-28 server/tools §x-mcp-header] SHOULD NOT. What is allowed says `mcp_ref.protocol.mirrored`.
 """
 
-from typing import Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 
-from ..codec import encoder
+from ..codec import Model, encoder
 from ..errors import INVALID_PARAMS, RpcError, ToolError
 from ..jsonrpc import shown
 from ..jsontext import JsonError
@@ -35,11 +45,16 @@ from ..peer.rates import Rate
 from ..protocol import toolnames
 from ..revisions import Revision
 from .checks import check_texts, name_of
+from .content import check_asking
 from .leniency import coerce
 from .listing import Listing
 from .results import BadResult, result_of
-from .signature import BindError, Signature, to_json
+from .signature import BindError, Signature, Unresolved, to_json
 from .validation import LazyValidator
+
+if TYPE_CHECKING:
+    from .caching import Cache
+    from ..protocol.mirrored import Mirrored
 
 LIMIT = "max_tool_calls_per_second"
 
@@ -67,6 +82,8 @@ class RegisteredTool:
         self.explicit_output = output_schema
         self.described = described
         self.rate = None if rate is None else Rate(rate)
+        self.mirrored: Optional[Sequence[Mirrored]] = None
+        """The arguments that are repeated in header fields (HTTP); None until that was looked at."""
         self.inputs = LazyValidator(lambda: self.input_schema)
         self.outputs = LazyValidator(lambda: self.output_schema)
 
@@ -79,6 +96,22 @@ class RegisteredTool:
     def output_schema(self) -> Optional[Dict[str, Any]]:
         """The schema of the structured result, explicit or from the return annotation; None: text only."""
         return self.explicit_output if self.explicit_output is not None else self.signature.output_schema
+
+    def find_mirrored(self) -> None:
+        """Look which arguments are repeated in header fields: those whose schema has an ``x-mcp-header``.
+
+        Raises ValueError for one that is not allowed [2026-07-28 server/tools §x-mcp-header] MUST, and `Unresolved`.
+        """
+        explicit = self.explicit_input
+        parts = [explicit] if explicit is not None else [form.schema for _, form in self.signature.resolve().forms]
+        self.mirrored = ()
+        if any(map(_mentions_header, parts)):
+            from ..protocol.mirrored import annotations
+
+            try:
+                self.mirrored = annotations(self.input_schema)
+            except ValueError as error:
+                raise ValueError("tool %s: %s" % (self.name, error)) from None
 
     def describe(self) -> Tool:
         """As `tools/list` shows it."""
@@ -97,6 +130,8 @@ class RegisteredTool:
         value = signature.call(**keywords)
         if type(value) is str and self.output_schema is None:
             return CallToolResult(content=[TextContent(text=value)])
+        if isinstance(value, Model):
+            check_asking(context, value)
         return result_of(self, value)
 
     def to_structured(self, value: Any) -> Any:
@@ -115,12 +150,15 @@ class Tools:
 
     def __init__(
         self, mask_errors: bool, lenient: bool, page_size: Optional[int], changed: Optional[Callable[[], None]] = None,
+        cache: "Optional[Cache]" = None,
     ) -> None:
         self._mask_errors = mask_errors
         self._lenient = lenient
         self.counters = Counters()
         describe = RegisteredTool.describe
-        self.listing: Listing[RegisteredTool] = Listing("tool", ListToolsResult, "tools", describe, page_size, changed)
+        self.listing: Listing[RegisteredTool] = Listing(
+            "tool", ListToolsResult, "tools", describe, page_size, changed, cache
+        )
 
     # Registration
 
@@ -156,6 +194,10 @@ class Tools:
             toolchecks.check(tool)
             if odd:
                 toolchecks.odd_name(odd, self._lenient)
+        try:
+            tool.find_mirrored()
+        except Unresolved:
+            pass  # perhaps defined later; told by `resolve`
         self.listing.add(name, tool)
         return tool
 
@@ -164,6 +206,8 @@ class Tools:
         for tool in self.listing.values():
             if tool.explicit_input is None:
                 tool.signature.resolve()
+            if tool.mirrored is None:
+                tool.find_mirrored()
 
     # List
 
@@ -201,7 +245,7 @@ class Tools:
 
     def _admit(self, context: Context, name: str) -> RegisteredTool:
         """The tool of this name, if it may be called now [.. server/tools §Security Considerations] MUST."""
-        per_client = context.connection.rate(LIMIT)
+        per_client = context.rate(LIMIT)
         if not per_client.take():
             raise _too_many(context, "of this client, which may make %g a second (%s)" % (per_client.per_second, LIMIT))
         tool = self.listing.get(name)
@@ -224,7 +268,7 @@ class Tools:
         Reading: what a tool will return is not known when capabilities are declared. So a strict server refuses such a
         result, and any other counts and logs it.
         """
-        if "resources" in context.connection.session.capabilities:
+        if "resources" in context.session.capabilities:
             return
         text = "tool %s embeds a resource, but no resources capability was declared: register a resource" % tool.name
         if not self._lenient:
@@ -241,6 +285,13 @@ class Tools:
         if self._mask_errors:
             return "The tool failed"
         return "%s: %s" % (name, words) if words else name
+
+
+def _mentions_header(schema: Any) -> bool:
+    """Whether an ``x-mcp-header`` stands anywhere in there; hardly any tool has one, and asking this costs little."""
+    if isinstance(schema, dict):
+        return "x-mcp-header" in schema or any(map(_mentions_header, schema.values()))
+    return isinstance(schema, list) and any(map(_mentions_header, schema))
 
 
 def _words(error: Exception) -> Optional[str]:

@@ -25,6 +25,7 @@ class Acceptor:
         self._take = take
         self._note = note
         self._listeners: List[socket.socket] = []
+        self._shared = False
         self._paused: Optional[float] = None
 
     @property
@@ -32,9 +33,12 @@ class Acceptor:
         """Whether it waits for a descriptor."""
         return self._paused is not None
 
-    def listen(self, listeners: List[socket.socket]) -> None:
-        """Accept connections from these, which belong to the acceptor from now on."""
-        self._listeners = listeners
+    def listen(self, listeners: List[socket.socket], shared: bool = False) -> None:
+        """Accept connections from these, which belong to the acceptor from now on.
+
+        ``shared``: other processes accept from them, too. Each takes one at a time then, so that all get some.
+        """
+        self._listeners, self._shared = listeners, shared
         self._register()
 
     def freed(self) -> None:
@@ -53,7 +57,7 @@ class Acceptor:
             self._selector.register(listener, selectors.EVENT_READ, lambda sock=listener: self._accept(sock))
 
     def _accept(self, listener: socket.socket) -> None:
-        for _ in range(_AT_ONCE):
+        for _ in range(1 if self._shared else _AT_ONCE):
             try:
                 sock, address = listener.accept()
             except OSError as error:
@@ -80,7 +84,8 @@ class Acceptor:
             if self._paused is None:
                 self._selector.unregister(listener)
             try:
-                listener.shutdown(socket.SHUT_RDWR)  # a forked copy of this process may hold it open
+                if not self._shared:
+                    listener.shutdown(socket.SHUT_RDWR)  # a forked copy of this process may hold it open
             except OSError:
                 pass  # not every system knows how
             listener.close()

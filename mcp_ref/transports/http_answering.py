@@ -33,11 +33,12 @@ class HttpExchange(Exchange):
         self._thread: Optional[int] = None
         self._chunked = head.version != "HTTP/1.0"
         self._silent = False
+        self._watched = False
 
     @property
-    def streams(self) -> bool:
-        """Whether its reply is a stream that has begun and not ended."""
-        return self._state == _STREAM
+    def ends_with_client(self) -> bool:
+        """Whether a client that ends its side is gone: its reply is a stream that has begun, or it is watched."""
+        return self._state == _STREAM or self._watched
 
     @property
     def endless(self) -> bool:
@@ -71,6 +72,15 @@ class HttpExchange(Exchange):
                     connection.finished()
             elif self._state == _STREAM:  # half of a reply must not look like a whole one
                 connection.break_off()
+
+    def watch(self) -> None:
+        """See `Exchange.watch`."""
+        connection = self._connection
+        with connection.lock:
+            self._watched = True
+            ended = connection.half_closed
+        if ended:
+            connection.reactor.command(connection.reactor.leave, connection, self)
 
     def _ends(self) -> bool:
         return self._close or self._connection.reactor.draining

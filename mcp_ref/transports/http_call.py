@@ -215,7 +215,7 @@ class Caller:
         """One request; returns when its reply has begun. ``path`` may have a query behind a ``?``.
 
         ``timeout``: seconds until the reply must have begun, by default as long as it takes. Raises `RequestTimeout`;
-        what the request has begun goes on, as over a connection that was lost.
+        what the request has begun goes on, as over a connection that was lost; without a session it is cancelled.
         """
         path, _, query = path.partition("?")
         pairs = headers.items() if isinstance(headers, Mapping) else headers

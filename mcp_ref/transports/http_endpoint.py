@@ -5,7 +5,7 @@ kept while a handler runs. What a request is refused with, and in which order th
 `mcp_ref.protocol.httprules`; how a message finds its way back, `http_session`.
 
 ============  ==========================================  ============================================
-request       with a session                              stateless (``sessions="none"``)
+request       with a session                              without (``sessions="none"``)
 ============  ==========================================  ============================================
 POST          the message goes to the session's           a connection for this message alone
               connection; `initialize` begins one
@@ -13,6 +13,10 @@ GET           a stream, or the rest of one                405
 DELETE        ends the session                            405
 OPTIONS       what a browser asks before it asks          the same
 ============  ==========================================  ============================================
+
+That is for the revisions that open with `initialize`. A POST of the stateless era has no session either way; which ones
+those are says `mcp_ref.protocol.httpera`, how they are answered `http_modern`. A server that speaks nothing else
+answers 405 to GET and DELETE [2026-07-28 basic/transports/streamable-http §Earlier Streamable HTTP Revisions] SHOULD.
 
 The revision that a session has agreed on and the transport do not depend on each other: 2024-11-05, which has another
 HTTP transport, may be agreed here, too.
@@ -23,25 +27,31 @@ import threading
 from typing import Any, Callable, Dict, Optional, Sequence, Union
 
 from .. import deadline
-from ..errors import AuthError
-from ..jsonrpc import Batch, Error, Frame, Malformed, Request, RequestId, encode, parse
+from ..errors import AuthError, RpcError
+from ..jsonrpc import Error, Frame, Malformed, Request, RequestId, encode, parse
 from ..limits import DEFAULT, Limits
 from ..protocol import httprules
 from ..protocol.headervalues import LOOPBACK, Hosts
+from ..protocol.httpera import LEGACY, MODERN, HttpEras
 from ..protocol.httprules import REFUSALS, Verdict
-from ..revisions import HANDSHAKE_REVISIONS
+from ..protocol.mirrored import Mirrored
+from ..revisions import REVISIONS, revision
 from .base import Transport
 from .http_exchange import Exchange, Headers, Pairs
+from .http_in_session import open_session, post_in_session
+from .http_modern import ModernTransport, post_modern, refuse_modern
 from .http_session import JSON_HEADERS, HttpSession
-from .http_sessions import SessionTable, new_id
+from .http_sessions import SessionTable
 from .http_streams import REPLY, Stream, event_id
+from .store import Store
 
 Connect = Callable[[Transport], Any]
 """Makes and starts the `Connection` over a transport: `Server.connect`."""
 Authenticate = Callable[[Headers], Any]
 """Gets the header fields; returns who it is, or None: nobody we know. May raise `AuthError`, which says why."""
 
-HANDSHAKE = tuple(map(str, HANDSHAKE_REVISIONS))
+ALL = tuple(map(str, REVISIONS))
+UNASKED = "with json_response=True and streams=False nothing can carry a question to a client: allow one of them"
 _SESSION = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
 
@@ -67,10 +77,12 @@ class Counts:
 class Endpoint:
     """The endpoint at ``path`` (None: any path). Thread-safe.
 
-    ``sessions``: "memory", "none" or a `SessionTable`. ``json_response``: whether replies to requests are JSON (True)
-    or streams (False); None: what suits each. ``allowed_hosts``, ``allowed_origins``: see `headervalues.Hosts`; by
-    default the names of this machine with any port. ``strict`` refuses what real but careless clients send.
-    ``revisions``: names that the version header may have. ``poll_after``: seconds after which the connection of a
+    ``sessions``: "memory", "none", a `SessionTable`, or a `Store` that several processes share. ``json_response``:
+    whether replies to requests are JSON (True) or streams (False); None: what suits each. ``allowed_hosts``,
+    ``allowed_origins``: see `headervalues.Hosts`; by default the names of this machine with any port. ``strict``
+    refuses what real but careless clients send.
+    ``revisions``: names of those that the server speaks. ``mirrored``: which arguments of a tool, by its name, are
+    repeated in header fields. ``poll_after``: seconds after which the connection of a
     stream is ended for the client to come back, where the revision has that; None: never. ``streams``: whether a GET
     opens one, or is answered 405. ``delete``: whether clients may end their sessions.
 
@@ -82,32 +94,40 @@ class Endpoint:
         connect: Connect,
         *,
         path: Optional[str] = "/mcp",
-        sessions: Union[str, SessionTable] = "memory",
+        sessions: Union[str, SessionTable, Store] = "memory",
         limits: Limits = DEFAULT,
         json_response: Optional[bool] = None,
         allowed_hosts: Sequence[str] = LOOPBACK,
         allowed_origins: Sequence[str] = LOOPBACK,
         authenticate: Optional[Authenticate] = None,
         strict: bool = False,
-        revisions: Sequence[str] = HANDSHAKE,
+        revisions: Sequence[str] = ALL,
+        mirrored: Optional[Callable[[Any], Sequence[Mirrored]]] = None,
         poll_after: Optional[float] = None,
         streams: bool = True,
         delete: bool = True,
     ) -> None:
-        if sessions not in ("memory", "none") and not isinstance(sessions, SessionTable):
-            raise ValueError("sessions is 'memory', 'none' or a SessionTable, not %r" % (sessions,))
+        if sessions not in ("memory", "none") and not isinstance(sessions, (SessionTable, Store)):
+            raise ValueError("sessions is 'memory', 'none', a Store or a SessionTable, not %r" % (sessions,))
         self.connect = connect
         self.limits = limits
         self.json_response = json_response
         self.strict = strict
-        self.revisions = tuple(revisions)
+        self.eras = HttpEras(list(map(revision, revisions)))
+        self.revisions = self.eras.handshake
+        self.mirrored = mirrored
+        self.listens = streams
+        """Whether `subscriptions/listen` is served."""
         self.poll_after = poll_after
         self.closing = False
         self.counters = Counts()
         self.sessions: Optional[SessionTable] = None
+        self.unasked = "" if streams or json_response is not True else UNASKED
+        """Why no client of the handshake era can be asked anything here, if that is so; shells may know more."""
         self._authenticate = authenticate
-        if sessions != "none":
-            self.sessions = SessionTable(limits) if isinstance(sessions, str) else sessions
+        self._shared: Optional[ModernTransport] = None
+        if sessions != "none" and self.eras.legacy:
+            self.sessions = self._table(sessions, streams)
         self._methods = self._offered(streams, delete)
         self._methods["OPTIONS"] = self._options
         self._rules = httprules.Rules(
@@ -116,12 +136,28 @@ class Endpoint:
         self._alone: Dict[HttpSession, Any] = {}
         self._lock = threading.Lock()
 
+    def _table(self, sessions: Union[str, SessionTable, Store], streams: bool) -> SessionTable:
+        if isinstance(sessions, SessionTable):
+            return sessions
+        if not isinstance(sessions, Store):
+            return SessionTable(self.limits)
+        from .http_store import StoreTable
+
+        return StoreTable(sessions, self.limits, self.connected, streams)
+
     def _offered(self, streams: bool, delete: bool) -> Dict[str, Callable[[Exchange, Verdict], None]]:
         """The methods that are answered, but for OPTIONS."""
         if self.sessions is None:
-            return {"POST": self._post_alone}
+            return {"POST": self._post}
         methods = {"GET": self._get, "POST": self._post, "DELETE": self._delete}
         return {name: methods[name] for name in methods if (streams or name != "GET") and (delete or name != "DELETE")}
+
+    def connected(self, session: HttpSession) -> Any:
+        """A session's connection, which it has from now on."""
+        connection = session.connection = self.connect(session)
+        connection.session.principal = session.principal
+        connection.session.unasked = self.unasked
+        return connection
 
     # What shells call
 
@@ -143,8 +179,12 @@ class Endpoint:
             session.keep(now, self.poll_after)
             if session.busy:
                 session.used = now
-            elif session.id is not None and session.used + self.limits.session_idle <= now:
-                self.end(session, "no request came for session_idle (%g) seconds" % self.limits.session_idle)
+            elif session.id is not None and self.sessions is not None and self.sessions.idle(session, now):
+                self.end(session, "no request came for session_idle (%g) seconds" % self.limits.session_idle, False)
+        if self.sessions is not None:
+            self.sessions.tick(now)
+        if self._shared is not None:
+            self._shared.keep(now)
 
     def close(self, grace: float) -> None:
         """Take no new requests; what runs has ``grace`` seconds; then every stream and session ends.
@@ -153,13 +193,21 @@ class Endpoint:
         """
         self.closing = True
         end = deadline.Deadline(grace)
-        for session in self._all():
-            session.connection.inflight.wait_empty(end.left())
+        with self._lock:
+            shared = [] if self._shared is None else [self._shared.connection]
+        for connection in shared:
+            connection.role.ending(connection)
+        for connection in shared + [session.connection for session in self._all()]:
+            connection.inflight.wait_empty(end.left())
         ended = self._all()
         for session in ended:
-            self.end(session, "the server is shutting down")
-        for session in ended:
-            session.connection.wait_closed(self.limits.shutdown_grace)
+            self.end(session, "the server is shutting down", False)
+        for connection in shared:
+            connection.close("the server is shutting down")
+        for connection in shared + [session.connection for session in ended]:
+            connection.wait_closed(self.limits.shutdown_grace)
+        if self.sessions is not None:
+            self.sessions.close()
 
     def _all(self) -> "list[HttpSession]":
         with self._lock:
@@ -273,13 +321,16 @@ class Endpoint:
             self.end(session, "the client ended the session")
             exchange.reply(204, verdict.cors)
 
-    def end(self, session: HttpSession, reason: str) -> None:
-        """End a session, or the connection of a POST that stood alone."""
+    def end(self, session: HttpSession, reason: str, everywhere: bool = True) -> None:
+        """End a session, or the connection of a POST that stood alone.
+
+        ``everywhere``: also for other processes, where several share sessions.
+        """
         if session.id is None:
             with self._lock:
                 if self._alone.pop(session, self) is self:
                     return
-        elif self.sessions is None or not self.sessions.remove(session):
+        elif self.sessions is None or not (self.sessions.remove if everywhere else self.sessions.let_go)(session):
             return
         else:
             self.counters.add("sessions ended")
@@ -290,17 +341,69 @@ class Endpoint:
         with self._lock:
             self._alone[session] = None
 
-    # POST
+    # POST, of whichever era
 
-    def _frame(self, exchange: Exchange, verdict: Verdict, session: Optional[HttpSession]) -> Optional[Frame]:
+    def _post(self, exchange: Exchange, verdict: Verdict) -> None:
+        principal = None
+        if self._authenticate is not None:
+            admitted, principal = self._admit(exchange, verdict)
+            if not admitted:
+                return
+        if self.too_long(exchange, verdict):
+            return
+        get = exchange.request.headers.get
+        id, version = get(_SESSION), get(_VERSION)
+        try:
+            frame = parse(exchange.request.body, True, self.limits)
+        except Malformed as error:
+            if id is None or self.sessions is None or self.eras.kind(version) == MODERN:
+                self._broken(exchange, verdict, None, error)
+            else:
+                self._post_to_session(exchange, verdict, error, principal, id)
+            return
+        era = self.eras.judge(frame, version, id is not None) if self.eras.modern else LEGACY
+        if era == MODERN:
+            post_modern(self, exchange, verdict, frame, principal)
+        elif isinstance(era, RpcError):
+            refuse_modern(self, exchange, verdict, era, getattr(frame, "id", None))
+        elif self.sessions is None:
+            from .http_stateless import post_alone
+
+            post_alone(self, exchange, verdict, frame, principal)
+        elif id is not None:
+            self._post_to_session(exchange, verdict, frame, principal, id)
+        elif isinstance(frame, Request) and frame.method == "initialize":
+            open_session(self, exchange, verdict, frame, principal)
+        else:
+            self.refuse(exchange, verdict, "no session", id=getattr(frame, "id", None))
+
+    def shared(self) -> ModernTransport:
+        """What carries the requests of the stateless era; made with the first one, and anew if a handler closed it."""
+        shared = self._shared
+        if shared is None or shared.ended:
+            with self._lock:
+                shared = self._shared
+                if shared is None or (shared.ended and not self.closing):
+                    shared = ModernTransport(self.limits)
+                    shared.connection = self.connect(shared)
+                    shared.connection.share(self.limits.max_http_connections)
+                    self._shared = shared
+        return shared
+
+    def _frame(self, exchange: Exchange, verdict: Verdict, session: HttpSession) -> Optional[Frame]:
         """The message in the body; the reply is out if there is none."""
         try:
             return parse(exchange.request.body, True, self.limits)
         except Malformed as error:
-            if session is not None:
-                session.connection.malformed(error)
-            self.refuse(exchange, verdict, "body", error.message, error.code, None if error.silent else error.id)
+            self._broken(exchange, verdict, session, error)
             return None
+
+    def _broken(
+        self, exchange: Exchange, verdict: Verdict, session: Optional[HttpSession], error: Malformed
+    ) -> None:
+        if session is not None:
+            session.connection.malformed(error)
+        self.refuse(exchange, verdict, "body", error.message, error.code, None if error.silent else error.id)
 
     def too_long(self, exchange: Exchange, verdict: Verdict) -> bool:
         """Whether the body is over the limit; the reply is out then."""
@@ -310,74 +413,19 @@ class Endpoint:
             return True
         return False
 
-    def _post(self, exchange: Exchange, verdict: Verdict) -> None:
-        """[2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST"""
-        principal, session = None, None
-        if self._authenticate is not None:
-            admitted, principal = self._admit(exchange, verdict)
-            if not admitted:
-                return
-        if self.too_long(exchange, verdict):
-            return
-        id = exchange.request.headers.get(_SESSION)
-        if id is not None:
-            session = self._known(id, principal)
-            if session is None:
-                self.refuse(exchange, verdict, "session")
-                return
-        frame = self._frame(exchange, verdict, session)
-        if frame is None:
-            return
-        if session is None:
-            if isinstance(frame, Request) and frame.method == "initialize":
-                self._open(exchange, verdict, frame, principal)
-            else:
-                self.refuse(exchange, verdict, "no session", id=getattr(frame, "id", None))
-        elif not self._version_refused(exchange, verdict, session):
-            if isinstance(frame, Request):
-                self._ask(exchange, verdict, session, frame, (frame.id,))
-            elif isinstance(frame, Batch):
-                self._batch(exchange, verdict, session, frame)
-            else:
-                self._tell(exchange, verdict, session, frame)
+    # POST in a session
 
-    def _tell(self, exchange: Exchange, verdict: Verdict, session: HttpSession, frame: Frame) -> None:
-        """A message without an answer."""
-        jobs = session.connection.receive(frame, exchange.request.body)
-        exchange.reply(202, verdict.cors)
-        session.connection.work(jobs)
-
-    def _batch(self, exchange: Exchange, verdict: Verdict, session: HttpSession, batch: Batch) -> None:
-        """[2025-03-26 basic/transports §Sending Messages to the Server] MUST"""
-        connection = session.connection
-        found = httprules.kinds(batch)
-        fault = httprules.batch_fault(found, connection.batching)
-        if fault and (self.strict or not connection.batching):
-            self.refuse(exchange, verdict, "batch", fault)
-            return
-        if fault:
-            connection.counters.note("mixed batch", fault)
-        if found.requests or found.broken:
-            key: Any = object()
-            self._ask(exchange, verdict, session, batch, (key, *dict.fromkeys(found.requests)), key)
-        else:
-            self._tell(exchange, verdict, session, batch)
-
-    def _ask(
-        self, exchange: Exchange, verdict: Verdict, session: HttpSession, frame: Frame, keys: Sequence[RequestId],
-        about: Optional[RequestId] = None,
+    def _post_to_session(
+        self, exchange: Exchange, verdict: Verdict, frame: Union[Frame, Malformed], principal: Any, id: str
     ) -> None:
-        """A message with requests in it: the reply comes when they are answered, or before with something else."""
-        if self.closing:
-            self.refuse(exchange, verdict, "closing", id=getattr(frame, "id", None))
-            return
-        reason = session.expect(self.stream(exchange, verdict, keys))
-        if reason:
-            found = "id is in use" if reason == "id in use" else ""
-            self.refuse(exchange, verdict, reason, found)
-            return
-        connection = session.connection
-        connection.work(connection.receive(frame, exchange.request.body, about))
+        """[2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST"""
+        session = self._known(id, principal)
+        if session is None:
+            self.refuse(exchange, verdict, "session")
+        elif isinstance(frame, Malformed):
+            self._broken(exchange, verdict, session, frame)
+        elif not self._version_refused(exchange, verdict, session):
+            post_in_session(self, exchange, verdict, frame, session)
 
     def stream(self, exchange: Exchange, verdict: Verdict, keys: Sequence[RequestId]) -> Stream:
         """The place for the answers, as JSON or as a stream."""
@@ -385,48 +433,3 @@ class Endpoint:
         json = verdict.json and (prefer is not False or not verdict.sse)
         sse = verdict.sse and (prefer is not True or not verdict.json)
         return Stream(REPLY, exchange, verdict.cors, json, sse, keys)
-
-    def _open(self, exchange: Exchange, verdict: Verdict, frame: Request, principal: Any) -> None:
-        """Begin a session; its id goes with the result of `initialize`
-        [2025-03-26..2025-11-25 basic/transports §Session Management]."""
-        sessions = self.sessions
-        if self.closing or sessions is None:
-            self.refuse(exchange, verdict, "closing", id=frame.id)
-            return
-        session = HttpSession(new_id(), principal, self.limits)
-        if not sessions.add(session):
-            self.refuse(exchange, verdict, "full", str(self.limits.max_sessions), id=frame.id)
-            return
-        try:
-            connection = session.connection = self.connect(session)
-        except BaseException:
-            sessions.remove(session)
-            raise
-        stream = self.stream(exchange, verdict, (frame.id,))
-        held = stream.held = []
-        session.expect(stream)
-        connection.work(connection.receive(frame, exchange.request.body))
-        stream.held = None
-        if connection.session.revision is not None:
-            self.counters.add("sessions begun")
-            stream.headers = (*verdict.cors, ("Mcp-Session-Id", session.id or ""))
-            session.answer(stream, b"".join(held))
-        else:
-            session.answer(stream, b"".join(held))
-            sessions.remove(session)
-            connection.close("initialize was refused")
-
-    # POST without sessions
-
-    def _post_alone(self, exchange: Exchange, verdict: Verdict) -> None:
-        """A message that stands alone; see `http_stateless`."""
-        admitted, principal = self._admit(exchange, verdict)
-        if not admitted:
-            return
-        if self.too_long(exchange, verdict):
-            return
-        frame = self._frame(exchange, verdict, None)
-        if frame is not None:
-            from .http_stateless import post_alone
-
-            post_alone(self, exchange, verdict, frame, principal)

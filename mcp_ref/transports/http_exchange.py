@@ -85,6 +85,13 @@ class Exchange:
         self.request = request
         self.on_close: Optional[Callable[[], None]] = None
 
+    def watch(self) -> None:
+        """Have ``on_close`` called as soon as the client ends its side, also before the reply has begun.
+
+        For replies that nobody wants any more then; otherwise a client that ends its side still gets them. Where the
+        shell does not see its clients before it sends something, nothing changes.
+        """
+
     def reply(self, status: int, headers: Pairs = (), body: bytes = b"") -> None:
         """The whole reply. Content-Length and the like are the shell's business."""
         raise NotImplementedError

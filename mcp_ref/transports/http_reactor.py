@@ -242,13 +242,13 @@ class Reactor:
                 connection.push(CONTINUE)
 
     def _ended(self, connection: Connection) -> None:
-        """The client sends no more. It may still read a reply; a stream's client that says so is gone."""
+        """The client sends no more. It may still read a reply; where nobody waits for one (a stream) it is gone."""
         with connection.lock:
             connection.half_closed = True
             exchange = connection.exchange
-            streams = exchange is not None and exchange.streams
+            gone = exchange is not None and exchange.ends_with_client
             busy = exchange is not None or bool(connection.outbox)
-        if streams:
+        if gone:
             self.lose(connection)
         elif busy:
             self.update(connection)
@@ -310,6 +310,11 @@ class Reactor:
         with connection.lock:
             connection.gone = True
         self.drop(connection)
+
+    def leave(self, connection: Connection, exchange: HttpExchange) -> None:
+        """The client had ended its side before this exchange was watched."""
+        if connection.exchange is exchange:
+            self.lose(connection)
 
     def drop(self, connection: Connection) -> None:
         """Free what a connection that is gone holds, and tell the exchange; again: nothing happens."""

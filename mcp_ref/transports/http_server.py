@@ -36,7 +36,7 @@ quarter goes into the head, half of it for its ten fields. With 32 connections o
 """
 
 import threading
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
@@ -54,18 +54,21 @@ _BACKLOG = 1024
 class HttpServer:
     """Serves HTTP on a host and a port (0: any free one); ``handler(exchange)`` is called for each request.
 
-    ``ssl_context``: an `ssl.SSLContext` makes it HTTPS. ``name`` shows up in thread names.
+    ``ssl_context``: an `ssl.SSLContext` makes it HTTPS. ``name`` shows up in thread names. ``fds``: descriptors of
+    sockets that listen already and that other processes may serve, too; they belong to the server, and it binds none.
     The host ``localhost`` means both loopback addresses, as far as the system has them.
     """
 
     def __init__(self, handler: Callable[[Exchange], None], host: str = "127.0.0.1", port: int = 0, *,
-                 limits: Limits = DEFAULT, ssl_context: Any = None, name: str = "http") -> None:
+                 limits: Limits = DEFAULT, ssl_context: Any = None, name: str = "http",
+                 fds: Sequence[int] = ()) -> None:
         self.limits = limits
         self.address: Tuple[str, int] = (host, port)
         """Host and port; the port that was found, once it is open."""
         self._handler = handler
         self._ssl_context = ssl_context
         self._name = name
+        self._fds = tuple(fds)
         self._lock = threading.Lock()
         self._pool = Pool(name, limits)
         self._reactor: Optional[Reactor] = None
@@ -73,7 +76,7 @@ class HttpServer:
 
     def open(self) -> None:
         """Bind and start serving. Raises `ConnectFailed` that says what was tried."""
-        sockets = _listen(*self.address)
+        sockets = [adopt(fd) for fd in self._fds] or listen(*self.address)
         self.address = (self.address[0], sockets[0].getsockname()[1])
         _raise_soft_limit(self.limits.max_http_connections + _SPARE_DESCRIPTORS)
         try:
@@ -83,7 +86,7 @@ class HttpServer:
             for sock in sockets:
                 sock.close()
             raise
-        self._reactor.acceptor.listen(sockets)
+        self._reactor.acceptor.listen(sockets, bool(self._fds))
         self._reactor.start()
 
     @property
@@ -129,8 +132,27 @@ class HttpServer:
         self._pool.close(max(0.1, min(grace, 1.0)))
 
 
-def _listen(host: str, port: int) -> List[Any]:
-    """The listening sockets. No name is looked up but ``host`` itself, unlike in ``HTTPServer.server_bind``."""
+def adopt(fd: int) -> Any:
+    """The listening socket of this descriptor. Raises `ConnectFailed` for one that is none."""
+    import socket
+
+    try:
+        found = socket.socket(fileno=fd)
+    except (OSError, ValueError) as error:
+        raise ConnectFailed("descriptor %d is no socket: %s" % (fd, error)) from None
+    if found.family not in (socket.AF_INET, socket.AF_INET6) or not found.getsockopt(
+            socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        found.close()
+        raise ConnectFailed("descriptor %d is no socket that listens on a host and port" % fd)
+    found.setblocking(False)
+    return found
+
+
+def listen(host: str, port: int) -> List[Any]:
+    """The listening sockets of a host and port. Raises `ConnectFailed`.
+
+    No name is looked up but ``host`` itself, unlike in ``HTTPServer.server_bind``.
+    """
     first = listen_on_port(Address("", host, port), _BACKLOG)
     if host != "localhost":
         return [first]

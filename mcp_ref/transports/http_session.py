@@ -27,7 +27,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .. import deadline
-from ..jsonrpc import RequestId
+from ..jsonrpc import Frame, RequestId
 from ..limits import Limits
 from ..protocol.sse import comment, encode_event
 from .base import Received, Transport
@@ -179,6 +179,11 @@ class HttpSession(Transport):
             for key in stream.keys:
                 replies[key] = stream
         return ""
+
+    def receive(self, frame: Frame, data: bytes, about: Optional[RequestId] = None, **options: Any) -> List[Any]:
+        """Give the connection a message that came; arguments and result as `Connection.receive`."""
+        jobs: List[Any] = self.connection.receive(frame, data, about, **options)
+        return jobs
 
     def answer(self, stream: Stream, message: bytes) -> None:
         """Send an answer that was held."""

@@ -9,12 +9,17 @@ WSGI gives each request a thread and keeps it until the reply is over. What foll
 - A reply is JSON wherever nothing has to come before the result. A stream holds a thread of the WSGI server while it is
   open: give the server threads (gunicorn ``--threads``, uWSGI ``--threads``, mod_wsgi ``threads=``). GET streams stay
   open for ever; an endpoint made with ``streams=False`` answers 405 to them.
-- A handler that asks the client something waits for another POST: there must be a thread left to take it.
+- A handler that asks the client something waits for another POST: there must be a thread left to take it, or another
+  process with a `Store`. Where there is neither, the client counts as one that can be asked nothing. (None of this is
+  about 2026-07-28, where a handler that asks does not wait.)
 - Several *processes* share no memory. With ``sessions="memory"`` a session lives in the one that began it, and the
   others answer 404; so either one process with threads, or a balancer that sends a session always the same way, or
-  ``sessions="none"``: then any process may answer, and handlers cannot ask the client. The first request that shows
-  such a mistake is logged as a warning.
-- That a client has gone away is noticed when something is sent to it; keep-alive comments see to that.
+  ``sessions=SqliteStore(path)``, or ``sessions="none"``: then any process may answer, and handlers cannot ask the
+  client of a handshake revision. The first request that shows such a mistake is logged as a warning.
+- That a client has gone away is noticed when something is sent to it; keep-alive comments see to that. Where there is
+  no session that cancels its request, which is known when the engine closes the iterable: of a stream, while it is
+  open; of JSON, only when it is too late.
+- `subscriptions/listen` keeps a stream open, too; an endpoint made with ``streams=False`` answers 404 to it.
 - Handlers run on threads beside those of the server (see `http_call`): uWSGI needs ``--enable-threads`` in any case.
   mod_wsgi hides the field Authorization unless told ``WSGIPassAuthorization On``.
 
@@ -22,7 +27,7 @@ The address: at the root of its server, or below a prefix (SCRIPT_NAME), the end
 mounted at its very place, so that no PATH_INFO is left, it is the whole.
 """
 
-from typing import Any, Callable, Dict, Iterable, List, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 from urllib.parse import quote
 
 from .http_call import Caller, Chunks
@@ -36,6 +41,8 @@ _UNQUOTED = "/:@!$&'()*+,;=~"
 _LONGEST_LENGTH = 15
 _HOP_BY_HOP = frozenset(("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
                          "trailers", "transfer-encoding", "upgrade"))
+ONE_THREAD = ("one thread serves this application, which cannot wait for an answer and take it: give the WSGI server"
+              " threads, or processes and sessions=SqliteStore(path)")
 _PLAIN = ("Content-Type", "text/plain; charset=utf-8")
 
 
@@ -55,7 +62,7 @@ class Application:
         """Answer one request."""
         if not self._advised:
             self._advised = True
-            advise(environ, self._caller.endpoint.sessions is not None)
+            advise(environ, self._caller.endpoint)
         try:
             exchange = self._caller.begin(request_of(environ, self._caller.limits.max_message_bytes))
         except Refused as refused:
@@ -76,20 +83,21 @@ class Application:
         self._caller.close(grace)
 
 
-def advise(environ: Environ, sessions: bool) -> None:
-    """Say it where the way that this server runs applications does not go together with sessions in memory."""
-    if not sessions:
+def advise(environ: Environ, endpoint: Any) -> None:
+    """Say it where the way that this server runs applications does not go together with where sessions are."""
+    if getattr(endpoint, "sessions", None) is None:
         return
     from ..packagelog import get_logger
 
-    if environ.get("wsgi.multiprocess"):
+    shared = bool(endpoint.sessions.shared)
+    if environ.get("wsgi.multiprocess") and not shared:
         get_logger(__name__).warning(
             "several processes serve this application, and a session lives in one of them: run one process with"
-            " threads, or use sessions='none', or a balancer that sends a session always to the same one")
-    elif not environ.get("wsgi.multithread"):
-        get_logger(__name__).warning(
-            "one thread serves this application, so a handler that asks the client something gets no answer:"
-            " allow it threads")
+            " threads, or use sessions='none' or a SqliteStore, or a balancer that sends a session always to the same")
+    if not environ.get("wsgi.multithread") and not (environ.get("wsgi.multiprocess") and shared):
+        endpoint.unasked = ONE_THREAD
+        if not environ.get("wsgi.multiprocess"):
+            get_logger(__name__).warning("handlers cannot ask clients of handshake revisions: %s", ONE_THREAD)
 
 
 def request_of(environ: Environ, most: int) -> HttpRequest:
@@ -101,7 +109,7 @@ def request_of(environ: Environ, most: int) -> HttpRequest:
     return HttpRequest(
         method=method,
         path=_quoted(path),
-        headers=Headers(_fields(environ)),
+        headers=_Headers(_fields(environ)),
         body=_body(environ, most) if method == "POST" else b"",
         query=environ.get("QUERY_STRING", ""),
         version=environ.get("SERVER_PROTOCOL", "HTTP/1.1"),
@@ -109,6 +117,15 @@ def request_of(environ: Environ, most: int) -> HttpRequest:
         secure=environ.get("wsgi.url_scheme") == "https",
         root=_quoted(root),
     )
+
+
+class _Headers(Headers):
+    """Fields whose names have come through the names of variables, which have no hyphens: ``_`` is ``-`` here."""
+
+    __slots__ = ()
+
+    def get(self, name: str) -> Optional[str]:
+        return super().get(name.replace("_", "-"))
 
 
 def _quoted(path: str) -> str:

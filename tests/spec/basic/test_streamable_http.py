@@ -665,7 +665,7 @@ def test_streams_that_are_open_for_long_are_polled(revision, monkeypatch):
 @revisions("http.header-version-invalid-400")
 def test_a_version_that_is_not_served_is_refused(revision, version):
     """[2025-06-18..2025-11-25 basic/transports §Protocol Version Header] MUST"""
-    with web(revision) as client:
+    with web(revision, revisions=HANDSHAKE) as client:
         for method, body in (("POST", request(7, "ping")), ("POST", NOTE), ("GET", None), ("DELETE", None)):
             refused = client.handle(client.made(method, body, {"MCP-Protocol-Version": version}))
             assert refused.status == 400 and "MCP-Protocol-Version" in refused.message["error"]["message"], method

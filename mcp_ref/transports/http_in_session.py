@@ -1,0 +1,102 @@
+"""POSTs of a session: the first opens it, the others bring messages to its connection.
+
+[2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST. What comes before, and which session it
+is, is the endpoint's business; where the answers go, that of `http_session`.
+"""
+
+from typing import TYPE_CHECKING, Any, Optional, Sequence
+
+from ..jsonrpc import Batch, Frame, Request, RequestId
+from ..protocol import httprules
+from ..protocol.httprules import Verdict
+from .http_exchange import Exchange
+from .http_session import HttpSession
+
+if TYPE_CHECKING:
+    from .http_endpoint import Endpoint
+
+
+def post_in_session(
+    endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame: Frame, session: HttpSession
+) -> None:
+    """Answer one POST of this session."""
+    if isinstance(frame, Request):
+        _ask(endpoint, exchange, verdict, session, frame, (frame.id,))
+    elif isinstance(frame, Batch):
+        _batch(endpoint, exchange, verdict, session, frame)
+    else:
+        tell(exchange, verdict, session, frame)
+
+
+def tell(exchange: Exchange, verdict: Verdict, session: HttpSession, frame: Frame) -> None:
+    """A message without an answer."""
+    jobs = session.receive(frame, exchange.request.body)
+    exchange.reply(202, verdict.cors)
+    session.connection.work(jobs)
+
+
+def _batch(endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, session: HttpSession, batch: Batch) -> None:
+    """[2025-03-26 basic/transports §Sending Messages to the Server] MUST"""
+    connection = session.connection
+    found = httprules.kinds(batch)
+    fault = httprules.batch_fault(found, connection.batching)
+    if fault and (endpoint.strict or not connection.batching):
+        endpoint.refuse(exchange, verdict, "batch", fault)
+        return
+    if fault:
+        connection.counters.note("mixed batch", fault)
+    if found.requests or found.broken:
+        key: Any = object()
+        _ask(endpoint, exchange, verdict, session, batch, (key, *dict.fromkeys(found.requests)), key)
+    else:
+        tell(exchange, verdict, session, batch)
+
+
+def _ask(
+    endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, session: HttpSession, frame: Frame,
+    keys: Sequence[RequestId], about: Optional[RequestId] = None,
+) -> None:
+    """A message with requests in it: the reply comes when they are answered, or before with something else."""
+    if endpoint.closing:
+        endpoint.refuse(exchange, verdict, "closing", id=getattr(frame, "id", None))
+        return
+    reason = session.expect(endpoint.stream(exchange, verdict, keys))
+    if reason:
+        found = "id is in use" if reason == "id in use" else ""
+        endpoint.refuse(exchange, verdict, reason, found)
+        return
+    session.connection.work(session.receive(frame, exchange.request.body, about))
+
+
+def open_session(
+    endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame: Request, principal: Any
+) -> None:
+    """Begin a session; its id goes with the result of `initialize`
+    [2025-03-26..2025-11-25 basic/transports §Session Management]."""
+    sessions = endpoint.sessions
+    if endpoint.closing or sessions is None:
+        endpoint.refuse(exchange, verdict, "closing", id=frame.id)
+        return
+    session = sessions.make(principal)
+    if not sessions.add(session):
+        endpoint.refuse(exchange, verdict, "full", str(endpoint.limits.max_sessions), id=frame.id)
+        return
+    try:
+        connection = endpoint.connected(session)
+        sessions.connected(session)
+    except BaseException:
+        sessions.remove(session)
+        raise
+    stream = endpoint.stream(exchange, verdict, (frame.id,))
+    held = stream.held = []
+    session.expect(stream)
+    connection.work(session.receive(frame, exchange.request.body))
+    stream.held = None
+    if connection.session.revision is not None:
+        endpoint.counters.add("sessions begun")
+        stream.headers = (*verdict.cors, ("Mcp-Session-Id", session.id or ""))
+        session.answer(stream, b"".join(held))
+    else:
+        session.answer(stream, b"".join(held))
+        sessions.remove(session)
+        connection.close("initialize was refused")
