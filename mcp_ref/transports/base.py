@@ -19,12 +19,13 @@ Promises, which the dispatcher relies on:
 - Reading and writing never wait for each other.
 """
 
-from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
 
 from ..errors import McpError, Rejected
 from ..jsonrpc import RequestId
 
 if TYPE_CHECKING:
+    from ..protocol.mirrored import Mirrored
     from ..revisions import Revision
 
 
@@ -44,6 +45,8 @@ class Failed:
 
 Received = Union[bytes, Rejected, Failed]
 """One item that `Transport.read` returns."""
+Annotations = Callable[[str], "Optional[Sequence[Mirrored]]"]
+"""What a tool mirrors, by its name, as `mcp_ref.protocol.mirrored.annotations` says; None: the tool is not known."""
 
 
 class Transport:
@@ -58,6 +61,13 @@ class Transport:
     arrives by other ways than `read`."""
     origin: Optional[str] = None
     """Scheme, host and port of the server, such as ``https://example.com``; None where there are none."""
+    address: Optional[str] = None
+    """What names the server: its URL, a command, a socket's address. None: nothing does."""
+    mirrors = False
+    """Whether each request of the stateless era is an exchange of its own (HTTP): `announce` is called before its
+    bytes, for what goes beside them, and `given_up` is all that the peer hears of its cancellation."""
+    annotations: Optional[Annotations] = None
+    """Set by the client of a transport that ``mirrors``: what it knows of the server's tools; from any thread."""
 
     def open(self) -> None:
         """Make the connection. Raises `ConnectFailed` with what was tried; called once, before anything else."""
@@ -76,6 +86,12 @@ class Transport:
         Raises `ConnectionLost` if they cannot all be sent any more.
         """
         raise NotImplementedError
+
+    def announce(self, id: RequestId, method: str, params: Optional[Dict[str, Any]]) -> None:
+        """The bytes of this request of ours come next: see ``mirrors``; ``params`` with its whole `_meta`.
+
+        Raises `LocalProtocolError` if it cannot be sent, and then no bytes may follow. Never blocks.
+        """
 
     def ready(self, size: int) -> bool:
         """Whether writing ``size`` bytes now would certainly not wait. False is always a safe answer."""
@@ -102,6 +118,12 @@ class Transport:
 
     def arrived(self, message: bytes) -> None:
         """The dispatcher was given this message by another way than `read`; for who watches the traffic."""
+
+    def refused(self, about: RequestId, code: int) -> None:
+        """The request of this key is refused as such, with this code, before or instead of being worked on.
+
+        Its answer follows by `post`. For transports that have a word of their own for that, such as a status of HTTP.
+        """
 
     def poll_later(self, about: RequestId) -> bool:
         """End the connection that would carry the answer to this request, and have the peer ask for it again.
@@ -140,6 +162,11 @@ class Transport:
     def again(self) -> "Optional[Transport]":
         """A transport to the same server, not open yet, if this one has ended only because of a session that expired;
         else None."""
+        return None
+
+    def renew(self) -> "Optional[Transport]":
+        """Another transport to the same server, not open yet, to go on with once this one has ended: a new process, a
+        new connection. None where there is none."""
         return None
 
     def counters(self) -> Dict[str, int]:

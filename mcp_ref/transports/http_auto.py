@@ -1,9 +1,15 @@
-"""Finding out which HTTP transport a server speaks.
+"""Finding out which HTTP transport a server speaks, and leaving it to the client to find out of which era it is.
 
-`HttpAuto` tries Streamable HTTP. If the server refuses the `POST` of `initialize` with one of the statuses that the
-revision names (any 4xx until 2025-06-18; 400, 404 or 405 in 2025-11-25), it asks for the event stream of HTTP+SSE, and
-if that begins with an `endpoint` goes on with HTTP+SSE; otherwise the first refusal stands
-[2025-03-26..2025-11-25 basic/transports §Backwards Compatibility].
+A client that speaks both eras sends a request of the stateless era first; the answer, or `HttpStatus`, or `PeerError`
+with its ``status``, tells it whether to go on or to begin again with `initialize` on the same `HttpAuto`
+[2026-07-28 basic/transports/streamable-http §Backward Compatibility]; `mcp_ref.protocol.eras` has the signs.
+
+`initialize` is tried on Streamable HTTP. If the server refuses the `POST` with one of the statuses that the
+revision names (any 4xx until 2025-06-18; 400, 404 or 405 in 2025-11-25), the event stream of HTTP+SSE is asked for,
+and if that begins with an `endpoint` it is HTTP+SSE; otherwise the first refusal stands
+[2025-03-26..2025-11-25 basic/transports §Backwards Compatibility]. It stands, too, if it is an error of the stateless
+era: that server has no older transport at this URL
+[2026-07-28 basic/transports/streamable-http §HTTP+SSE Transport (2024-11-05)].
 
 Reading: 401 and 403 ask for authorization or deny it, whatever the transport, and are left as they are.
 """
@@ -12,10 +18,11 @@ import json
 import threading
 from typing import Any, Dict, List, Optional, Sequence
 
-from ..errors import TransportError
+from ..errors import AnswerLost, McpError, PeerError, TransportError
 from ..jsonrpc import RequestId
+from ..protocol.eras import recognized
 from ..revisions import LATEST_HANDSHAKE, Revision, find
-from .base import Failed, Received, Transport
+from .base import Annotations, Failed, Received, Transport
 from .http_channel import HttpChannel
 from .http_client import StreamableHttp
 from .http_inbox import opening
@@ -27,6 +34,7 @@ class HttpAuto(Transport):
     """A client's connection to the server at a URL; arguments and exceptions as `HttpChannel`."""
 
     name = "http"
+    mirrors = True
 
     def __init__(self, url: str, **options: Any) -> None:
         self._url = url
@@ -35,9 +43,13 @@ class HttpAuto(Transport):
         self.inner: HttpChannel = self._first
         """The transport in use."""
         self.origin = self._first.origin
+        self.address = self._first.address
         self._lock = threading.Lock()
         self._closed = False
         self._initialize: Optional[bytes] = None
+        self._asked: List[RequestId] = []
+        """Ids of what was sent until it was clear what the server is."""
+        self._clear = False
 
     def open(self) -> None:
         """See `Transport.open`."""
@@ -47,19 +59,32 @@ class HttpAuto(Transport):
         """See `Transport.read`."""
         while True:
             items = self.inner.read()
-            if items is None or self._initialize is None:
+            refused = next(filter(self._about_initialize, items or ()), None)
+            if refused is None or self._initialize is None:
                 return items
-            initialize = self._initialize if self._refused(items) else None
-            self._initialize = None  # it is tried once
-            if initialize is None or not self._fall_back(initialize):
+            initialize, self._initialize = self._initialize, None  # it is tried once
+            if not self._may_be_older(initialize, refused) or not self._fall_back(initialize):
+                return items
+            items = [item for item in items or () if item is not refused] + self._left_behind(initialize)
+            if items:
                 return items
 
-    def _refused(self, items: List[Received]) -> bool:
+    def _left_behind(self, initialize: bytes) -> List[Received]:
+        """The end of whatever else was asked, for nobody reads the answers to it any more."""
+        lost = AnswerLost("%s speaks HTTP+SSE: what was asked before is lost" % self.origin)
+        return [Failed(id, lost) for id in self._asked if id != opening(initialize)[0]]
+
+    def _about_initialize(self, item: Received) -> bool:
+        """Whether this says that `initialize` was refused."""
+        return (isinstance(item, Failed) and not item.guard and self._first.refusal is not None
+                and self._initialize is not None and opening(self._initialize)[0] == item.id)
+
+    def _may_be_older(self, initialize: bytes, refused: Received) -> bool:
         """Whether `initialize` was refused as a server of HTTP+SSE might do it."""
-        status = self._first.refused
-        if status is None or status in _AUTHORIZATION or not any(isinstance(item, Failed) for item in items):
+        status = self._first.refusal or 0
+        if status in _AUTHORIZATION or (isinstance(refused, Failed) and _modern(refused.error)):
             return False
-        named = _offered(self._initialize or b"").fallback_statuses
+        named = _offered(initialize).fallback_statuses
         return 400 <= status < 500 if named == "4xx" else str(status) in named.split()
 
     def _fall_back(self, initialize: bytes) -> bool:
@@ -87,10 +112,26 @@ class HttpAuto(Transport):
 
     def write(self, messages: Sequence[bytes]) -> None:
         """See `Transport.write`."""
-        for message in messages:
-            if self._initialize is None and self._first.refused is None and opening(message)[1] == "initialize":
+        for message in () if self._clear else messages:
+            id, method = opening(message)
+            if id is not None:
+                self._asked.append(id)
+            if method == "initialize" and self._first.refusal is None:
                 self._initialize = message
         self.inner.write(messages)
+
+    def announce(self, id: RequestId, method: str, params: Optional[Dict[str, Any]]) -> None:
+        """See `Transport.announce`."""
+        self.inner.announce(id, method, params)
+
+    @property
+    def annotations(self) -> Optional[Annotations]:
+        """See `Transport.annotations`."""
+        return self._first.annotations
+
+    @annotations.setter
+    def annotations(self, annotations: Optional[Annotations]) -> None:
+        self._first.annotations = annotations
 
     def ready(self, size: int) -> bool:
         """See `Transport.ready`."""
@@ -98,7 +139,7 @@ class HttpAuto(Transport):
 
     def agreed(self, revision: Revision) -> None:
         """See `Transport.agreed`."""
-        self._initialize = None
+        self._clear, self._asked, self._initialize = True, [], None
         self.inner.agreed(revision)
 
     def given_up(self, id: RequestId) -> None:
@@ -128,6 +169,10 @@ class HttpAuto(Transport):
     def counters(self) -> Dict[str, int]:
         """See `HttpChannel.counters`."""
         return self.inner.counters()
+
+
+def _modern(error: McpError) -> bool:
+    return isinstance(error, PeerError) and recognized(error.code, error.data, error.status)
 
 
 def _offered(initialize: bytes) -> Revision:

@@ -46,11 +46,13 @@ _REDIRECTS = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (3
 """Statuses that send a request elsewhere unchanged; the others would make a GET of a POST [RFC 9110 §15.4]."""
 _OURS = frozenset((
     "accept", "accept-encoding", "connection", "content-length", "content-type", "host", "last-event-id",
-    "mcp-protocol-version", "mcp-session-id", "transfer-encoding",
+    "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id", "transfer-encoding",
 ))
-"""Header fields that a caller cannot set."""
-_ACCEPT: Dict[str, Fields] = {
+"""Header fields that a caller cannot set, nor any that begins with _MIRRORED."""
+_MIRRORED = "mcp-param-"
+ACCEPT: Dict[str, Fields] = {
     # [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST: both.
+    # [2026-07-28 basic/transports/streamable-http §Sending Messages] MUST
     "POST": (("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")),
     # [2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server] MUST
     "GET": (("Accept", "text/event-stream"), ("Cache-Control", "no-store")),
@@ -60,21 +62,29 @@ _FIELD = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*\Z")
 _ERROR_BODY = 64 * 1024
 _LOUD = 10
+_LASTING = ("subscriptions/listen",)
+"""Requests whose answer comes at the end of a long stream: like the streams of GET they take no other's turn."""
 INITIALIZED = "notifications/initialized"
 
 
 class Post:
     """A request on its way."""
 
-    __slots__ = ("id", "method", "data", "grip", "begun")
+    __slots__ = ("id", "method", "data", "fields", "grip", "begun")
 
-    def __init__(self, id: RequestId, method: str, data: bytes) -> None:
+    def __init__(self, id: RequestId, method: str, data: bytes, fields: Fields) -> None:
         self.id = id
         self.method = method
         self.data = data
+        self.fields = fields
+        """All header fields of a request that belongs to no session; () for those of every request now."""
         self.grip = Grip()
         self.begun = False
         """Whether a thread has taken it up."""
+
+    def may_have(self, id: Any) -> bool:
+        """Whether an error with this id, in the reply, may be the answer; older servers write there what they like."""
+        return not self.fields or id is None or id == self.id
 
 
 class HttpChannel(Transport):
@@ -96,6 +106,7 @@ class HttpChannel(Transport):
         self.limits = limits
         self.where = place(url)
         self.origin = self.where.origin
+        self.address = self.where.url
         self._target = self.where.target
         self._added = (("Host", self.where.authority), ("Accept-Encoding", "identity"), *_added(headers or {}, token))
         self._dialler = Dialler(self.where, limits.connect_timeout, ssl_context, cafile)
@@ -108,7 +119,7 @@ class HttpChannel(Transport):
         self._posts: Dict[RequestId, Post] = {}
         self._under_way: FrozenSet[RequestId] = frozenset()  # when the connection ended
         self._held: Optional[List[Post]] = None  # requests that wait for `initialized` to be accepted
-        self._lane: Deque[Tuple[str, bytes]] = deque()
+        self._lane: Deque[Tuple[str, bytes, Fields]] = deque()
         self._in_lane = False  # whether a thread is at it
         self._lane_empty = threading.Event()
         self._lane_empty.set()
@@ -145,24 +156,32 @@ class HttpChannel(Transport):
                 self._room.wait()
             if self._closed or self._why:
                 raise ConnectionLost(self.reason())
+            fields = self._own_fields(id, method)
+            if fields is None:
+                return
             self._waiting += len(message)
             post = None
             begin = False
             if id is not None:
-                post = self._posts[id] = Post(id, method, message)
+                post = self._posts[id] = Post(id, method, message, fields)
                 if self._held is not None:
                     self._held.append(post)
                     return
             else:
                 if method == INITIALIZED:
                     self._held = []
-                self._lane.append((method, message))
+                self._lane.append((method, message, fields))
                 begin, self._in_lane = not self._in_lane, True
                 self._lane_empty.clear()
         if post is not None:
             self._begin(post)
         elif begin:
             self._crew.submit(self._run_lane, urgent=True)  # or the server may wait for what all the others wait for
+
+    def _own_fields(self, id: Optional[RequestId], method: str) -> Optional[Fields]:
+        """All header fields of this message, made under the lock; (): those of every message now; None: do not send it.
+        """
+        return ()
 
     def ready(self, size: int) -> bool:
         """See `Transport.ready`."""
@@ -257,7 +276,7 @@ class HttpChannel(Transport):
     # Requests
 
     def _begin(self, post: Post) -> None:
-        if not self._crew.submit(lambda: self._run_post(post)):
+        if not self._crew.submit(lambda: self._run_post(post), urgent=post.method in _LASTING):
             self._inbox.put(Failed(post.id, ConnectionLost(self.reason())))
 
     def _run_post(self, post: Post) -> None:
@@ -302,19 +321,19 @@ class HttpChannel(Transport):
                     self._in_lane = False
                     self._lane_empty.set()
                     return
-                method, data = self._lane.popleft()
+                method, data, fields = self._lane.popleft()
             self._taken_up(data)
             try:
-                self._deliver(data)
+                self._deliver(data, fields)
             except McpError as error:
                 if not self._closed:
                     self._note("undelivered", "%s was not delivered: %s" % (method or "an answer", error))
             if method == INITIALIZED:
                 self._initialized()
 
-    def _deliver(self, data: bytes) -> None:
+    def _deliver(self, data: bytes, fields: Fields) -> None:
         """Send a message that has no answer."""
-        reply = self._exchange("POST", data, self._grip, timeout=self.limits.request_timeout)
+        reply = self._exchange("POST", data, self._grip, fields, self.limits.request_timeout)
         try:
             self._check(reply)
             reply.whole(_ERROR_BODY)
@@ -331,16 +350,17 @@ class HttpChannel(Transport):
     # HTTP
 
     def _exchange(
-        self, method: str, body: Optional[bytes], grip: Grip, more: Fields = (), timeout: Optional[float] = None,
+        self, method: str, body: Optional[bytes], grip: Grip, fields: Fields = (), timeout: Optional[float] = None,
         begun: Optional[Reply] = None,
     ) -> Reply:
         """Send a request and follow redirects within the origin; the reply, whatever its status, for `Pool.finish`.
 
+        ``fields``: all header fields; (): those of every request now.
         Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `LetGo`.
         """
         target = self._target
         for _ in range(_MOST_REDIRECTS):
-            reply = self._pool.send(method, target, self._fields(method) + more, body, grip, timeout, begun)
+            reply = self._pool.send(method, target, fields or self._fields(method), body, grip, timeout, begun)
             begun = None
             if not 300 <= reply.status < 400:
                 return reply
@@ -369,7 +389,7 @@ class HttpChannel(Transport):
         """The header fields of a request."""
         found = self._made_fields.get(method)
         if found is None:
-            found = self._added + _ACCEPT[method] + self._conversation()
+            found = self._added + ACCEPT[method] + self._conversation()
             self._made_fields[method] = found
         return found
 
@@ -391,9 +411,11 @@ class HttpChannel(Transport):
         except TransportError:
             body = b""
         challenges = reply.headers.get_all("www-authenticate")
-        error = _json_error(body)
-        if post is not None and error is not None and reply.status not in (401, 403):
-            raise PeerError(error["code"], error["message"], error.get("data"), post.method, post.id)
+        id, error = _json_error(body)
+        if post is not None and error is not None and reply.status not in (401, 403) and post.may_have(id):
+            refused = PeerError(error["code"], error["message"], error.get("data"), post.method, post.id)
+            refused.status = reply.status
+            raise refused
         text = "%s answered %d %s" % (self._shown, reply.status, reply.reason)
         line = error["message"] if error is not None else _first_line(body)
         if reply.status == 401 and not any(name.lower() == "authorization" for name, _ in self._added):
@@ -417,23 +439,23 @@ def _added(headers: Mapping[str, str], token: Optional[str]) -> Fields:
         fields["authorization"] = ("Authorization", "Bearer " + token)
     fields.setdefault("user-agent", ("User-Agent", "mcp_ref"))
     for key, (name, value) in fields.items():
-        if key in _OURS or not _FIELD.match(name):
+        if key in _OURS or key.startswith(_MIRRORED) or not _FIELD.match(name):
             raise ValueError("%.80r is no header field that you can set" % name)
         if not isinstance(value, str) or not _VALUE.match(value):
             raise ValueError("the value of the header field %s cannot be sent" % name)
     return tuple(fields.values())
 
 
-def _json_error(body: bytes) -> Optional[Dict[str, Any]]:
-    """The error of a body that is a JSON-RPC error response, with whatever id."""
+def _json_error(body: bytes) -> Tuple[Any, Optional[Dict[str, Any]]]:
+    """The id and the error of a body that is a JSON-RPC error response; None where it is none."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
-        return None
+        return None, None
     error = value.get("error") if isinstance(value, dict) else None
     if isinstance(error, dict) and type(error.get("code")) is int and isinstance(error.get("message"), str):
-        return error
-    return None
+        return value.get("id"), error
+    return None, None
 
 
 def _first_line(body: bytes) -> str:

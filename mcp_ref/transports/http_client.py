@@ -1,7 +1,8 @@
-"""Streamable HTTP, the client's side [2025-03-26..2025-11-25 basic/transports §Streamable HTTP].
+"""Streamable HTTP, the client's side [2025-03-26..2025-11-25 basic/transports §Streamable HTTP]
+[2026-07-28 basic/transports/streamable-http §Sending Messages].
 
 `StreamableHttp` sends each message as a `POST` (see `http_channel`) and takes the answer as JSON or as a stream of
-events. What this page of the protocol adds to that:
+events. What the handshake revisions add to that:
 
 - The session: its id comes with the answer to `initialize`, goes with everything after that, and is given back by a
   `DELETE` when the transport is closed. If the server does not know it any more (404), that request fails with
@@ -14,22 +15,37 @@ events. What this page of the protocol adds to that:
   reached, we wait longer each time, up to ``max_reconnect_delay``. Without an event id nothing can be resumed, and
   the request fails with `AnswerLost`. It is never sent again: the server may have worked on it.
 
+In the stateless era there is none of this. Its requests are those that were announced (`StreamableHttp.announce`), and
+each is a conversation of its own:
+
+- Its head says what its body says: revision, method, names, arguments that the tool wants there; see `http_mirroring`.
+- A stream that ends before the answer has lost it (`AnswerLost`), for streams are not resumable.
+- Who gives a request up closes its stream, and that is what the server hears of it
+  [2026-07-28 basic/patterns/cancellation §Transport-Specific Cancellation].
+- An error is the answer to it only if it has its id, or none.
+
+`initialize` begins the handshake era on the same transport, so a client may find out by one request which it is.
+
 Reading: a first GET that is answered 404 means that there is no such stream, not that the session has ended; the
 next `POST` will tell.
 """
 
 import random
-from typing import Optional, Sequence
+from typing import Any, Dict, Optional, Sequence
 
 from ..errors import (
     AnswerLost, ConnectFailed, HttpStatus, McpError, PeerProtocolError, SessionExpired, TransportError,
 )
+from ..jsonrpc import RequestId
+from ..protocol import envelope
 from ..protocol.headervalues import is_session_id, media_type
 from ..protocol.sse import Parser
+from ..revisions import Revision
 from .base import Failed, Received, Transport
-from .http_channel import HttpChannel, Post
+from .http_channel import ACCEPT, HttpChannel, Post
 from .http_dial import Grip, LetGo
 from .http_inbox import is_answer
+from .http_mirroring import common, fields_of
 from .http_pool import Fields
 from .http_reply import Reply
 
@@ -81,15 +97,26 @@ class Trail:
 class StreamableHttp(HttpChannel):
     """A client's connection to an MCP endpoint; arguments and exceptions as `HttpChannel`.
 
-    ``refused``: the status with which the server has refused `initialize`, which may mean that it speaks HTTP+SSE.
+    ``refusal``: the status with which the server has refused `initialize`, which may mean that it speaks HTTP+SSE.
     """
+
+    mirrors = True
 
     def __init__(self, url: str, **options: object) -> None:
         super().__init__(url, **options)  # type: ignore[arg-type]
+        self._bare = self._added + ACCEPT["POST"]
+        self._shaken = False  # the client has agreed on a revision with the server, once and for all
+        self._alone: Optional[str] = None  # in the stateless era: the revision of the last request
+        self._announced: Dict[RequestId, Optional[Fields]] = {}  # whose bytes have not come yet; None: not wanted now
         self._session: Optional[str] = None
         self._expired = False
         self._listening = Grip()
-        self.refused: Optional[int] = None
+        self.refusal: Optional[int] = None
+
+    def agreed(self, revision: Revision) -> None:
+        """See `Transport.agreed`."""
+        self._shaken = revision.handshake
+        super().agreed(revision)
 
     def again(self) -> Optional[Transport]:
         """See `Transport.again`."""
@@ -100,13 +127,40 @@ class StreamableHttp(HttpChannel):
         fields = super()._conversation()
         return fields if self._session is None else (*fields, ("Mcp-Session-Id", self._session))
 
+    # Requests without a session
+
+    def announce(self, id: RequestId, method: str, params: Optional[Dict[str, Any]]) -> None:
+        """See `Transport.announce`. Of more than ``max_pending`` whose bytes do not come the oldest are forgotten."""
+        if params is None or self._shaken or not envelope.carries(params):
+            return  # it belongs to a session
+        fields = self._bare + fields_of(method, params, self.annotations)
+        with self._lock:
+            self._alone = params["_meta"][envelope.VERSION]
+            self._announced[id] = fields
+            if len(self._announced) > self.limits.max_pending:
+                del self._announced[next(iter(self._announced))]
+
+    def _own_fields(self, id: Optional[RequestId], method: str) -> Optional[Fields]:
+        if method == "initialize":
+            self._alone = None
+        if self._alone is None:
+            return ()
+        return self._announced.pop(id) if id in self._announced else self._bare + common(self._alone, method)
+
+    def given_up(self, id: RequestId) -> None:
+        """See `HttpChannel.given_up`; what was announced and not written is not even sent."""
+        with self._lock:
+            if id in self._announced:
+                self._announced[id] = None
+        super().given_up(id)
+
     # Requests
 
     def _perform(self, post: Post) -> Sequence[Received]:
-        session = self._session
-        reply = self._exchange("POST", post.data, post.grip)
+        session = None if post.fields else self._session
+        reply = self._exchange("POST", post.data, post.grip, post.fields)
         try:
-            if reply.status == 404 and session is not None:
+            if reply.status == 404 and (session is not None or self._expired):  # by this request, or another just now
                 raise self._expire()
             if post.method == "initialize":
                 self._take_session(reply)
@@ -129,7 +183,7 @@ class StreamableHttp(HttpChannel):
 
     def _take_session(self, reply: Reply) -> None:
         if not 200 <= reply.status < 300:
-            self.refused = reply.status
+            self.refusal = reply.status
             return
         session = reply.headers.get("mcp-session-id")
         if session is not None and not is_session_id(session):
@@ -143,13 +197,18 @@ class StreamableHttp(HttpChannel):
         return SessionExpired("%s does not know the session any more (404)" % self._shown)
 
     def _follow(self, post: Post, reply: Reply) -> None:
-        """Read the stream of a request up to its answer, over as many connections as that takes."""
+        """Read the stream of a request up to its answer, over as many connections as that takes.
+
+        Raises `AnswerLost`; without a session one connection is all there is.
+        """
         trail = Trail()
         while True:
             lost = self._events(reply, trail, post)
             self._pool.finish(reply, post.grip)
             if lost is None:
                 return
+            if post.fields:
+                raise lost
             reply = self._resume(trail, post.grip, lost)
 
     def _events(self, reply: Reply, trail: Trail, post: Optional[Post]) -> Optional[AnswerLost]:
@@ -185,7 +244,7 @@ class StreamableHttp(HttpChannel):
             grip.pause(trail.delay(self.limits.max_reconnect_delay))
             trail.tries += 1
             try:
-                reply = self._exchange("GET", None, grip, trail.fields())
+                reply = self._exchange("GET", None, grip, self._fields("GET") + trail.fields())
             except (ConnectFailed, AnswerLost) as error:
                 self._note("stream not resumed yet", str(error))
                 continue
@@ -232,7 +291,7 @@ class StreamableHttp(HttpChannel):
     def _listen_once(self, trail: Trail, grip: Grip, begun: Optional[Reply]) -> bool:
         """One connection; whether to try another one."""
         try:
-            reply = self._exchange("GET", None, grip, trail.fields(), begun=begun)
+            reply = self._exchange("GET", None, grip, self._fields("GET") + trail.fields(), begun=begun)
         except (ConnectFailed, AnswerLost):
             return True
         try:
@@ -263,10 +322,10 @@ class StreamableHttp(HttpChannel):
         if reply.status >= 400 and reply.status not in (404, 405):
             self._note("session not ended", "DELETE was answered %d %s" % (reply.status, reply.reason))
 
-    def _deliver(self, data: bytes) -> None:
-        session = self._session
+    def _deliver(self, data: bytes, fields: Fields) -> None:
+        session = None if fields else self._session
         try:
-            super()._deliver(data)
+            super()._deliver(data, fields)
         except HttpStatus as error:
             if error.status != 404 or session is None:
                 raise

@@ -70,10 +70,10 @@ def opening(message: bytes) -> Tuple[Optional[RequestId], str]:
     """Id and method of a message of ours: no id for notifications, neither for responses and batches."""
     found = _REQUEST.match(message)  # that is how ours look
     if found is not None:
-        return int(found.group(1)), found.group(2).decode("ascii")
+        return int(found.group(1)), found.group(2).decode("utf-8", "replace")
     found = _NOTIFICATION.match(message)
     if found is not None:
-        return None, found.group(1).decode("ascii")
+        return None, found.group(1).decode("utf-8", "replace")
     try:
         value = json.loads(message)
     except (ValueError, RecursionError):

@@ -10,7 +10,7 @@ from ..errors import TransportError
 from ..jsonrpc import RequestId
 from ..revisions import Revision
 from ..wiretrace import CLIENT, SERVER, Trace
-from .base import Failed, Received, Transport
+from .base import Annotations, Failed, Received, Transport
 
 
 def tap(transport: Transport, trace: Optional[Trace], side: str) -> Transport:
@@ -30,7 +30,9 @@ class Tap(Transport):
         self.inner = transport
         self.name = transport.name
         self.origin = transport.origin
+        self.address = transport.address
         self.routed = transport.routed
+        self.mirrors = transport.mirrors
         self.trace = trace
         self.side = side
         self.peer = SERVER if side == CLIENT else CLIENT
@@ -40,7 +42,7 @@ class Tap(Transport):
 
     def _hear(self, transport: Any) -> None:
         """Lines on a child's stdout that are no messages are not read, but were on the wire."""
-        before = transport.on_noise
+        before = self._unseen = transport.on_noise
 
         def heard(line: bytes) -> None:
             self.trace.message(self.peer, line)
@@ -99,6 +101,23 @@ class Tap(Transport):
         """See `Transport.arrived`."""
         self.trace.message(self.peer, message)
 
+    def refused(self, about: RequestId, code: int) -> None:
+        """See `Transport.refused`."""
+        self.inner.refused(about, code)
+
+    def announce(self, id: RequestId, method: str, params: Optional[Dict[str, Any]]) -> None:
+        """See `Transport.announce`."""
+        self.inner.announce(id, method, params)
+
+    @property
+    def annotations(self) -> Optional[Annotations]:
+        """See `Transport.annotations`."""
+        return self.inner.annotations
+
+    @annotations.setter
+    def annotations(self, annotations: Optional[Annotations]) -> None:
+        self.inner.annotations = annotations
+
     def poll_later(self, about: RequestId) -> bool:
         """See `Transport.poll_later`."""
         return self.inner.poll_later(about)
@@ -118,6 +137,13 @@ class Tap(Transport):
     def again(self) -> Optional[Transport]:
         """See `Transport.again`; that one is seen, too."""
         fresh = self.inner.again()
+        return fresh and Tap(fresh, self.trace, self.side)
+
+    def renew(self) -> Optional[Transport]:
+        """See `Transport.renew`; that one is seen, too."""
+        fresh: Any = self.inner.renew()
+        if hasattr(fresh, "on_noise"):
+            fresh.on_noise = self._unseen
         return fresh and Tap(fresh, self.trace, self.side)
 
     def ready(self, size: int) -> bool:
