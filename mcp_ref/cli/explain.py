@@ -1,21 +1,24 @@
 """The command `explain`: what a method, type, error code or feature is, in every revision that has it.
 
 A name is looked up as a method (``tools/call``), a type (``Tool``), a feature (``batching``), an error code
-(``-32002``) or the word ``lifecycle``, which draws the phases of a connection from their table.
+(``-32002``) or one of two words: ``lifecycle`` draws the phases of a connection from their table, ``deprecated``
+prints the registry of what is going to leave the protocol.
 
 ``--json`` gives an object whose ``kind`` is one of those words. A window is ``[first, last]``, two revisions:
 
-========= =============================================================================================
-kind      its other members
-========= =============================================================================================
-method    ``name``; ``rows``: of ``window``, ``kind``, ``sender``, ``carrier``, ``capability``, ``params``,
-          ``result``, ``otherResult``, ``page``; ``types``: of each type named there, as below
-type      ``name``, ``text``, ``page``, ``window``; of a message ``members``: of ``name``, ``note`` and
-          ``spans``: of ``window``, ``type``, ``required``; of anything else ``spans`` of ``window``, ``type``
-code      ``code``, ``name``, ``page``, ``window``; ``values``: of ``name`` and ``windows``
-feature   ``name``, ``page``, ``window``; or ``values``: of ``window`` and ``value``
-lifecycle ``phases``, and ``rows`` of ``sender``, ``phase``, ``message``, ``next`` (null: refused)
-========= =============================================================================================
+========== ============================================================================================
+kind       its other members
+========== ============================================================================================
+method     ``name``; ``rows``: of ``window``, ``kind``, ``sender``, ``carrier``, ``capability``, ``params``,
+           ``result``, ``otherResult``, ``page``, ``deprecated`` (null, or a row as below); ``types``: of
+           each type named there, as below
+type       ``name``, ``text``, ``page``, ``window``; of a message ``members``: of ``name``, ``note`` and
+           ``spans``: of ``window``, ``type``, ``required``; of anything else ``spans`` of ``window``, ``type``
+code       ``code``, ``name``, ``page``, ``window``; ``values``: of ``name`` and ``windows``
+feature    ``name``, ``page``, ``window``; or ``values``: of ``window`` and ``value``
+lifecycle  ``phases``, and ``rows`` of ``sender``, ``phase``, ``message``, ``next`` (null: refused)
+deprecated ``rows``: of ``feature``, ``since``, ``removal``, ``migration``, ``page``
+========== ============================================================================================
 """
 
 import argparse
@@ -27,11 +30,13 @@ from ..model import alternatives, members
 from ..revisions import FEATURES, NAMES, REVISIONS, VALUES, Revision, revision
 from . import facts
 from .command import Command, Commands
+from .deprecated_table import deprecated, registry, registry_text, said_of
 from .failures import DONE, UsageError
 from .lifecycle_drawing import drawing, lifecycle_object
 from .output import say, say_json
 
 LIFECYCLE = "lifecycle"
+DEPRECATED = "deprecated"
 
 
 def _explain(options: Any) -> int:
@@ -39,7 +44,7 @@ def _explain(options: Any) -> int:
     if options.list:
         return _list(options, among)
     if options.name is None:
-        raise UsageError("explain what? A method, type, error code or feature, or lifecycle; --list shows all")
+        raise UsageError("explain what? A method, type, error code, feature, lifecycle or deprecated; --list shows all")
     found = describe(options.name, among)
     if options.json:
         say_json(found)
@@ -53,8 +58,8 @@ def describe(name: str, among: Sequence[Revision] = REVISIONS) -> Dict[str, Any]
 
     Raises `UsageError` for a name that nothing has, with the nearest ones, or that these revisions do not have.
     """
-    for known, make in ((_is_lifecycle, _lifecycle), (_is_code, _code), (_is_method, _method), (_is_type, _type),
-                        (_is_feature, _feature)):
+    for known, make in ((_is_lifecycle, _lifecycle), (_is_deprecated, _deprecated), (_is_code, _code),
+                        (_is_method, _method), (_is_type, _type), (_is_feature, _feature)):
         if known(name):
             found = make(name, among)
             if found is None:
@@ -70,7 +75,8 @@ def describe(name: str, among: Sequence[Revision] = REVISIONS) -> Dict[str, Any]
 
 
 def _all_names() -> List[str]:
-    return [*facts.method_names(), *facts.type_names(), *map(str, CODES), *_feature_names(), LIFECYCLE]
+    return [*facts.method_names(), *facts.type_names(), *map(str, CODES), *_feature_names(), LIFECYCLE,
+            DEPRECATED]
 
 
 def _feature_names() -> List[str]:
@@ -82,6 +88,10 @@ def _feature_names() -> List[str]:
 
 def _is_lifecycle(name: str) -> bool:
     return name == LIFECYCLE
+
+
+def _is_deprecated(name: str) -> bool:
+    return name == DEPRECATED
 
 
 def _is_code(name: str) -> bool:
@@ -111,6 +121,11 @@ def _lifecycle(name: str, among: Sequence[Revision]) -> Optional[Dict[str, Any]]
     return dict(lifecycle_object(), kind=LIFECYCLE) if any(r.handshake for r in among) else None
 
 
+def _deprecated(name: str, among: Sequence[Revision]) -> Optional[Dict[str, Any]]:
+    rows = registry(among)
+    return {"kind": DEPRECATED, "rows": rows} if rows else None
+
+
 def _code(name: str, among: Sequence[Revision]) -> Optional[Dict[str, Any]]:
     row = CODES[int(name)]
     windows = facts.spans(lambda r: True if r.has(row.since, row.until) else None, among)
@@ -136,7 +151,8 @@ def _method(name: str, among: Sequence[Revision]) -> Optional[Dict[str, Any]]:
     rows = facts.spans(lambda r: methods.lookup(name, r), among)
     if not rows:
         return None
-    described = [dict(facts.traits(span.value), window=_window(span)) for span in rows]
+    described = [dict(facts.traits(span.value), window=_window(span), deprecated=deprecated(span.value.deprecated))
+                 for span in rows]
     named = [row[part] for row in described for part in ("params", "result", "otherResult")]
     types = [_type(str(each), among) for each in dict.fromkeys(named) if each]
     return {"kind": "method", "name": name, "rows": described, "types": [each for each in types if each]}
@@ -183,6 +199,10 @@ def _lifecycle_text(found: Dict[str, Any]) -> List[str]:
     return drawing()
 
 
+def _deprecated_text(found: Dict[str, Any]) -> List[str]:
+    return ["deprecated features, still part of the protocol"] + registry_text(found["rows"])
+
+
 def _code_text(found: Dict[str, Any]) -> List[str]:
     lines = ["%d  %s" % (found["code"], found["name"]), "  revisions   %s" % (_when(found["window"]) or "all"),
              "  page        %s" % found["page"]]
@@ -211,6 +231,7 @@ def _method_text(found: Dict[str, Any]) -> List[str]:
                   "    params      %s" % row["params"],
                   "    result      %s" % result,
                   "    page        %s" % row["page"]]
+        lines += ["    " + line for line in said_of(row["deprecated"])] if row["deprecated"] else []
     for each in found["types"]:
         lines += [""] + _type_text(each)
     return lines
@@ -246,8 +267,8 @@ def _member_lines(found: Dict[str, Any]) -> List[str]:
     return lines
 
 
-_TEXTS = {LIFECYCLE: _lifecycle_text, "code": _code_text, "feature": _feature_text, "method": _method_text,
-          "type": _type_text}
+_TEXTS = {LIFECYCLE: _lifecycle_text, DEPRECATED: _deprecated_text, "code": _code_text, "feature": _feature_text,
+          "method": _method_text, "type": _type_text}
 
 
 def _list(options: Any, among: Sequence[Revision]) -> int:
@@ -257,7 +278,7 @@ def _list(options: Any, among: Sequence[Revision]) -> int:
         "types": [name for name in facts.type_names() if any(facts.exists(facts.type_named(name), r) for r in among)],
         "codes": [str(code) for code in CODES if any(code in facts.codes_in(r) for r in among)],
         "features": [name for name in _feature_names() if any(getattr(r, name) for r in among)],
-        "others": [LIFECYCLE] if any(r.handshake for r in among) else [],
+        "others": [name for name, make in ((LIFECYCLE, _lifecycle), (DEPRECATED, _deprecated)) if make(name, among)],
     }
     if options.json:
         say_json(groups)
@@ -271,7 +292,7 @@ def _list(options: Any, among: Sequence[Revision]) -> int:
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME",
-                        help="a method, a type, an error code, a feature, or: lifecycle")
+                        help="a method, a type, an error code, a feature, or: lifecycle, deprecated")
     parser.add_argument("--list", action="store_true", help="list every name that can be explained")
     parser.add_argument("--revision", choices=list(NAMES), help="only this revision")
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -208,6 +208,7 @@ def traits(row: methods.Method) -> Dict[str, Optional[str]]:
         "result": name_in(row.result),
         "otherResult": name_in(row.other),
         "page": row.page,
+        "deprecated": row.deprecated,
     }
 
 

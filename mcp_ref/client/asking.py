@@ -3,18 +3,19 @@
 The typed calls on top of it are in `mcp_ref.client.calls`.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
-from .. import deadline
 from ..codec import ABSENT, DecodeError, decoder
-from ..errors import ConnectionLost, LocalProtocolError, PeerProtocolError
+from ..errors import ConnectionLost, LocalProtocolError, McpError, PeerError, PeerProtocolError, TransportError
 from ..limits import Limits
-from ..methods import lookup, result_class
+from ..messages.base import COMPLETE
+from ..methods import result_class
 from ..peer.dispatcher import Connection
 from ..peer.request_table import ProgressCallback
 from ..peer.role import Role
+from ..peer.session import Session
 from ..revisions import Revision
-from .caches import LISTS, Lists
+from .caches import Lists
 from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _UNSET: Any = object()
 Reader = Callable[[Dict[str, Any]], Any]
 """Makes the message of a result object."""
+Keep = Callable[[Dict[str, Any], Any], None]
+"""Remembers a result object and the message of it."""
 
 
 def call_options(
@@ -70,42 +73,103 @@ class Asking(Role):
     def request(self, method: str, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
         """Send any request and return the result object as it came; options as `Connection.request`.
 
-        If the server has forgotten our HTTP session, a new one is begun and the request sent again, once.
+        If the server has forgotten our HTTP session, a new one is begun and the request sent again, once; without a
+        handshake also in the cases of `mcp_ref.client.recovery`.
         """
         connection = self.connection
         try:
             return connection.request(method, params, **options)
-        except ConnectionLost as error:
-            return self._renewed(connection, error).request(method, params, **options)
+        except (TransportError, PeerError) as error:
+            connection = self._another(connection, error, method, params)
+        try:
+            return connection.request(method, params, **options)
+        except (TransportError, PeerError) as error:
+            raise self._final(connection, error, method, params)
 
-    def _renewed(self, ended: Connection, error: ConnectionLost) -> Connection:
+    def _another(
+        self, connection: Connection, error: McpError, method: str, params: Optional[Dict[str, Any]]
+    ) -> Connection:
+        """The connection on which a request that failed is to be sent again. Raises the error, if it is not."""
+        if connection.session.rules.stateless:
+            from .recovery import another
+
+            return another(self, connection, error, method, params)  # type: ignore[arg-type]
+        if isinstance(error, ConnectionLost):
+            return self.renewed(connection, error)
+        raise error
+
+    def _final(
+        self, connection: Connection, error: McpError, method: str, params: Optional[Dict[str, Any]]
+    ) -> McpError:
+        """What the caller gets for an error of a request that was sent again."""
+        if not connection.session.rules.stateless:
+            return error
+        from .recovery import final
+
+        return final(self, connection, error, method, params)  # type: ignore[arg-type]
+
+    def renewed(self, ended: Connection, error: ConnectionLost) -> Connection:
         """The connection that takes the place of an ended one. Raises ``error`` where there can be none."""
         raise error
 
     def _call(
         self, method: str, params: Optional[Dict[str, Any]], read: Optional[Reader] = None,
-        meta: Optional[Dict[str, Any]] = None, **options: Any
+        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None, input_responses: Any = None,
+        request_state: Optional[str] = None, keep: Optional[Keep] = None, **options: Any
     ) -> Any:
+        """Send a request of this client's user, and give what ``read`` makes of the result.
+
+        ``keep`` is given both, if they may be remembered: not where the server asked something first
+        [2026-07-28 server/utilities/caching §Cache Key] MUST NOT.
+        ``rounds``, ``input_responses`` and ``request_state`` are about requests that the server answers by questions:
+        see `mcp_ref.client.rounds`.
+        """
         if meta is not None:
             params = dict(params or {}, _meta=meta)
+        if input_responses is not None or request_state is not None or rounds is not None:
+            params = self._resumed(method, params, rounds, input_responses, request_state)
         if options:
             options = call_options(**options)
         read = read or self._reader(method)
-        return read(self.request(method, params, **options))
+        result = self.request(method, params, **options)
+        if result.get("resultType", COMPLETE) != COMPLETE and self.revision.result_type:
+            from .rounds import finish
+
+            return finish(self, method, params, result, read, rounds, options)  # type: ignore[arg-type]
+        made = read(result)
+        if keep is not None:
+            keep(result, made)
+        return made
+
+    def _resumed(
+        self, method: str, params: Optional[Dict[str, Any]], rounds: Optional[str], input_responses: Any,
+        request_state: Optional[str],
+    ) -> Optional[Dict[str, Any]]:
+        from .rounds import resumed
+
+        return resumed(self.revision, method, params, rounds, input_responses, request_state)
 
     def _submit(
         self, method: str, params: Dict[str, Any], read: Optional[Reader] = None,
-        check: Optional[Callable[[Any], Any]] = None, meta: Optional[Dict[str, Any]] = None, **options: Any
+        check: Optional[Callable[[Any], Any]] = None, meta: Optional[Dict[str, Any]] = None,
+        rounds: Optional[str] = None, input_responses: Any = None, request_state: Optional[str] = None, **options: Any
     ) -> "RequestFuture":
+        """`_call` as a future; ``check`` is for who takes its result."""
         if self._futures is None:
             from . import futures
 
             self._futures = futures  # late, because most programs never use them
         if meta is not None:
             params = dict(params, _meta=meta)
+        if input_responses is not None or request_state is not None or rounds is not None:
+            params = self._resumed(method, params, rounds, input_responses, request_state) or {}
         read = read or self._reader(method)
         if options:
             options = call_options(**options)
+        if self.revision.stateless:
+            from .futures import LastingFuture
+
+            return LastingFuture(self, read, check, method, params, rounds, options).start()  # type: ignore[arg-type]
 
         def send(connection: Connection) -> "RequestFuture":
             if check is None:
@@ -119,32 +183,27 @@ class Asking(Role):
         try:
             return send(connection)
         except ConnectionLost as error:
-            return send(self._renewed(connection, error))
+            return send(self.renewed(connection, error))
 
     def _reader(self, method: str) -> Reader:
         """The function that makes the result's message of what came."""
         state = self.connection.state
         found: Optional[Reader] = state.get(method)
         if found is None:
-            found = state[method] = _result_reader(method, self.revision)
+            found = state[method] = _result_reader(method, self.connection.session)
         return found
 
     # Pages
 
-    def _page(self, kind: str, cursor: Optional[str], **options: Any) -> Any:
-        """One page of a list; one that is the whole list is remembered."""
-        kept = self._lists[kind]
-        version = kept.version
-        method = LISTS[kind].method
-        page = self._call(method, None if cursor is None else {"cursor": cursor}, self._page_reader(method), **options)
-        if cursor is None and page.next_cursor is None:
-            kept.keep(getattr(page, kind), version)
-        return page
-
     def _page_reader(self, method: str) -> Reader:
         read, connection = self._reader(method), self.connection
+        picky = method == "tools/list" and connection.transport.mirrors and connection.session.rules.stateless
 
         def read_page(result: Dict[str, Any]) -> Any:
+            if picky and isinstance(result.get("tools"), list):
+                from .mirroring import without_invalid
+
+                result = dict(result, tools=without_invalid(result["tools"], connection))
             if not self.strict and result.get("nextCursor", ABSENT) is None:
                 # Reading: what some servers write for *no more*. [2026-07-28 server/utilities/pagination
                 # §Implementation Guidelines] says the same by asking for a non-null value.
@@ -153,47 +212,6 @@ class Asking(Role):
             return read(result)
 
         return read_page
-
-    def _all(self, kind: str, refresh: bool, options: Dict[str, Any]) -> Iterator[Any]:
-        """The items of all pages, or those remembered; see `mcp_ref.client.caches`."""
-        kept = self._lists[kind]
-        known = None if refresh else kept.current()
-        if known is not None:
-            yield from known
-            return
-        version = kept.version
-        items: List[Any] = []
-        for page in self._pages(kind, options):
-            found = getattr(page, kind)
-            if len(items) <= self.limits.max_cached_items:
-                items += found
-            yield from found
-        kept.keep(items, version)
-
-    def _pages(self, kind: str, options: Dict[str, Any]) -> Iterator[Any]:
-        """All pages of a list. It ends only where there is no next cursor, because "" is one.
-
-        A cursor is handed back as it came, and nothing is assumed of it or of the size of a page
-        [.. server/utilities/pagination §Implementation Guidelines] MUST; but one that came before leads in a circle.
-        """
-        seen: Set[Optional[str]] = set()
-        cursor: Optional[str] = None
-        spent = 0.0
-        while True:
-            start = deadline.clock()
-            page = self._page(kind, cursor, **options)
-            spent += deadline.clock() - start
-            yield page
-            cursor = page.next_cursor
-            if cursor is None:
-                return
-            if cursor in seen:
-                raise _endless(kind, "the cursor %.80r came before" % cursor)
-            seen.add(cursor)
-            if len(seen) >= self.limits.max_pages:
-                raise _endless(kind, "there are more pages than max_pages (%d)" % self.limits.max_pages)
-            if spent > self.limits.request_ceiling:
-                raise _endless(kind, "its pages took longer than request_ceiling (%g s)" % self.limits.request_ceiling)
 
     # What is known of this server
 
@@ -214,18 +232,6 @@ class Asking(Role):
             state.setdefault("completions", Completions(self.connection, self._lists, self.strict))
         return state["completions"]  # type: ignore[no-any-return]
 
-    def _result_check(self) -> "ResultCheck":
-        found = self._results
-        if found is None:
-            from .structured import ResultCheck
-
-            def ask() -> None:
-                for _ in self._all("tools", True, {}):
-                    pass
-
-            found = self._results = ResultCheck(self.connection, self._lists["tools"], ask, self.strict)
-        return found
-
     def _known(self, name: str) -> Any:
         """What the handshake has put into the state of the connection."""
         found = self.connection.state.get(name)
@@ -234,8 +240,8 @@ class Asking(Role):
         return found
 
 
-def _result_reader(method: str, revision: Revision) -> Reader:
-    row = lookup(method, revision)
+def _result_reader(method: str, session: Session) -> Reader:
+    row, revision = session.lookup(method), session.rules
     if row is None:
         raise LocalProtocolError("revision %s has no request %s" % (revision, method))
     read = decoder(result_class(row), revision)
@@ -247,7 +253,3 @@ def _result_reader(method: str, revision: Revision) -> Reader:
             raise PeerProtocolError("the answer to %s: %s" % (method, error)) from None
 
     return convert
-
-
-def _endless(kind: str, why: str) -> PeerProtocolError:
-    return PeerProtocolError("%s does not end: %s" % (LISTS[kind].method, why))

@@ -8,11 +8,12 @@ agreed revision; an answer that does not fit raises `PeerProtocolError`, which s
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional
 
 from ..errors import LocalProtocolError
-from .asking import Asking
-from .caches import by_name
+from .caches import READ, by_name
+from .remembering import Remembering, bytes_of
 from .subscriptions import UpdateCallback
 
 if TYPE_CHECKING:
+    from .listening import Listening
     from ..messages.completion import CompleteResult
     from ..messages.prompts import GetPromptResult, ListPromptsResult, Prompt
     from ..messages.resources import (
@@ -23,26 +24,43 @@ if TYPE_CHECKING:
     from .completion import Ref
 
 
-class Calls(Asking):
+class Calls(Remembering):
     """The calls of a `Client`. All raise `PeerError` for a JSON-RPC error, `RequestTimeout` and `ConnectionLost`.
 
     Before anything is sent they raise `LocalProtocolError`: for what the server has not declared, or may not be asked.
     """
 
+    # What other parts of a `Client` do where there is no handshake
+
+    def _ask_for_logs(self, level: str) -> None:
+        raise NotImplementedError
+
+    @property
+    def listening(self) -> "Listening":
+        """What it listens to."""
+        raise NotImplementedError
+
     def ping(self, **options: Any) -> None:
-        """See whether the server answers [..2025-11-25 basic/utilities/ping §Message Format]."""
-        self._call("ping", None, **options)
+        """See whether the server answers [..2025-11-25 basic/utilities/ping §Message Format].
+
+        Without a handshake there is no `ping`; every server answers `server/discover`, so it is asked that.
+        """
+        self._call("server/discover" if self.revision.stateless else "ping", None, **options)
 
     # Tools
 
     def list_tools(self, cursor: Optional[str] = None, **options: Any) -> "ListToolsResult":
-        """One page of tools, always asked for; ``cursor`` is the ``next_cursor`` of the page before."""
+        """One page of tools; ``cursor`` is the ``next_cursor`` of the page before.
+
+        From memory, while the server would answer the same: see `mcp_ref.client.caches`. ``refresh=True`` asks; the
+        same holds for every page and list, and for `read_resource`.
+        """
         return self._page("tools", cursor, **options)  # type: ignore[no-any-return]
 
     def tools(self, refresh: bool = False, **options: Any) -> "Iterator[Tool]":
         """All tools, page by page.
 
-        From memory, if the server tells when they change and has not since they were asked for; ``refresh`` asks.
+        From memory, as far as that is good: see `list_tools`. ``refresh`` asks, from the first page on.
         """
         return self._all("tools", refresh, options)
 
@@ -52,7 +70,7 @@ class Calls(Asking):
         Raises LookupError, which names some that there are.
         """
         kept = self._lists["tools"]
-        tools = kept.named() if kept.told else None
+        tools = kept.named() if kept.current() is not None and options.get("meta") is None else None
         if tools is None:
             tools = by_name(list(self.tools(**options)))
         if name not in tools:
@@ -72,7 +90,7 @@ class Calls(Asking):
             return self._call("tools/call", params, **options)  # type: ignore[no-any-return]
         check = self._results or self._result_check()
         version = check.version
-        return check(name, self._call("tools/call", params, **options), version)
+        return check(name, self._call("tools/call", params, **options), version)  # type: ignore[no-any-return]
 
     def submit_tool(self, name: str, arguments: Optional[Dict[str, Any]] = None, **options: Any) -> "RequestFuture":
         """`call_tool` as a `concurrent.futures.Future`, whose ``cancel`` cancels on the wire.
@@ -89,7 +107,7 @@ class Calls(Asking):
     # Resources
 
     def list_resources(self, cursor: Optional[str] = None, **options: Any) -> "ListResourcesResult":
-        """One page of resources, always asked for."""
+        """One page of resources, as `list_tools`."""
         return self._page("resources", cursor, **options)  # type: ignore[no-any-return]
 
     def resources(self, refresh: bool = False, **options: Any) -> "Iterator[Resource]":
@@ -97,16 +115,16 @@ class Calls(Asking):
         return self._all("resources", refresh, options)
 
     def list_resource_templates(self, cursor: Optional[str] = None, **options: Any) -> "ListResourceTemplatesResult":
-        """One page of resource templates, always asked for."""
+        """One page of resource templates, as `list_tools`."""
         return self._page("resource_templates", cursor, **options)  # type: ignore[no-any-return]
 
     def resource_templates(self, refresh: bool = False, **options: Any) -> "Iterator[ResourceTemplate]":
         """All resource templates, as `tools`."""
         return self._all("resource_templates", refresh, options)
 
-    def read_resource(self, uri: str, **options: Any) -> "ReadResourceResult":
-        """The contents of a resource."""
-        return self._call("resources/read", {"uri": uri}, **options)  # type: ignore[no-any-return]
+    def read_resource(self, uri: str, refresh: bool = False, **options: Any) -> "ReadResourceResult":
+        """The contents of a resource, from memory as long as the server said that they are good, and not changed."""
+        return self._remembered(READ, {"uri": uri}, bytes_of, refresh, options)  # type: ignore[no-any-return]
 
     def submit_resource(self, uri: str, **options: Any) -> "RequestFuture":
         """`read_resource` as a future."""
@@ -118,6 +136,9 @@ class Calls(Asking):
         Once more for the same URI replaces the callback. Raises `Busy` at ``max_subscriptions``
         [..2025-11-25 server/resources §Subscriptions].
         """
+        if self.revision.stateless:
+            self.listening.subscribe(uri, callback)
+            return
         undo = self._subscriptions.add(uri, callback)
         try:
             self._call("resources/subscribe", {"uri": uri}, **options)
@@ -127,13 +148,16 @@ class Calls(Asking):
 
     def unsubscribe_resource(self, uri: str, **options: Any) -> None:
         """Be told no more [..2025-11-25 server/resources §Subscriptions]; its callback is not called from now on."""
+        if self.revision.stateless:
+            self.listening.unsubscribe(uri)
+            return
         self._subscriptions.remove(uri)
         self._call("resources/unsubscribe", {"uri": uri}, **options)
 
     # Prompts
 
     def list_prompts(self, cursor: Optional[str] = None, **options: Any) -> "ListPromptsResult":
-        """One page of prompts, always asked for."""
+        """One page of prompts, as `list_tools`."""
         return self._page("prompts", cursor, **options)  # type: ignore[no-any-return]
 
     def prompts(self, refresh: bool = False, **options: Any) -> "Iterator[Prompt]":
@@ -184,12 +208,19 @@ class Calls(Asking):
         return done
 
     def set_log_level(self, level: str, **options: Any) -> None:
-        """Ask for log messages of this level and above [..2025-11-25 server/utilities/logging §Setting Log Level]."""
+        """Ask for log messages of this level and above [..2025-11-25 server/utilities/logging §Setting Log Level].
+
+        Without a handshake each request says so from now on, and one may say something else by its ``meta``
+        [2026-07-28 server/utilities/logging §Per-request log level].
+        """
         from ..messages.logs import LEVELS
 
         if level not in LEVELS:
             raise LocalProtocolError("log level %.80r: it is one of %s" % (level, ", ".join(LEVELS)))
-        self._call("logging/setLevel", {"level": level}, **options)
+        if self.revision.stateless:
+            self._ask_for_logs(level)
+        else:
+            self._call("logging/setLevel", {"level": level}, **options)
 
 
 def _named(name: str, arguments: Optional[Mapping[str, Any]]) -> Dict[str, Any]:

@@ -3,25 +3,32 @@
 
 import threading
 from functools import partial
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, MutableMapping, Optional, Sequence, TypeVar, Union
 
-from ..codec import DecodeError, decode, encode
-from ..errors import ConnectionLost, LocalProtocolError, PeerProtocolError
-from ..jsonrpc import json_type
+from ..codec import DecodeError, decode
+from ..errors import ConnectionLost, LocalProtocolError
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon, Implementation
-from ..messages.lifecycle import ClientCapabilities, InitializeRequestParams, InitializeResult, Settings
+from ..messages.lifecycle import ClientCapabilities, Settings
 from ..methods import params_class
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
+from ..peer.inflight import Inflight
 from ..peer.workers import Executor
 from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
 from ..transports.base import Transport
-from .caches import Lists
-from .calls import Calls
+from .era import DEFAULT_ERA, Opening
+from .greeting import Greeting
+from .kept import SharedAnswers
 from .offers import Offers
-from .subscriptions import Subscriptions, UpdateCallback
+from .recovery import Restarts
+from .subscriptions import UpdateCallback
+
+if TYPE_CHECKING:
+    from ..jsonrpc import RequestId
+    from .listening import Listening, Wish
+    from ..peer.extension import Extension
 
 Self = TypeVar("Self", bound="Client")
 NotificationCallback = Callable[[str, Dict[str, Any]], None]
@@ -30,11 +37,15 @@ LogCallback = Callable[[str, Any, Optional[str]], None]
 """Called with level, data (any JSON value) and the logger's name."""
 
 
-class Client(Calls):
+class Client(Greeting):
     """A client of one server. Made by `connect`, or made and then opened on a transport.
 
-    ``name``, ``version``, ``title``, ``description``, ``website_url`` and ``icons`` introduce it. ``revisions``: names
-    of those to speak, newest preferred (default: all with a handshake).
+    ``name``, ``version``, ``title``, ``description``, ``website_url`` and ``icons`` introduce it.
+
+    What it speaks, newest preferred: ``era`` is ``"auto"`` (whatever the server does), ``"modern"`` (no handshake),
+    ``"legacy"`` (with one) or the name of a revision; ``revisions`` names those to choose from (default: all five).
+    ``eras``: what is known of servers, a mapping of names to names that may outlive this client; see
+    `mcp_ref.client.era`.
 
     What it does for the server, each declared if it is given: ``roots`` (paths, ``file:`` URIs, or a
     `mcp_ref.client.roots.Roots`), ``sampling`` and ``elicitation`` (a function ``(params, context)``, or a
@@ -44,8 +55,10 @@ class Client(Calls):
     What it hears, one at a time and in order: ``on_log(level, data, logger)``, ``on_update(uri)`` for each resource
     that changed, ``on_notification(method, params)`` for whatever the server announces.
 
-    ``check_results``: whether results of tools are checked, see `mcp_ref.client.structured`. ``executor``: who runs
-    callbacks. ``strict`` refuses what real but careless servers send.
+    ``extensions``: what it does beyond the protocol, see `mcp_ref.peer.extension`.
+    ``cache``: a `SharedAnswers`, where this client and others share what servers say is public; see
+    `mcp_ref.client.kept`. ``check_results``: whether results of tools are checked, see `mcp_ref.client.structured`.
+    ``executor``: who runs callbacks. ``strict`` refuses what real but careless servers send.
     ``keepalive``: seconds between pings, which end the connection when unanswered (default: no pings).
     """
 
@@ -61,6 +74,8 @@ class Client(Calls):
         website_url: Optional[str] = None,
         icons: Optional[List[Icon]] = None,
         revisions: Optional[Sequence[Union[str, Revision]]] = None,
+        era: Optional[str] = None,
+        eras: Optional[MutableMapping[str, str]] = None,
         roots: Any = None,
         sampling: Any = None,
         elicitation: Any = None,
@@ -73,12 +88,17 @@ class Client(Calls):
         executor: Optional[Executor] = None,
         strict: bool = False,
         check_results: bool = True,
+        cache: Optional[SharedAnswers] = None,
+        extensions: "Optional[Sequence[Extension]]" = None,
         keepalive: Optional[float] = None,
     ) -> None:
         self.info = Implementation(name, version, title, description, website_url, icons)
-        self.revisions = negotiation.supported(revisions)
+        self.revisions = negotiation.spoken(era, revisions, DEFAULT_ERA)
+        self.eras: MutableMapping[str, str] = {} if eras is None else eras
         self.offers = Offers({"roots": roots, "sampling": sampling, "elicitation": elicitation})
-        self.capabilities = self.offers.declare(capabilities, experimental, self.revisions[-1])
+        self.offered = partial(self.offers.declare, capabilities, experimental)
+        """What is declared to who speaks a revision."""
+        self.capabilities = self.offered(self.revisions[-1])
         self.on_log = on_log
         self.on_update = on_update
         self.on_notification = on_notification
@@ -86,14 +106,18 @@ class Client(Calls):
         self.executor = executor
         self.strict = strict
         self.check_results = check_results
+        self.cache = cache
+        if extensions:
+            self._extend(extensions)
         self.keepalive = keepalive
-        self.server_info: Optional[Implementation] = None
-        """Who the server says it is; known after `open`."""
-        self.server_capabilities: Mapping[str, Any] = {}
-        self.instructions: Optional[str] = None
-        """How the server wants to be used; for the model."""
+        self.questions = Inflight()
+        """What servers ask by their results and is being answered; see `mcp_ref.client.rounds`."""
+        self._restarts = Restarts(limits)
+        self._ending = threading.Event()
         self._renewing = threading.Lock()
         self._wanted = False  # between `open` and `close`
+        self._coming: Optional[Connection] = None  # the connection that was begun last
+        self._listening: "Optional[Listening]" = None
 
     # Life
 
@@ -107,73 +131,91 @@ class Client(Calls):
         if self._connection is not None and not self._connection.closed:
             transport.close()
             raise LocalProtocolError("the client is connected already: close() it first, or make another one")
-        connection = Connection(transport, self, self.limits, self.executor, lenient=not self.strict)
         self._wanted = True
-        self._connection = connection.start()
+        self._ending.clear()
+        self._log_level = None
         try:
-            self._shake_hands(connection)
+            self._converse(transport, self.eras.get(_name_of(transport)))
         except BaseException:
             self.close()
             raise
         return self
 
-    def _renewed(self, ended: Connection, error: ConnectionLost) -> Connection:
-        """Begin a new session where the server has forgotten the old one; whoever comes first does it for all.
+    def _converse(self, transport: Transport, known: Optional[str], before: Optional[Connection] = None) -> None:
+        """Begin a conversation on this transport, which is closed if that fails.
 
+        ``known``: the revision that was spoken with the server the last time. ``before``: the connection whose place
+        this one takes.
+        """
+        connection = Connection(transport, self, self.limits, self.executor, lenient=not self.strict)
+        if before is not None:
+            connection.table.follow(before.table)
+        connection.start()
+        self._coming = connection
+        if before is None:
+            self._connection = connection
+        opening = Opening(self, connection, known)
+        try:
+            opening.run()
+            if not self._wanted:
+                raise ConnectionLost("the client was closed meanwhile")
+        except BaseException as error:
+            connection.close()
+            connection.wait_closed(self.limits.shutdown_grace)
+            fresh = self._another_try(opening, transport, error)
+            if fresh is None:
+                raise
+        else:
+            self._connection = connection
+            self._remember(transport, connection.session.rules)
+            self.opened(connection)
+            return
+        self._converse(fresh, negotiation.with_handshake(self.revisions)[-1].name, before)
+
+    def _another_try(self, opening: Opening, transport: Transport, error: BaseException) -> Optional[Transport]:
+        """Where to begin with a handshake, if the server may have ended because we did not."""
+        return transport.renew() if opening.guessing and self._wanted and isinstance(error, ConnectionLost) else None
+
+    def _remember(self, transport: Transport, revision: Revision) -> None:
+        """[2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions] SHOULD"""
+        name = _name_of(transport)
+        if name:
+            self.eras[name] = revision.name
+
+    def renewed(self, ended: Connection, error: ConnectionLost) -> Connection:
+        """The connection that takes the place of one that has ended; whoever comes first makes it, for all.
+
+        In the handshake era there is one where the server has forgotten the session
         [2025-03-26..2025-11-25 basic/transports §Session Management] MUST. Reading: when there is something
         to say again. Only what the server has refused because of the session, or what was not sent at all, is sent
         again. What a server remembers of a session is gone with it: subscriptions, the level of log messages.
+        In the stateless era: see `mcp_ref.client.recovery`.
         """
-        if not error.unsent:
+        stateless = ended.session.rules.stateless
+        if not error.unsent and not stateless:
             raise error
         with self._renewing:
             if self._connection is not ended and self._connection is not None:
                 return self._connection
             fresh = ended.transport.again() if self._wanted else None
+            if fresh is None and stateless and self._wanted:
+                fresh = self._restarts.next(ended, error, self._ending)
             if fresh is None:
                 raise error
             ended.close()
             ended.wait_closed(self.limits.shutdown_grace)
-            connection = Connection(fresh, self, self.limits, self.executor, lenient=not self.strict).start()
-            try:
-                self._shake_hands(connection)
-                if not self._wanted:  # closed meanwhile
-                    raise error
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
-        return connection
-
-    def _shake_hands(self, connection: Connection) -> None:
-        """[..2025-11-25 basic/lifecycle §Initialization] MUST: who we are and what we can, then `initialized`."""
-        offered = self.revisions[-1]
-        opening = encode(InitializeRequestParams(offered.name, self.capabilities, self.info), offered)
-        session = connection.session
-        session.capabilities = opening["capabilities"]
-        answer = connection.request("initialize", opening, timeout=self.limits.initialize_timeout)
-        agreed = negotiation.accept(_stated(answer), self.revisions)
-        try:
-            result = decode(InitializeResult, answer, agreed, "result")
-        except DecodeError as error:
-            raise PeerProtocolError("the answer to initialize: %s" % error, negotiation.CITATION) from None
-        session.capabilities = encode(self.capabilities, agreed)
-        session.peer_capabilities = self.server_capabilities = answer["capabilities"]
-        session.peer_info = answer["serverInfo"]
-        session.instructions = self.instructions = result.instructions
-        self.server_info = result.server_info
-        connection.state["lists"] = Lists(self.server_capabilities, self.limits.max_cached_items)
-        connection.state["subscriptions"] = Subscriptions(self.limits.max_subscriptions)
-        self._results = None  # it is about the server of the connection before
-        connection.agree(agreed)
-        connection.transport.agreed(agreed)
-        connection.notify("notifications/initialized")
-        connection.keep_alive()
-        self.opened(connection)
+            self._converse(fresh, ended.session.rules.name, ended)
+            return self.connection
 
     def close(self) -> None:
         """End the connection and, if there is one, the child process. From any thread, as often as one likes."""
         self._wanted = False
+        self._ending.set()
+        self.questions.cancel_all("the client was closed")
+        if self._listening is not None:
+            self._listening.close()
+        if self._coming is not None:
+            self._coming.close()
         if self._connection is not None:
             self._connection.close()
             self._connection.wait_closed(self.limits.shutdown_grace + self.limits.terminate_grace + 1.0)
@@ -202,6 +244,40 @@ class Client(Calls):
 
         return usable_icons(item, self.origin, limits=self.limits, **options)
 
+    def listen(
+        self, *features: str, uris: Sequence[str] = (), callback: Optional[UpdateCallback] = None
+    ) -> "Wish":
+        """Hear of changes of lists (``"tools"``, ``"prompts"``, ``"resources"``) and of the resources at ``uris``.
+
+        Until the wish is closed; it is a context manager. ``callback(uri)`` and ``on_update`` hear of resources,
+        ``on_notification`` of everything. Where there is a handshake, servers tell of lists unasked. Raises
+        `PeerError`, `RequestTimeout`, `ConnectionLost`, and `Busy` at ``max_subscriptions``; see
+        `mcp_ref.client.listening`.
+        """
+        from .listening import Listening
+
+        return Listening.begin(self, features, uris, callback)
+
+    @property
+    def listening(self) -> "Listening":
+        """What it listens to, where it has to ask for that; see `mcp_ref.client.listening`."""
+        if self._listening is None:
+            from .listening import Listening
+
+            with self._renewing:
+                self._listening = self._listening or Listening(self)
+        return self._listening
+
+    @property
+    def shut(self) -> threading.Event:
+        """Set when the client is closed."""
+        return self._ending
+
+    @property
+    def wanted(self) -> bool:
+        """Whether this client is to be connected: it was opened, and has not been closed since."""
+        return self._wanted
+
     # What the server sends (see `Role`)
 
     def opened(self, connection: Connection) -> None:
@@ -212,26 +288,28 @@ class Client(Calls):
         """And from now on no more."""
         self.offers.detach(self)
 
-    def route(self, connection: Connection, method: str) -> Optional[Route]:
+    def route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
         """How a request of the server is answered."""
-        return super().route(connection, method) or self.offers.route(self, connection, method)
+        return super().route(connection, method, revision) or self.offers.route(self, method, revision)
 
     def arrived(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
         """Forget at once what has changed, and stop a flood of log messages
-        [.. server/utilities/logging §Security] SHOULD."""
+        [.. server/utilities/logging §Security] SHOULD; and what belongs to no stream, where there are streams."""
+        if connection.session.rules.stateless and not self._streamed(connection, method, params):
+            return False
         if method == "notifications/message" and not connection.rate("max_log_messages_per_second").take():
             text = "more than max_log_messages_per_second (%g)" % self.limits.max_log_messages_per_second
             connection.counters.note("dropped log message", text)
             return False
         if "lists" in connection.state:
-            connection.state["lists"].heard(method)
+            connection.state["lists"].heard(method, params)
         return True
 
     def notification(self, connection: Connection, method: str, params: Dict[str, Any]) -> None:
         """Tell who wants to hear of it: our callbacks, the offers, the user; what breaks its form is dropped
         [.. server/utilities/logging §Security] SHOULD."""
         row = connection.session.lookup(method)
-        if row is None:
+        if row is None or self.extensions is not None and self.extensions.undeclared(connection, row):
             return
         try:
             message = decode(params_class(row), params, connection.session.rules)
@@ -244,6 +322,16 @@ class Client(Calls):
             except Exception as error:
                 connection.counters.note("handler errors", "a callback for %s raised" % method, error)
 
+    def _streamed(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
+        """Whether a notification is one that does not need a stream, or names one of ours."""
+        from .listening import STREAMED
+
+        return method not in STREAMED or self.listening.accepts(connection, method, params)
+
+    def torn_down(self, connection: Connection, id: "RequestId", reason: str) -> bool:
+        """The server ends a stream of ours; see `mcp_ref.client.listening`."""
+        return self._listening is not None and self._listening.torn_down(connection, id, reason)
+
     def _listeners(
         self, connection: Connection, method: str, params: Dict[str, Any], message: Any
     ) -> List[Callable[[], None]]:
@@ -253,6 +341,8 @@ class Client(Calls):
         heard = self.offers.notifications.get(method)
         if heard is not None:
             found.append(partial(heard, connection, params))
+        if self.extensions is not None:
+            found.append(partial(self.extensions.heard, connection, method, params))
         if self.on_notification is not None:
             found.append(partial(self.on_notification, method, params))
         return found
@@ -261,20 +351,16 @@ class Client(Calls):
         return [partial(self.on_log, message.level, message.data, message.logger)] if self.on_log is not None else []
 
     def _update_listeners(self, connection: Connection, message: Any) -> List[Callable[[], None]]:
-        wanted: List[UpdateCallback] = connection.state["subscriptions"].listeners(message.uri)
+        subscriptions = connection.state["subscriptions"] if self._listening is None else self._listening.subscriptions
+        wanted: List[UpdateCallback] = subscriptions.listeners(message.uri)
         if self.on_update is not None:
             wanted.append(self.on_update)
         return [partial(tell, message.uri) for tell in wanted]
 
 
-def _stated(answer: Dict[str, Any]) -> str:
-    """The revision that an answer to initialize states, which decides how the rest of it is read."""
-    stated = answer.get("protocolVersion")
-    if not isinstance(stated, str):
-        got = json_type(stated) if "protocolVersion" in answer else "nothing"
-        text = "the answer to initialize: result.protocolVersion: expected string, got %s" % got
-        raise PeerProtocolError(text, negotiation.CITATION)
-    return stated
+def _name_of(transport: Transport) -> str:
+    """What a server is called in ``eras``; "" where nothing names it."""
+    return transport.origin or transport.address or ""
 
 
 LISTENERS: Dict[str, Callable[[Client, Connection, Any], List[Callable[[], None]]]] = {

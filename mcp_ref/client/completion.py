@@ -23,6 +23,7 @@ from ..messages.completion import (
 from ..peer.dispatcher import Connection
 from ..uritemplate import variables
 from .caches import Lists
+from .kept import Version
 
 Ref = Union[str, PromptReference, ResourceTemplateReference]
 """A prompt by name or a template by its URI; a str with ``{`` or ``://`` in it is taken for a template."""
@@ -36,7 +37,9 @@ _KINDS = ("resources", "resource_templates", "prompts")
 class Question:
     """One completion to be asked for: its params, and the answer if it is known."""
 
-    def __init__(self, params: Dict[str, Any], key: Any, version: List[int], answer: Optional[CompleteResult]) -> None:
+    def __init__(
+        self, params: Dict[str, Any], key: Any, version: List[Version], answer: Optional[CompleteResult]
+    ) -> None:
         self.params = params
         self.key = key
         self.version = version
@@ -51,7 +54,7 @@ class Completions:
         self._lists = lists
         self._strict = strict
         self._lock = threading.Lock()
-        self._version: List[int] = []
+        self._version: List[Version] = []
         self._kept: "OrderedDict[Any, Tuple[float, CompleteResult]]" = OrderedDict()
 
     def ask(
@@ -64,9 +67,10 @@ class Completions:
         reference = _reference(ref)
         _check(reference, argument, value, arguments)
         context = CompletionContext(dict(arguments)) if arguments else None
-        params = CompleteRequestParams(reference, CompletionArgument(argument, value), context)
+        params = CompleteRequestParams(reference, CompletionArgument(argument, value), context, meta={})
         rules = self._connection.session.rules
         wire = encode(params, rules)
+        del wire["_meta"]  # the connection's to write
         key = (wire["ref"]["type"], wire["ref"].get("name"), wire["ref"].get("uri"), argument, value,
                tuple(sorted(wire["context"]["arguments"].items())) if "context" in wire else ())
         answer = None if fresh else self._find(key)

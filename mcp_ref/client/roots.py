@@ -191,7 +191,8 @@ class Roots:
 
     def _tell(self, client: "Client") -> None:
         connection = client.connection
-        if self._announces and connection.session.phase == lifecycle.OPERATING:
+        session = connection.session
+        if self._announces and session.phase == lifecycle.OPERATING and session.lookup(CHANGED) is not None:
             connection.notify(CHANGED)
 
 

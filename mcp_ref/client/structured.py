@@ -16,7 +16,7 @@ whenever it succeeds. A server that does not announce changes may have changed t
 result is refused the list is asked for again.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Tuple, Union
 
 from ..codec import ABSENT
 from ..errors import InvalidResult, McpError, PeerProtocolError
@@ -24,6 +24,7 @@ from ..messages.content import AudioContent, BlobResourceContents, EmbeddedResou
 from ..messages.tools import CallToolResult, Tool
 from ..peer.dispatcher import Connection
 from .caches import KeptList
+from .kept import Version
 
 if TYPE_CHECKING:
     from ..jsonschema import SchemaError, Validator
@@ -44,19 +45,21 @@ class ResultCheck:
         self._kept = kept
         self._ask = ask
         self._strict = strict
-        self._asked = -1
+        self._asked: Optional[Version] = None
         self._compiled: "Tuple[Any, Dict[str, Union[Validator, SchemaError]]]" = (None, {})
 
     @property
-    def version(self) -> int:
+    def version(self) -> Version:
         """Of the list of tools, now; to be noted before a tool is called."""
         return self._kept.version
 
-    def __call__(self, name: str, result: CallToolResult, version: int) -> CallToolResult:
+    def __call__(self, name: str, result: Any, version: Version) -> Any:
         """The result, if nothing is wrong with it. ``version``: as it was when the tool was called.
 
         Raises `InvalidResult`, which has the result. May ask the server for its tools, so not for the reader.
         """
+        if not isinstance(result, CallToolResult):
+            return result  # what the server asks first, for who answers by hand
         content, structured = result.content, result.structured_content
         if not _WITH_DATA.isdisjoint(map(type, content)):
             for number, block in enumerate(content):
@@ -85,7 +88,7 @@ class ResultCheck:
             raise InvalidResult(text, result, ".. server/tools §Tool Result")
         self._connection.counters.note("wrapped base64", "%s has line ends in it" % place)
 
-    def _problem(self, name: str, structured: Any, version: int) -> str:
+    def _problem(self, name: str, structured: Any, version: Version) -> str:
         """What is wrong with the structured content; "" where nothing is, or nothing can be said."""
         tools = self._kept.named()
         if tools is None:

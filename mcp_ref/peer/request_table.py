@@ -124,9 +124,15 @@ class RequestTable:
         self._lock = threading.Lock()
         self._pending: Dict[RequestId, Pending] = {}
         self._last_id = 0
+        self.ids: Optional[Callable[[], int]] = None
+        """Where the ids come from, if others send requests to the same peer, too; by default they count from 1."""
         self._ended: Optional[str] = None
         self._limits = limits
         self._counters = counters or Counters()
+
+    def follow(self, other: "RequestTable") -> None:
+        """Count on from the ids of a connection whose place this takes, so that what is sent again has a new one."""
+        self._last_id = max(self._last_id, other._last_id)
 
     def add(
         self,
@@ -144,7 +150,7 @@ class RequestTable:
                 raise lost
             if len(self._pending) >= self._limits.max_pending:
                 raise Busy("%d requests wait for an answer; the limit is max_pending" % len(self._pending))
-            self._last_id += 1
+            self._last_id = self._last_id + 1 if self.ids is None else self.ids()
             pending = self._pending[self._last_id] = Pending(self._last_id, method, deadline, idle, on_progress, settle)
         return pending
 
@@ -223,6 +229,11 @@ class RequestTable:
             lost = ConnectionLost("%s (request %d): %s" % (pending.method, pending.id, self._ended))
             lost.unsent = unsent(pending.id)
             pending.deliver(lost)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the connection has."""
+        return self._ended is not None
 
     def __len__(self) -> int:
         with self._lock:

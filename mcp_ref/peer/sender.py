@@ -6,14 +6,15 @@
 
 import threading
 from queue import Empty
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Hashable, Optional
 
 from .. import deadline
 from ..deadline import Deadline
 from ..errors import LocalProtocolError, McpError, RequestCancelled
 from ..jsonrpc import Error, Message, Notification, Request, RequestId, encode
-from ..jsontext import JsonError
+from ..jsontext import JsonError, dumps
 from ..limits import Limits
+from ..protocol.envelope import VERSION
 from ..transports.base import Transport
 from .counters import Counters
 from .inflight import Incoming
@@ -29,6 +30,8 @@ _SLICE = 0.5
 """Seconds that a caller waits in one go. A Ctrl-C that comes between looking for signals and beginning to wait is seen
 only when the wait ends; so is any on Windows."""
 _LONG = 4096
+_MOST_RATES = 10_000
+"""Buckets of one connection, see `Sender.rate`."""
 
 
 def may_have_meta(data: bytes) -> bool:
@@ -62,46 +65,64 @@ class Sender:
         """Another one may serve other connections as well, so it is not for us to close."""
         self.table = RequestTable(limits, self.counters)
         self.outbox = _outbox(transport, limits)
+        self.alone = False
+        """Whether only requests are taken that stand alone; see `mcp_ref.peer.alone`."""
         self._lock = threading.Lock()
+        self._envelope: Optional[Dict[str, Any]] = None
+        self._sealed = b""  # the same, encoded, and the end of a request after it
         self._timer: Optional["_Timer"] = None
-        self._rates: Dict[str, Rate] = {}
+        self._timers_over = False
+        self._rates: Dict[Any, Rate] = {}
 
-    def rate(self, name: str) -> Rate:
-        """How often something may happen on this connection: the bucket for the limit of this name."""
-        found = self._rates.get(name)
+    def rate(self, name: str, who: Any = None) -> Rate:
+        """How often something may happen on this connection: the bucket for the limit of this name.
+
+        ``who``: the principal whose bucket it is, where several share the connection.
+        """
+        key = name if who is None else (name, who if isinstance(who, Hashable) else repr(who))
+        found = self._rates.get(key)
         if found is None:
-            found = self._rates.setdefault(name, Rate(getattr(self.limits, name)))
+            if len(self._rates) >= _MOST_RATES:
+                self._rates.clear()  # of principals who are long gone, most of them
+            found = self._rates.setdefault(key, Rate(getattr(self.limits, name)))
         return found
 
     def _with_id(self, error: Error) -> Error:
         """How an error without readable id is written depends on the revision; see `jsonrpc.Error`."""
         agreed = self.session.revision
-        error.null_id = error.id is None and not (agreed is not None and agreed.errors_may_omit_id)
+        may_omit = self.alone or agreed is not None and agreed.errors_may_omit_id
+        error.null_id = error.id is None and not may_omit
         return error
 
-    def _check_meta(self, data: bytes, message: Any) -> None:
+    def _check_meta(self, data: bytes, message: Any, session: Optional[Session] = None) -> None:
         """Raise `LocalProtocolError` if params or a result (encoded: ``data``) hold a `_meta` that may not be sent."""
         if isinstance(message, dict) and may_have_meta(data):
             from ..protocol import metakeys
 
-            metakeys.check(message, self.session.rules)
+            rules, extensions = (session or self.session).rules, (session or self.session).extensions
+            metakeys.check(message, rules, () if extensions is None else extensions.meta_keys(rules))
 
     def _send(self, message: Message, about: Optional[RequestId] = None) -> None:
         self.outbox.send(encode(self._with_id(message) if isinstance(message, Error) else message), about)
 
-    def notify(self, method: str, params: Optional[Dict[str, Any]] = None, within: Optional[Incoming] = None) -> None:
+    def notify(
+        self, method: str, params: Optional[Dict[str, Any]] = None, within: Optional[Incoming] = None,
+        session: Optional[Session] = None, wait: bool = True,
+    ) -> None:
         """Send a notification. Raises `LocalProtocolError` if it may not be sent now; after the end it goes nowhere.
 
         ``within``: the peer's request that it belongs to, whose handler calls this. It goes nowhere after the answer
-        to that, and waits while more than ``max_outbox_bytes`` are queued.
+        to that, and waits while more than ``max_outbox_bytes`` are queued. ``session``: by whose rules, if that request
+        has some of its own. ``wait=False``: it does not wait.
         """
-        self.session.check_sending(method, "notification")
+        session = session or self.session
+        session.check_sending(method, "notification")
         data = encode(Notification(method, params))
-        self._check_meta(data, params)
+        self._check_meta(data, params, session)
         if within is None:
             self.outbox.send(data)
             return
-        if self.executor.blocking:
+        if wait and self.executor.blocking:
             self.outbox.wait_for_room()
         if within.while_wanted(lambda: self.outbox.put(data, wait=False, about=within.id)):
             self.outbox.flush_soon()
@@ -164,14 +185,56 @@ class Sender:
             params = dict(params or {})
             params["_meta"] = dict(params.get("_meta") or {}, progressToken=pending.id)
         try:
-            data = encode(Request(pending.id, method, params))
-            self._check_meta(data, params)
+            data = self._enclosed(pending.id, method, params)
         except (JsonError, LocalProtocolError) as error:
             self.table.remove(pending)
             raise LocalProtocolError("%s: %s" % (method, error)) from None
         self.outbox.send(data, about)
         pending.deadline = Deadline(timeout, self.limits.request_ceiling)  # only now: a cancellation comes after
         return pending
+
+    @property
+    def envelope(self) -> Optional[Dict[str, Any]]:
+        """What goes into the `_meta` of each request, where there is no handshake: see `mcp_ref.protocol.envelope`.
+
+        None in a session of the handshake era. A new one holds for the requests that follow; it is not to be changed.
+        """
+        return self._envelope
+
+    @envelope.setter
+    def envelope(self, envelope: Optional[Dict[str, Any]]) -> None:
+        self._envelope = envelope
+        self._sealed = b"" if envelope is None else b'"_meta":%b}}' % dumps(envelope).encode("ascii")
+
+    def _enclosed(self, id: int, method: str, params: Optional[Dict[str, Any]]) -> bytes:
+        """The bytes of a request, in its envelope if there is one.
+
+        Most requests have no `_meta` of their own: they get the bytes that are made already. Raises `JsonError`, and
+        `LocalProtocolError` for what may not be sent.
+        """
+        sealed = self._sealed
+        if not sealed:
+            data = encode(Request(id, method, params))
+            self._check_meta(data, params)
+            return data
+        if params and "_meta" in params:
+            params = self._with_envelope(params)
+            data = encode(Request(id, method, params))
+            self._check_meta(data, params)
+        else:
+            data = encode(Request(id, method, params or {}))  # which ends with the params
+            self._check_meta(data, params)
+            data = b"%b%b%b" % (data[:-2], b"," if params else b"", sealed)
+        if self.transport.mirrors:
+            self.transport.announce(id, method, {"_meta": self._envelope, **(params or {})})
+        return data
+
+    def _with_envelope(self, params: Dict[str, Any]) -> Dict[str, Any]:
+        """The same params; members that the caller has given hold for this request, but the version is not theirs."""
+        envelope, given = self._envelope or {}, params.get("_meta") or {}
+        if given.get(VERSION, envelope[VERSION]) != envelope[VERSION]:
+            raise LocalProtocolError("_meta[%s] is the connection's to set, to %s" % (VERSION, envelope[VERSION]))
+        return dict(params, _meta=dict(envelope, **given))
 
     def wait(self, pending: Pending) -> Dict[str, Any]:
         """Wait for the outcome of an open request in this thread; see `request`."""
@@ -225,7 +288,8 @@ class Sender:
 
         # [..2025-11-25 basic/utilities/cancellation §Implementation Notes] SHOULD: both parties log the reason.
         get_logger(__name__).info("%s (request %d) given up: %s", pending.method, pending.id, reason)
-        if pending.method != "initialize":
+        # [2026-07-28 basic/patterns/cancellation §Transport-Specific Cancellation]: or the transport shows it
+        if pending.method != "initialize" and not (self._sealed and self.transport.mirrors):
             cancelled = Notification("notifications/cancelled", {"requestId": pending.id, "reason": reason})
             self._send(cancelled, pending.about)
         self.transport.given_up(pending.id)
@@ -236,8 +300,19 @@ class Sender:
         timer = self._timer
         if timer is None:
             with self._lock:
+                if self._timers_over:
+                    return  # nothing waits any more
                 timer = self._timer = self._timer or _Timer(self)
         timer.watch(pending.deadline)
+        if self.table.ended:
+            timer.close()  # it may have been made after the end of the connection looked for one
+
+    def _stop_timer(self) -> None:
+        """The connection has ended: no timer is begun any more."""
+        with self._lock:
+            timer, self._timers_over = self._timer, True
+        if timer is not None:
+            timer.close()
 
     # Progress
 
@@ -252,15 +327,16 @@ class Sender:
         return max(now, due) + interval
 
     def put_progress(
-        self, token: RequestId, progress: float, total: Optional[float], message: Optional[str], about: RequestId
+        self, token: RequestId, progress: float, total: Optional[float], message: Optional[str], about: RequestId,
+        session: Session,
     ) -> None:
         """Put one progress notification on the request ``about`` into the outbox, which the caller flushes."""
         params: Dict[str, Any] = {"progressToken": token, "progress": progress}
         if total is not None:
             params["total"] = total
-        if message is not None and self.session.rules.progress_message:
+        if message is not None and session.rules.progress_message:
             params["message"] = message
-        self.session.check_sending("notifications/progress", "notification")
+        session.check_sending("notifications/progress", "notification")
         self.outbox.put(encode(Notification("notifications/progress", params)), wait=False, about=about)
 
 

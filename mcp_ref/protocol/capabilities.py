@@ -9,10 +9,11 @@ A capability is present when its key is there: ``"logging": {}`` is a yes. A dot
 member, and ``listChanged`` and ``subscribe`` are flags that count only when true.
 """
 
-from typing import Any, Mapping
+from typing import Any, Dict, Mapping, Sequence
 
-from ..errors import CapabilityMissing
+from ..errors import METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, CapabilityMissing, RpcError
 from ..methods import SENDER, Method
+from ..revisions import Revision
 
 CITATION = {
     "2024-11-05": "2024-11-05 basic/lifecycle §Capability Negotiation",
@@ -26,7 +27,7 @@ def has(capabilities: Mapping[str, Any], name: str) -> bool:
     """Whether a capabilities object (as on the wire) declares this dotted capability."""
     value: Any = capabilities
     for part in name.split("."):
-        if not isinstance(value, Mapping) or part not in value:
+        if type(value) is not dict and not isinstance(value, Mapping) or part not in value:
             return False
         value = value[part]
     return value is not False and value is not None
@@ -34,6 +35,8 @@ def has(capabilities: Mapping[str, Any], name: str) -> bool:
 
 def check(method: Method, sender: Mapping[str, Any], receiver: Mapping[str, Any], revision: str) -> None:
     """Raise `CapabilityMissing` if this message may not be sent between parties with these capabilities."""
+    if method.extension is not None:
+        _check_extension(method, method.extension, (sender, receiver))
     if method.capability is None:
         return
     holder, whose = (sender, "this side") if method.holder == SENDER else (receiver, "the peer")
@@ -43,3 +46,30 @@ def check(method: Method, sender: Mapping[str, Any], receiver: Mapping[str, Any]
             method.capability,
             CITATION.get(revision, ""),
         )
+
+
+def extensions_in(capabilities: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
+    """The extensions in a capabilities object, as on the wire: identifier -> settings; odd ones are left out."""
+    found = capabilities.get("extensions")
+    if not isinstance(found, dict):
+        return {}
+    return {name: settings for name, settings in found.items() if isinstance(settings, dict)}
+
+
+def extension_missing(identifier: str, revision: Revision) -> RpcError:
+    """The answer to a client that has not declared an extension which its request needs.
+
+    [2026-07-28 basic/index §`_meta`] MUST
+    """
+    if not revision.stateless:
+        return RpcError(METHOD_NOT_FOUND, "The extension %s was not declared" % identifier)
+    text = "Missing required client capability: extension %s" % identifier
+    return RpcError(MISSING_CLIENT_CAPABILITY, text, {"requiredCapabilities": {"extensions": {identifier: {}}}})
+
+
+def _check_extension(method: Method, extension: str, both: Sequence[Mapping[str, Any]]) -> None:
+    """[2026-07-28 basic/versioning §Extension Negotiation] MUST"""
+    for capabilities, whose in zip(both, ("this side", "the peer")):
+        if extension not in extensions_in(capabilities):
+            text = "%s belongs to the extension %s, which %s did not declare" % (method.name, extension, whose)
+            raise CapabilityMissing(text, extension, "2026-07-28 basic/versioning §Extension Negotiation")

@@ -30,14 +30,15 @@ nothing to us, unless DEFINED lists it [2025-06-18.. basic/index §`_meta`] MUST
 Reading: letters and digits are those of ASCII, as the page writes out ``[a-z0-9A-Z]`` for names. A reserved label is
 one in any case (``io.MCP/``), because prefixes are host names turned round.
 
-Everything here takes time in proportion to the keys. Values are never looked at.
+Everything here takes time in proportion to the keys. Values are never looked at, but for those of a trace context that
+we send, which must have its form: see `mcp_ref.protocol.tracecontext`.
 """
 
-from itertools import islice
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..errors import LocalProtocolError
 from ..revisions import R2025_06_18, R2025_11_25, R2026_07_28, REVISIONS, Revision
+from . import tracecontext
 
 CITATION = "2025-06-18.. basic/index §`_meta`"
 SHOWN = 5
@@ -73,6 +74,11 @@ DEFINED: Tuple[Defined, ...] = (
 """[.. basic/index §Requests], [2025-11-25 basic/utilities/tasks §Related Task Metadata],
 [2025-11-25 basic/utilities/tasks §Creating Tasks], [2026-07-28 basic/index §`_meta`]"""
 
+_KEYS: Dict[Revision, FrozenSet[str]] = {
+    revision: frozenset(row.key for row in DEFINED if revision.has(row.since, row.until)) for revision in REVISIONS
+}
+"""The keys of DEFINED by revision. Most objects have no others, and those need no second look."""
+
 _RESERVED: Tuple[Tuple[str, Optional[str], Callable[[List[str]], List[str]]], ...] = (
     (R2025_06_18, R2025_06_18, lambda labels: labels[:-1]),
     (R2025_11_25, None, lambda labels: labels[1:2]),
@@ -96,6 +102,20 @@ def fault(key: str) -> str:
     return ""
 
 
+def identifier_fault(identifier: Any) -> str:
+    """What is wrong with the identifier of an extension: a key with a prefix; "" where nothing is.
+
+    [2026-07-28 basic/versioning §Extension Negotiation] MUST. Reading: a reserved prefix is no fault, since official
+    extensions have one.
+    """
+    if not isinstance(identifier, str):
+        return "an identifier is a text, not %.40r" % (identifier,)
+    wrong = fault(identifier)
+    if wrong or "/" in identifier:
+        return wrong
+    return "an identifier has a prefix, as com.example/thing does"
+
+
 def reserved(key: str, revision: Revision) -> bool:
     """Whether this key has a prefix that is kept for the protocol in this revision; `fault` has found none in it."""
     prefix, slash, _ = key.partition("/")
@@ -106,7 +126,7 @@ def reserved(key: str, revision: Revision) -> bool:
 
 def defined(key: str, revision: Revision) -> bool:
     """Whether the protocol of this revision gives this key a meaning."""
-    return any(row.key == key and revision.has(row.since, row.until) for row in DEFINED)
+    return key in _KEYS[revision]
 
 
 def violations(meta: Any, revision: Revision) -> List[str]:
@@ -115,7 +135,7 @@ def violations(meta: Any, revision: Revision) -> List[str]:
     Keys under reserved prefixes are in order, see above. What is no object has no keys.
     """
     found: List[str] = []
-    if not revision.meta_key_rules or not isinstance(meta, dict):
+    if not revision.meta_key_rules or not isinstance(meta, dict) or _KEYS[revision].issuperset(meta):
         return found
     for key in meta:
         wrong = fault(key)
@@ -128,8 +148,12 @@ def violations(meta: Any, revision: Revision) -> List[str]:
 
 def violations_in(message: Mapping[str, Any], revision: Revision) -> List[str]:
     """What is wrong with the keys of every `_meta` of params or of a result that came; as `violations`."""
-    lines = (line for meta in metas(message) for line in violations(meta, revision))
-    return list(islice(lines, SHOWN))
+    found: List[str] = []
+    for meta in metas(message):
+        found += violations(meta, revision)
+        if len(found) >= SHOWN:
+            return found[:SHOWN]
+    return found
 
 
 def check_own(meta: Optional[Mapping[str, Any]]) -> None:
@@ -143,13 +167,13 @@ def check_own(meta: Optional[Mapping[str, Any]]) -> None:
             raise ValueError(wrong)
 
 
-def check(message: Mapping[str, Any], revision: Revision) -> None:
+def check(message: Mapping[str, Any], revision: Revision, known: Collection[str] = ()) -> None:
     """Raise `LocalProtocolError`, saying what to do, if params or a result of ours hold a `_meta` that may not be sent.
 
-    Keys that the protocol defines in the revision may.
+    Keys that the protocol defines in the revision may, and those that are ``known`` from extensions.
     """
     for meta in metas(message):
-        wrong = _own_fault(meta, revision)
+        wrong = _own_fault(meta, revision, known)
         if wrong:
             raise LocalProtocolError(wrong, CITATION)
 
@@ -181,8 +205,8 @@ _HOLDERS = frozenset((
 """Members that hold an object, or an array of objects, which has a `_meta` of its own."""
 
 
-def _own_fault(meta: Optional[Mapping[Any, Any]], revision: Revision) -> str:
-    if not revision.meta_key_rules or not isinstance(meta, Mapping):
+def _own_fault(meta: Optional[Mapping[Any, Any]], revision: Revision, known: Collection[str] = ()) -> str:
+    if not revision.meta_key_rules or not isinstance(meta, Mapping) or _KEYS[revision].issuperset(meta):
         return ""
     for key in meta:
         if not isinstance(key, str):
@@ -190,7 +214,11 @@ def _own_fault(meta: Optional[Mapping[Any, Any]], revision: Revision) -> str:
         wrong = fault(key)
         if wrong:
             return "_meta key %s: %s" % (_shown(key), wrong)
-        if reserved(key, revision) and not defined(key, revision):
+        if key in tracecontext.KEYS and revision.trace_context:
+            wrong = tracecontext.fault(key, meta[key])
+            if wrong:
+                return "_meta key %s: %s" % (key, wrong)
+        if reserved(key, revision) and not defined(key, revision) and key not in known:
             return "_meta key %s: this prefix is reserved for MCP in %s; use a host name of yours turned round, " \
                    "such as com.example/%s" % (_shown(key), revision, _shown(key.partition("/")[2])[1:-1])
     return ""

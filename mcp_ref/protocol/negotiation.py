@@ -41,7 +41,7 @@ ERAS = {"auto": "", "modern": "stateless", "legacy": "handshake"}
 def spoken(era: Optional[str], choice: Optional[Iterable[Any]], default: str) -> Tuple[Revision, ...]:
     """The revisions of a client with this policy (a key of ERAS, or the name of a revision), oldest first.
 
-    ``choice``: of these only, as `supported`. Without a policy ``default`` is it, unless the choice has nothing of that.
+    ``choice``: of these only, as `supported`. Without a policy ``default`` is it, unless the choice has none of that.
     Raises ValueError for an unknown policy, and if nothing is left.
     """
     chosen = supported(choice)

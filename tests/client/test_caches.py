@@ -5,6 +5,8 @@ import pytest
 
 from mcp_ref.client.caches import LISTS, KeptList
 from mcp_ref.limits import Limits
+from mcp_ref.messages.tools import ListToolsResult, Tool
+from mcp_ref.protocol.caching import Hints
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scene import Failure, Scene, paged, tool
 from tests.support.sides import Gate, in_thread
@@ -15,6 +17,7 @@ ITEMS = {
     "resource_templates": ("resourceTemplates", lambda name: {"name": name, "uriTemplate": "test://{x}"}),
     "prompts": ("prompts", lambda name: {"name": name}),
 }
+UNTIMED = Hints(0.0, "private", False)
 each_kind = pytest.mark.parametrize("kind", LISTS)
 each_revision = pytest.mark.parametrize("revision", HANDSHAKE)
 
@@ -45,15 +48,17 @@ def test_a_list_is_asked_for_once_until_the_server_says_that_it_changed(revision
 
 
 @each_kind
-def test_a_refresh_and_a_single_page_always_ask(kind):
+def test_a_refresh_always_asks_and_a_page_is_remembered_like_the_list(kind):
     row = LISTS[kind]
     with Scene(answers={row.method: listing(kind, "a")}, capabilities=declared(kind)) as scene:
+        ask = getattr(scene.client, "list_" + kind)
         names(scene, kind)
         scene.answers[row.method] = listing(kind, "b")
         assert names(scene, kind, refresh=True) == ["b"] and names(scene, kind) == ["b"] and len(scene.asked) == 2
+        assert getattr(ask(), kind)[0].name == "b" and len(scene.asked) == 2
         scene.answers[row.method] = listing(kind, "c")
-        page = getattr(scene.client, "list_" + kind)()
-        assert getattr(page, kind)[0].name == "c" and names(scene, kind) == ["c"] and len(scene.asked) == 3
+        assert getattr(ask(refresh=True), kind)[0].name == "c" and names(scene, kind) == ["c"]
+        assert len(scene.asked) == 3
 
 
 @pytest.mark.parametrize("value", [False, None, "absent"])
@@ -84,7 +89,7 @@ def test_a_change_of_one_list_leaves_the_others():
 
 
 @each_kind
-def test_a_list_that_failed_or_was_not_read_to_its_end_is_not_remembered(kind):
+def test_of_a_list_that_failed_or_was_not_read_to_its_end_only_the_missing_pages_are_asked_for(kind):
     row, (member, make) = LISTS[kind], ITEMS[kind]
     pages = paged(member, [[make("a")], [make("b")]])
     with Scene(answers={row.method: pages}, capabilities=declared(kind)) as scene:
@@ -93,13 +98,14 @@ def test_a_list_that_failed_or_was_not_read_to_its_end_is_not_remembered(kind):
         with pytest.raises(Exception, match="-32603"):
             names(scene, kind)
         scene.answers[row.method] = pages
-        assert names(scene, kind) == ["a", "b"] and names(scene, kind) == ["a", "b"] and len(scene.asked) == 5
+        assert names(scene, kind) == ["a", "b"] and names(scene, kind) == ["a", "b"]
+        assert scene.params(row.method) == [None, {"cursor": "1"}, {"cursor": "1"}]
 
 
 def test_a_page_in_the_middle_is_not_the_list():
     with Scene(answers={"tools/list": paged("tools", [[tool("a")], [tool("b")]])}) as scene:
         assert [each.name for each in scene.client.list_tools("1").tools] == ["b"]
-        assert names(scene, "tools") == ["a", "b"] and len(scene.asked) == 3
+        assert names(scene, "tools") == ["a", "b"] and len(scene.asked) == 2
 
 
 @each_kind
@@ -233,12 +239,14 @@ def test_no_list_is_older_than_the_last_change_that_was_seen_before_asking():
 
 
 def test_a_kept_list_takes_nothing_that_is_out_of_date():
-    kept = KeptList(True, 10)
+    kept = KeptList("tools", 10)
+    kept.told = True
+    first, second = Tool("a", {}), Tool("b", {})
     version = kept.version
     kept.changed()
-    kept.keep([1], version)
+    kept.keep_page(None, ListToolsResult([first]), UNTIMED, version)
     assert kept.current() is None and kept.named() is None
-    kept.keep([1, 2], kept.version)
-    assert kept.current() == (1, 2)
+    kept.keep_page(None, ListToolsResult([first, second]), UNTIMED, kept.version)
+    assert kept.current() == (first, second) and kept.named() is kept.named()
     kept.changed()
     assert kept.current() is None

@@ -11,6 +11,7 @@ from mcp_ref.limits import Limits
 from mcp_ref.messages.tools import ListToolsResult
 from mcp_ref.transports.memory import pair
 from tests.support.scripted import PATIENCE, ScriptedPeer
+from tests.support.sides import Gate
 
 NAMED = {"name": "t", "inputSchema": {"type": "object"}}
 
@@ -147,6 +148,33 @@ def test_announcements_reach_the_user_in_order():
         scene.close()
 
 
+@pytest.mark.parametrize("end", ["client", "peer"])
+def test_what_has_arrived_is_told_before_the_client_is_closed(end):
+    heard, started = [], threading.Event()
+
+    def listen(method, params):
+        started.set()
+        threading.Event().wait(0.02)  # work, in whose midst the connection ends
+        heard.append(params["data"])
+
+    scene = Scene(on_notification=listen)
+    for number in range(3):
+        scene.peer.notify("notifications/message", {"level": "info", "data": number})
+    assert scene.peer.barrier() == [] and started.wait(PATIENCE)
+    getattr(scene, end).close()
+    assert scene.client.connection.wait_closed(PATIENCE) and heard == [0, 1, 2]
+    scene.close()
+
+
+def test_a_callback_that_does_not_end_keeps_nobody_from_closing():
+    with Gate() as gate:
+        scene = Scene(on_notification=gate.hold, limits=Limits(drain=0.01))
+        scene.peer.notify("notifications/message", {"level": "info", "data": 1})
+        gate.entered()
+        scene.close()
+        assert scene.client.connection.closed
+
+
 def test_a_client_that_was_never_opened_says_so():
     client = Client()
     with pytest.raises(LocalProtocolError, match="not connected"):
@@ -223,7 +251,7 @@ def test_a_list_whose_pages_take_for_ever_is_an_error(monkeypatch):
         late = []
         monkeypatch.setattr(deadline, "clock", lambda: clock() + sum(late))
 
-        def page(method, cursor, **options):
+        def page(method, cursor, refresh, **options):
             late.append(2000.0)
             return ListToolsResult([], next_cursor=str(len(late)))
 

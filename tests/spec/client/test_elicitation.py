@@ -5,8 +5,8 @@ from mcp_ref.client.elicitation import Elicitation
 from mcp_ref.errors import PeerError, RpcError
 from mcp_ref.limits import Limits
 from mcp_ref.messages.elicitation import ElicitResult
-from tests.support.asking import Asked, Asking, form_params, url_params
-from tests.support.requirements_table import HANDSHAKE, revisions_of
+from tests.support.asking import CREATE, Asked, Asking, form_params, url_params
+from tests.support.requirements_table import HANDSHAKE, STATELESS, every_revision_of
 from tests.support.sides import said
 
 FORMS = HANDSHAKE[2:]
@@ -54,7 +54,7 @@ def test_our_server_asks_only_in_modes_that_the_client_declared(capability, decl
 
 
 @pytest.mark.spec("elicit.param-mode", "elicit.param-message", "elicit.form-params", "elicit.mode-omitted")
-@pytest.mark.parametrize("revision", revisions_of("elicit.param-mode"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.param-mode"))
 def test_a_form_of_ours_has_mode_message_and_schema(revision):
     """[2025-11-25 client/elicitation §Form Mode Elicitation Requests] MUST"""
     with Asking(revision, lambda ctx: ctx.elicit("Who are you?", {"name": str, "age": int})["name"]) as asking:
@@ -121,7 +121,7 @@ UNFIT = [
 
 
 @pytest.mark.spec("elicit.server-validates", "elicit.both-validate")
-@pytest.mark.parametrize("revision", revisions_of("elicit.server-validates", "elicit.both-validate"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.server-validates", "elicit.both-validate"))
 @pytest.mark.parametrize("content, words", UNFIT)
 def test_our_server_refuses_an_answer_that_does_not_fit_the_form(content, words, revision):
     """[2025-11-25 client/elicitation §Form Mode Security] SHOULD,
@@ -132,8 +132,13 @@ def test_our_server_refuses_an_answer_that_does_not_fit_the_form(content, words,
     schema = {"type": "object", "properties": fields, "required": ["name"]}
     reached = []
     with Asking(revision, lambda ctx: reached.append(ctx.elicit("Who?", schema)), {}) as asking:
-        asking.question()
+        asked = asking.question()
         result = {"action": "accept"} if content is None else {"action": "accept", "content": content}
+        if revision == STATELESS:  # the client is asked again
+            asking.peer.respond(asked["id"], result)
+            again = asking.peer.receive()
+            assert (again["method"], again["params"]) == (CREATE, asked["params"]) and reached == []
+            return
         answer = asking.answer(result)
         assert answer["result"]["isError"] and "does not fit the form" in said(answer) and words in said(answer)
         assert reached == [] and "s3cret" not in said(answer)
@@ -239,7 +244,7 @@ def yes(*ignored):
 
 
 @pytest.mark.spec("elicit.capability-init")
-@pytest.mark.parametrize("revision", revisions_of("elicit.capability-init"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.capability-init"))
 @pytest.mark.parametrize("elicitation, declared", [
     (yes, {"form": {}}),
     (Elicitation(yes), {"form": {}}),
@@ -253,7 +258,7 @@ def test_our_client_declares_what_it_has_callbacks_for(elicitation, declared, re
 
 
 @pytest.mark.spec("elicit.capability-init")
-@pytest.mark.parametrize("revision", revisions_of("elicit.capability-init"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.capability-init"))
 def test_our_client_declares_forms_by_an_empty_object_to_whoever_is_offered_the_older_revision(revision):
     with Asked("2025-06-18", yes, revisions=["2025-06-18"]) as asked:
         assert asked.declared["elicitation"] == {}
@@ -267,7 +272,7 @@ def test_without_callbacks_nothing_is_declared_and_nothing_answered(revision):
 
 
 @pytest.mark.spec("elicit.one-mode")
-@pytest.mark.parametrize("revision", revisions_of("elicit.one-mode"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.one-mode"))
 def test_elicitation_without_a_mode_cannot_be_made(revision):
     """[2025-11-25 client/elicitation §Capabilities] MUST"""
     with pytest.raises(ValueError, match="form=..., url=... or both"):
@@ -280,7 +285,7 @@ def test_elicitation_without_a_mode_cannot_be_made(revision):
 
 
 @pytest.mark.spec("elicit.undeclared-mode-error")
-@pytest.mark.parametrize("revision", revisions_of("elicit.undeclared-mode-error"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.undeclared-mode-error"))
 @pytest.mark.parametrize("have, params", [
     ("form", url_params()),
     ("url", form_params({}, mode="form")),
@@ -450,7 +455,7 @@ def test_what_the_user_left_out_has_its_default_where_the_revision_has_one(revis
 
 
 @pytest.mark.spec("elicit.client-validates", "elicit.both-validate")
-@pytest.mark.parametrize("revision", revisions_of("elicit.client-validates", "elicit.both-validate"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.client-validates", "elicit.both-validate"))
 @pytest.mark.parametrize("entered, words", [(content or {}, words) for content, words in UNFIT] + [
     ({"name": "Ada", "more": "x"}, "more: no field of the form"), ({"name": None}, "$.name"),
     ({"name": object()}, "$.name"),
@@ -462,7 +467,12 @@ def test_our_client_sends_no_answer_that_does_not_fit_the_form(entered, words, r
         "name": {"type": "string", "minLength": 1}, "age": {"type": "integer", "maximum": 150},
         "mail": {"type": "string", "format": "email"}, "size": {"type": "string", "enum": ["s", "m"]}}
     with Asked(revision, lambda params, context: dict(entered)) as asked:
-        assert asked.ask(form_params(fields, ["name"]))["error"] == {"code": -32603, "message": "Internal error"}
+        error = asked.ask(form_params(fields, ["name"]))["error"]
+    if revision == STATELESS:  # nothing is sent, and the caller is told
+        assert "what does not fit the form" in error["message"] and words in error["message"]
+        assert "s3cret" not in error["message"] + caplog.text
+        return
+    assert error == {"code": -32603, "message": "Internal error"}
     assert "what does not fit the form" in caplog.text and words in caplog.text and "s3cret" not in caplog.text
 
 
@@ -474,7 +484,7 @@ def test_a_number_may_have_a_fraction(revision):
 
 
 @pytest.mark.spec("elicit.rate-limit")
-@pytest.mark.parametrize("revision", revisions_of("elicit.rate-limit"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.rate-limit"))
 @pytest.mark.parametrize("params", [form_params({}), url_params()], ids=["form", "url"])
 def test_a_server_that_asks_too_often_is_refused(params, revision):
     """[2025-06-18..2025-11-25 client/elicitation §Security Considerations] SHOULD"""

@@ -15,9 +15,9 @@ from mcp_ref.server import Server
 from mcp_ref.server.links import UrlElicitationRequired
 from mcp_ref.transports.memory import pair
 from tests.support.asking import CREATE, Asked, Asking, form_params, url_params
-from tests.support.requirements_table import HANDSHAKE, revisions_of
+from tests.support.requirements_table import HANDSHAKE, STATELESS, every_revision_of
 from tests.support.scripted import PATIENCE
-from tests.support.sides import Gate, eventually, in_thread, said
+from tests.support.sides import Gate, delivered, eventually, in_thread, said
 
 LINKS = "2025-11-25"
 LINK = "https://example.com/connect?id=7"
@@ -42,17 +42,20 @@ def need_these(elicitations):
 # --- Our server asks --------------------------------------------------------------------------------------------------
 
 @pytest.mark.spec("elicit.url-params", "elicit.url-elicitation-id")
-@pytest.mark.parametrize("revision", revisions_of("elicit.url-params", "elicit.url-elicitation-id"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.url-params", "elicit.url-elicitation-id"))
 def test_a_link_of_ours_has_mode_message_url_and_an_id_of_its_own(revision):
     """[2025-11-25 client/elicitation §URL Mode Elicitation Requests] MUST"""
     with Asking(revision, lambda ctx: ctx.elicit_url("Connect", LINK).action) as asking:
         ids = []
         for action in ("accept", "accept", "decline"):
             params = asking.question()["params"]
-            ids.append(params.pop("elicitationId"))
+            ids.append(params.pop("elicitationId", None))
             assert params == {"mode": "url", "message": "Connect", "url": LINK}
             assert said(asking.answer({"action": action})) == action
-        assert len(set(ids)) == 3 and all(len(id) >= 20 for id in ids), "ids that can be guessed"
+        if revision == STATELESS:
+            assert ids == [None] * 3, "there is nothing that could name it later"
+        else:
+            assert len(set(ids)) == 3 and all(len(id) >= 20 for id in ids), "ids that can be guessed"
 
 
 BAD_LINKS = ["", "x", "example.com", "javascript:alert(1)", "file:///etc/passwd", "https://", "https://a b.example/",
@@ -62,7 +65,7 @@ BAD_LINKS = ["", "x", "example.com", "javascript:alert(1)", "file:///etc/passwd"
 
 
 @pytest.mark.spec("elicit.url-valid")
-@pytest.mark.parametrize("revision", revisions_of("elicit.url-valid"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.url-valid"))
 @pytest.mark.parametrize("url", BAD_LINKS)
 def test_what_is_no_valid_url_is_not_sent(url, revision):
     """[2025-11-25 client/elicitation §URL Mode Elicitation Requests] MUST"""
@@ -72,7 +75,7 @@ def test_what_is_no_valid_url_is_not_sent(url, revision):
 
 
 @pytest.mark.spec("elicit.url-valid")
-@pytest.mark.parametrize("revision", revisions_of("elicit.url-valid"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.url-valid"))
 @pytest.mark.parametrize("url", [LINK, "https://example.com", "https://[2001:db8::1]:8443/a?b=c#d",
                                  "http://localhost:1/",
                                  "https://xn--bcher-kva.example/%20"])
@@ -83,7 +86,7 @@ def test_valid_urls_are_sent_as_they_are(url, revision):
 
 
 @pytest.mark.spec("elicit.url-https")
-@pytest.mark.parametrize("revision", revisions_of("elicit.url-https"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.url-https"))
 @pytest.mark.parametrize("url, warned", [
     ("http://example.com/", 1), ("http://192.0.2.1/", 1), ("https://example.com/", 0), ("http://localhost:8000/", 0),
     ("http://127.0.0.1/", 0), ("http://[::1]:9/", 0),
@@ -99,13 +102,13 @@ def test_an_unencrypted_link_to_another_machine_is_noted(wrap, url, warned, revi
         if asked.get("method") == CREATE:
             asking.peer.respond(asked["id"], {"action": "cancel"})
             asking.peer.receive()
-        assert asking.connection.counters["unencrypted link"] == warned
+        assert bool(asking.connection.counters["unencrypted link"]) == warned
 
 
 # --- Our server: links that are done with ----------------------------------------------------------------------------
 
 @pytest.mark.spec("elicit.complete-notification", "elicit.complete-target", "elicit.complete-id")
-@pytest.mark.parametrize("revision", revisions_of("elicit.complete-notification"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.complete-notification"))
 @pytest.mark.parametrize("asks", [ask_url, need_url], ids=["asked", "required"])
 def test_only_the_client_that_was_asked_hears_that_its_link_is_done_with(asks, revision):
     """[2025-11-25 client/elicitation §Completion Notifications for URL Mode Elicitation] MUST"""
@@ -249,7 +252,7 @@ in_requests = pytest.mark.parametrize("method, params", REQUESTS)
 @pytest.mark.spec(
     "elicit.url-required-error", "elicit.url-required-error-code", "elicit.url-required-error-list",
     "elicit.url-required-error-mode")
-@pytest.mark.parametrize("revision", revisions_of("elicit.url-required-error"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.url-required-error"))
 def test_a_request_that_needs_links_first_is_refused_with_them(method, params, revision):
     """[2025-11-25 client/elicitation §URL Elicitation Required Error] MUST"""
     made = ElicitRequestURLParams(message="Three", url=LINK, elicitation_id="mine")
@@ -299,7 +302,7 @@ BROKEN_DATA = [
 
 @in_requests
 @pytest.mark.spec("elicit.url-required-error-only", "elicit.url-required-error-list", "elicit.url-required-error-mode")
-@pytest.mark.parametrize("revision", revisions_of("elicit.url-required-error-only"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.url-required-error-only"))
 @pytest.mark.parametrize("data", BROKEN_DATA)
 def test_an_error_32042_made_by_hand_is_not_sent_without_its_links(data, method, params, revision):
     """[2025-11-25 client/elicitation §URL Elicitation Required Error] MUST NOT"""
@@ -394,7 +397,7 @@ class Web:
 
 
 @pytest.mark.spec("elicit.url-no-prefetch")
-@pytest.mark.parametrize("revision", revisions_of("elicit.url-no-prefetch"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.url-no-prefetch"))
 @pytest.mark.parametrize("returned", [True, False, None])
 def test_nothing_is_fetched_of_a_link_whatever_the_user_says(returned, revision, monkeypatch):
     """[2025-11-25 client/elicitation §Safe URL Handling] MUST NOT"""
@@ -405,8 +408,9 @@ def test_nothing_is_fetched_of_a_link_whatever_the_user_says(returned, revision,
         with Asked(revision, have) as asked:
             asked.ask(url_params(web.url))
             asked.ask(url_params("https://nowhere.invalid/x", "e2"))
-            asked.complete("e1")
-            eventually(lambda: returned is True or asked.count("completion of nothing"))
+            if revision != STATELESS:
+                asked.complete("e1")
+                eventually(lambda: returned is True or asked.count("completion of nothing"))
         assert web.visits() == []
         assert opened == ([web.url, "https://nowhere.invalid/x"] if returned else [])
     finally:
@@ -414,7 +418,7 @@ def test_nothing_is_fetched_of_a_link_whatever_the_user_says(returned, revision,
 
 
 @pytest.mark.spec("elicit.url-consent")
-@pytest.mark.parametrize("revision", revisions_of("elicit.url-consent"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.url-consent"))
 @pytest.mark.parametrize("returned, action", [
     (True, "accept"), ("accept", "accept"), (ElicitResult("accept"), "accept"),
     (ElicitResult("accept", {"a": 1}), "accept"),
@@ -500,7 +504,7 @@ IDS = ["e1", "", " ", "E1 ", "\u20ac\u0000\n", "1", "01", "../../x", "__proto__"
 
 
 @pytest.mark.spec("elicit.id-opaque")
-@pytest.mark.parametrize("revision", revisions_of("elicit.id-opaque"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.id-opaque"))
 def test_ids_are_compared_as_they_are_and_mean_nothing_else(revision):
     """[2025-11-25 schema.json] MUST"""
     finished = Finished()
@@ -514,7 +518,7 @@ def test_ids_are_compared_as_they_are_and_mean_nothing_else(revision):
 
 
 @pytest.mark.spec("elicit.complete-unknown-ignored")
-@pytest.mark.parametrize("revision", revisions_of("elicit.complete-unknown-ignored"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.complete-unknown-ignored"))
 def test_completions_of_nothing_are_ignored_and_counted(revision):
     """[2025-11-25 client/elicitation §Completion Notifications for URL Mode Elicitation] MUST"""
     finished = Finished()
@@ -532,25 +536,28 @@ def test_completions_of_nothing_are_ignored_and_counted(revision):
         asked.peer.notify("notifications/elicitation/complete", {})
         asked.peer.notify("notifications/elicitation/complete")
         asked.peer.barrier()
-        eventually(lambda: asked.count("completion of nothing") == 3)
+        delivered(asked.client.connection)
+        assert asked.count("completion of nothing") == 3
         assert asked.count("malformed notification") == 7 and finished.silent
         assert asked.count("handler errors") == 0
         assert asked.ask(url_params("https://example.com/yes", "done"))["result"] == {"action": "accept"}
 
 
 @pytest.mark.spec("elicit.complete-unknown-ignored")
-@pytest.mark.parametrize("revision", revisions_of("elicit.complete-unknown-ignored"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.complete-unknown-ignored"))
 def test_a_client_without_links_ignores_completions(revision):
     with Asked(revision, yes) as asked:
         asked.complete("e1")
         eventually(lambda: asked.count("completion of nothing") == 1)
     with Asked(revision, None) as asked:
         asked.complete("e1")
-        assert asked.peer.barrier() == [] and asked.count("handler errors") == 0
+        assert asked.peer.barrier() == []
+        delivered(asked.client.connection)
+        assert asked.count("handler errors") == 0
 
 
 @pytest.mark.spec("elicit.complete-wait")
-@pytest.mark.parametrize("revision", revisions_of("elicit.complete-wait"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.complete-wait"))
 def test_a_link_may_be_completed_while_the_user_still_looks_at_it(revision):
     """[2025-11-25 client/elicitation §Completion Notifications for URL Mode Elicitation] MAY"""
     finished = Finished()
@@ -630,7 +637,7 @@ class Connected:
 
 
 @pytest.mark.spec("elicit.complete-wait")
-@pytest.mark.parametrize("revision", revisions_of("elicit.complete-wait"))
+@pytest.mark.parametrize("revision", every_revision_of("elicit.complete-wait"))
 def test_a_refused_call_succeeds_after_its_link_was_followed(revision):
     """[2025-11-25 client/elicitation §URL Elicitation Required Error]"""
     opened, finished = [], Finished()

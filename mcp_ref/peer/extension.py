@@ -1,0 +1,185 @@
+"""Extensions: what two parties may agree on beyond the protocol, each a module of its own.
+
+[2026-07-28 basic/versioning §Extension Negotiation]. A subclass of `Extension` says what it adds, and an object of it
+is given to both sides, ``Server(extensions=[Thing()])`` and ``Client(extensions=[Thing()])``:
+
+::
+
+    class Thing(Extension):
+        identifier = "com.example/thing"
+        methods = (Method("com.example/do", REQUEST, CLIENT, Params, Result, R2026_07_28, None, PAGE),)
+
+        def route(self, role, method, revision):
+            return Route(lambda context, params: {"done": True})
+
+It is declared under ``extensions`` in the capabilities, with its settings. Whether the other side has it, a handler
+sees in ``ctx.extensions`` (and ``ctx.require_extension`` refuses a request without it), a caller in
+``client.server_extensions``. An extension that only one side has is as if it were not there
+[2026-07-28 basic/versioning §Extension Negotiation] MUST:
+
+====================================================  ========================================================
+what                                                  if the other side has not declared the extension
+====================================================  ========================================================
+we are sent a request of it                           -32021, which names it; without an own code for that, -32601
+we would send a request or notification of it         `CapabilityMissing`, and nothing is sent
+a notification of it comes                            dropped and counted
+a result of a type that it adds comes                 the request fails: `PeerProtocolError`
+`Extension.adapt` changes how a method is answered    it is called, and looks into ``ctx.extensions``
+====================================================  ========================================================
+
+Reading: ``extensions`` came with 2026-07-28. Earlier revisions say of capabilities that they are no closed set, so an
+extension that says it is older (`Extension.since`) is declared there under the same name.
+"""
+
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterator, Mapping, Optional, Sequence, Tuple
+
+from ..methods import REQUEST, SERVER, Method, lookup
+from ..protocol.capabilities import extensions_in
+from ..protocol.metakeys import identifier_fault
+from ..revisions import R2026_07_28, REVISIONS, Revision
+from .context import Context, Route
+
+if TYPE_CHECKING:
+    from .dispatcher import Connection
+    from .role import Role
+
+
+class Extension:
+    """Base of extensions; a subclass sets and overrides what it needs. One object may serve many roles and threads."""
+
+    identifier = ""
+    """Such as ``com.example/thing``, with a prefix [2026-07-28 basic/versioning §Extension Negotiation] MUST."""
+    since: Optional[str] = R2026_07_28
+    """The first revision in which it is declared; None: all."""
+    until: Optional[str] = None
+    """The last one; None: to this day."""
+    methods: Sequence[Method] = ()
+    """Rows as those of `mcp_ref.methods`, whose ``params`` and ``result`` may be classes."""
+    result_types: Sequence[str] = ()
+    """Values of ``resultType`` that it adds [2026-07-28 basic/index §ResultType]; see `finish`."""
+    meta_keys: Sequence[str] = ()
+    """Names under a reserved prefix that it puts into `_meta`; those under its own prefix need no permission."""
+
+    def settings(self, role: "Role") -> Dict[str, Any]:
+        """What is declared of it, as JSON; {} says that it is supported."""
+        return {}
+
+    def route(self, role: "Role", method: str, revision: Revision) -> Optional[Route]:
+        """How this side answers a request of `methods`; None: it does not, which is -32601."""
+        return None
+
+    def adapt(self, role: "Role", method: str, revision: Revision, route: Route) -> Route:
+        """How a method of the protocol is answered instead; ``route`` is how it is answered without this extension.
+
+        What is put around it must leave requests of those alone who have not declared the extension.
+        """
+        return route
+
+    def heard(self, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
+        """A notification of `methods` came; in order, one at a time, on a worker."""
+
+    def finish(
+        self, client: Any, method: str, params: Optional[Dict[str, Any]], result: Dict[str, Any]
+    ) -> Dict[str, Any]:
+        """What a client takes for the result of its request, where a result of one of `result_types` came.
+
+        Called in the thread that waits; it may ask the server for more. Gives a result object of another type.
+        """
+        raise NotImplementedError("%s adds results and does not say what to do with them" % self.identifier)
+
+
+class Extensions:
+    """The extensions of one side. Raises TypeError or ValueError for some that cannot stand beside each other."""
+
+    def __init__(self, given: Sequence[Extension]) -> None:
+        self._all: Dict[str, Extension] = {}
+        self._rows: Dict[Tuple[str, Revision], Method] = {}
+        for extension in given:
+            self._add(extension)
+
+    def _add(self, extension: Extension) -> None:
+        if not isinstance(extension, Extension):
+            raise TypeError("extensions are objects of a subclass of Extension, got %.80r" % (extension,))
+        identifier = extension.identifier
+        wrong = identifier_fault(identifier)
+        if wrong:
+            raise ValueError("extension %.80r: %s" % (identifier, wrong))
+        if identifier in self._all:
+            raise ValueError("there are two extensions %s" % identifier)
+        self._all[identifier] = extension
+        for row in extension.methods:
+            for revision in REVISIONS:
+                if revision.has(extension.since, extension.until) and revision.has(row.since, row.until):
+                    if lookup(row.name, revision) or (row.name, revision) in self._rows:
+                        raise ValueError("extension %s: revision %s has a method %s already" % (
+                            identifier, revision, row.name))
+                    self._rows[row.name, revision] = row._replace(extension=identifier)
+
+    def lookup(self, method: str, revision: Revision) -> Optional[Method]:
+        """The row of a method that one of them adds; None: none does."""
+        return self._rows.get((method, revision))
+
+    def declared(self, role: "Role", revision: Revision) -> Optional[Dict[str, Dict[str, Any]]]:
+        """The capability ``extensions``; None where there are none."""
+        found = {extension.identifier: extension.settings(role) for extension in self._in(revision)}
+        return found or None
+
+    def route(self, role: "Role", method: str, revision: Revision, core: Optional[Route]) -> Optional[Route]:
+        """How a request is answered; ``core``: how it is without extensions."""
+        row = self.lookup(method, revision)
+        if row is not None and row.kind == REQUEST:
+            made = self._all[row.extension or ""].route(role, method, revision)
+            return None if made is None else _guarded(made, row.extension or "")
+        for extension in self._in(revision) if core is not None else ():
+            core = extension.adapt(role, method, revision, core)  # type: ignore[arg-type]  # it never becomes None
+        return core
+
+    def hears(self, method: str) -> bool:
+        """Whether a notification is one that a client sends to a server without handshake."""
+        return any(row.kind != REQUEST and row.sender != SERVER and revision.stateless
+                   for (name, revision), row in self._rows.items() if name == method)
+
+    def heard(self, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
+        """A notification came; if it is one of theirs, they are told."""
+        for (name, _), row in self._rows.items():
+            if name == method and row.kind != REQUEST:
+                if not self.undeclared(connection, row):
+                    self._all[row.extension or ""].heard(connection, method, params)
+                return
+
+    def undeclared(self, connection: "Connection", row: Method) -> bool:
+        """Whether a notification came from a peer that did not declare its extension; that is counted.
+
+        A server without handshake cannot know: only requests say what their sender can do.
+        """
+        session = connection.session
+        theirs = extensions_in(session.peer_capabilities)
+        if row.extension is None or session.revision is None or row.extension in theirs:
+            return False
+        connection.counters.note("undeclared extension", "%s belongs to %s" % (row.name, row.extension))
+        return True
+
+    def of_result(self, kind: Any, peer_capabilities: Mapping[str, Any], revision: Revision) -> Optional[Extension]:
+        """The extension that adds this type of result [2026-07-28 basic/index §ResultType] MUST: one of both sides."""
+        theirs = extensions_in(peer_capabilities)
+        for extension in self._in(revision):
+            if kind in extension.result_types and extension.identifier in theirs:
+                return extension
+        return None
+
+    def meta_keys(self, revision: Revision) -> FrozenSet[str]:
+        """Names under reserved prefixes that may be sent because of them."""
+        return frozenset(key for extension in self._in(revision) for key in extension.meta_keys)
+
+    def _in(self, revision: Revision) -> Iterator[Extension]:
+        return (each for each in self._all.values() if revision.has(each.since, each.until))
+
+
+def _guarded(route: Route, identifier: str) -> Route:
+    """A route that answers only who has declared the extension."""
+
+    def call(context: Context, params: Dict[str, Any]) -> Any:
+        context.require_extension(identifier)
+        return route.call(context, params)
+
+    return Route(call, route.fault, route.inline, route.deferred)

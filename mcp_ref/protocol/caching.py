@@ -1,0 +1,72 @@
+"""Which answers may be kept, under which key, and for how long: what both sides know of caching hints.
+
+[2026-07-28 server/utilities/caching §Cacheable Results]. An answer is kept under its method and all of its params but
+`_meta` [2026-07-28 server/utilities/caching §Cache Key] MUST NOT.
+
+Reading: what a client puts into `_meta` by itself (version, identity, capabilities, log level, progress, trace) says
+nothing of what is asked for. Anything else there may, for all we know: a request with more in its `_meta` is not looked
+up and its answer is not kept.
+"""
+
+from typing import Any, Mapping, NamedTuple, Optional, Tuple
+
+from ..jsontext import JsonError, dumps
+from . import tracecontext
+from .envelope import CAPABILITIES, CLIENT_INFO, LOG_LEVEL, VERSION
+
+CACHEABLE = (
+    "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
+)
+TTL_MS = "ttlMs"
+SCOPE = "cacheScope"
+PUBLIC = "public"
+PRIVATE = "private"
+SCOPES = (PUBLIC, PRIVATE)
+MAX_TTL_MS = 2 ** 53 - 1
+"""The largest integer that every receiver reads as it is; longer than anybody waits."""
+
+DEPENDING = frozenset(("inputResponses", "requestState"))
+"""Params on which a result depends beyond what was asked for."""
+_OWN = frozenset((VERSION, CLIENT_INFO, CAPABILITIES, LOG_LEVEL, "progressToken", *tracecontext.KEYS))
+
+
+Key = Tuple[Tuple[str, str], ...]
+"""Names and JSON texts of params."""
+
+
+class Hints(NamedTuple):
+    """What a result says of being kept."""
+
+    ttl: float
+    """Seconds for which it is fresh; 0: not at all."""
+    scope: str
+    given: bool
+    """Whether the result says for how long; one of an earlier revision does not."""
+
+
+def key(method: str, params: Optional[Mapping[str, Any]]) -> Optional[Key]:
+    """Under what the answer to a request is kept, beside its method; None: it must not be.
+
+    A retry that carries answers or state has none [2026-07-28 server/utilities/caching §Cache Key] MUST NOT.
+    """
+    if method not in CACHEABLE:
+        return None
+    if not params:
+        return ()
+    if not DEPENDING.isdisjoint(params) or not _OWN.issuperset(params.get("_meta") or ()):
+        return None
+    try:
+        return tuple((name, dumps(params[name])) for name in sorted(params) if name != "_meta")
+    except JsonError:
+        return None  # what cannot be sent is told by who would send it
+
+
+def hints(result: Mapping[str, Any]) -> Hints:
+    """The hints of a complete result, as it came.
+
+    A number that is negative counts as 0 [2026-07-28 server/utilities/caching §Time-to-Live (TTL) Field] SHOULD.
+    Reading: so does whatever is no number, and a scope that is not "public" is private.
+    """
+    ttl = result.get(TTL_MS)
+    seconds = min(ttl, MAX_TTL_MS) / 1000.0 if isinstance(ttl, (int, float)) and ttl > 0 and ttl is not True else 0.0
+    return Hints(seconds, PUBLIC if result.get(SCOPE) == PUBLIC else PRIVATE, TTL_MS in result)
