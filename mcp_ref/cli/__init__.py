@@ -1,6 +1,6 @@
 """The command line: run a server, use a server, see the wire, look things up.
 
-    python3 -m mcp_ref run FILE                        serve the server in a Python file
+    python3 -m mcp_ref run FILE                        serve the server in a Python file; --http HOST:PORT --workers N
     python3 -m mcp_ref tools SERVER                    list tools; also: resources, prompts
     python3 -m mcp_ref call SERVER NAME a=1 b=2        call a tool
     python3 -m mcp_ref read SERVER URI                 read a resource

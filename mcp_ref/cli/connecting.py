@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ..limits import DEFAULT, Limits
 from ..messages.logs import LEVELS
-from ..revisions import HANDSHAKE_REVISIONS
+from ..protocol.negotiation import ERAS
+from ..revisions import REVISIONS
 from .asking import Asking
 from .failures import UsageError
 from .output import note, one_line
@@ -28,7 +29,10 @@ def server_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=float, metavar="SECONDS",
                         help="for one answer; progress starts it again (default: %g, and %g on a terminal, where the "
                              "server may ask you something)" % (DEFAULT.request_timeout, DEFAULT.request_ceiling))
-    parser.add_argument("--revision", choices=[str(r) for r in HANDSHAKE_REVISIONS], help="speak only this revision")
+    spoken = parser.add_mutually_exclusive_group()
+    spoken.add_argument("--revision", choices=[str(r) for r in REVISIONS], help="speak only this revision")
+    spoken.add_argument("--era", choices=list(ERAS),
+                        help="speak revisions with a handshake (legacy), without (modern), or find out (auto, default)")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE",
                         help="add to the environment of the server that is started; may be repeated")
     parser.add_argument("--cwd", metavar="FOLDER", help="the folder in which the server is started")
@@ -52,7 +56,7 @@ def connected(options: Any) -> "Client":
         cwd=options.cwd,
         trace=_trace(options),
         limits=_limits(options),
-        revisions=[options.revision] if options.revision else None,
+        era=options.revision or options.era,
         version=version(),
         roots=options.roots or None,
         sampling=options.asking.sampling(),

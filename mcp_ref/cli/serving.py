@@ -1,13 +1,11 @@
 """The command `run`: serve the `Server` that a Python file makes."""
 
 import argparse
-import contextlib
-import os
-import sys
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from .command import Command, Commands
 from .failures import DONE, UsageError
+from .loading import listen_http, load, trace_of
 from .output import note
 
 if TYPE_CHECKING:
@@ -16,19 +14,19 @@ if TYPE_CHECKING:
     from ..wiretrace import Trace
 
 
-class LoadError(ValueError):
-    """The file does not run; the text says where and why, in one line."""
-
-
 def _run(options: Any) -> int:
-    trace: "Optional[Trace]" = None
-    if options.trace and sys.stderr is not None:
-        from ..wiretrace import to_text
+    _check(options)
+    if options.workers:
+        from .workers import supervise
 
-        trace = to_text(sys.stderr)
+        return supervise(options)
+    trace = trace_of(options.trace)
     server = load(options.file, options.name)
     if options.http:
-        _http(server, options.http, "none" if options.stateless else "memory", trace)
+        import signal
+
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # closes as cleanly as Ctrl-C does
+        _http(server, options.http, options.sessions, trace)
     elif options.listen:
         _listen(server, options.listen, trace)
     else:
@@ -72,59 +70,33 @@ def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
         listener.close()
 
 
+def _check(options: Any) -> None:
+    """Settle which sessions there are. Raises `UsageError` for options that do not go together."""
+    if options.stateless:
+        if options.sessions not in (None, "none"):
+            raise UsageError("--stateless is --sessions none, and not %s" % options.sessions)
+        options.sessions = "none"
+    if not options.http and (options.sessions or options.workers):
+        raise UsageError("--sessions, --stateless and --workers are for --http HOST:PORT")
+    if options.workers is not None and options.workers < 1:
+        raise UsageError("--workers takes a number from 1 on")
+    if options.workers and options.sessions == "memory":
+        raise UsageError("--sessions memory is for one process: a client's next request may come to another worker;"
+                         " leave it out (sessions are shared then), or --sessions none")
+    options.sessions = options.sessions or ("store" if options.workers else "memory")
+    kind, colon, path = options.sessions.partition(":")
+    if kind not in ("memory", "none", "store") or (colon and (kind != "store" or not path)):
+        raise UsageError("--sessions takes memory, none or store:PATH, not %s" % options.sessions)
+    if options.sessions == "store" and not options.workers:
+        raise UsageError("--sessions store:PATH names the file; without one it is for --workers")
+
+
 def _http(server: "Server", address: str, sessions: str, trace: "Optional[Trace]") -> None:
     """Serve over HTTP until interrupted; the URL, with the port that was chosen, goes to standard error."""
-    import signal
-
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit():
-        raise UsageError("--http takes HOST:PORT, such as 127.0.0.1:8000, not %s" % address)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # closes as cleanly as Ctrl-C does
-    server.run_http(host.strip("[]") or "127.0.0.1", int(port), sessions=sessions, trace=trace,
-                    ready=lambda url: note("serving on %s; Ctrl-C ends it" % url))
-
-
-def load(path: str, name: str) -> "Server":
-    """The server in a Python file: the variable ``name``, or the only server there is.
-
-    The file runs as if it were imported, with its folder first on the path; what it prints goes to standard error.
-    Raises `UsageError` if there is no such file or server, and `LoadError` for what the file itself raises.
-    """
-    from ..server import Server
-
-    made = _namespace(path)
-    servers = {id(value): value for value in made.values() if isinstance(value, Server)}
-    chosen = made.get(name)
-    if not isinstance(chosen, Server) and len(servers) == 1:
-        chosen = next(iter(servers.values()))
-    if not isinstance(chosen, Server):
-        raise UsageError("%s has %d servers; name the one to serve: --name VARIABLE" % (path, len(servers)))
-    return chosen
-
-
-def _namespace(path: str) -> Dict[str, Any]:
-    import runpy
-
-    if not os.path.isfile(path):
-        raise UsageError("there is no file %s; the command is: run FILE" % path)
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    try:
-        with contextlib.redirect_stdout(sys.stderr):  # standard output will be the protocol's
-            return runpy.run_path(path, run_name="mcp_ref_served")
-    except Exception as error:
-        raise LoadError("%s raised %s: %s; run it with python3 for the traceback" % (
-            _place(path, error), type(error).__name__, error)) from None
-
-
-def _place(path: str, error: Exception) -> str:
-    """The file and the line of it that raised."""
-    line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
-    step = error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code.co_filename == path:
-            line = step.tb_lineno
-        step = step.tb_next
-    return path if line is None else "%s:%d" % (path, line)
+    with listen_http(server, address, sessions, trace) as listener:
+        note("serving on %s; Ctrl-C ends it" % listener.address)
+        while not listener.wait(0.5):
+            pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -134,6 +106,10 @@ def _options(parser: argparse.ArgumentParser) -> None:
                         help="serve on tcp://host:port or unix:///path instead of standard input and output")
     parser.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP there, at /mcp")
     parser.add_argument("--stateless", action="store_true", help="over HTTP: no sessions, each request stands alone")
+    parser.add_argument("--sessions", metavar="WHERE", help="over HTTP: memory (the default), none, or store:PATH, a "
+                        "file in which processes of this machine share them; with --workers by default a temporary one")
+    parser.add_argument("--workers", metavar="N", type=int,
+                        help="over HTTP: so many processes, started again when they die")
     parser.add_argument("--trace", action="store_true", help="show the wire on standard error")
 
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from mcp_ref.cli import asking, terminal
-from mcp_ref.cli.serving import load
+from mcp_ref.cli.loading import load
 
 from .running import ROOT, here
 

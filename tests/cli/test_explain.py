@@ -16,7 +16,7 @@ from .running import here, one_line_of
 
 MESSAGES = sorted(name for name in messages.__all__ if isinstance(getattr(messages, name), type)
                   and issubclass(getattr(messages, name), Model))
-EVERYTHING = sorted({*facts.method_names(), *messages.__all__, *map(str, CODES), *VALUES, "lifecycle",
+EVERYTHING = sorted({*facts.method_names(), *messages.__all__, *map(str, CODES), *VALUES, "lifecycle", "deprecated",
                      *(row.name for row in FEATURES)})
 
 

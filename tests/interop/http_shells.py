@@ -1,7 +1,8 @@
 """WSGI servers of other makers that carry our endpoint; `make interop` runs them.
 
- - `gunicorn`, `waitress`: serve `wsgi_module`; the official Python client 1.x walks through every feature over
+ - `gunicorn`, `waitress`, `uwsgi`: serve `wsgi_module`; the official Python client 1.x walks through every feature over
    Streamable HTTP, then bare requests look at what clients do not show
+ - `flask`, `django`: the same, with the endpoint as a view of theirs (`mounted`)
  - `gunicorn-workers`: two processes and no sessions; both answer
 
 The servers are pinned, and installed below `build/peers`.
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -26,28 +28,42 @@ from environments import environment, recent_python  # noqa: E402
 from official_walk import expect, report  # noqa: E402
 from peers import PEERS, PYTHON_FLOOR, PYTHON_PINS  # noqa: E402
 
-PINS = ("gunicorn==23.0.0", "waitress==3.0.2")
+PINS = ("gunicorn==23.0.0", "waitress==3.0.2", "flask==3.1.3", "django==5.2.19")
 SECONDS = 60
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+UWSGI_PINS = ("uwsgi==2.0.31",)
+"""It is compiled, which takes half a minute and a C compiler."""
+GUNICORN = ["-m", "gunicorn", "--bind", "127.0.0.1:0", "--threads", "32"]
+APPLICATION = "wsgi_module:application"
 COMMANDS: Dict[str, List[str]] = {
-    "gunicorn": ["gunicorn", "--bind", "127.0.0.1:0", "--threads", "32"],
-    "workers": ["gunicorn", "--bind", "127.0.0.1:0", "--workers", "2", "--threads", "2"],
-    "waitress": ["waitress", "--listen", "127.0.0.1:0", "--threads", "32"],
+    "gunicorn": [*GUNICORN, APPLICATION],
+    "workers": ["-m", "gunicorn", "--bind", "127.0.0.1:0", "--workers", "2", "--threads", "2", APPLICATION],
+    "waitress": ["-m", "waitress", "--listen", "127.0.0.1:0", "--threads", "32", APPLICATION],
+    "uwsgi": ["--http-socket", "127.0.0.1:0", "--master", "--enable-threads", "--threads", "32", "--die-on-term",
+              "--add-header", "Connection: close", "--need-app", "--module", APPLICATION],
+    "flask": [*GUNICORN, "mounted:flask_app()"],
+    "django": [*GUNICORN, "mounted:django_app()"],
 }
+"""What follows the interpreter, or uWSGI itself."""
+CHUNKED = {"uwsgi": 411, "django": 400}
+"""Who does not take a body without Content-Length, and what the client is told; all others do."""
 
 
 @contextlib.contextmanager
 def serving(name: str, sessions: str) -> Iterator[Tuple[str, int]]:
     """A WSGI server on loopback; its host and port, as its log says."""
-    python = environment(PEERS / "wsgi", PINS, recent_python(PYTHON_FLOOR))
+    pins, folder = (UWSGI_PINS, PEERS / "uwsgi") if name == "uwsgi" else (PINS, PEERS / "wsgi")
+    program = environment(folder, pins, recent_python(PYTHON_FLOOR))
+    if name == "uwsgi":
+        program = str(pathlib.Path(program).with_name("uwsgi"))
     settings = dict(os.environ, MCP_SESSIONS=sessions, PYTHONDONTWRITEBYTECODE="1", PYTHONUNBUFFERED="1")
-    process = subprocess.Popen([python, "-m", *COMMANDS[name], "wsgi_module:application"], cwd=str(HERE), env=settings,
+    process = subprocess.Popen([program, *COMMANDS[name]], cwd=str(HERE), env=settings,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     output = process.stdout
     assert output is not None
     try:
         for line in output:
-            found = re.search(rb"http://(127\.0\.0\.1):([0-9]+)", line)
+            found = re.search(rb"(?:http://|TCP address )(127\.0\.0\.1):([0-9]+)", line)
             if found:
                 break
         else:
@@ -105,6 +121,11 @@ def walk(name: str) -> None:
         note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         expect(ask(address, "POST", note, session)[::2] == (202, b""), "a notification")
         for id, pieces in ((1, False), (2, True)):
+            if pieces and name in CHUNKED:
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # told before all of it was sent
+                    refused = ask(address, "POST", call(id, "echo", {"text": "x"}), session, pieces)
+                    expect(refused[0] == CHUNKED[name], "chunks", refused)
+                continue
             status, headers, body = ask(address, "POST", call(id, "echo", {"text": "x" * 100_000}), session, pieces)
             expect((status, headers["content-type"]) == (200, "application/json"), "a call", status, headers)
             expect(json.loads(body)["result"]["content"][0]["text"] == "x" * 100_000, "its answer", body[:200])
@@ -120,21 +141,21 @@ def workers() -> None:
     """Two processes; each request stands alone."""
     started = time.monotonic()
     with serving("workers", "none") as address:
-        seen = set()
-        for number in range(200):
+        seen, number = set(), 0
+        while len(seen) < 2 and time.monotonic() < started + SECONDS:  # the second one may take a while to start
+            number += 1
             status, headers, body = ask(address, "POST", call(number, "process", token=number))
             expect((status, headers["content-type"]) == (200, "text/event-stream"), "a call", status, headers, body)
             events = [json.loads(line[6:]) for line in body.decode("ascii").split("\n") if line.startswith("data: ")]
             expect([event.get("id") for event in events] == [None, number], "progress and answer", events)
             seen.add(events[1]["result"]["content"][0]["text"])
-            if len(seen) == 2:
-                break
         expect(len(seen) == 2, "both processes answer", seen)
         expect(ask(address, "GET", None, {"Accept": "text/event-stream"})[0] == 405, "GET")
     report("workers", started, processes=len(seen))
 
 
 SHELLS: Dict[str, Callable[[], None]] = {
-    "gunicorn": lambda: walk("gunicorn"), "waitress": lambda: walk("waitress"), "gunicorn-workers": workers,
+    "gunicorn-workers": workers,
+    **{name: partial(walk, name) for name in ("gunicorn", "waitress", "uwsgi", "flask", "django")},
 }
 """Every pairing by name."""

@@ -32,8 +32,7 @@ MODES = ("streamable-http", "json", "stateless", "resumable", "sse")
 @contextlib.contextmanager
 def serving(command: List[str], path: str, **env: str) -> Iterator[str]:
     """The URL of a server that is started for the while; ``{port}`` in its command and variables is filled in."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     filled = {name: value.replace("{port}", port) for name, value in env.items()}
     process = subprocess.Popen([part.replace("{port}", port) for part in command], env=dict(os.environ, **filled),
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -51,6 +50,12 @@ def serving(command: List[str], path: str, **env: str) -> Iterator[str]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def free_port() -> int:
+    """A port that nobody has at the moment."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
 
 
 def _answers(port: int) -> bool:
@@ -72,11 +77,11 @@ def everything(mode: str, path: str, commands: Commands) -> None:
 
 
 def official(peer: str, mode: str, commands: Commands) -> None:
-    """A server of the official SDK."""
+    """A server of the official SDK: its sessions, that is, though the newer one does without, too (`both_eras`)."""
     steps = Steps("%s %s" % (peer, mode))
     script = [commands[peer][0], str(HERE / "official_everything_http.py"), "{port}", mode]
     with serving(script, "/sse" if mode == "sse" else "/mcp") as url:
-        with connect(url, elicitation=lambda params, context: {"name": "Ada"}) as client:
+        with connect(url, era="legacy", elicitation=lambda params, context: {"name": "Ada"}) as client:
             steps.done("connect", protocol=client.revision.name, transport=client.connection.transport.name)
             expect("add" in names(client.tools()), "lists")
             for number in range(20):

@@ -12,7 +12,7 @@ from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
-from official_everything import Person, walk_everything
+from official_everything import LACKING, Person, walk_everything
 from official_walk import report, run, stop, walk
 
 
@@ -39,8 +39,8 @@ async def main(target: List[str]) -> None:
                 await stop(task)
 
             await walk(session, abandon)
-            if hello.serverInfo.name == "everything":
-                await walk_everything(session, person)
+            if hello.serverInfo.name in LACKING:
+                await walk_everything(session, person, hello.serverInfo.name)
             started = time.monotonic()
     report("close", started)
 

@@ -10,8 +10,15 @@ import time
 from typing import List
 
 from mcp import Client, StdioServerParameters
-from official_everything import Person, walk_everything
-from official_walk import report, run, stop, walk
+from official_everything import LACKING, STATELESS, Person, walk_everything
+from official_walk import bounded, report, run, stop, walk
+
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+
+
+async def named(client: Client) -> str:
+    """Who a server is that was not asked at the start: its results say so."""
+    return str((await bounded(client.call_tool("echo", {"text": ""})))["_meta"][SERVER_INFO]["name"])
 
 
 async def main(target: List[str]) -> None:
@@ -19,11 +26,13 @@ async def main(target: List[str]) -> None:
     parameters = target[0] if "://" in target[0] else StdioServerParameters(
         command=target[0], args=target[1:], env=dict(os.environ))
     person, started = Person(), time.monotonic()
-    async with Client(parameters, mode=os.environ.get("MCP_MODE", "auto"), **person.callbacks()) as client:
-        report("connect", started, protocol=client.protocol_version, server=getattr(client.server_info, "name", None))
-        await walk(client, stop)  # this version sends `notifications/cancelled` by itself
-        if getattr(client.server_info, "name", None) == "everything":
-            await walk_everything(client, person)
+    mode = os.environ.get("MCP_MODE", "auto")
+    async with Client(parameters, mode=mode, log_level="warning", **person.callbacks()) as client:
+        server = getattr(client.server_info, "name", None) or await named(client)
+        report("connect", started, protocol=client.protocol_version, server=server)
+        await walk(client, stop)  # this version gives a call up by itself, in the way of the era and the transport
+        if server in LACKING:
+            await walk_everything(client, person, server, client.protocol_version == STATELESS)
         started = time.monotonic()
     report("close", started)
 

@@ -1,11 +1,14 @@
 """Talk to real, unmodified programs of other makers: `make interop`.
 
- - the official Python client, 1.x and 2.x, and the inspector's command line against `examples/everything_server.py`,
-   over stdio, Streamable HTTP and HTTP+SSE
+ - the official clients (Python 1.x and 2.x, TypeScript 2.x, the newer ones in both eras) and the inspector's command
+   line against `examples/everything_server.py`, over stdio, Streamable HTTP and HTTP+SSE
  - our client against the reference servers (`everything`, `filesystem`, `memory`, `git`, `sqlite`, `time`) over stdio,
-   and against `everything` and servers of the official SDK over both kinds of HTTP (`http_walks`)
+   against `everything` and servers of the official SDK over both kinds of HTTP (`http_walks`), and against servers of
+   both eras in both (`both_eras`)
  - our host with five of those servers at once
- - our server below WSGI engines (`http_shells`)
+ - our server below WSGI engines and in frameworks (`http_shells`), in several processes behind nginx (`http_scale`),
+   and behind programs that carry one transport over another (`proxies`)
+ - `theirs-...`: the official clients against the official servers; a walk that fails there is not our fault
 
 The peers are pinned and installed below `build/peers` (`tests/tools/peers.py`). Prints one JSON line per step and ends
 with the count; the exit code is 0 only if all passed. A peer that cannot be installed is a failure, not a skip.
@@ -28,17 +31,21 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools")]
 CLIENT_SECONDS = 120
-# Pairing -> script of the official client, the peer whose interpreter runs it, and how it connects.
+# Pairing -> script of the official client, the peer that runs it, and how it connects.
 OFFICIAL_CLIENTS: Dict[str, Tuple[str, str, str]] = {
     "client-v1": ("official_client_v1.py", "official_v1", ""),
     "client-v2": ("official_client_v2.py", "official_v2", "auto"),
+    "client-v2-pinned": ("official_client_v2.py", "official_v2", "2026-07-28"),
     "client-v2-legacy": ("official_client_v2.py", "official_v2", "legacy"),
+    "client-ts": ("typescript_client.cjs", "typescript", "auto"),
+    "client-ts-pinned": ("typescript_client.cjs", "typescript", "2026-07-28"),
+    "client-ts-legacy": ("typescript_client.cjs", "typescript", "legacy"),
 }
 # Pairing -> the same over HTTP, and the path of the URL.
 OVER_HTTP: Dict[str, Tuple[str, str]] = {
     "client-v1-http": ("client-v1", "/mcp"), "client-v1-sse": ("client-v1", "/sse"),
-    "client-v2-http": ("client-v2", "/mcp"), "inspector-http": ("inspector", "/mcp"),
-    "inspector-sse": ("inspector", "/sse"),
+    **{name + "-http": (name, "/mcp") for name in OFFICIAL_CLIENTS if name != "client-v1"},
+    "inspector-http": ("inspector", "/mcp"), "inspector-sse": ("inspector", "/sse"),
 }
 SERVERS = ("everything", "filesystem", "memory", "time", "git", "sqlite")
 
@@ -47,10 +54,12 @@ class PairingFailed(Exception):
     """A pairing did not end well; what it printed says why."""
 
 
-def official_client(script: str, python: str, mode: str, server: List[str]) -> None:
-    """Let an official client walk through a server of ours; it starts the server itself."""
-    environment = dict(os.environ, PYTHONPATH=str(ROOT), MCP_MODE=mode, PYTHONDONTWRITEBYTECODE="1")
-    code = subprocess.run([python, str(HERE / script), *server], env=environment, cwd=str(ROOT),
+def official_client(script: str, program: str, mode: str, server: List[str]) -> None:
+    """Let an official client walk through a server; it starts the server itself."""
+    import peers
+    environment = dict(os.environ, PYTHONPATH=str(ROOT), MCP_MODE=mode, PYTHONDONTWRITEBYTECODE="1",
+                       **peers.node_path())
+    code = subprocess.run([program, str(HERE / script), *server], env=environment, cwd=str(ROOT),
                           stdin=subprocess.DEVNULL, timeout=CLIENT_SECONDS).returncode
     if code:
         raise PairingFailed("%s ended with %d" % (script, code))
@@ -79,6 +88,14 @@ def over_http(pairing: Callable[[List[str]], None], path: str) -> None:
         pairing([url])
 
 
+def elsewhere(pairing: Callable[[List[str]], None], script: List[str]) -> None:
+    """A pairing with a server of another maker over HTTP."""
+    import http_walks
+    import peers
+    with http_walks.serving([*script, "{port}"], "/mcp", **peers.node_path()) as url:
+        pairing([url])
+
+
 def inspector(command: List[str], server: List[str]) -> None:
     """Let the inspector's command line use a server of ours; it starts the server anew for each step."""
     import inspector_walk
@@ -99,9 +116,12 @@ def our_client(name: str, command: List[str]) -> None:
 
 def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     """Every pairing by name; installs the peers."""
+    import both_eras
+    import http_scale
     import http_shells
     import http_walks
     import peers
+    import proxies
     commands = peers.install()
     theirs: Dict[str, Callable[[List[str]], None]] = {
         name: partial(official_client, script, commands[peer][0], mode)
@@ -112,7 +132,15 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     table.update({name: partial(our_client, name, commands[name]) for name in SERVERS})
     table["host"] = partial(our_host, commands)
     table.update({name: partial(walk, commands) for name, walk in http_walks.WALKS.items()})
+    table.update({"era-" + name: partial(walk, commands) for name, walk in both_eras.WALKS.items()})
+    for client in ("client-v2", "client-ts"):
+        for name, made in both_eras.SERVERS.items():
+            script = [*commands[made.peer], str(HERE / made.script)]
+            table["theirs-%s-%s" % (client, name)] = partial(theirs[client], script)
+            table["theirs-%s-%s-http" % (client, name)] = partial(elsewhere, theirs[client], script)
+    table.update({name: partial(walk, commands, serving, theirs["client-v1"]) for name, walk in proxies.WALKS.items()})
     table.update(http_shells.SHELLS)
+    table.update(http_scale.SCALES)
     return table
 
 

@@ -13,12 +13,17 @@ from typing import Dict, List, Sequence, Tuple
 from environments import BUILD, SetupError, environment, once, recent_python, run
 
 PEERS = BUILD / "peers"
+TYPESCRIPT = PEERS / "typescript"
 NPM_PINS: Dict[str, Tuple[str, str]] = {
     "everything": ("@modelcontextprotocol/server-everything@2026.8.31", "mcp-server-everything"),
     "filesystem": ("@modelcontextprotocol/server-filesystem@2026.8.31", "mcp-server-filesystem"),
     "memory": ("@modelcontextprotocol/server-memory@2026.8.31", "mcp-server-memory"),
 }
+TYPESCRIPT_PINS: Tuple[str, ...] = (
+    "@modelcontextprotocol/client@2.4.0", "@modelcontextprotocol/server@2.4.0", "@modelcontextprotocol/node@2.1.2",
+)
 INSPECTOR_PINS: Tuple[str, ...] = ("node@22.23.3", "@modelcontextprotocol/inspector@2.12.0")  # it needs Node 22
+PROXY_PINS: Tuple[str, ...] = ("mcp-remote@0.15.1", "supergateway@4.0.0")
 NPM_BEFORE = "2026-11-01"
 PYTHON_PINS: Dict[str, Tuple[str, ...]] = {
     "time": ("mcp-server-time==2026.10.19", "mcp==2.3.0"),
@@ -32,17 +37,52 @@ PYTHON_FLOOR = (3, 10)
 
 
 def install() -> Dict[str, List[str]]:
-    """Make what is missing; returns each peer's command: servers as they are, official clients as their interpreter.
+    """Make what is missing; returns each peer's command: servers as they are, official SDKs as their interpreter.
 
-    The inspector's is a Node of its own and its command line.
+    That of the TypeScript SDK is Node; `node_path` tells it where the SDK is. The inspector's is a Node of its own and
+    its command line.
     """
     python = recent_python(PYTHON_FLOOR)
     commands = {name: [environment(PEERS / name, pins, python)] for name, pins in PYTHON_PINS.items()}
     for name, script in PYTHON_SERVERS.items():
         commands[name] = [str(pathlib.Path(commands[name][0]).with_name(script))]
     commands.update(_install_servers())
+    _npm(TYPESCRIPT, TYPESCRIPT_PINS, "--ignore-scripts")
+    commands["typescript"] = [str(shutil.which("node"))]
     commands["inspector"] = _install_inspector()
     return commands
+
+
+def proxy(name: str) -> str:
+    """The path of one of PROXY_PINS."""
+    ending = ".cmd" if os.name == "nt" else ""
+    return str(_npm(PEERS / "proxies", PROXY_PINS, "--ignore-scripts") / (name + ending))
+
+
+def nginx() -> str:
+    """The path of nginx: the one on PATH, or that of Debian's package, unpacked and not installed."""
+    found = shutil.which("nginx")
+    if found:
+        return found
+    folder = PEERS / "nginx"
+
+    def make() -> None:
+        hint = "nginx is needed for the tests of deployment; install it, or have apt-get where Debian's packages are"
+        try:
+            run(["apt-get", "download", "nginx"], hint, cwd=folder)
+        except SetupError:
+            run(["apt-get", "update"], hint)
+            run(["apt-get", "download", "nginx"], hint, cwd=folder)
+        for package in folder.glob("*.deb"):
+            run(["dpkg", "-x", str(package), "."], hint, cwd=folder)
+
+    once(folder, ["nginx of Debian"], make)
+    return str(folder / "usr" / "sbin" / "nginx")
+
+
+def node_path() -> Dict[str, str]:
+    """The variable by which a script of ours, which stands elsewhere, finds the TypeScript SDK."""
+    return {"NODE_PATH": str(TYPESCRIPT / "node_modules")}
 
 
 def _install_servers() -> Dict[str, List[str]]:

@@ -1,0 +1,93 @@
+"""What serving a file needs, in one process or in several: the server in it, and options as a listener wants them."""
+
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+
+from .failures import UsageError
+
+if TYPE_CHECKING:
+    from ..server import Server
+    from ..server.http_listener import HttpListener
+    from ..wiretrace import Trace
+
+
+class LoadError(ValueError):
+    """The file does not run; the text says where and why, in one line."""
+
+
+def trace_of(wanted: bool) -> "Optional[Trace]":
+    """What shows the wire on standard error, if that is wanted."""
+    if not wanted or sys.stderr is None:
+        return None
+    from ..wiretrace import to_text
+
+    return to_text(sys.stderr)
+
+
+def host_and_port(address: str) -> Tuple[str, int]:
+    """The two of an argument of ``--http``. Raises `UsageError`."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit():
+        raise UsageError("--http takes HOST:PORT, such as 127.0.0.1:8000, not %s" % address)
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def listen_http(
+    server: "Server", address: str, sessions: str, trace: "Optional[Trace]", **options: Any
+) -> "HttpListener":
+    """Serve over HTTP in the background. ``sessions`` as on the command line, ``options`` as `HttpListener`."""
+    from ..server.http_listener import PATH, HttpListener
+
+    host, port = host_and_port(address)
+    kept: Any = sessions
+    if sessions.startswith("store:"):
+        from ..transports.sqlite_store import SqliteStore
+
+        kept = SqliteStore(sessions[len("store:"):])
+    url = "http://%s:%d%s" % ("[%s]" % host if ":" in host else host, port, PATH)
+    return HttpListener(server, url, sessions=kept, trace=trace, **options)
+
+
+def load(path: str, name: str) -> "Server":
+    """The server in a Python file: the variable ``name``, or the only server there is.
+
+    The file runs as if it were imported, with its folder first on the path; what it prints goes to standard error.
+    Raises `UsageError` if there is no such file or server, and `LoadError` for what the file itself raises.
+    """
+    from ..server import Server
+
+    made = _namespace(path)
+    servers = {id(value): value for value in made.values() if isinstance(value, Server)}
+    chosen = made.get(name)
+    if not isinstance(chosen, Server) and len(servers) == 1:
+        chosen = next(iter(servers.values()))
+    if not isinstance(chosen, Server):
+        raise UsageError("%s has %d servers; name the one to serve: --name VARIABLE" % (path, len(servers)))
+    return chosen
+
+
+def _namespace(path: str) -> Dict[str, Any]:
+    import runpy
+
+    if not os.path.isfile(path):
+        raise UsageError("there is no file %s; the command is: run FILE" % path)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # standard output will be the protocol's
+            return runpy.run_path(path, run_name="mcp_ref_served")
+    except Exception as error:
+        raise LoadError("%s raised %s: %s; run it with python3 for the traceback" % (
+            _place(path, error), type(error).__name__, error)) from None
+
+
+def _place(path: str, error: Exception) -> str:
+    """The file and the line of it that raised."""
+    line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == path:
+            line = step.tb_lineno
+        step = step.tb_next
+    return path if line is None else "%s:%d" % (path, line)

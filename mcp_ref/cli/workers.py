@@ -1,0 +1,257 @@
+"""`run FILE --http HOST:PORT --workers N`: N processes that serve one port, and one that looks after them.
+
+The parent binds the port and never runs FILE: it starts workers, hands them the listening sockets, starts another for
+each that dies, and ends them when it is told to. A worker is this package again, which serves FILE on those sockets.
+
+=============================  =====================================================================================
+what happens                   what follows
+=============================  =====================================================================================
+a worker dies                  another is started, at once; if workers keep dying soon, after 0.1, 0.2, ... 10 s.
+                               The others go on, and take what clients send meanwhile
+a worker dies before any       the parent ends, too, with its exit code: the file is at fault
+has served
+SIGTERM or SIGINT              the workers finish what they are at, then end; another one kills them
+the parent is killed           the workers see the end of a pipe, and end as if they were told to
+=============================  =====================================================================================
+
+What clients may come back with to another worker is good there, too: sessions are in a file (a temporary one, unless
+``--sessions store:PATH`` names it) or there are none, and the keys that sign `requestState` are the same in all,
+random ones unless the environment has some.
+"""
+
+import json
+import os
+import secrets
+import select
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from typing import Any, Callable, Dict, List, Optional
+
+from .. import deadline
+from ..transports.http_server import listen
+from .failures import DONE, EXPECTED, UsageError, row_of, text_of
+from .loading import host_and_port, listen_http, load, trace_of
+from .output import fail, note
+
+STATE_KEYS = "MCP_REF_STATE_KEYS"
+"""See `mcp_ref.server.rounds`, which workers load when they need it."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+"""Seconds before another worker is started, if one has died soon."""
+STEADY = 5.0
+"""Seconds that a worker must have lived for its end to be no failure to start."""
+GRACE = 60.0
+"""Seconds that workers have to end; what they are at has as long as their server's limits say."""
+_SLICE = 0.5
+"""Of a wait: a signal that comes just before one begins is seen only when it ends."""
+_CODE = "import sys; sys.path[:] = %r; from importlib import import_module; import_module(%r).work()"
+
+
+class Worker:
+    """A process that serves, and the pipe on which it says so; the pipe ends with it."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", pipe: int) -> None:
+        self.process = process
+        self.pipe = pipe
+        self.begun = deadline.clock()
+        self.ready = False
+
+
+class Supervisor:
+    """Keeps ``count`` workers alive. ``start()`` starts one; ``ready()`` is called when the first one serves."""
+
+    def __init__(self, start: Callable[[], Worker], count: int, ready: Callable[[], Any]) -> None:
+        self.workers: List[Worker] = []
+        self._start = start
+        self._count = count
+        self._ready: Optional[Callable[[], Any]] = ready
+        self._selector = selectors.DefaultSelector()
+        self._pause = 0.0
+        self._due = deadline.clock()
+
+    def run(self) -> int:
+        """Until a worker dies before any has served; its exit code. `end` is still to be called, come what may."""
+        while True:
+            while len(self.workers) < self._count and self._due <= deadline.clock():
+                self._add()
+            wait = _SLICE
+            if len(self.workers) < self._count:
+                wait = min(wait, max(0.0, self._due - deadline.clock()))
+            for key, _ in self._selector.select(wait):
+                code = self._hear(key.data)
+                if code is not None:
+                    return code
+
+    def _add(self) -> None:
+        worker = self._start()
+        self.workers.append(worker)
+        self._selector.register(worker.pipe, selectors.EVENT_READ, worker)
+
+    def _hear(self, worker: Worker) -> Optional[int]:
+        """A worker serves, or has ended; an exit code, if that is the end of all."""
+        if os.read(worker.pipe, 1):
+            worker.ready = True
+            ready, self._ready = self._ready, None
+            if ready is not None:
+                ready()
+            return None
+        code = worker.process.wait()
+        self._remove(worker)
+        if self._ready is not None:
+            return code if code > 0 else 1
+        lived = deadline.clock() - worker.begun
+        if lived >= STEADY:
+            self._pause = 0.0
+        pause, self._pause = self._pause, min(LONGEST_PAUSE, self._pause * 2 or FIRST_PAUSE)
+        self._due = deadline.clock() + pause
+        note("worker %d ended %s; another one is started %s" % (
+            worker.process.pid, "by signal %d" % -code if code < 0 else "with exit code %d" % code,
+            "in %g s" % pause if pause else "at once"))
+        return None
+
+    def _remove(self, worker: Worker) -> None:
+        self._selector.unregister(worker.pipe)
+        os.close(worker.pipe)
+        self.workers.remove(worker)
+
+    def end(self, grace: float = GRACE) -> None:
+        """Tell all workers to end, and wait for them; those that take too long are killed."""
+        end = deadline.Deadline(grace)
+        try:
+            for worker in self.workers:
+                worker.process.terminate()
+            for worker in self.workers:
+                while worker.process.poll() is None and not end.expired():
+                    try:
+                        worker.process.wait(min(_SLICE, end.left() or 0.0))
+                    except subprocess.TimeoutExpired:
+                        pass
+        finally:
+            for worker in list(self.workers):
+                worker.process.kill()
+                worker.process.wait()
+                self._remove(worker)
+            self._selector.close()
+
+
+def supervise(options: Any) -> int:
+    """The parent: serve until a signal comes. ``options``: those of `run`. Raises KeyboardInterrupt after all ended."""
+    if os.name != "posix":
+        raise UsageError("--workers hands sockets to other processes, which this system cannot; leave it out")
+    if not os.path.isfile(options.file):
+        raise UsageError("there is no file %s; the command is: run FILE" % options.file)
+    host, port = host_and_port(options.http)
+    folder: Optional[str] = None
+    sessions = options.sessions
+    sockets = listen(host, port)
+    alive, held = os.pipe()
+    try:
+        if sessions == "store":
+            folder = tempfile.mkdtemp(prefix="mcp_ref.")
+            sessions = "store:" + os.path.join(folder, "sessions.db")
+        told = {"file": options.file, "name": options.name, "trace": options.trace, "http": options.http,
+                "sessions": sessions, "folder": folder, "fds": [sock.fileno() for sock in sockets], "alive": alive}
+        where = "%s:%d" % ("[%s]" % host if ":" in host else host, sockets[0].getsockname()[1])
+        ready = "serving on http://%s/mcp with %d workers; Ctrl-C ends it" % (where, options.workers)
+        supervisor = Supervisor(_starter(told), options.workers, lambda: note(ready))
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            return supervisor.run()
+        finally:
+            for sock in sockets:
+                sock.close()
+            supervisor.end()
+    finally:
+        for sock in sockets:
+            sock.close()
+        os.close(alive)
+        os.close(held)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _starter(told: Dict[str, Any]) -> Callable[[], Worker]:
+    """What starts a worker that is told this."""
+    environment = dict(os.environ)
+    environment.setdefault(STATE_KEYS, secrets.token_hex(32))
+    code = _CODE % (sys.path, __name__)
+
+    def start() -> Worker:
+        pipe, end = os.pipe()
+        try:
+            words = [sys.executable, "-c", code, json.dumps(dict(told, ready=end))]
+            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, env=environment,
+                                       pass_fds=[*told["fds"], told["alive"], end])
+        except BaseException:
+            os.close(pipe)
+            raise
+        finally:
+            os.close(end)
+        return Worker(process, pipe)
+
+    return start
+
+
+def work() -> None:
+    """A worker: the whole life of its process."""
+    told = json.loads(sys.argv[1])
+    for fd in (*told["fds"], told["alive"], told["ready"]):
+        os.set_inheritable(fd, False)
+    code = DONE
+    ending: Optional[_Ending] = None
+    try:
+        ending = _Ending(told["alive"])
+        server = load(told["file"], told["name"])
+        ending.may_wait()
+        with listen_http(server, told["http"], told["sessions"], trace_of(told["trace"]), fds=told["fds"],
+                         legacy=False):
+            os.write(told["ready"], b"!")
+            ending.wait()
+    except KeyboardInterrupt:
+        pass
+    except EXPECTED as error:
+        fail(text_of(error))
+        code = row_of(error).code
+    if ending is not None and ending.orphaned and told["folder"] is not None:
+        shutil.rmtree(told["folder"], ignore_errors=True)  # there is nobody else to do it
+    sys.exit(code)
+
+
+class _Ending:
+    """When a worker is to end: on SIGTERM, and when its parent is gone, which closes the pipe ``alive``."""
+
+    def __init__(self, alive: int) -> None:
+        self._alive = alive
+        self._told = self._waits = self.orphaned = False
+        self._woken, self._wake = socket.socketpair()
+        self._wake.setblocking(False)
+        self._listen()
+
+    def _listen(self) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears that, too, and passes it on
+        signal.signal(signal.SIGTERM, self._hear)
+        signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
+
+    def _hear(self, number: int, frame: Any) -> None:
+        """Before anything is served there is nothing to end in order; after that nothing is torn out of its work."""
+        self._told = True
+        if not self._waits:
+            raise KeyboardInterrupt
+
+    def may_wait(self) -> None:
+        """From now on a signal only ends `wait`; also if the file has set handlers of its own."""
+        self._waits = True
+        self._listen()
+
+    def wait(self) -> None:
+        """Until it is time to end."""
+        while not self._told:
+            ready, _, _ = select.select([self._woken.fileno(), self._alive], [], [])
+            if self._alive in ready:
+                self.orphaned = True
+                return
+            self._woken.recv(4096)

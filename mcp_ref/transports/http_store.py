@@ -1,0 +1,307 @@
+"""Sessions that several processes share: each keeps a copy of those that it serves, and the truth is in a `Store`.
+
+A session is begun by one process, and any other that gets a request of it makes a copy from the record: revision, what
+the client declared, who it is, log level, subscriptions. What changes the session in one process is in the store before
+the reply goes out, so the next request finds it, whichever process gets that.
+
+=========================================  =========================================================================
+what comes to the wrong process            what becomes of it
+=========================================  =========================================================================
+the answer to a question of a handler,     a letter to the process where the handler waits
+progress for it, a cancellation
+a message of the server that belongs to    a letter to the process that has a stream of the session's; it waits in
+no request, where no stream is             the store while there is none
+the end of a session                       a letter to all
+=========================================  =========================================================================
+
+Letters are looked for by one thread of a process (``mcp-ref:letters``), and only while a request is running, a question
+is open or a stream is: every 5 ms while somebody waits for an answer, every 20 ms otherwise.
+
+What is not carried between processes, and how that shows:
+
+- Streams cannot be resumed: events have no ids, `Context.poll_later` is False, and a GET with `Last-Event-ID` is 400.
+  A connection that breaks loses what was sent on it.
+- That an id of a request was used before is known only in the process that got it.
+- A change that a server announces by itself (`Server.broadcast`, `resource_updated`, `log`) reaches the sessions that
+  its process has served within COPY_SECONDS, or has a stream of.
+- Rates are those of each process.
+"""
+
+import json
+import threading
+from hashlib import sha256
+from typing import Any, Callable, Dict, Optional
+
+from .. import deadline
+from ..jsonrpc import Message, encode, parse
+from ..limits import Limits
+from .http_copy import END, MESSAGE, StoreSession, subject_of
+from .http_session import HttpSession
+from .http_sessions import SessionTable, new_id
+from .store import IN, OUT, Letter, Store, Values
+
+Connect = Callable[[HttpSession], Any]
+
+COPY_SECONDS = 60.0
+"""How long a process keeps its copy of a session that it serves nothing of."""
+ANSWER_SECONDS, OTHER_SECONDS = 0.005, 0.02
+"""Between two looks at the mailbox."""
+LINGER = 0.5
+"""Seconds after which the thread ends that looks, when there is nothing more to wait for."""
+_SWEEP_SECONDS = 10.0
+_JOIN_SECONDS = 5.0
+_MOST_ANSWERS = 1000
+"""Letters in the box IN of one session."""
+_BLOCK = 1 << 32
+"""Ids of requests to clients that each process has for its own."""
+_TOLD = "told"
+
+
+class StoreTable(SessionTable):
+    """The sessions of a `Store`, and the copies of this process. Thread-safe.
+
+    ``connect``: gives a session its connection, which it returns. ``listens``: whether GET opens streams.
+    """
+
+    shared = True
+
+    def __init__(self, store: Store, limits: Limits, connect: Connect, listens: bool) -> None:
+        super().__init__(limits)
+        self.store = store
+        self._connect = connect
+        self._listens = listens
+        self._keys: Dict[str, StoreSession] = {}
+        self._watched: Dict[StoreSession, None] = {}
+        self._looking = False
+        self._closed = False
+        self._pause = threading.Event()
+        self._thread: Optional[threading.Thread] = None
+        self._since = 0
+        self._last_id = 0
+        self._swept = deadline.clock()
+        self._failing = False
+
+    @staticmethod
+    def key_of(id: str) -> str:
+        """What a session is called in the store, which does not learn what a client must show."""
+        return sha256(id.encode("utf-8", "surrogatepass")).hexdigest()
+
+    # What the endpoint asks for
+
+    def make(self, principal: Any) -> HttpSession:
+        """See `SessionTable.make`. Raises TypeError for a principal that the store cannot keep."""
+        try:
+            same = json.loads(json.dumps(principal)) == principal
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            raise TypeError("a session in a store keeps its principal as JSON, which a %s is not: have authenticate"
+                            " return a str" % type(principal).__name__)
+        return StoreSession(new_id(), principal, self._limits, self)
+
+    def add(self, session: Any) -> bool:
+        """See `SessionTable.add`."""
+        values = {"principal": session.principal}
+        if not self.store.create(session.key, values, self._limits.max_sessions, self._limits.session_idle):
+            return False
+        session.saved, session.version = values, 1
+        with self._lock:
+            self._sessions[session.id or ""] = self._keys[session.key] = session
+        return True
+
+    def connected(self, session: HttpSession) -> None:
+        """See `SessionTable.connected`."""
+        session.connection.table.ids = self._next_id
+
+    def get(self, id: str) -> Optional[HttpSession]:
+        """See `SessionTable.get`; makes a copy where this process has none."""
+        with self._lock:
+            session: Any = self._sessions.get(id)
+        found = self.store.read(self.key_of(id) if session is None else session.key, self._limits.session_idle)
+        if found is None:
+            if session is not None:
+                self._drop(session, "the session has ended")
+            return None
+        version, record = found
+        if session is None:
+            return self._copy(id, version, record)
+        if session.version != version and not session.changing:
+            self._take_over(session, version, record)
+        return session  # type: ignore[no-any-return]
+
+    def _copy(self, id: str, version: int, record: Values) -> Optional[HttpSession]:
+        if "revision" not in record:
+            return None  # its handshake is not over, so nobody can know its id
+        session = StoreSession(id, record.get("principal"), self._limits, self)
+        connection = self._connect(session)
+        connection.table.ids = self._next_id
+        self._take_over(session, version, record)
+        with self._lock:
+            kept = self._sessions.setdefault(id, session)
+            if kept is session:
+                self._keys[session.key] = session
+        if kept is not session:
+            connection.close("another thread was quicker to make a copy of the session")
+        return kept
+
+    def _take_over(self, session: StoreSession, version: int, record: Values) -> None:
+        """Make a copy what the record says."""
+        connection = session.connection
+        session.version, session.saved = version, record
+        connection.restore(record)
+        told = record.get(_TOLD, {})
+        for method in told:
+            if told[method] != session.told.get(method):
+                connection.role.arrived(connection, method, {})
+        session.told = dict(told)
+
+    def remove(self, session: Any) -> bool:
+        """See `SessionTable.remove`: it ends in every process."""
+        self._forget(session)
+        if not self.store.remove(session.key):
+            return False
+        self.store.send(session.key, IN, json.dumps(END), b"", 1, 1)
+        return True
+
+    def let_go(self, session: Any) -> bool:
+        """See `SessionTable.let_go`: only the copy ends."""
+        return self._forget(session)
+
+    def idle(self, session: HttpSession, now: float) -> bool:
+        """See `SessionTable.idle`."""
+        return session.used + COPY_SECONDS <= now
+
+    def tick(self, now: float) -> None:
+        """See `SessionTable.tick`."""
+        with self._lock:
+            due = self._swept + _SWEEP_SECONDS <= now
+            if due:
+                self._swept = now
+            busy = [session for session in self._keys.values() if due and session.busy]
+        if due:
+            for session in busy:
+                self.store.read(session.key, self._limits.session_idle)  # an open stream is a use
+            self.store.sweep(self._limits.session_idle)
+
+    def close(self) -> None:
+        """See `SessionTable.close`; the sessions go on in other processes."""
+        with self._lock:
+            self._closed = True
+        self._pause.set()
+        if self._thread is not None:
+            self._thread.join(_JOIN_SECONDS)
+        self.store.close()
+
+    def __len__(self) -> int:
+        return self.store.count()
+
+    def _forget(self, session: StoreSession) -> bool:
+        with self._lock:
+            self._keys.pop(session.key, None)
+            return self._sessions.pop(session.id or "", None) is not None
+
+    def _drop(self, session: StoreSession, reason: str) -> None:
+        if self._forget(session):
+            session.connection.close(reason)
+
+    # What a session asks for
+
+    def save(self, session: StoreSession) -> None:
+        """Put into the store what has changed in this process."""
+        now = dict(session.connection.keep())
+        if session.told:
+            now[_TOLD] = dict(session.told)
+        saved = session.saved
+        changes = {name: value for name, value in now.items() if saved.get(name) != value}
+        if changes and self.store.update(session.key, changes):
+            session.saved = dict(saved, **changes)
+
+    def carry(self, session: StoreSession, item: Message) -> None:
+        """Leave what another process waits for."""
+        subject, limits = json.dumps(subject_of(item)), self._limits
+        self.store.send(session.key, IN, subject, encode(item), _MOST_ANSWERS, limits.max_message_bytes)
+
+    def leave(self, session: StoreSession, message: bytes) -> None:
+        """Leave a message for the process that has, or will have, a stream of this session."""
+        if self._listens:
+            limits = self._limits
+            self.store.send(session.key, OUT, json.dumps(MESSAGE), message, limits.max_waiting_messages,
+                            limits.max_waiting_bytes)
+
+    def fetch(self, session: StoreSession) -> None:
+        """Send what waits for a stream of this session, which is here now."""
+        for letter in self.store.waiting(session.key):
+            self._deliver(letter)
+
+    def _next_id(self) -> int:
+        """An id for a request of ours that no other process uses: a client must not see one twice in a session."""
+        with self._lock:
+            self._last_id = (self._last_id or self.store.number() * _BLOCK) + 1
+            return self._last_id
+
+    # Letters
+
+    def watch(self, session: StoreSession) -> None:
+        """From now until this session is not busy any more there may be letters for this process."""
+        with self._lock:
+            self._watched[session] = None
+            if self._looking or self._closed:
+                return
+            self._looking = True
+            thread = self._thread = threading.Thread(target=self._look, name="mcp-ref:letters", daemon=True)
+        thread.start()
+
+    def _look(self) -> None:
+        """Look for letters while there is something to wait for."""
+        seen, quiet = -1, deadline.clock()
+        while not self._closed:
+            asked = False
+            try:
+                version = self.store.version()
+                if version != seen:
+                    seen = version
+                    self._read_news()
+                self._failing = False
+            except Exception:
+                self._complain()
+            now = deadline.clock()
+            with self._lock:
+                for session in list(self._watched):
+                    if not session.busy:
+                        del self._watched[session]
+                    else:
+                        asked, quiet = asked or session.asks, now
+                if not self._watched and quiet + LINGER <= now:
+                    self._looking = False
+                    return
+            self._pause.wait(ANSWER_SECONDS if asked else OTHER_SECONDS)
+
+    def _complain(self) -> None:
+        if not self._failing:
+            self._failing = True
+            from ..packagelog import get_logger
+
+            get_logger(__name__).exception("looking for letters failed; said once until it works again")
+
+    def _read_news(self) -> None:
+        for letter in self.store.news(self._since):
+            self._since = letter.number
+            self._deliver(letter)
+
+    def _deliver(self, letter: Letter) -> None:
+        """Take a letter that is for this process, and do what it says."""
+        with self._lock:
+            session = self._keys.get(letter.id)
+        if session is None:
+            return
+        subject = json.loads(letter.subject)
+        if subject == END:
+            self._drop(session, "the client ended the session")
+            return
+        content = self.store.take(letter.number) if session.waits_for(subject) else None
+        if content is None:
+            return
+        if subject != MESSAGE:
+            session.connection.work(session.connection.receive(parse(content, False, self._limits), content))
+        elif not session.deliver(content):
+            self.leave(session, content)

@@ -1,0 +1,327 @@
+"""`run --workers`: the parent's table of what happens, then real processes: kills, ends, and what clients notice."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from mcp_ref import connect
+from mcp_ref.cli import workers
+from mcp_ref.cli.workers import Supervisor, Worker
+from tests.support.scripted import PATIENCE
+from tests.support.sides import eventually
+
+from .running import ROOT, here
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="sockets are handed down here only")
+SECONDS = 2 * PATIENCE
+APP = """
+import os
+from mcp_ref import Context, Server
+server = Server("app")
+
+@server.tool
+def pid() -> int:
+    return os.getpid()
+
+@server.tool
+def ask(ctx: Context) -> str:
+    return ctx.elicit("Which region?", {"region": str})["region"]
+
+@server.tool
+def keys() -> str:
+    return os.environ["MCP_REF_STATE_KEYS"]
+
+@server.tool
+def hold(ctx: Context) -> str:
+    ctx.progress(1)
+    ctx.cancelled.wait(0.2)
+    return "done"
+"""
+
+
+# -- The parent alone --------------------------------------------------------------------------
+
+
+class Stop(Exception):
+    """The scenario is over."""
+
+
+class Process:
+    """A process that is over when its pipe is."""
+
+    def __init__(self, code):
+        self.pid, self.code, self.told = 4711, code, []
+
+    def wait(self, timeout=None):
+        if "kill" not in self.told and "stubborn" in self.told:
+            raise subprocess.TimeoutExpired("it", timeout)
+        return self.code
+
+    def poll(self):
+        return None if "stubborn" in self.told else self.code
+
+    def terminate(self):
+        self.told.append("terminate")
+
+    def kill(self):
+        self.told.append("kill")
+
+
+class Scene:
+    """A supervisor whose workers do what a list says: (seconds, code) each; with None it never serves."""
+
+    def __init__(self, monkeypatch, count, *script):
+        self.now, self.started, self.notes, self.served = 100.0, [], [], []
+        self.script = list(script)
+        self.ends = {}
+        monkeypatch.setattr(workers.deadline, "clock", lambda: self.now)
+        monkeypatch.setattr(workers, "note", self.notes.append)
+        self.supervisor = Supervisor(self.start, count, lambda: self.served.append(self.now))
+        self.select = self.supervisor._selector.select
+        self.supervisor._selector.select = self.pass_time
+
+    def start(self):
+        if not self.script:
+            raise Stop
+        lives, code = self.script.pop(0)
+        self.started.append(self.now)
+        pipe, end = os.pipe()
+        if lives is None:
+            os.close(end)
+        else:
+            os.write(end, b"!")
+            self.ends[end] = self.now + lives
+        return Worker(Process(code), pipe)
+
+    def pass_time(self, timeout):
+        ready = self.select(0)
+        if not ready:
+            self.now += timeout
+        for end in [end for end, at in self.ends.items() if at <= self.now]:
+            if not self.select(0):
+                os.close(end)
+                del self.ends[end]
+        return ready
+
+    def run(self):
+        try:
+            return self.supervisor.run()
+        finally:
+            self.supervisor.end(0)
+            for end in self.ends:
+                os.close(end)
+
+
+def test_a_worker_that_dies_is_replaced_at_once(monkeypatch):
+    scene = Scene(monkeypatch, 1, (60, -9), (60, 3))
+    with pytest.raises(Stop):
+        scene.run()
+    assert scene.served == [100.0] and scene.started[1] - scene.started[0] == pytest.approx(60, abs=1)
+    assert scene.notes == ["worker 4711 ended by signal 9; another one is started at once",
+                           "worker 4711 ended with exit code 3; another one is started at once"]
+
+
+def test_workers_that_keep_dying_are_replaced_ever_more_slowly(monkeypatch):
+    scene = Scene(monkeypatch, 1, (1, 1), *[(None, 1)] * 10, (60, 1), (None, 1), (None, 1), (None, 1))
+    with pytest.raises(Stop):
+        scene.run()
+    pauses = [float(found.group(1)) if found else 0
+              for found in (re.search("in ([0-9.]+) s", text) for text in scene.notes)]
+    assert pauses == pytest.approx([0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10, 10, 0, 0.1, 0.2, 0.4])
+    waited = [after - before for before, after in zip(scene.started[1:10], scene.started[2:11])]
+    assert waited == pytest.approx(pauses[1:10], abs=0.01)
+
+
+def test_the_others_are_left_alone(monkeypatch):
+    scene = Scene(monkeypatch, 3, (1000, 0), (60, 1), (1000, 0), (70, 0))
+    with pytest.raises(Stop):
+        scene.run()
+    assert len(scene.started) == 4 and len(scene.notes) == 2
+
+
+@pytest.mark.parametrize("code, exit", [(1, 1), (3, 3), (0, 1), (-9, 1)])
+def test_a_file_at_fault_ends_everything(code, exit, monkeypatch):
+    scene = Scene(monkeypatch, 1, (None, code))
+    assert scene.run() == exit and scene.served == scene.notes == []
+
+
+def test_who_does_not_end_is_killed(monkeypatch):
+    scene = Scene(monkeypatch, 2, (1000, 0), (1000, 0))
+    scene.supervisor._add()
+    scene.supervisor._add()
+    first, second = [worker.process for worker in scene.supervisor.workers]
+    second.told.append("stubborn")
+
+    def wait(timeout=None):
+        scene.now += timeout or 0
+        if timeout is not None:
+            raise subprocess.TimeoutExpired("it", timeout)
+
+    second.wait = wait
+    scene.supervisor.end(5)
+    assert first.told == ["terminate", "kill"] and second.told == ["stubborn", "terminate", "kill"]
+    assert scene.now == 105.0 and not scene.supervisor.workers
+    for end in scene.ends:
+        os.close(end)
+
+
+# -- Processes ---------------------------------------------------------------------------------
+
+
+class Run:
+    """`run FILE --workers N` in a process of its own; ``url`` when it serves."""
+
+    def __init__(self, folder, *options, app=APP, environment=None):
+        self.file = folder / "app.py"
+        self.file.write_text(app)
+        words = [sys.executable, "-m", "mcp_ref", "run", str(self.file), "--http", "127.0.0.1:0", *options]
+        self.process = subprocess.Popen(words, cwd=str(ROOT), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env=self.environment(folder, environment),
+                                        start_new_session=True)
+        self.lines = []
+        self.url = ""
+        self._changed = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @staticmethod
+    def environment(folder, more):
+        (folder / "tmp").mkdir()
+        return dict(os.environ, TMPDIR=str(folder / "tmp"), **(more or {}))
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.lines.append(line.decode())
+            if "serving on " in self.lines[-1]:
+                self.url = self.lines[-1].split()[2].rstrip(";")
+        self._changed.set()
+
+    def serving(self):
+        eventually(lambda: self.url or self._changed.is_set())
+        assert self.url, self.lines
+        return self
+
+    def over(self):
+        """Wait until every process has closed standard error, which all share; the exit code."""
+        assert self._changed.wait(SECONDS), "somebody still lives"
+        return self.process.wait(SECONDS)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.over()
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self._reader.join(SECONDS)
+            self.process.stdout.close()
+            self.process.stderr.close()
+
+
+def said(client, name):
+    return client.call_tool(name).content[0].text
+
+
+def answer(params, context):
+    return {"region": "eu"}
+
+
+def test_a_session_outlives_its_workers(tmp_path):
+    with Run(tmp_path, "--workers", "2").serving() as run:
+        seen = set()
+        with connect(run.url, elicitation=answer, era="legacy") as client:
+            for _ in range(3):
+                assert said(client, "ask") == "eu"
+                victim = int(said(client, "pid"))
+                seen.add(victim)
+                os.kill(victim, signal.SIGKILL)
+                eventually(lambda: sum("by signal 9" in line for line in run.lines) == len(seen))
+            assert client.call_tool("pid") and len(seen) == 3
+        store, = (tmp_path / "tmp").rglob("sessions.db")
+        assert store.stat().st_mode & 0o777 == 0o600 and store.parent.stat().st_mode & 0o777 == 0o700
+        run.process.send_signal(signal.SIGTERM)
+        assert run.over() == 130 and not store.parent.exists()
+        assert not [line for line in run.lines if "Traceback" in line]
+
+
+@pytest.mark.parametrize("environment", [{}, {"MCP_REF_STATE_KEYS": "0123456789abcdef0123456789abcdef"}])
+def test_all_workers_have_the_same_keys(environment, tmp_path):
+    with Run(tmp_path, "--workers", "2", environment=environment).serving() as run:
+        found = set()
+        for _ in range(2):
+            with connect(run.url, era="legacy") as client:
+                found.add(said(client, "keys"))
+                victim = int(said(client, "pid"))
+            os.kill(victim, signal.SIGKILL)
+        key, = found
+        assert len(key) >= 32 and key == environment.get("MCP_REF_STATE_KEYS", key)
+        assert not any(key in line for line in run.lines)
+
+
+def test_workers_end_when_the_parent_is_killed(tmp_path):
+    with Run(tmp_path, "--workers", "2").serving() as run:
+        run.process.kill()
+        assert run.over() == -9
+    assert not list((tmp_path / "tmp").iterdir()), "the sessions are left behind"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.skipif(
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN, reason="children inherit that it is ignored"))])
+def test_what_runs_is_finished_at_the_end(number, tmp_path):
+    """A terminal sends SIGINT to all processes at once, others SIGTERM to the parent."""
+    with Run(tmp_path, "--workers", "2").serving() as run:
+        with connect(run.url) as client:
+            begun = threading.Event()
+            future = client.submit_tool("hold", progress=lambda *step: begun.set())
+            assert begun.wait(SECONDS)
+            (os.killpg if number == signal.SIGINT else os.kill)(run.process.pid, number)
+            assert future.result(SECONDS).content[0].text == "done"
+        assert run.over() == 130
+
+
+def test_a_file_that_does_not_run_is_said(tmp_path):
+    with Run(tmp_path, "--workers", "2", app="boom()\n") as run:
+        assert run.over() == 1
+        assert any("app.py:1 raised NameError" in line for line in run.lines)
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--workers", "2", "--sessions", "memory"], "--sessions memory is for one process"),
+    (["--workers", "0"], "a number from 1 on"), (["--sessions", "store"], "names the file"),
+    (["--sessions", "disk"], "takes memory, none or store:PATH"), (["--sessions", "none:x"], "takes memory"),
+    (["--stateless", "--sessions", "memory"], "is --sessions none"), (["--sessions", "store:"], "takes memory"),
+])
+def test_options_that_do_not_go_together(options, words, tmp_path, capsys):
+    file = tmp_path / "app.py"
+    file.write_text(APP)
+    assert here(capsys, "run", str(file), "--http", "127.0.0.1:0", *options)[0] == 2
+    code, out, err = here(capsys, "run", str(file), "--http", "127.0.0.1:0", *options)
+    assert (code, out) == (2, "") and words in err
+
+
+@pytest.mark.parametrize("options", [["--workers", "2"], ["--sessions", "none"], ["--stateless"]])
+def test_options_that_are_for_http(options, tmp_path, capsys):
+    code, out, err = here(capsys, "run", str(tmp_path / "app.py"), *options)
+    assert (code, out) == (2, "") and "are for --http HOST:PORT" in err
+
+
+def test_the_parent_checks_file_and_address(tmp_path, capsys):
+    missing = here(capsys, "run", str(tmp_path / "no.py"), "--http", "127.0.0.1:0", "--workers", "2")
+    assert missing[0] == 2 and "there is no file" in missing[2]
+    (tmp_path / "app.py").write_text(APP)
+    unbound = here(capsys, "run", str(tmp_path / "app.py"), "--http", "256.0.0.1:0", "--workers", "2")
+    assert unbound[0] == 3
+
+
+def test_one_process_with_a_named_store(tmp_path):
+    path = tmp_path / "sessions.db"
+    with Run(tmp_path, "--sessions", "store:%s" % path).serving() as run:
+        with connect(run.url, elicitation=answer, era="legacy") as client:
+            assert said(client, "ask") == "eu" and path.stat().st_mode & 0o777 == 0o600

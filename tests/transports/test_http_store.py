@@ -1,0 +1,396 @@
+"""Sessions that several processes share: two endpoints with a store each on one file, as two processes would have."""
+import json
+
+import pytest
+
+from mcp_ref import Server
+from mcp_ref.limits import Limits
+from mcp_ref.server import Context
+from mcp_ref.transports import http_store
+from mcp_ref.transports.sqlite_store import SqliteStore
+from tests.support.http_exchange import Web, opening
+from tests.support.requirements_table import HANDSHAKE
+from tests.support.sides import Gate, eventually, in_thread
+
+ASKS = [name for name in HANDSHAKE if name >= "2025-06-18"]
+CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {"listChanged": True}}
+ANSWER = {"action": "accept", "content": {"region": "eu"}}
+
+
+class Site:
+    """Endpoints that share a store, and a client that turns to either: ``site[0]``, ``site[1]``."""
+
+    def __init__(self, path, revision="2025-06-18", limits=Limits(), **options):
+        self.path = str(path / "sessions.db")
+        self.limits, self.options = limits, options
+        self.gate = Gate()
+        self.webs = []
+        self.servers = []
+        for _ in range(2):
+            self.add()
+        if revision is not None:
+            self.result = self.webs[0].open(revision, CAPABILITIES)
+            self.webs[1].headers.update(self.webs[0].headers)
+
+    def add(self):
+        """One more process."""
+        self.servers.append(self.server())
+        self.webs.append(Web(self.servers[-1], None, limits=self.limits, sessions=SqliteStore(self.path),
+                             **self.options))
+        if len(self.webs) > 1:
+            self.webs[-1].headers.update(self.webs[0].headers)
+        return self.webs[-1]
+
+    def server(self):
+        server, gate = Server("shared", limits=self.limits), self.gate
+
+        @server.tool
+        def state(ctx: Context) -> dict:
+            """What is known of the client."""
+            session = ctx.connection.session
+            return {"info": session.peer_info, "capabilities": session.peer_capabilities, "phase": session.phase,
+                    "revision": session.revision.name, "level": ctx.connection.state.get("log_level"),
+                    "principal": ctx.connection.session.principal,
+                    "subscriptions": server.subscriptions.by(ctx.connection)}
+
+        @server.tool
+        def ask(ctx: Context) -> str:
+            """A question to the user."""
+            return str(ctx.elicit("Which region?", {"region": str})["region"])
+
+        @server.tool
+        def roots(ctx: Context) -> int:
+            """How many roots the client has."""
+            return len(ctx.list_roots())
+
+        @server.tool
+        def steps(ctx: Context) -> int:
+            """How often the client told how far it is."""
+            seen = []
+            ctx.call("roots/list", on_progress=lambda *step: seen.append(step))
+            return len(seen)
+
+        @server.tool
+        def hold(ctx: Context) -> bool:
+            """Wait until cancelled."""
+            gate._entered.release()
+            return ctx.cancelled.wait(10)
+
+        @server.resource("config://app")
+        def config() -> str:
+            return "x"
+
+        return server
+
+    def __getitem__(self, place):
+        return self.webs[place]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        for web in self.webs:
+            web.close()
+
+
+def call(web, name, id):
+    answer = web.ask(id, "tools/call", {"name": name})
+    assert answer.status == 200, answer.raw
+    return json.loads(answer.answer()["result"]["content"][0]["text"])
+
+
+# -- What another process knows ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE)
+def test_another_process_goes_on_with_a_session(revision, tmp_path):
+    with Site(tmp_path, revision, authenticate=lambda headers: {"name": "ada"}) as site:
+        first, second = call(site[0], "state", 1), call(site[1], "state", 2)
+        assert first == second == {
+            "info": {"name": "scripted", "version": "0"}, "capabilities": CAPABILITIES, "phase": "operating",
+            "revision": revision, "level": None, "principal": {"name": "ada"}, "subscriptions": []}
+
+
+def test_what_changes_in_one_process_is_known_to_the_next_request_of_the_other(tmp_path):
+    with Site(tmp_path) as site:
+        call(site[1], "state", 1)
+        for place, level, number in ((0, "error", 4), (1, "debug", 0), (0, "alert", 6)):
+            assert site[place].ask("level %d" % number, "logging/setLevel", {"level": level}).status == 200
+            assert call(site[1 - place], "state", "state %d" % number)["level"] == number
+        uri = {"uri": "config://app"}
+        assert site[0].ask(2, "resources/subscribe", uri).message["result"] == {}
+        assert call(site[1], "state", 3)["subscriptions"] == ["config://app"]
+        assert site[1].ask(4, "resources/unsubscribe", uri).message["result"] == {}
+        assert call(site[0], "state", 5)["subscriptions"] == []
+
+
+def test_a_handshake_may_end_in_another_process(tmp_path):
+    with Site(tmp_path, None) as site:
+        opened = site[0].post(opening("2025-11-25"))
+        headers = {"Mcp-Session-Id": opened.headers.get("Mcp-Session-Id")}
+        for web in site.webs:
+            web.headers.update(headers)
+        assert site[1].tell("notifications/initialized").status == 202
+        assert call(site[0], "state", 1)["phase"] == call(site[1], "state", 2)["phase"] == "operating"
+
+
+def test_a_session_outlives_the_process_that_began_it(tmp_path):
+    with Site(tmp_path) as site:
+        site[0].endpoint.close(0)
+        assert call(site[1], "state", 1)["phase"] == "operating"
+        assert call(site.add(), "state", 2)["phase"] == "operating"
+
+
+def test_an_update_reaches_a_stream_of_the_process_that_announces_it(tmp_path):
+    with Site(tmp_path) as site:
+        stream = site[1].get()
+        assert site[0].ask(2, "resources/subscribe", {"uri": "config://app"}).status == 200
+        call(site[1], "state", 3)
+        site.servers[1].resource_updated("config://app")
+        assert stream.next()["params"] == {"uri": "config://app"}
+
+
+# -- The end -----------------------------------------------------------------------------------
+
+
+def test_a_session_that_was_ended_has_ended_everywhere(tmp_path):
+    with Site(tmp_path) as site, site.gate:
+        running = site[1].begin(1, "tools/call", {"name": "hold"})
+        stream = site[1].get()
+        site.gate.entered()
+        assert site[0].delete().status == 204
+        assert running.done().status == 404 and stream.done()
+        for web in site.webs:
+            assert web.ask(2, "ping").status == 404 and web.delete().status == 404 and web.get().status == 404
+        assert all(len(web.endpoint.sessions) == 0 for web in site.webs)
+        eventually(lambda: not any(web.endpoint.sessions.all() for web in site.webs))
+
+
+def test_another_principal_has_no_such_session(tmp_path):
+    with Site(tmp_path, authenticate=lambda headers: headers.get("who") or "ada") as site:
+        assert site[1].ask(1, "ping", headers={"who": "eve"}).status == 404
+        assert site[1].ask(1, "ping").status == 200
+
+
+def test_a_principal_that_is_no_json_is_refused_at_the_beginning(tmp_path):
+    with Site(tmp_path, None, authenticate=lambda headers: object()) as site:
+        with pytest.raises(TypeError, match="have authenticate return a str"):
+            site[0].post(opening("2025-11-25"))
+        assert len(site[0].endpoint.sessions) == 0
+
+
+def test_the_cap_is_that_of_all_processes_together(tmp_path):
+    with Site(tmp_path, None, Limits(max_sessions=2)) as site:
+        assert [site[place].post(opening("2025-11-25")).status for place in (0, 1, 0, 1)] == [200, 200, 503, 503]
+
+
+def test_sessions_that_nobody_uses_end(tmp_path, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr("mcp_ref.transports.sqlite_store.time.time", lambda: now[0])
+    with Site(tmp_path, limits=Limits(session_idle=100, max_sessions=1)) as site:
+        now[0] += 60
+        site[1].lives()
+        now[0] += 60
+        site[0].lives()
+        now[0] += 101
+        assert site[0].ask(1, "ping").status == site[1].ask(1, "ping").status == 404
+        assert site[1].post(opening("2025-11-25"), {"Mcp-Session-Id": None}).status == 200
+        assert len(site[0].endpoint.sessions) == 1
+
+
+def test_an_open_stream_keeps_a_session(tmp_path, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr("mcp_ref.transports.sqlite_store.time.time", lambda: now[0])
+    monkeypatch.setattr(http_store, "_SWEEP_SECONDS", 0)
+    with Site(tmp_path, limits=Limits(session_idle=100)) as site:
+        stream = site[1].get()
+        for _ in range(4):
+            now[0] += 60
+            for web in site.webs:
+                web.endpoint.tick()
+        site[0].lives()
+        assert not stream.finished
+
+
+def test_copies_that_nobody_uses_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(http_store, "COPY_SECONDS", 0)
+    with Site(tmp_path) as site:
+        call(site[1], "state", 1)
+        for web in site.webs:
+            eventually(lambda: not web.endpoint.sessions.all() or web.endpoint.tick())
+        assert len(site[0].endpoint.sessions) == 1
+        assert call(site[0], "state", 2)["phase"] == call(site[1], "state", 3)["phase"] == "operating"
+
+
+# -- Questions and cancellations ---------------------------------------------------------------
+
+
+@pytest.mark.race
+@pytest.mark.parametrize("revision", ASKS)
+def test_an_answer_finds_the_process_that_waits_for_it(revision, tmp_path):
+    with Site(tmp_path, revision) as site:
+        asking = [site[place].begin("ask %d" % place, "tools/call", {"name": "ask"}) for place in (0, 1)]
+        ids = [answer.next()["id"] for answer in asking]
+        assert len(set(ids)) == 2, "an id that the client has seen before"
+        for place, id in enumerate(ids):
+            assert site[1 - place].respond(id, ANSWER).status == 202
+        for answer in asking:
+            assert answer.answer()["result"]["content"][0]["text"] == "eu"
+        eventually(lambda: not site[0].endpoint.sessions.store.news(0))
+
+
+def test_progress_finds_it_too_and_comes_before_the_answer(tmp_path):
+    with Site(tmp_path) as site:
+        asking = site[0].begin(1, "tools/call", {"name": "steps"})
+        id = asking.next()["id"]
+        for step in (1, 2):
+            assert site[1].tell("notifications/progress", {"progressToken": id, "progress": step}).status == 202
+        assert site[1].respond(id, {"roots": []}).status == 202
+        assert asking.answer()["result"]["content"][0]["text"] == "2"
+
+
+def test_an_error_finds_it_too(tmp_path):
+    with Site(tmp_path) as site:
+        asking = site[0].begin(1, "tools/call", {"name": "roots"})
+        id = asking.next()["id"]
+        assert site[1].post({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}}).status == 202
+        assert asking.answer()["result"]["isError"]
+
+
+@pytest.mark.race
+def test_a_cancellation_finds_the_process_that_works(tmp_path):
+    with Site(tmp_path) as site, site.gate:
+        running = site[0].begin(7, "tools/call", {"name": "hold"})
+        site.gate.entered()
+        assert site[1].tell("notifications/cancelled", {"requestId": 7}).status == 202
+        assert running.done().raw == b""
+
+
+def test_a_batch_is_taken_apart(tmp_path):
+    with Site(tmp_path, "2025-03-26") as site, site.gate:
+        asking = [site[place].begin("ask %d" % place, "tools/call", {"name": "roots"}) for place in (0, 1)]
+        batch = [{"jsonrpc": "2.0", "id": answer.next()["id"], "result": {"roots": []}} for answer in asking]
+        assert site[1].post(batch).status == 202
+        for answer in asking:
+            assert answer.answer()["result"]["content"][0]["text"] == "0"
+
+
+def test_roots_that_have_changed_are_asked_for_again(tmp_path):
+    with Site(tmp_path) as site:
+        for place, told, id in ((0, None, 1), (1, None, 2), (0, 1, 3), (1, 0, 4)):
+            if told is not None:
+                assert site[told].tell("notifications/roots/list_changed").status == 202
+            asking = site[place].begin(id, "tools/call", {"name": "roots"})
+            roots = [{"uri": "file:///%d" % number} for number in range(id)]
+            site[place].respond(asking.next()["id"], {"roots": roots})
+            assert asking.answer()["result"]["content"][0]["text"] == str(id)
+
+
+def test_answers_to_nobody_are_bounded_and_swept(tmp_path, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr("mcp_ref.transports.sqlite_store.time.time", lambda: now[0])
+    monkeypatch.setattr(http_store, "_MOST_ANSWERS", 5)
+    with Site(tmp_path) as site:
+        for number in range(20):
+            assert site[0].respond(number, {}).status == 202
+        store = site[1].endpoint.sessions.store
+        assert [letter.subject for letter in store.news(0)] == ['["answer", %d]' % number for number in range(15, 20)]
+        now[0] += 61
+        store.sweep(1000)
+        assert store.news(0) == [] and store.count() == 1
+
+
+# -- Streams -----------------------------------------------------------------------------------
+
+
+@pytest.mark.race
+def test_what_belongs_to_no_request_goes_to_the_process_that_has_a_stream(tmp_path):
+    with Site(tmp_path) as site:
+        call(site[0], "state", 1)
+        site.servers[0].log("error", "before")
+        stream = site[1].get()
+        assert stream.next()["params"]["data"] == "before"
+        site.servers[0].log("error", "after")
+        assert stream.next()["params"]["data"] == "after"
+        assert site[0].endpoint.sessions.store.news(0) == []
+
+
+def test_what_was_seen_to_wait_is_sent_on_a_later_stream(tmp_path):
+    with Site(tmp_path) as site, site.gate:
+        running = site[1].begin(7, "tools/call", {"name": "hold"})
+        site.gate.entered()
+        table = site[1].endpoint.sessions
+        site.servers[0].log("error", "early")
+        eventually(lambda: [letter.number for letter in table.store.news(0)] == [table._since])
+        assert site[1].get().next()["params"]["data"] == "early"
+        site[1].tell("notifications/cancelled", {"requestId": 7})
+        running.done()
+
+
+def test_what_waits_for_a_stream_is_bounded(tmp_path):
+    with Site(tmp_path, limits=Limits(max_waiting_messages=3, max_waiting_bytes=5000)) as site:
+        for number in range(5):
+            site.servers[0].log("error", number)
+        stream = site[1].get()
+        assert [stream.next()["params"]["data"] for _ in range(3)] == [2, 3, 4]
+
+
+def test_a_stream_that_breaks_leaves_what_comes_to_the_next(tmp_path):
+    with Site(tmp_path) as site:
+        first = site[1].get()
+        first.lose_next = True
+        site.servers[0].log("error", "once")
+        eventually(lambda: first.gone)
+        second = site[0].get()
+        assert second.next()["params"]["data"] == "once"
+
+
+def test_there_is_nothing_to_resume(tmp_path):
+    with Site(tmp_path, "2025-11-25") as site:
+        stream = site[0].get()
+        site.servers[0].log("error", "x")
+        stream.next()
+        assert b"id:" not in stream.raw and site[0].get("g1-0").status == 400
+        asking = site[0].begin(1, "tools/call", {"name": "roots"})
+        asking.next()
+        assert b"id:" not in asking.raw
+
+
+def test_the_thread_that_looks_for_letters_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(http_store, "LINGER", 0)
+    with Site(tmp_path) as site:
+        stream = site[0].get()
+        table = site[0].endpoint.sessions
+        eventually(lambda: table._looking)
+        stream.leave()
+        eventually(lambda: not table._looking and not table._watched)
+
+
+def test_a_store_that_fails_is_logged_once_and_goes_on(tmp_path, monkeypatch, caplog):
+    with Site(tmp_path) as site:
+        table = site[0].endpoint.sessions
+        asking = site[0].begin(1, "tools/call", {"name": "roots"})
+        id = asking.next()["id"]
+        works, failures = table.store.version, []
+        monkeypatch.setattr(table.store, "version", lambda: failures.append(1) or 1 / 0)
+        eventually(lambda: len(failures) > 2)
+        monkeypatch.setattr(table.store, "version", works)
+        site[1].respond(id, {"roots": []})
+        assert asking.answer()["result"]["content"][0]["text"] == "0"
+        assert caplog.text.count("looking for letters failed") == 1
+
+
+def test_threads_that_make_a_copy_at_once_share_one(tmp_path):
+    with Site(tmp_path) as site:
+        outcomes = [in_thread(site[1].ask, number, "ping") for number in range(8)]
+        assert [outcome.get().status for outcome in outcomes] == [200] * 8
+        assert len(site[1].endpoint.sessions.all()) == 1
+        assert len(site.servers[1].connections) == 1
+
+
+def test_nothing_secret_is_in_the_file(tmp_path):
+    with Site(tmp_path) as site:
+        call(site[1], "state", 1)
+        id = site[0].headers["Mcp-Session-Id"].encode()
+        assert not any(id in path.read_bytes() for path in tmp_path.iterdir())
+        assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
