@@ -2,7 +2,7 @@
 
 Time limit: after 30 seconds (marker `time_limit(seconds)` for another number) the stacks of all threads are written to
 the real stderr and the run ends at once. It is `faulthandler`'s own thread that does it, so it works even while
-something in C holds the interpreter.
+something in C holds the interpreter. The same holds for the interpreter's end, with EXIT_LIMIT_SECONDS.
 
 Leaks: after each test that passed, no thread that can keep the process alive (or that belongs to the library), no open
 file descriptor and no child process may be there that was not there before. What ends by itself has two seconds.
@@ -18,6 +18,7 @@ from typing import Any, Dict, Iterator, List, Set
 import pytest
 
 TIME_LIMIT_SECONDS = 30.0
+EXIT_LIMIT_SECONDS = 60.0
 LEAK_GRACE_SECONDS = 2.0
 FD_FOLDER = "/proc/self/fd"
 
@@ -33,10 +34,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    _Clock.stop()
+    """The interpreter has to end, too: it waits for threads, and a failed test may have left some."""
     if REAL_STDERR in config.stash:
-        os.close(config.stash[REAL_STDERR])
-        del config.stash[REAL_STDERR]
+        faulthandler.dump_traceback_later(EXIT_LIMIT_SECONDS, exit=True, file=config.stash[REAL_STDERR])
 
 
 class _Clock:
@@ -65,11 +65,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     _Clock.start(item)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    if FAILED in item.stash:
-        _Clock.stop()  # pytest has done so already, unknown to us
-        _Clock.start(item)
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact(node: Any) -> None:
+    _Clock.stop()  # pytest has done so already, unknown to us, whatever failed: a test, its fixtures, what they left
+    if isinstance(node, pytest.Item):
+        _Clock.start(node)
 
 
 # --- what a test leaves behind ----------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ class Lane(Job, Generic[Item]):
     answer here, so nothing is abandoned: it waits, up to the limit.
     """
 
-    __slots__ = ("_run", "_again", "_lock", "_waiting", "_scheduled", "_limit")
+    __slots__ = ("_run", "_again", "_lock", "_waiting", "_scheduled", "_limit", "_idle")
 
     def __init__(self, run: Callable[[Item], None], again: Callable[[Job], None], limit: int) -> None:
         self._run = run
@@ -63,6 +63,7 @@ class Lane(Job, Generic[Item]):
         self._waiting: Deque[Item] = deque()
         self._scheduled = False
         self._limit = limit
+        self._idle: Optional[threading.Event] = None
 
     def put(self, item: Item, always: bool = False) -> Tuple[bool, bool]:
         """Append one: whether there was room (``always``: there is), and whether the lane must be scheduled."""
@@ -78,6 +79,8 @@ class Lane(Job, Generic[Item]):
             with self._lock:
                 if not self._waiting:
                     self._scheduled = False
+                    if self._idle is not None:
+                        self._idle.set()
                     return
                 item = self._waiting.popleft()
             try:
@@ -88,6 +91,14 @@ class Lane(Job, Generic[Item]):
 
     def abandon(self, error: McpError) -> None:
         self._again(self)
+
+    def settle(self, seconds: float) -> None:
+        """Have everything taken that was put, for at most so many seconds; after the last `put`."""
+        with self._lock:
+            if not self._scheduled:
+                return
+            idle = self._idle = threading.Event()
+        idle.wait(seconds)
 
 
 def contain(error: BaseException) -> None:

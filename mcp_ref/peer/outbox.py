@@ -7,7 +7,8 @@ and a finished answer never waits behind a running handler: anybody can flush it
 Who may wait inside a write: workers, because there are many. Who may not: the reader (else two
 peers that write much at once would wait for each other for ever) and callers with a deadline.
 Those use `flush_soon`, which writes only when the transport promises not to wait, and otherwise
-leaves it to the writer thread, which is started when first needed.
+leaves it to the writer thread, which is started when first needed. From then until the writer thread
+has had its turn nobody else tries: one who sends without a pause would always be there before it.
 """
 
 import threading
@@ -36,6 +37,7 @@ class Outbox:
         self._room = threading.Condition(self._lock)
         self._writing = threading.Lock()
         self._wake: Optional[threading.Semaphore] = None
+        self._left = False
         self._closed = False
         self.on_failure: Callable[[ConnectionLost], None] = lambda error: None
         """Called once when the peer cannot be written to any more."""
@@ -76,12 +78,13 @@ class Outbox:
 
     def flush_soon(self) -> None:
         """See to it that what waits is written, without waiting in the calling thread."""
-        while self._waiting and self._writing.acquire(False):
+        while self._waiting and not self._left and self._writing.acquire(False):
             try:
                 messages = self._take()
                 written = self._write_now(messages)
                 if not written:
                     self._put_back(messages)
+                    self._left = True
             finally:
                 self._writing.release()
             if not written:
@@ -125,6 +128,7 @@ class Outbox:
 
     def _write_all(self) -> None:
         with self._writing:
+            self._left = False
             self._drain()
 
     def _drain(self) -> None:
@@ -183,4 +187,5 @@ class Outbox:
     def _write_when_woken(self, wake: threading.Semaphore) -> None:
         while not self._closed:
             wake.acquire()
-            self.flush()
+            self._write_all()
+            self.flush()  # what was put after the last look of a thread that was writing

@@ -19,7 +19,7 @@ from tests.support.sides import HANDSHAKE, Gate, eventually, in_thread
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ECHO = [sys.executable, os.path.join(ROOT, "examples", "echo_server.py")]
-QUICK = Limits(initialize_timeout=0.2, shutdown_grace=0.2, terminate_grace=0.2)
+QUICK = Limits(initialize_timeout=0.5, shutdown_grace=0.2, terminate_grace=0.2)
 
 
 def adding():

@@ -81,6 +81,21 @@ def test_a_future_belongs_to_the_thread_pool_of_nobody():
     eventually(lambda: threading.active_count() <= before)
 
 
+def test_a_future_that_is_sent_as_the_connection_ends_leaves_no_timer(monkeypatch):
+    with Side("client") as side:
+        send = side.connection.outbox.send
+
+        def ends(*message):
+            send(*message)
+            side.connection.close()
+            assert side.connection.wait_closed(PATIENCE)
+
+        monkeypatch.setattr(side.connection.outbox, "send", ends)
+        with pytest.raises(ConnectionLost):
+            future_of(side).result(PATIENCE)
+    eventually(lambda: "mcp-ref:timer:memory" not in [thread.name for thread in threading.enumerate()])
+
+
 # --- Cancelling -------------------------------------------------------------------------------------------------------
 
 @in_both_roles

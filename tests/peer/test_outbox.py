@@ -1,5 +1,6 @@
 """The outbox: order, one write for many messages, nobody waits who may not."""
 import threading
+import time
 
 import pytest
 
@@ -96,6 +97,23 @@ def test_a_thread_that_may_not_wait_leaves_the_writing_to_another(gate, outbox):
     outbox.close()
     assert gate.messages == [b"x", b"y"]
     assert threading.current_thread() not in gate.threads
+
+
+def test_one_who_sends_without_a_pause_does_not_keep_the_writer_from_its_turn(gate, outbox):
+    tick = threading.Event()
+
+    def not_ready(size):
+        tick.wait(0.001)  # whoever only tries to write comes in vain meanwhile
+        return False
+
+    gate.ready = not_ready
+    sent, end = 0, time.monotonic() + 5
+    while not gate.writes and time.monotonic() < end:
+        outbox.send(b"%d" % sent)
+        sent += 1
+    assert gate.writes, "nothing was written while %d messages were sent" % sent
+    outbox.settle(10)
+    assert gate.messages == [b"%d" % number for number in range(sent)]
 
 
 def test_a_thread_that_may_not_wait_writes_itself_where_the_transport_promises(outbox, gate):
