@@ -36,7 +36,8 @@ def main() -> None:
     logging.getLogger("app").addHandler(handler)
     near, far = pair()
     server.connect(far)
-    with connect(near, trace=to_text(sys.stdout), on_log=on_log) as client:
+    # In a session; without one a server logs for the request it works on, and has nothing to say beside.
+    with connect(near, trace=to_text(sys.stdout), on_log=on_log, era="legacy") as client:
         client.set_log_level("warning")
         client.call_tool("work")
         server.log("alert", "the whole server has something to say")

@@ -41,7 +41,8 @@ def main() -> None:
     near, far = pair()
     server.connect(far)
     sampling = Sampling(model, model="small-model-1", approve_request=approve)
-    with connect(near, trace=to_text(sys.stdout), sampling=sampling) as client:
+    # In a session; without one a server hears answers only, so the no of a user ends the call on this side.
+    with connect(near, trace=to_text(sys.stdout), sampling=sampling, era="legacy") as client:
         first = client.call_tool("summarize", {"text": "a long story"}).text
         second = client.call_tool("summarize", {"text": "a secret"}).text
     if first != "in short: long story" or second != "the user said no (-1)":

@@ -28,7 +28,8 @@ def main() -> None:
     server.connect(far)
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
         roots = Roots([one])
-        with connect(near, trace=to_text(sys.stdout), roots=roots) as client:
+        # In a session; without one a server asks for the roots of each request, and is not told of changes.
+        with connect(near, trace=to_text(sys.stdout), roots=roots, era="legacy") as client:
             before = client.call_tool("where").text
             roots.set([two])
             if not changed.wait(20):

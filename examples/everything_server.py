@@ -68,6 +68,14 @@ def weather(city: str) -> Weather:
     return Weather(city, 21.5)
 
 
+@server.tool(input_schema={
+    "type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}, "required": ["region"],
+})
+def route(region: str) -> str:
+    """An argument that is repeated in a header field of HTTP, so that proxies can route by it."""
+    return "routed to %s" % region
+
+
 @server.tool
 def media() -> List[Any]:
     """Every kind of content: text for the user, picture, sound, a resource in full, and a link to one."""
@@ -145,6 +153,16 @@ def show_roots(ctx: Context) -> List[str]:
     return [root.uri for root in ctx.list_roots()]
 
 
+@server.tool
+def interview(ctx: Context) -> str:
+    """Ask the user, then the model about the user, then for the roots."""
+    answer = ctx.elicit("Who are you?", {"name": str, "colour": Literal["red", "green", "blue"]})
+    if not answer:
+        return "you chose to %s" % answer.action
+    said = ctx.sample("What suits %s?" % answer["name"], 100).text
+    return "%s, %s, %d" % (answer["name"], said, len(ctx.list_roots()))
+
+
 # Resources
 
 
@@ -201,6 +219,13 @@ def review(code: str, language: Literal["python", "javascript", "rust"] = "pytho
 def travel(start: str, goal: str) -> List[Any]:
     """Ask how to get from one city to another, with a picture."""
     return ["How do I get from %s to %s?" % (start, goal), image(DOT, "image/png")]
+
+
+@server.prompt
+def letter(ctx: Context) -> str:
+    """Ask for a letter; to whom, the user is asked on the way."""
+    answer = ctx.elicit("To whom?", {"name": str})
+    return "Please write to %s." % (answer["name"] if answer else "whom you like")
 
 
 @server.completion("travel", "start")

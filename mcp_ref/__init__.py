@@ -6,10 +6,11 @@ direction, beside the specification; a module imports only from those above it.
 1.  `revisions`, `limits`, `deadline`, `errors`: what differs between revisions, and the words for failure
 2.  `uritemplate`, `jsonschema`: the two languages that messages contain
 3.  `jsontext`, `jsonrpc`: bytes to frames and back
-4.  `codec`, `messages`, `methods`: frames to dataclasses, one module for each page, one table of methods
+4.  `codec`, `messages`, `methods`: frames to dataclasses, one module for each page, one table of methods; beside it
+    `deprecations`: what is going to leave the protocol
 5.  `protocol`: rules without input or output: lifecycle, negotiation, capabilities, what may be sent, HTTP
 6.  `redaction`, `wiretrace`, `transports`: the wire made visible; moving frames
-7.  `peer`: the conversation: request table, dispatcher, workers, context
+7.  `peer`: the conversation: request table, dispatcher, workers, context, extensions
 8.  `server`, `client`: the roles, thin
 9.  `host`: several clients, consent, names, isolation, audit
 10. `cli`: the command line
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from .revisions import REVISIONS
     from .server import Server
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 __all__ = ["Client", "Context", "Host", "Limits", "McpError", "REVISIONS", "Server", "ToolError", "connect"]
 

@@ -11,6 +11,7 @@
       PeerError            a JSON-RPC error that arrived as the answer to our own request
       TransportError       the connection: ConnectFailed, ConnectionLost; Rejected = one message refused
         HttpStatus           one HTTP request was refused; AnswerLost: its answer did not come through
+      InputUnavailable     a server's question that nobody answers
       RequestTimeout       a local outcome, never dressed as a JSON-RPC code
       RequestCancelled     likewise
       AuthError            authorization
@@ -148,6 +149,9 @@ class TransportError(McpError):
 class ConnectFailed(TransportError):
     """No connection could be opened; the text says where it was tried and what came back."""
 
+    unsent = True
+    """See `ConnectionLost`."""
+
 
 class ConnectionLost(TransportError):
     """The connection ended; the text says why, in one line."""
@@ -197,6 +201,19 @@ class Rejected(TransportError):
 
 class Busy(TransportError):
     """A limit of ours is reached (workers, requests in flight); the text names it."""
+
+
+class InputUnavailable(McpError):
+    """The server wants to know something before it answers a request, and there is no answer to give.
+
+    ``key`` and ``method`` are those of its question; the cause is what the callback raised. See
+    `mcp_ref.client.rounds`.
+    """
+
+    def __init__(self, message: str, key: str = "", method: str = "") -> None:
+        super().__init__(message)
+        self.key = key
+        self.method = method
 
 
 class RequestTimeout(McpError):

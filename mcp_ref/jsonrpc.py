@@ -261,7 +261,8 @@ def encode(frame: Frame) -> bytes:
     if isinstance(frame, Batch):
         return dumps([to_object(item) for item in frame.items if not isinstance(item, Malformed)]).encode("ascii")
     if isinstance(frame, Result) and isinstance(frame.result, Encoded):
-        return ('{"jsonrpc":"2.0","id":%s,"result":%s}' % (dumps(frame.id), frame.result)).encode("ascii")
+        id = frame.id if type(frame.id) is int else dumps(frame.id)
+        return ('{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, frame.result)).encode("ascii")
     return dumps(to_object(frame)).encode("ascii")
 
 

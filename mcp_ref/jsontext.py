@@ -51,7 +51,8 @@ def loads(data: bytes, limits: Limits = DEFAULT) -> Any:
     brackets = nodes = 0
     if len(data) > limits.max_depth:  # a shorter message cannot hold anything excessive
         brackets = _count(data, b"[") + _count(data, b"{")
-        nodes = _count(data, b",") + brackets
+        if len(data) > min(4 * _MANY, limits.max_nodes):  # nor a short one many values
+            nodes = _count(data, b",") + brackets
     if nodes > limits.max_nodes:
         raise JsonError("message of about %d values exceeds max_nodes (%d)" % (nodes, limits.max_nodes))
     plain = nodes > _MANY and limits.max_number_digits >= 309 and not _odd_number(data)

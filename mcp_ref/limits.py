@@ -37,23 +37,35 @@ class Limits(Record):
     max_workers: int = 128
     """Threads that run handlers, for each connection; more work waits in the queue."""
     max_inflight: int = 1024
-    """Requests of one peer that are running or queued; the next one is refused with an error."""
+    """Requests of one peer that are running or queued; the next is refused with an error. Over HTTP without sessions
+    a peer is a principal, and those that need not show who they are share ``max_http_connections``."""
     max_pending: int = 65536
     """Our own requests that wait for an answer; the next one raises `Busy`."""
     max_outbox_bytes: int = 256 * 1024 * 1024
     """Bytes waiting to be written to a peer that does not read; a handler that sends more waits."""
     max_subscriptions: int = 10_000
     """Resources that one client may be subscribed to."""
+    max_listeners: int = 10_000
+    """Streams of `subscriptions/listen` that a server keeps open at once, over all its connections."""
     max_completion_values: int = 100
     """Suggestions in one answer [.. server/utilities/completion §Completion Results]; more are counted, not sent."""
     max_cached_completions: int = 256
     """Answers to completions that a client keeps, oldest dropped first."""
     max_cached_items: int = 100_000
     """Items of one list that a client keeps; it asks for a longer list each time, and uses no schema of it."""
+    max_cached_resource_bytes: int = 16 * 1024 * 1024
+    """What was read of resources and a client keeps, oldest dropped first; and those that clients share."""
     max_pending_elicitations: int = 1000
     """Links that a client was asked to show and that are not completed; the oldest is forgotten first."""
     max_tool_iterations: int = 10
     """Rounds of a loop in which a model uses tools [2025-11-25.. client/sampling §Security Considerations]."""
+    max_input_rounds: int = 25
+    """Rounds of one request in which the server asks for input first; one more is an error. A server of this package
+    needs one for each question that a handler asks by itself."""
+    max_state_bytes: int = 256 * 1024
+    """A ``requestState``, in which the answers and other values travel that earlier rounds of a request came to."""
+    max_restarts: int = 5
+    """Restarts of a server that ended by itself, without one of its lives as long as ``restart_healthy``."""
     promote_after: float = 0.001
     """While work is queued and no handler has finished for this long, more workers wake up."""
 
@@ -64,6 +76,12 @@ class Limits(Record):
     """Longest life of a request, which progress cannot extend."""
     initialize_timeout: float = 30.0
     """The handshake, which cannot be cancelled."""
+    probe_timeout: float = 5.0
+    """How long a server may take to say whether it does without a handshake, before it is offered one as well."""
+    restart_delay: float = 0.25
+    """The wait before the second restart in a row of a server that ended by itself; it doubles with each further."""
+    restart_healthy: float = 30.0
+    """A server that lived for so long is restarted as if for the first time."""
     cached_completion_seconds: float = 60.0
     """How long a client keeps the answer to a completion; nobody tells it when suggestions change."""
     drain: float = 0.5

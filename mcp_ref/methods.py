@@ -40,10 +40,11 @@ class Method(NamedTuple):
     """``request`` or ``notification``."""
     sender: str
     """``client``, ``server`` or ``both``."""
-    params: str
-    """``page:Class`` of its params, which are optional on the wire if nothing in them is required."""
-    result: Optional[str]
-    """``page:Class`` of its result; None for a notification."""
+    params: Any
+    """``page:Class`` of its params, which are optional on the wire if nothing in them is required; in a row of an
+    extension the class itself."""
+    result: Any
+    """The same for its result; None for a notification."""
     since: Optional[str]
     until: Optional[str]
     page: str
@@ -56,6 +57,10 @@ class Method(NamedTuple):
     """``page:Class`` of another result it may have: a task in place of the answer, or a question first."""
     carrier: str = WIRE
     """``wire``, or ``embedded`` in a result."""
+    deprecated: Optional[str] = None
+    """The row of `mcp_ref.deprecations` that it belongs to, which says since when; None: it is here to stay."""
+    extension: Optional[str] = None
+    """The identifier of the extension that adds it, see `mcp_ref.peer.extension`; None: it is the protocol's own."""
 
 
 def _request(name: str, sender: str, params: str, result: str, page: str, since: Optional[str] = None,
@@ -73,7 +78,8 @@ _PAGED = "pagination:PaginatedRequestParams"
 _DONE = "base:EmptyResult"
 _NOTE = "base:NotificationParams"
 _TASK = "tasks:CreateTaskResult"
-_INPUT = "mrtr:InputRequiredResult"
+INPUT_REQUIRED = "mrtr:InputRequiredResult"
+"""The other result of a request which may ask for input first."""
 
 METHODS: Tuple[Method, ...] = (
     # Opening
@@ -98,7 +104,7 @@ METHODS: Tuple[Method, ...] = (
     _request("tools/call", CLIENT, "tools:CallToolRequestParams", "tools:CallToolResult", "server/tools",
              since=R2025_11_25, until=R2025_11_25, capability="tools", other=_TASK),
     _request("tools/call", CLIENT, "tools:CallToolRequestParams", "tools:CallToolResult", "server/tools",
-             since=R2026_07_28, capability="tools", other=_INPUT),
+             since=R2026_07_28, capability="tools", other=INPUT_REQUIRED),
     _notification("notifications/tools/list_changed", SERVER, _NOTE, "server/tools",
                   capability="tools.listChanged", holder=SENDER),
     # Resources
@@ -109,7 +115,7 @@ METHODS: Tuple[Method, ...] = (
     _request("resources/read", CLIENT, "resources:ReadResourceRequestParams", "resources:ReadResourceResult",
              "server/resources", until=R2025_11_25, capability="resources"),
     _request("resources/read", CLIENT, "resources:ReadResourceRequestParams", "resources:ReadResourceResult",
-             "server/resources", since=R2026_07_28, capability="resources", other=_INPUT),
+             "server/resources", since=R2026_07_28, capability="resources", other=INPUT_REQUIRED),
     _request("resources/subscribe", CLIENT, "resources:SubscribeRequestParams", _DONE, "server/resources",
              until=R2025_11_25, capability="resources.subscribe"),
     _request("resources/unsubscribe", CLIENT, "resources:UnsubscribeRequestParams", _DONE, "server/resources",
@@ -123,7 +129,7 @@ METHODS: Tuple[Method, ...] = (
     _request("prompts/get", CLIENT, "prompts:GetPromptRequestParams", "prompts:GetPromptResult", "server/prompts",
              until=R2025_11_25, capability="prompts"),
     _request("prompts/get", CLIENT, "prompts:GetPromptRequestParams", "prompts:GetPromptResult", "server/prompts",
-             since=R2026_07_28, capability="prompts", other=_INPUT),
+             since=R2026_07_28, capability="prompts", other=INPUT_REQUIRED),
     _notification("notifications/prompts/list_changed", SERVER, _NOTE, "server/prompts",
                   capability="prompts.listChanged", holder=SENDER),
     # Utilities of a server
@@ -134,7 +140,10 @@ METHODS: Tuple[Method, ...] = (
     _request("logging/setLevel", CLIENT, "logs:SetLevelRequestParams", _DONE, "server/utilities/logging",
              until=R2025_11_25, capability="logging"),
     _notification("notifications/message", SERVER, "logs:LoggingMessageNotificationParams",
-                  "server/utilities/logging", capability="logging", holder=SENDER),
+                  "server/utilities/logging", until=R2025_11_25, capability="logging", holder=SENDER),
+    _notification("notifications/message", SERVER, "logs:LoggingMessageNotificationParams",
+                  "server/utilities/logging", since=R2026_07_28, capability="logging", holder=SENDER,
+                  deprecated="logging"),
     _request("subscriptions/listen", CLIENT, "subscriptions:SubscriptionsListenRequestParams",
              "subscriptions:SubscriptionsListenResult", "basic/patterns/subscriptions", since=R2026_07_28),
     _notification("notifications/subscriptions/acknowledged", SERVER,
@@ -144,7 +153,7 @@ METHODS: Tuple[Method, ...] = (
     _request("roots/list", SERVER, "roots:ListRootsRequestParams", "roots:ListRootsResult", "client/roots",
              until=R2025_11_25, capability="roots"),
     _request("roots/list", SERVER, "roots:ListRootsRequestParams", "roots:ListRootsResult", "client/roots",
-             since=R2026_07_28, capability="roots", carrier=EMBEDDED),
+             since=R2026_07_28, capability="roots", carrier=EMBEDDED, deprecated="roots"),
     _notification("notifications/roots/list_changed", CLIENT, _NOTE, "client/roots", until=R2025_11_25,
                   capability="roots.listChanged", holder=SENDER),
     _request("sampling/createMessage", SERVER, "sampling:CreateMessageRequestParams",
@@ -154,7 +163,7 @@ METHODS: Tuple[Method, ...] = (
              capability="sampling", other=_TASK),
     _request("sampling/createMessage", SERVER, "sampling:CreateMessageRequestParams",
              "sampling:CreateMessageResult", "client/sampling", since=R2026_07_28, capability="sampling",
-             carrier=EMBEDDED),
+             carrier=EMBEDDED, deprecated="sampling"),
     _request("elicitation/create", SERVER, "elicitation:ElicitRequestParams", "elicitation:ElicitResult",
              "client/elicitation", since=R2025_06_18, until=R2025_06_18, capability="elicitation"),
     _request("elicitation/create", SERVER, "elicitation:ElicitRequestParams", "elicitation:ElicitResult",
@@ -200,8 +209,13 @@ def known_since(name: str) -> List[Revision]:
     return [revision for revision in REVISIONS if lookup(name, revision)]
 
 
-def load(path: str) -> Any:
-    """The class, or union of classes, behind a ``page:Class`` of the table; imports its page once."""
+def load(path: Any) -> Any:
+    """The class, or union of classes, behind a ``page:Class`` of the table; imports its page once.
+
+    A class stands for itself.
+    """
+    if not isinstance(path, str):
+        return path
     found = _CLASSES.get(path)
     if found is None:
         page, _, name = path.partition(":")

@@ -50,6 +50,7 @@ FEATURES: Tuple[Feature, ...] = (
     Feature("version_header", R2025_06_18, None, "basic/transports/streamable-http"),
     Feature("ids_unique_per_session", None, R2025_11_25, "basic/index"),
     Feature("meta_key_rules", R2025_06_18, None, "basic/index"),
+    Feature("trace_context", R2026_07_28, None, "basic/index"),
     Feature("negotiated_only", R2025_06_18, None, "basic/lifecycle"),
     # Content
     Feature("audio_content", R2025_03_26, None, "server/tools"),
@@ -66,9 +67,11 @@ FEATURES: Tuple[Feature, ...] = (
     Feature("client_progress", None, R2025_11_25, "basic/utilities/progress"),
     Feature("completions_capability", R2025_03_26, None, "server/utilities/completion"),
     Feature("completion_context", R2025_06_18, None, "server/utilities/completion"),
+    Feature("caching_hints", R2026_07_28, None, "server/utilities/caching"),
     # Asking the client
     Feature("elicitation", R2025_06_18, None, "client/elicitation"),
     Feature("elicitation_modes", R2025_11_25, None, "client/elicitation"),
+    Feature("elicitation_ids", R2025_11_25, R2025_11_25, "client/elicitation"),
     Feature("elicitation_enum_schemas", R2025_11_25, None, "client/elicitation"),
     Feature("sampling_arrays", R2025_11_25, None, "client/sampling"),
     Feature("sampling_tools", R2025_11_25, None, "client/sampling"),
@@ -119,6 +122,8 @@ class Revision:
     """HTTP requests name the revision in `MCP-Protocol-Version`."""
     ids_unique_per_session: bool
     meta_key_rules: bool
+    trace_context: bool
+    """`_meta` may say to which distributed trace a request belongs, in a form that is prescribed."""
     negotiated_only: bool
     """Using only what was negotiated is a MUST; before, a SHOULD."""
     audio_content: bool
@@ -137,8 +142,12 @@ class Revision:
     """The client, too, sends progress notifications."""
     completions_capability: bool
     completion_context: bool
+    caching_hints: bool
+    """Results say for how long they may be kept."""
     elicitation: bool
     elicitation_modes: bool
+    elicitation_ids: bool
+    """Links that a user is asked to follow have an id, by which the server says later that the user is done there."""
     elicitation_enum_schemas: bool
     sampling_arrays: bool
     sampling_tools: bool

@@ -180,7 +180,7 @@ class TextForm:
         start = "%7.3f " % event.time
         if event.kind != MESSAGE:
             party = _PARTIES.get(event.direction, "")
-            return ["%s%s %s%s" % (start, _MARKS[event.kind], party + "  " if party else "", _plain(event.text))]
+            return ["%s%s %s%s" % (start, _MARKS[event.kind], party + "  " if party else "", plain(event.text))]
         start += _PARTIES.get(event.direction, "?") + "> "
         if event.message is None:
             shown = dumps(event.data().decode("utf-8", "backslashreplace"))
@@ -203,7 +203,7 @@ class TextForm:
         """What a message is, and what there is to show of it."""
         number = dumps(message["id"])[:80] if message.get("id") is not None else ""
         if "method" in message:
-            method = _plain(str(message["method"]))[:80]
+            method = plain(str(message["method"]))[:80]
             if not number:
                 return method, message.get("params")
             if len(self._methods) >= _REMEMBERED:
@@ -240,7 +240,7 @@ def shorten(text: str, width: Optional[int]) -> str:
     return "%s ...%d more... %s" % (text[:head], len(text) - kept, text[len(text) - (kept - head):])
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A text that a terminal can show: one line of ASCII."""
     return text if text.isascii() and text.isprintable() else text.encode("unicode_escape").decode("ascii")
 

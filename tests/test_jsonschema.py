@@ -18,9 +18,10 @@ from mcp_ref.jsonschema import (
     UnsupportedPattern, Violation, check_schema, compile, validate,
 )
 from tests.meta.facts import requirements
+from tests.support.requirements_table import STATELESS
 
 PACKAGE = pathlib.Path(mcp_ref.jsonschema.__file__).parent
-SINCE_2025_11_25 = ["2025-11-25", "2026-07-28"]
+SINCE_2025_11_25 = ["2025-11-25", STATELESS]
 
 # What the two dialects judge differently: a tuple in the manner of each.
 TUPLE = {"prefixItems": [{"type": "string"}]}

@@ -118,6 +118,7 @@ class Client(Greeting):
         self._wanted = False  # between `open` and `close`
         self._coming: Optional[Connection] = None  # the connection that was begun last
         self._listening: "Optional[Listening]" = None
+        self._making = threading.Lock()
 
     # Life
 
@@ -132,6 +133,7 @@ class Client(Greeting):
             transport.close()
             raise LocalProtocolError("the client is connected already: close() it first, or make another one")
         self._wanted = True
+        self._listening = None
         self._ending.clear()
         self._log_level = None
         try:
@@ -212,13 +214,16 @@ class Client(Greeting):
         self._wanted = False
         self._ending.set()
         self.questions.cancel_all("the client was closed")
-        if self._listening is not None:
-            self._listening.close()
+        listening = self._listening
+        if listening is not None:
+            listening.close()
         if self._coming is not None:
             self._coming.close()
         if self._connection is not None:
             self._connection.close()
             self._connection.wait_closed(self.limits.shutdown_grace + self.limits.terminate_grace + 1.0)
+        if listening is not None:
+            listening.wait_closed(self.limits.shutdown_grace)
 
     def __enter__(self: Self) -> Self:
         return self
@@ -264,14 +269,9 @@ class Client(Greeting):
         if self._listening is None:
             from .listening import Listening
 
-            with self._renewing:
+            with self._making:
                 self._listening = self._listening or Listening(self)
         return self._listening
-
-    @property
-    def shut(self) -> threading.Event:
-        """Set when the client is closed."""
-        return self._ending
 
     @property
     def wanted(self) -> bool:
@@ -281,8 +281,10 @@ class Client(Greeting):
     # What the server sends (see `Role`)
 
     def opened(self, connection: Connection) -> None:
-        """Roots and others may announce things from now on."""
+        """Roots and others may announce things from now on; and who listened, listens again."""
         self.offers.attach(self, connection)
+        if self._listening is not None:
+            self._listening.resume()
 
     def closed(self, connection: Connection, reason: str) -> None:
         """And from now on no more."""
@@ -326,7 +328,12 @@ class Client(Greeting):
         """Whether a notification is one that does not need a stream, or names one of ours."""
         from .listening import STREAMED
 
-        return method not in STREAMED or self.listening.accepts(connection, method, params)
+        if method not in STREAMED:
+            return True
+        if self._listening is None:
+            connection.counters.note("notification of no stream", "%s, and nothing was asked for" % method)
+            return False
+        return self._listening.accepts(connection, method, params)
 
     def torn_down(self, connection: Connection, id: "RequestId", reason: str) -> bool:
         """The server ends a stream of ours; see `mcp_ref.client.listening`."""
@@ -351,8 +358,8 @@ class Client(Greeting):
         return [partial(self.on_log, message.level, message.data, message.logger)] if self.on_log is not None else []
 
     def _update_listeners(self, connection: Connection, message: Any) -> List[Callable[[], None]]:
-        subscriptions = connection.state["subscriptions"] if self._listening is None else self._listening.subscriptions
-        wanted: List[UpdateCallback] = subscriptions.listeners(message.uri)
+        stream = connection.session.rules.stateless and self._listening
+        wanted: List[UpdateCallback] = (stream or connection.state["subscriptions"]).listeners(message.uri)
         if self.on_update is not None:
             wanted.append(self.on_update)
         return [partial(tell, message.uri) for tell in wanted]

@@ -11,10 +11,12 @@ acknowledged the one before is cancelled. So nothing is missed in between; somet
 ========================================================  =========================================================
 the stream                                                 and then
 ========================================================  =========================================================
-is lost with its connection, or with the server's process  another one is opened, after a wait that doubles
+is lost with its connection, or with the server's process  another one is opened, at once if it has lasted, else after
+                                                           a wait that doubles
 is ended by the server                                     likewise
 is refused                                                 `PeerError` for who wished; if it was one that had been
                                                            opened before: a log line, and no other is opened
+cannot be, for there is no server any more                 a log line; another one as soon as a request has started it
 ========================================================  =========================================================
 
 [2026-07-28 basic/patterns/subscriptions §Graceful Closure] MUST. Reading: what changed while there was no stream is not
@@ -27,9 +29,10 @@ A notification that names no stream of ours is dropped and counted
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence
 
+from .. import deadline
 from ..codec import decode
 from ..deadline import Deadline
-from ..errors import ConnectionLost, LocalProtocolError, McpError, PeerError, RequestTimeout
+from ..errors import Busy, ConnectionLost, LocalProtocolError, McpError, PeerError, RequestTimeout
 from ..jsonrpc import Error, Notification, RequestId, Result
 from ..messages.subscriptions import SubscriptionsAcknowledgedNotificationParams
 from ..peer.dispatcher import Connection
@@ -38,7 +41,7 @@ from ..peer.threads import start_thread
 from ..protocol.capabilities import has
 from ..protocol.envelope import SUBSCRIPTION
 from .caches import LISTS, UPDATED
-from .subscriptions import Subscriptions, UpdateCallback
+from .subscriptions import UpdateCallback, within
 
 if TYPE_CHECKING:
     from .client import Client
@@ -75,9 +78,8 @@ class Wish:
 
     def __init__(self, listening: "Listening", wanted: Wishes, callback: Optional[UpdateCallback] = None) -> None:
         self.wanted = wanted
+        self.callback = callback
         self._listening = listening
-        self._callback = callback
-        self._undo: List[Callable[[], None]] = []
 
     @property
     def agreed(self) -> Wishes:
@@ -85,15 +87,10 @@ class Wish:
         agreed = self._listening.agreed
         return Wishes(self.wanted.features & agreed.features, self.wanted.uris & agreed.uris)
 
-    def enter(self, subscriptions: Subscriptions) -> None:
-        """Have updates reported to the callback."""
-        for uri in self.wanted.uris:
-            self._undo.append(subscriptions.add(uri, self._callback))
-
-    def leave(self) -> None:
-        """And no more."""
-        while self._undo:
-            self._undo.pop()()
+    def concerns(self, uri: str) -> bool:
+        """Whether an update of this URI is about what is wished for, or a part of it."""
+        uris = self.wanted.uris
+        return uri in uris or any(within(uri, whole) for whole in uris)
 
     def close(self) -> None:
         """Hear of it no more, unless somebody else wants to. As often as one likes."""
@@ -136,27 +133,34 @@ class Subscribed(Wish):
 class Stream:
     """One `subscriptions/listen` request and what came of it."""
 
-    def __init__(self, connection: Connection, wanted: Wishes, ended: Callable[["Stream", Outcome], None]) -> None:
+    def __init__(self, connection: Connection, wanted: Wishes, ended: Callable[["Stream"], None]) -> None:
         self.connection = connection
         self.wanted = wanted
         self.agreed = Wishes()
-        self.pending: Optional[Pending] = None
         self.outcome: Optional[Outcome] = None
+        self._pending: Optional[Pending] = None
         self._ended = ended
         self._clear = threading.Event()
         """Set by the acknowledgment or the end, whichever comes first."""
 
-    def send(self) -> RequestId:
-        """Send the request; the id by which notifications will name it."""
+    @classmethod
+    def of(cls, connection: Connection, id: Any) -> "Optional[Stream]":
+        """The stream of a connection that this id names, while it lasts; from the moment it is asked for."""
+        pending = connection.table.find(id) if type(id) is int else None
+        settle = None if pending is None else pending.settle
+        return settle if isinstance(settle, Stream) else None
+
+    def send(self) -> None:
+        """Send the request."""
         params = {"notifications": self.wanted.filter()}
-        self.pending = self.connection.open_request(LISTEN, params, timeout=None, settle=self._settle)
-        self.pending.deadline = Deadline(None)  # it is meant to last
-        return self.pending.id
+        self._pending = self.connection.open_request(LISTEN, params, timeout=None, settle=self)
+        self._pending.deadline = Deadline(None)  # it is meant to last
 
     def acknowledged(self, agreed: Wishes) -> None:
-        """The server has said what it will tell."""
-        self.agreed = agreed
-        self._clear.set()
+        """The server has said what it will tell; the first time counts, and of what was asked for only."""
+        if not self._clear.is_set():
+            self.agreed = Wishes(self.wanted.features & agreed.features, self.wanted.uris & agreed.uris)
+            self._clear.set()
 
     def wait(self, timeout: Optional[float]) -> None:
         """Wait for the acknowledgment. Raises `RequestTimeout`, or what came instead of it."""
@@ -173,18 +177,22 @@ class Stream:
 
     def cancel(self, reason: str) -> None:
         """Hear no more."""
-        if self.pending is not None:
-            self.connection.cancel(self.pending, reason)
+        if self._pending is not None:
+            self.connection.cancel(self._pending, reason)
 
-    def _settle(self, pending: Pending, item: Any) -> None:
+    def __call__(self, pending: Pending, item: Any) -> None:
+        """Take what arrives for the request, on the reader."""
         if not isinstance(item, Progress):
             self.outcome = item
             self._clear.set()
-            self._ended(self, item)
+            self._ended(self)
 
 
 class Listening:
-    """The wishes of one client, and the stream for them. Thread-safe; no lock is held while user code runs."""
+    """The wishes of one client between `open` and `close`, and the stream for them.
+
+    Thread-safe; no lock is held while user code runs.
+    """
 
     def __init__(self, client: "Client") -> None:
         self._client = client
@@ -194,11 +202,11 @@ class Listening:
         self._wishes: Dict[Wish, None] = {}
         self._by_uri: Dict[str, Wish] = {}
         self._stream: Optional[Stream] = None
-        self._streams: Dict[RequestId, Stream] = {}
-        self._early: Dict[RequestId, Wishes] = {}
-        """Acknowledgments that came before the id of their request was known here."""
+        self._over = threading.Event()
         self._thread: Optional[threading.Thread] = None
-        self.subscriptions = Subscriptions(client.limits.max_subscriptions)
+        self._given_up = False
+        self._tries = 0  # to open a stream again, since one has lasted
+        self._since = 0.0  # the last one
 
     @classmethod
     def begin(
@@ -224,40 +232,40 @@ class Listening:
         """Wish to hear of something, and wait until the server agrees. Raises `PeerError`, `RequestTimeout`,
         `ConnectionLost`, or `Busy` at ``max_subscriptions``."""
         wish = Wish(self, Wishes(frozenset(features), frozenset(uris)), callback)
+        limit = self._client.limits.max_subscriptions
+        self._connected()
+        with self._lock:
+            if wish.wanted.uris and len(self._wanted().uris | wish.wanted.uris) > limit:
+                raise Busy("more than %d resources to listen to; the limit is max_subscriptions" % limit)
+            self._wishes[wish] = None
         try:
-            wish.enter(self.subscriptions)
-            with self._lock:
-                self._wishes[wish] = None
             self._turn()
         except BaseException:
             with self._lock:
                 self._wishes.pop(wish, None)
-            wish.leave()
             raise
         return wish
 
     def drop(self, wish: Wish) -> None:
         """Take back a wish."""
         with self._lock:
-            if self._wishes.pop(wish, self) is self:
+            if self._wishes.pop(wish, self) is self or self._over.is_set():
                 return
-        wish.leave()
-        if self._client.wanted:
-            try:
-                self._turn()
-            except McpError as error:
-                self._client.connection.counters.note("listening", "could not be changed: %s" % error)
+        try:
+            self._turn()
+        except McpError as error:
+            self._client.connection.counters.note("listening", "could not be changed: %s" % error)
 
     def subscribe(self, uri: str, callback: Optional[UpdateCallback]) -> None:
         """One resource, as `Client.subscribe_resource`."""
         wish = self.add((), (uri,), callback)
-        if uri not in wish.agreed.uris:
+        stream = self._stream
+        if stream is None or uri not in stream.agreed.uris:
             wish.close()
             raise LocalProtocolError("the server does not tell of changes of %s" % uri)
         with self._lock:
             before, self._by_uri[uri] = self._by_uri.get(uri), wish
-        if before is not None:
-            with self._lock:
+            if before is not None:
                 self._wishes.pop(before, None)
 
     def unsubscribe(self, uri: str) -> None:
@@ -265,83 +273,92 @@ class Listening:
         with self._lock:
             wish = self._by_uri.pop(uri, None)
         if wish is not None:
-            self.subscriptions.remove(uri)
             self.drop(wish)
+
+    def listeners(self, uri: str) -> List[UpdateCallback]:
+        """Who is to be told of an update of this URI."""
+        with self._lock:
+            wishes = list(self._wishes)
+        return [wish.callback for wish in wishes if wish.callback is not None and wish.concerns(uri)]
+
+    def _wanted(self) -> Wishes:
+        """All wishes in one; to be called under the lock."""
+        return Wishes(
+            frozenset().union(*(wish.wanted.features for wish in self._wishes)),
+            frozenset().union(*(wish.wanted.uris for wish in self._wishes)))
 
     # The stream
 
+    def _connected(self) -> Connection:
+        """The connection, a new one if it has ended. Raises `ConnectionLost` where there can be none."""
+        connection = self._client.connection
+        if not connection.table.ended:
+            return connection
+        return self._client.renewed(connection, ConnectionLost(connection.transport.reason()))
+
     def _turn(self) -> None:
         """Have the stream that all wishes need; the one there is, if it will do."""
+        if not self._client.connection.executor.may_wait():
+            raise LocalProtocolError(
+                "%s would wait for the server on the thread that reads from it; use another executor" % LISTEN)
         with self._turning:
             with self._lock:
-                wanted = Wishes(
-                    frozenset().union(*(wish.wanted.features for wish in self._wishes)),
-                    frozenset().union(*(wish.wanted.uris for wish in self._wishes)))
-                before = self._stream
-            lives = before is not None and before.outcome is None
-            if lives and before is not None and before.wanted == wanted:
+                wanted, before = self._wanted(), self._stream
+            if before is not None and before.outcome is None and before.wanted == wanted:
                 return
             fresh = self._open(wanted) if wanted.filter() else None
-            with self._lock:
-                self._stream = fresh
+            self._put(fresh, before)
             if before is not None:
                 before.cancel("another stream takes its place" if fresh else "nobody wants to hear any more")
-                self._forget(before)
-            told = () if fresh is None else fresh.agreed.features
-            self._client.connection.state["lists"].listening([LISTS[feature].changed for feature in told])
+            if fresh is not None and fresh.outcome is not None:
+                self._ended(fresh)  # nobody knew yet that it is the one
 
     def _open(self, wanted: Wishes) -> Stream:
         connection = self._client.connection
+        if self._over.is_set():
+            raise ConnectionLost("the client was closed")
         stream = Stream(connection, wanted, self._ended)
-        id = stream.send()
-        with self._lock:
-            self._streams[id] = stream
-            early = self._early.pop(id, None)
-        if early is not None:
-            stream.acknowledged(early)
         try:
+            stream.send()
             stream.wait(connection.limits.request_timeout)
         except BaseException:
-            self._forget(stream)
+            stream.cancel("the caller gave up")  # does nothing if it has ended
             raise
         missing = Wishes(wanted.features - stream.agreed.features, wanted.uris - stream.agreed.uris)
         if missing.filter():
             connection.counters.note("not told", "the server does not tell of %s" % (missing.filter(),))
         return stream
 
-    def _forget(self, stream: Stream) -> None:
-        if stream.pending is not None:
-            with self._lock:
-                self._streams.pop(stream.pending.id, None)
-                self._early.pop(stream.pending.id, None)
+    def _put(self, fresh: Optional[Stream], before: Optional[Stream]) -> None:
+        """Have one stream take the place of another; lists are told of as far as it goes."""
+        with self._lock:
+            if before is None or before.outcome is not None:
+                self._since = deadline.clock()
+            self._stream = fresh
+            place = fresh or before
+            if place is not None:
+                told = () if fresh is None or fresh.outcome is not None else fresh.agreed.features
+                place.connection.state["lists"].listening([LISTS[feature].changed for feature in told])
 
     # What arrives, on the reader
 
     def accepts(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
-        """Whether somebody wants to hear of a notification: it names a stream of ours, and is no acknowledgment."""
+        """Whether somebody wants to hear of a notification that names a stream of ours; not of an acknowledgment."""
         meta = params.get("_meta")
-        id: Any = meta.get(SUBSCRIPTION) if isinstance(meta, dict) else None
-        ours = type(id) is int and connection.table.active(id)
-        if ours and method != ACKNOWLEDGED:
-            with self._lock:
-                ours = id in self._streams or id in self._early
-        if not ours:
+        id = meta.get(SUBSCRIPTION) if isinstance(meta, dict) else None
+        stream = Stream.of(connection, id)
+        if stream is None:
             connection.counters.note("notification of no stream", "%s names %.80r" % (method, id))
-        if not ours or method != ACKNOWLEDGED:
-            return ours
+            return False
+        if method != ACKNOWLEDGED:
+            return True
         try:
             found = decode(SubscriptionsAcknowledgedNotificationParams, params, connection.session.rules).notifications
         except ValueError as error:
             connection.counters.note("malformed notification", "%s: %s" % (method, error))
             return False
         features = frozenset(feature for feature in FEATURES if getattr(found, "%s_list_changed" % feature))
-        agreed = Wishes(features, frozenset(found.resource_subscriptions or ()))
-        with self._lock:
-            stream = self._streams.get(id)
-            if stream is None:
-                self._early[id] = agreed
-        if stream is not None:
-            stream.acknowledged(agreed)
+        stream.acknowledged(Wishes(features, frozenset(found.resource_subscriptions or ())))
         return False  # it is for us alone
 
     def torn_down(self, connection: Connection, id: RequestId, reason: str) -> bool:
@@ -349,59 +366,105 @@ class Listening:
 
         Its answer may follow or not. False: it names no stream of ours.
         """
-        with self._lock:
-            stream = self._streams.get(id)
-        return stream is not None and connection.table.fail(id, ConnectionLost("the server ends it: %.200s" % reason))
+        lost = ConnectionLost("the server ends it: %.200s" % reason)
+        if Stream.of(connection, id) is None or not connection.table.fail(id, lost):
+            return False
+        connection.transport.given_up(id)
+        return True
 
-    def _ended(self, stream: Stream, outcome: Outcome) -> None:
+    def _ended(self, stream: Stream) -> None:
         """A stream has ended; if it is the one that is needed, another one takes its place."""
         with self._lock:
-            needed = stream is self._stream and bool(self._wishes) and self._client.wanted
-            if not needed or self._thread is not None:
+            if stream is not self._stream or not self._lacking():
                 return
             stream.connection.state["lists"].listening(())  # until there is another one
-            said = "cleanly" if isinstance(outcome, Result) else str(outcome)
-            stream.connection.counters.note("stream ended", said)
-            self._thread = start_thread("mcp-ref:listen:%s" % stream.connection.transport.name, self._again)
+            if deadline.clock() - self._since >= self._client.limits.restart_healthy:
+                self._tries = 0
+            self._begin()
+        said = "cleanly" if isinstance(stream.outcome, Result) else str(stream.outcome)
+        stream.connection.counters.note("stream ended", said)
 
     # Again
 
+    def resume(self) -> None:
+        """There is another connection: have a stream there, if one is needed and nobody sees to it.
+
+        [2026-07-28 basic/patterns/subscriptions §Graceful Closure] MUST
+        """
+        with self._lock:
+            if self._lacking():
+                self._begin()
+
+    def _lacking(self) -> bool:
+        """Whether there ought to be a stream and is none; to be called under the lock."""
+        stream = self._stream
+        return bool(self._wishes) and not self._over.is_set() and (stream is None or stream.outcome is not None)
+
+    def _begin(self) -> None:
+        self._given_up = False
+        if self._thread is None:
+            self._thread = start_thread("mcp-ref:listen:%s" % self._client.connection.transport.name, self._again)
+
     def _again(self) -> None:
         """Open a stream once more, until that is done, the client is closed, or the server will not."""
-        wait, client = 0.0, self._client
         try:
-            while not client.shut.wait(wait):
-                wait = min(LONGEST_WAIT, 2 * wait or client.limits.restart_delay)
-                if self._try():
-                    return
+            while not self._over.wait(self._pause()):
+                self._try()
+                with self._lock:
+                    if self._given_up or not self._lacking():
+                        self._thread = None  # under the lock: who finds a stream ended from now on begins anew
+                        return
         finally:
             with self._lock:
-                self._thread = None
+                if self._thread is threading.current_thread():
+                    self._thread = None
 
-    def _try(self) -> bool:
-        """One attempt; whether there need not be another one."""
-        client = self._client
+    def _pause(self) -> float:
+        """Seconds until the next attempt: the time between two doubles, until a stream lasts ``restart_healthy``."""
+        tries, self._tries = self._tries, self._tries + 1
+        if not tries:
+            return 0.0
+        between = min(LONGEST_WAIT, self._client.limits.restart_delay * 2.0 ** min(tries - 1, 20))
+        return max(0.0, self._since + between - deadline.clock())
+
+    def _try(self) -> None:
+        """One attempt."""
+        with self._lock:
+            if not self._lacking():
+                return
+            self._since = deadline.clock()
         try:
-            connection = client.connection
-            if connection.table.ended:
-                connection = client.renewed(connection, ConnectionLost(connection.transport.reason()))
+            connection = self._connected()
+        except McpError as error:
+            self._give_up(error)
+            return
+        try:
             self._turn()
         except (PeerError, LocalProtocolError) as error:
-            client.connection.counters.note("listening given up", str(error))
-            return True
+            self._give_up(error)
         except McpError as error:
-            client.connection.counters.note("listening again failed", str(error))
-            return not client.wanted or client.connection.table.ended
-        self._report(connection)
-        return True
+            connection.counters.note("listening again failed", str(error))
+        else:
+            self._report(connection)
+
+    def _give_up(self, error: McpError) -> None:
+        with self._lock:
+            self._given_up = True
+        self._client.connection.counters.note("listening given up", str(error))
 
     def _report(self, connection: Connection) -> None:
         """What may have changed while nobody listened."""
         for uri in sorted(self.agreed.uris):
             connection.hear(Notification(UPDATED, {"uri": uri}))
 
+    # The end
+
     def close(self) -> None:
-        """The client is closed: wait for the thread that would open a stream."""
+        """The client is being closed: open no stream any more."""
+        self._over.set()
+
+    def wait_closed(self, timeout: float) -> None:
+        """Wait for the thread that was about to open one; the connection is closed already."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
-            thread.join(self._client.limits.shutdown_grace)
+            thread.join(timeout)

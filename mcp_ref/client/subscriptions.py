@@ -53,9 +53,10 @@ class Subscriptions:
             if uri in self._wanted:
                 found = [self._wanted[uri]]
             else:
-                found = [callback for whole, callback in self._wanted.items() if _within(uri, whole)]
+                found = [callback for whole, callback in self._wanted.items() if within(uri, whole)]
         return [callback for callback in found if callback is not None]
 
 
-def _within(uri: str, whole: str) -> bool:
+def within(uri: str, whole: str) -> bool:
+    """Whether the first names a part of what the second names."""
     return uri.startswith(whole) and (whole.endswith("/") or uri[len(whole)] in "/?#")

@@ -6,7 +6,7 @@ and users see have them only where the host was told to trust the server [2025-0
 
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..codec import encode
 from ..errors import METHOD_NOT_FOUND, PeerError
@@ -14,7 +14,6 @@ from ..messages.prompts import Prompt
 from ..messages.resources import Resource, ResourceTemplate
 from ..messages.tools import Tool, ToolAnnotations
 from ..peer.counters import Counters
-from ..protocol.capabilities import has
 from ..records import Record
 from ..revisions import Revision
 from .audit import digest
@@ -22,6 +21,7 @@ from .names import NameRule, qualify
 
 if TYPE_CHECKING:
     from ..client import Client
+    from ..client.caches import Lists
 
 
 @dataclass(eq=False, repr=False)
@@ -85,19 +85,22 @@ class HostResourceTemplate(Record):
     template: ResourceTemplate
 
 
-CHANGED: Dict[str, str] = {
-    "notifications/tools/list_changed": "tools",
-    "notifications/prompts/list_changed": "prompts",
-}
-"""What makes a `Catalogue` out of date."""
+class _Listing(NamedTuple):
+    """What was listed, and the state that the client's memory was in (see `mcp_ref.client.caches`)."""
+
+    found: Mapping[str, Any]
+    lists: "Lists"
+    """Of one life of the server: another process has others."""
+    version: Any
+    stamp: Any
 
 
 class Catalogue:
-    """The tools and prompts of one connection by qualified name, as last listed. Thread-safe without a lock: a listing
+    """The tools and prompts of one server by qualified name, as last listed. Thread-safe without a lock: a listing
     that is under way when a change is announced is not kept.
 
-    Of a server that announces no changes, what was listed last counts until it is listed again: that is what the user
-    and the model have seen.
+    Of a server that announces no changes, what was listed last counts until it is listed again, or the server has been
+    started again: that is what the user and the model have seen.
     """
 
     def __init__(self, server: str, trusted: bool, rule: NameRule, counters: Counters) -> None:
@@ -105,28 +108,27 @@ class Catalogue:
         self._trusted = trusted
         self._rule = rule
         self._counters = counters
-        self._changes = {"tools": 0, "prompts": 0}
-        self._kept: Dict[str, Mapping[str, Any]] = {}
-        self._told: Set[str] = set()
+        self._kept: Dict[str, _Listing] = {}
         self._seen: Dict[str, Tuple[Tool, HostTool]] = {}
 
-    def heard(self, method: str) -> None:
-        """The server sent this notification; what it changes is listed anew when it is needed next."""
-        kind = CHANGED.get(method)
-        if kind is not None:
-            self._changes[kind] += 1  # only the connection's one lane of notifications comes here
-            self._kept.pop(kind, None)
+    def knows(self, client: "Client", kind: str) -> bool:
+        """Whether the list is in memory, and the server would answer the same."""
+        kept = self._valid(client, kind)
+        return kept is not None and kept.stamp == kept.lists[kind].stamp and kept.lists[kind].current() is not None
 
-    def knows(self, kind: str) -> bool:
-        """Whether the list is in memory, and its server would have told of a change."""
-        return kind in self._told and kind in self._kept
+    def _valid(self, client: "Client", kind: str) -> Optional[_Listing]:
+        """What was listed last, if no change has been announced since and it is still the same process."""
+        kept = self._kept.get(kind)
+        if kept is None or kept.lists is not _lists(client) or kept.version != kept.lists[kind].version:
+            return None
+        return kept
 
     def tools(self, client: "Client") -> Mapping[str, HostTool]:
         """List the tools, from memory where `knows`. Raises what `Client.tools` does."""
-        kept = self._kept.get("tools")
-        if kept is not None and self.knows("tools"):
-            return kept
-        changes = self._changes["tools"]
+        if self.knows(client, "tools"):
+            return self._kept["tools"].found
+        lists = _lists(client)
+        version = lists["tools"].version
         before, revision = self._seen, client.revision
         now: Dict[str, Tuple[Tool, HostTool]] = {}
         for tool in client.tools():
@@ -139,38 +141,38 @@ class Catalogue:
             else:
                 now[qualified] = (tool, self._tool(tool, qualified, revision))
         self._seen = now
-        return self._keep(client, "tools", {qualified: made for qualified, (_, made) in now.items()}, changes)
+        return self._keep("tools", {qualified: made for qualified, (_, made) in now.items()}, lists, version)
 
     def prompts(self, client: "Client") -> Mapping[str, HostPrompt]:
         """List the prompts, likewise."""
-        kept = self._kept.get("prompts")
-        if kept is not None and self.knows("prompts"):
-            return kept
-        changes = self._changes["prompts"]
+        if self.knows(client, "prompts"):
+            return self._kept["prompts"].found
+        lists = _lists(client)
+        version = lists["prompts"].version
         found: Dict[str, HostPrompt] = {}
         for prompt in client.prompts():
             qualified = qualify(self._server, prompt.name, self._rule)
             made = HostPrompt(self._server, prompt.name, qualified, prompt)
             if found.setdefault(qualified, made) is not made:
                 self._duplicate("prompts", prompt.name)
-        return self._keep(client, "prompts", found, changes)
+        return self._keep("prompts", found, lists, version)
 
     def tool(self, client: "Client", qualified: str) -> Optional[HostTool]:
         """The tool of this name as last listed, if nothing has changed since; else it is listed first."""
-        found: Optional[HostTool] = self._kept.get("tools", {}).get(qualified)
+        kept = self._valid(client, "tools")
+        found: Optional[HostTool] = None if kept is None else kept.found.get(qualified)
         return found or self.tools(client).get(qualified)
 
     def prompt(self, client: "Client", qualified: str) -> Optional[HostPrompt]:
         """The prompt of this name, likewise."""
-        found: Optional[HostPrompt] = self._kept.get("prompts", {}).get(qualified)
+        kept = self._valid(client, "prompts")
+        found: Optional[HostPrompt] = None if kept is None else kept.found.get(qualified)
         return found or self.prompts(client).get(qualified)
 
-    def _keep(self, client: "Client", kind: str, found: Mapping[str, Any], changes: int) -> Mapping[str, Any]:
-        if has(client.server_capabilities, kind + ".listChanged"):
-            self._told.add(kind)
-        self._kept[kind] = found
-        if self._changes[kind] != changes:
-            self._kept.pop(kind, None)
+    def _keep(self, kind: str, found: Mapping[str, Any], lists: "Lists", version: Any) -> Mapping[str, Any]:
+        """``lists`` and ``version`` are as they were before it was asked: after a change meanwhile this never counts.
+        """
+        self._kept[kind] = _Listing(found, lists, version, lists[kind].stamp)
         return found
 
     def _tool(self, tool: Tool, qualified: str, revision: Revision) -> HostTool:
@@ -182,6 +184,11 @@ class Catalogue:
 
     def _duplicate(self, kind: str, name: str) -> None:
         self._counters.note("duplicate", "%s lists two %s called %.80r; the first counts" % (self._server, kind, name))
+
+
+def _lists(client: "Client") -> "Lists":
+    """What the client remembers of this life of the server."""
+    return client.connection.state["lists"]  # type: ignore[no-any-return]
 
 
 def definition(tool: Tool, revision: Revision) -> str:

@@ -187,7 +187,7 @@ class Host(Servers):
         if server is not None:
             return list(list_one(self._find(server)))
         members = [member for _, member in sorted(self._current().items()) if member.declares(capability)]
-        known = [member.name for member in members if member.catalogue.knows(capability)]
+        known = [member.name for member in members if member.knows(capability)]
         calls = {member.name: partial(list_one, member) for member in members}
         found, errors = values(in_parallel("list", calls, self.limits.request_ceiling, known))
         for name, error in errors.items():

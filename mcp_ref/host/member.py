@@ -1,6 +1,11 @@
 """One server of a host: how it is started, its client, and whether it is still there.
 
-A `Member` stands for one connection. Starting the server again makes another one, from the same `Launch`.
+A `Member` stands for one connection. Starting the server again makes another one, from the same `Launch`. Where there
+is no handshake the client starts a server again by itself (see `mcp_ref.client.recovery`), within one `Member`: then
+the server is lost when that fails. What its tools say is read again, and a call that was under way when it ended is
+not sent to a process that says something else of the tool than the user has approved.
+
+Where a client has to ask to hear of changed lists, it does [2026-07-28 basic/patterns/subscriptions §Opening a Stream].
 """
 
 import threading
@@ -8,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, Opti
 
 from ..client import Client
 from ..client.targets import Target, transport_to
-from ..errors import ConnectionLost, LocalProtocolError
+from ..errors import ConnectionLost, LocalProtocolError, McpError
 from ..limits import Limits
 from ..peer.counters import Counters
 from ..peer.dispatcher import Connection
@@ -20,6 +25,8 @@ from .names import NameRule
 if TYPE_CHECKING:
     from ..wiretrace import Trace
 
+_KINDS = ("tools", "prompts", "resources")
+"""Lists whose changes servers tell of."""
 HostTarget = Union[Target, Callable[[], Transport]]
 """What `connect` takes, or a function that makes a transport, so that the server can be started again."""
 
@@ -66,14 +73,42 @@ class ServerClient(Client):
     def __init__(self, member: "Member", **options: Any) -> None:
         super().__init__(**options)
         self._member = member
+        self._replaced: Optional[Connection] = None
         self.end: Optional[str] = None
-        """Why the connection ended; None while it has not."""
+        """Why the connection ended; None while it has not, or while another one takes its place."""
 
     def closed(self, connection: Connection, reason: str) -> None:
         """See `Role.closed`."""
         super().closed(connection, reason)
+        if connection is not self._replaced and not self._comes_again(connection):
+            self._lose(reason)
+
+    def _comes_again(self, connection: Connection) -> bool:
+        """Whether the next request begins another connection, or whoever opens this one does."""
+        return self.wanted and connection.session.rules.stateless and connection.transport.renew() is not None
+
+    def _lose(self, reason: str) -> None:
         self.end = reason
         self._member.ended()
+
+    def renewed(self, ended: Connection, error: ConnectionLost) -> Connection:
+        """See `Client.renewed`."""
+        self._replaced = ended
+        try:
+            return super().renewed(ended, error)
+        except McpError as failed:
+            self._replaced = None
+            if ended.closed and self.wanted:
+                self._lose(str(failed))
+            raise
+
+    def _another(
+        self, connection: Connection, error: McpError, method: str, params: Optional[Dict[str, Any]]
+    ) -> Connection:
+        fresh = super()._another(connection, error, method, params)
+        if fresh is not connection and method == "tools/call":
+            self._member.check_unchanged((params or {}).get("name"), error)
+        return fresh
 
 
 class Member:
@@ -117,8 +152,19 @@ class Member:
         if not self._keep():
             self._client.close()
             raise ConnectionLost("%s was closed while it was opened" % self.name)
+        self._listen()
         self.ended()
         return self._client
+
+    def _listen(self) -> None:
+        """Hear of changed lists, where one has to ask for that; a server that will not tell is as one that cannot."""
+        client = self._client
+        told = [kind for kind in _KINDS if has(client.server_capabilities, kind + ".listChanged")]
+        if told and client.revision.stateless:
+            try:
+                client.listen(*told)
+            except McpError as error:
+                self.counters.note("not told", "%s does not tell of changes: %s" % (self.name, error))
 
     def _reach(self) -> Transport:
         transport = self.launch.transport(self.limits)
@@ -169,6 +215,17 @@ class Member:
     def declares(self, capability: str) -> bool:
         """Whether the server is there and has declared this capability."""
         return self.connected and has(self._client.server_capabilities, capability)
+
+    def knows(self, kind: str) -> bool:
+        """Whether this list is in memory, and the server would answer the same."""
+        return self.connected and self.catalogue.knows(self._client, kind)
+
+    def check_unchanged(self, tool: Any, error: McpError) -> None:
+        """Raises `ConnectionLost` if the server, started again, says something else of a tool than was approved."""
+        now = {found.name: found.definition for found in self.catalogue.tools(self._client).values()}
+        if tool in self.approved and now.get(tool) != self.approved[tool]:
+            text = "%s; it was started again, and has changed the tool %.80r: call it again, to approve that"
+            raise ConnectionLost(text % (error, tool)) from error
 
     @property
     def lost(self) -> Optional[str]:

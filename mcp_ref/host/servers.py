@@ -163,16 +163,12 @@ class Servers:
 
     def _client_options(self, member: Member) -> Dict[str, Any]:
         """The options of a server's client: what it is told of us, and what is heard of it with its name in front."""
-        name, catalogue = member.name, member.catalogue
+        name = member.name
         on_log, on_update, on_notification = self._on_log, self._on_update, self._on_notification
-
-        def heard(method: str, params: Dict[str, Any]) -> None:
-            catalogue.heard(method)  # after the client's caches, so that nothing old is listed again
-            if on_notification is not None:
-                on_notification(name, method, params)
-
         made = dict(self._options, **member.launch.options)
-        made.update(offers(self._desk, name, member.launch.roots), on_notification=heard)
+        made.update(offers(self._desk, name, member.launch.roots))
+        if on_notification is not None:
+            made["on_notification"] = partial(on_notification, name)
         if on_log is not None:
             made["on_log"] = lambda level, data, logger: on_log(name, level, data, logger)
         if on_update is not None:

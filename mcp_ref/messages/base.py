@@ -22,6 +22,8 @@ RequestId = Union[str, int]
 """Never null, never a fraction; ``1`` and ``"1"`` are two ids."""
 ProgressToken = Union[str, int]
 Role = Literal["user", "assistant"]
+COMPLETE = "complete"
+"""The type of a result that is the answer [2026-07-28 basic/index §ResultType]."""
 ResultType = str
 """``complete`` and ``input_required``; extensions may add more. [2026-07-28 basic/index §ResultType]"""
 MetaObject = Dict[str, Any]

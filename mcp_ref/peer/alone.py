@@ -46,11 +46,14 @@ def admit(
         found = envelope.read(request.params, role.revisions)
     except RpcError as refusal:
         return refusal, None
+    request.params["_meta"] = envelope.checked(request.params["_meta"])  # type: ignore[index]
     route = connection.routes_alone.get((method, found.revision)) or _find_route(connection, method, found)
     if route is None:
         return role.refused(method) or RpcError(METHOD_NOT_FOUND, "Method not found: %s" % shown(method)), None
     lenient = connection.session.lenient
-    return route, Session.of_request(found, role.declared(found.revision), lenient, principal)
+    session = Session.of_request(found, role.declared(found.revision), lenient, principal)
+    session.extensions = role.extensions
+    return route, session
 
 
 def _find_route(connection: "Connection", method: str, found: envelope.Envelope) -> Optional[Route]:

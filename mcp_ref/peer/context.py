@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from ..errors import LocalProtocolError
 from ..jsonrpc import Request, RequestId
+from ..protocol.capabilities import extension_missing, extensions_in
 
 if TYPE_CHECKING:
     from .dispatcher import Connection
@@ -45,6 +46,42 @@ class Context:
         """The request's `_meta` object; empty if it has none."""
         meta = (self.request.params or {}).get("_meta")
         return meta if isinstance(meta, dict) else {}
+
+    @property
+    def trace_context(self) -> Dict[str, str]:
+        """To which distributed trace the request belongs: ``traceparent``, ``tracestate``, ``baggage`` of its `_meta`.
+
+        Pass it on with what you ask while you answer: ``client.call_tool("next", {}, meta=ctx.trace_context)``. {} if
+        there is none; what has not the form that W3C prescribes is left out, and counted
+        [2026-07-28 basic/index §`_meta`] MUST.
+        """
+        from ..protocol.tracecontext import KEYS, trace_context
+
+        meta = self.meta
+        found = trace_context(meta)
+        lost = [key for key in KEYS if key in meta and key not in found]
+        if lost:
+            self.connection.counters.note("malformed trace context", ", ".join(lost))
+        return found
+
+    @property
+    def extensions(self) -> Dict[str, Dict[str, Any]]:
+        """The extensions that who sent the request has declared: identifier -> settings.
+
+        [2026-07-28 basic/versioning §Extension Negotiation]
+        """
+        return extensions_in(self.session.peer_capabilities)
+
+    def require_extension(self, identifier: str) -> Dict[str, Any]:
+        """The settings of an extension, where the request makes no sense without it.
+
+        Raises `RpcError`, which refuses a request whose sender has not declared it: -32021
+        [2026-07-28 basic/index §`_meta`] MUST, in a handshake session -32601.
+        """
+        settings = extensions_in(self.session.peer_capabilities).get(identifier)
+        if settings is None:
+            raise extension_missing(identifier, self.session.rules)
+        return settings
 
     @property
     def cancelled(self) -> threading.Event:
@@ -126,7 +163,8 @@ class Context:
     def complete(self, result: Optional[Dict[str, Any]]) -> None:
         """Answer a request whose route is ``deferred``, once, from any thread; None: there is no answer.
 
-        A cancelled request has none; it must be completed all the same.
+        A cancelled request has none; it must be completed all the same. Raises `LocalProtocolError` if it was before,
+        and `JsonError` for a result that cannot be sent, which leaves it without an answer yet.
         """
         self.connection.complete(self, result)
 

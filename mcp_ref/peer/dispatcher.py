@@ -32,12 +32,13 @@ phase, unknown method, names in `_meta` that break the rules (where we are stric
 """
 
 import threading
+from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from ..deadline import Deadline
 from ..errors import (
-    ABOUT_REQUESTS, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PeerProtocolError, Rejected,
-    RequestCancelled, RpcError,
+    ABOUT_REQUESTS, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, LocalProtocolError,
+    PeerProtocolError, Rejected, RequestCancelled, RpcError,
 )
 from ..jsonrpc import (
     Batch, Error, Frame, Malformed, Message, Notification, Request, RequestId, Result, encode, parse, shown,
@@ -45,6 +46,7 @@ from ..jsonrpc import (
 from ..jsontext import JsonError
 from ..limits import DEFAULT, Limits
 from ..protocol import lifecycle
+from ..protocol.envelope import SERVER_INFO, USUAL
 from ..revisions import Revision
 from ..transports.base import Failed, Received, Transport
 from .alone import admit, stands_alone
@@ -60,6 +62,7 @@ from .workers import Executor, Job
 
 
 CANCELLED = "notifications/cancelled"
+_STAMP = {SERVER_INFO}
 
 
 class Connection(Sender):
@@ -78,6 +81,7 @@ class Connection(Sender):
     ) -> None:
         super().__init__(transport, role.party, limits, executor, lenient)
         self.role = role
+        self.session.extensions = role.extensions
         self.inflight = Inflight()
         self.context_class: Callable[["Connection", Incoming, Request, Optional[Session]], Context] = Context
         self.outbox.on_failure = lambda error: self.transport.close()
@@ -86,7 +90,6 @@ class Connection(Sender):
         self.stateless = stateless
         """Whether we are a server that takes requests which stand alone; see `mcp_ref.peer.alone`."""
         self.alone = stateless and not any(revision.handshake for revision in role.revisions)
-        """Whether no others are taken here."""
         self.routes_alone: Dict[Tuple[str, Revision], Route] = {}
         self.state: Dict[str, Any] = {}
         """What a role remembers about this connection, such as the log level."""
@@ -127,6 +130,23 @@ class Connection(Sender):
         self.session.phase = lifecycle.OPERATING
         self.session.unasked = why
 
+    def keep(self) -> Dict[str, Any]:
+        """What another process needs to know to go on with this session; see `mcp_ref.peer.kept`."""
+        from .kept import keep
+
+        return keep(self)
+
+    def restore(self, kept: Dict[str, Any]) -> None:
+        """Go on with a session of which `keep` has said this."""
+        from .kept import restore
+
+        restore(self, kept)
+
+    def share(self, most: int) -> None:
+        """Take requests that stand alone and no others, from any number of clients, up to ``most`` at a time."""
+        self.alone = True
+        self.limits = replace(self.limits, max_inflight=most)
+
     def run(self) -> None:
         """Read until the connection ends; for a caller that gives its own thread to it, after `Transport.open`."""
         self._reader = threading.get_ident()
@@ -157,10 +177,16 @@ class Connection(Sender):
     def close(self, reason: str = "the connection was closed by this side") -> None:
         """End the connection, from any thread, as often as one likes; whoever waits gets `ConnectionLost`."""
         with self._lock:
-            if self._reason is None:
-                self._reason = reason
+            first, self._reason = self._reason is None, self._reason or reason
+        if first:
+            self._tell_of_the_end()
         self.table.end(self._reason, self.transport.unsent)
         self.transport.close()
+
+    def _tell_of_the_end(self) -> None:
+        """Have the role answer what is deferred, if there is any, while there may be somebody who reads it."""
+        if len(self.inflight):
+            self.role.ending(self)
 
     def keep_alive(self) -> None:
         """Start to ping the peer, if the role wants that; called when the connection is operating.
@@ -193,16 +219,18 @@ class Connection(Sender):
             reason = self._reason
         self.table.end(reason, self.transport.unsent)
         if not ours:
+            self._tell_of_the_end()
             self._drain()
             self.outbox.settle(self.limits.shutdown_grace)
         self.inflight.cancel_all("the connection ended")
         self.inflight.wait_empty(self.limits.shutdown_grace)
+        if self._lane is not None and not self.executor.pumped and not self.executor.here():
+            self._lane.settle(self.limits.drain)  # what has arrived is told before whoever closes goes on, or exits
         if self._own_executor:
             self.executor.close()
         self.outbox.close()
         self.transport.close()
-        if self._timer is not None:
-            self._timer.close()
+        self._stop_timer()
         self._ended.set()
         self.role.closed(self, reason)
 
@@ -233,7 +261,7 @@ class Connection(Sender):
             except Malformed as error:
                 self._malformed(error)
                 continue
-            if isinstance(frame, Result) and may_have_meta(item) and self._fails_by_names(frame):
+            if isinstance(frame, Result) and may_have_meta(item) and self._fails_by_names(frame, item):
                 continue
             self._receive(frame, jobs, None)
         if jobs:
@@ -252,7 +280,7 @@ class Connection(Sender):
                 self._batch(frame, jobs, about)
             elif isinstance(frame, Request):
                 self._request(frame, jobs, None, about, principal)
-            elif not (isinstance(frame, Result) and may_have_meta(data) and self._fails_by_names(frame)):
+            elif not (isinstance(frame, Result) and may_have_meta(data) and self._fails_by_names(frame, data)):
                 self._receive(frame, jobs, None)
         return jobs
 
@@ -272,8 +300,12 @@ class Connection(Sender):
                 job.abandon(RpcError(INTERNAL_ERROR, "The executor is closed"))
         self.outbox.flush_soon()
 
-    def _fails_by_names(self, frame: Result) -> bool:
-        """Whether names in the `_meta` of a result make the request fail that it answers."""
+    def _fails_by_names(self, frame: Result, data: bytes) -> bool:
+        """Whether names in the `_meta` of a result (encoded: ``data``) make the request fail that it answers."""
+        meta = frame.result.get("_meta") if type(frame.result) is dict else None
+        usual = type(meta) is dict and meta.keys() <= _STAMP and data.count(b'"_meta"') == 1
+        if usual and self.session.rules.stateless:
+            return False  # as nearly all results have it there
         misnamed = self._misnamed(frame.result, self.session)
         if misnamed:
             self.table.fail(frame.id, PeerProtocolError("malformed result: %s" % misnamed))
@@ -339,10 +371,14 @@ class Connection(Sender):
         if batch is not None:
             batch.expect()
         session: Optional[Session] = None
-        if self.stateless and batch is None and stands_alone(self, request):
-            route, session = admit(self, request, principal)
-        else:
-            route = self._admit(request, batch)
+        try:
+            if self.stateless and batch is None and stands_alone(self, request):
+                route, session = admit(self, request, self.session.principal if principal is None else principal)
+            else:
+                route = self._admit(request, batch)
+        except Exception as error:  # what an extension declares, and how it answers, is its author's code
+            self._log_exception("making a route for %s" % shown(request.method), error)
+            route = RpcError(INTERNAL_ERROR, "Internal error")
         if isinstance(route, Route):
             route = self._check_room(request, route, session or self.session)
         call = Call(self, request, incoming, route if isinstance(route, Route) else _NO_ROUTE, batch, session)
@@ -364,8 +400,9 @@ class Connection(Sender):
 
     def _check_room(self, request: Request, route: Route, session: Session) -> Union[RpcError, Route]:
         """The route, or what still speaks against the request."""
-        if request.params and "_meta" in request.params:
-            misnamed = self._misnamed(request.params, session)
+        params = request.params
+        if params and "_meta" in params and not (session.rules.stateless and USUAL.issuperset(params["_meta"])):
+            misnamed = self._misnamed(params, session)
             if misnamed:
                 return RpcError(INVALID_PARAMS, "Invalid params: %s" % misnamed)
         if not route.inline and len(self.inflight) > self.limits.max_inflight:
@@ -421,7 +458,9 @@ class Connection(Sender):
         method, session, phase = notification.method, self.session, self.session.phase
         verdict = lifecycle.consult(session.peer, phase, method, session.lenient)
         row = session.lookup(method)
-        if not verdict.allowed and not (self.stateless and method == CANCELLED):
+        if row is None and self.stateless and self.role.extensions is not None and self.role.extensions.hears(method):
+            self._to_lane(notification, jobs)
+        elif not verdict.allowed and not (self.stateless and method == CANCELLED):
             self.counters.note("refused notification", "%s while %s" % (shown(method), phase))
         elif row is None or row.kind != "notification" or row.sender not in (session.peer, "both"):
             self.counters.note("unknown notification", "%s in revision %s" % (shown(method), session.rules))
@@ -434,6 +473,13 @@ class Connection(Sender):
                 handler(self, notification.params or {})
             elif self.role.arrived(self, method, notification.params or {}):
                 self._to_lane(notification, jobs)
+
+    def hear(self, notification: Notification) -> None:
+        """Have the role take a notification as if the peer had sent it, after those that came before."""
+        jobs: List[Job] = []
+        self._to_lane(notification, jobs)
+        if jobs:
+            self._hand_over(*jobs)
 
     def _to_lane(self, notification: Notification, jobs: List[Job]) -> None:
         lane = self._lane
@@ -460,9 +506,13 @@ class Connection(Sender):
     def _cancelled(self, params: Dict[str, Any]) -> None:
         """Apply a cancellation; unknown, finished and malformed ones are ignored
         [2025-11-25 basic/utilities/cancellation §Error Handling] SHOULD."""
-        id, reason = params.get("requestId"), params.get("reason")
+        id: Any = params.get("requestId")
+        reason = params.get("reason")
         reason = reason if isinstance(reason, str) else None
-        if not isinstance(id, (int, str)) or isinstance(id, bool) or not self.inflight.cancel(id, reason):
+        known = isinstance(id, (int, str)) and not isinstance(id, bool)
+        if known and not self.session.rules.peer_requests and self.role.torn_down(self, id, reason or ""):
+            return
+        if not known or not self.inflight.cancel(id, reason):
             self.counters.add("cancellation of nothing")
             return
         from ..packagelog import get_logger
@@ -507,6 +557,10 @@ class Connection(Sender):
     def complete(self, context: Context, result: Optional[Dict[str, Any]]) -> None:
         """Answer a request whose route is deferred; see `Context.complete`."""
         request = context.request
+        if context.incoming.done:
+            raise LocalProtocolError("%s (request %.80r) has its answer already" % (request.method, request.id))
+        if result is not None:
+            result = self.role.stamp(result, context.session.rules)
         call = Call(self, request, context.incoming, _NO_ROUTE, None, context.session)
         self.reply(call, None if result is None else Result(request.id, result))
 

@@ -123,6 +123,11 @@ class Inflight:
         with self._lock:
             return id in self._incoming
 
+    def ids(self) -> List[RequestId]:
+        """What they are called."""
+        with self._lock:
+            return list(self._incoming)
+
     def finish(self, incoming: Incoming) -> bool:
         """Take a request out; whether its answer is wanted, that is: it was not cancelled.
 
@@ -155,9 +160,7 @@ class Inflight:
 
     def cancel_all(self, reason: str) -> int:
         """Cancel everything, because the connection ends; how many there were."""
-        with self._lock:
-            ids = list(self._incoming)
-        return sum(self.cancel(id, reason) for id in ids)
+        return sum(self.cancel(id, reason) for id in self.ids())
 
     def wait_empty(self, timeout: float) -> bool:
         """Wait until every request is answered; False after ``timeout`` seconds."""

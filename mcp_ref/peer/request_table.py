@@ -201,10 +201,14 @@ class RequestTable:
         else:
             self._counters.note("progress not increasing", "%r after %r, token %.80r" % (progress.value, last, token))
 
+    def find(self, id: RequestId) -> Optional[Pending]:
+        """The request with this id, while it waits for its answer."""
+        with self._lock:
+            return self._pending.get(id)
+
     def active(self, token: RequestId) -> bool:
         """Whether a request with this id waits for its answer."""
-        with self._lock:
-            return token in self._pending
+        return self.find(token) is not None
 
     def expired(self) -> List[Pending]:
         """The requests whose deadline has passed."""

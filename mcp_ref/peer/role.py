@@ -1,13 +1,15 @@
 """What a role, a server or a client, supplies to its connections."""
 
-from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence, Tuple
 
 from ..errors import INTERNAL_ERROR, RpcError
+from ..jsonrpc import RequestId
 from ..methods import lookup
 from ..revisions import Revision
 from .context import Context, Route
 
 if TYPE_CHECKING:
+    from .extension import Extension, Extensions
     from .dispatcher import Connection
 
 
@@ -19,6 +21,8 @@ class Role:
     keepalive: Optional[float] = None
     """Seconds between pings to the peer; None: no pings. See `mcp_ref.peer.keepalive`."""
 
+    extensions: "Optional[Extensions]" = None
+    """What it does beyond the protocol; None: nothing."""
     revisions: Tuple[Revision, ...] = ()
     """Those that it speaks, oldest first."""
 
@@ -30,6 +34,18 @@ class Role:
         if method == "ping" and lookup("ping", revision) is not None:
             return Route(lambda context, params: {}, inline=True)
         return None
+
+    def _extend(self, extensions: "Sequence[Extension]") -> None:
+        from .extension import Extensions
+
+        self.extensions = Extensions(extensions)
+
+    def with_extensions(self, capabilities: Dict[str, Any], revision: Revision) -> Dict[str, Any]:
+        """The same capabilities, as on the wire of this revision, with the extensions declared in them."""
+        found = None if self.extensions is None else self.extensions.declared(self, revision)
+        if found:
+            capabilities["extensions"] = dict(capabilities.get("extensions") or {}, **found)
+        return capabilities
 
     def declared(self, revision: Revision) -> Dict[str, Any]:
         """What this side declares to a peer of this revision, where no handshake says so."""
@@ -44,6 +60,10 @@ class Role:
 
     def notification(self, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
         """A notification that `arrived` took; called in order, on a worker."""
+
+    def torn_down(self, connection: "Connection", id: RequestId, reason: str) -> bool:
+        """The peer says that it ends a stream which a request of ours opened; False: it is none of ours."""
+        return False
 
     def refused(self, method: str) -> Optional[RpcError]:
         """The error for a request without a route, if it should be another than -32601."""
@@ -60,8 +80,22 @@ class Role:
         """What an exception of a handler becomes on the wire; the default tells nothing of its text."""
         return RpcError(INTERNAL_ERROR, "Internal error")
 
+    def stamp(self, result: Any, revision: Revision) -> Any:
+        """A deferred result with what every one of this revision has."""
+        return result
+
     def opened(self, connection: "Connection") -> None:
         """The connection is operating."""
+
+    def keep(self, connection: "Connection") -> Dict[str, Any]:
+        """What is remembered of the peer, in JSON: for a session that goes on in another process."""
+        return {}
+
+    def restore(self, connection: "Connection", kept: Dict[str, Any]) -> None:
+        """Remember what `keep` has said, in whichever process."""
+
+    def ending(self, connection: "Connection") -> None:
+        """The connection is about to be closed in order: what is deferred is to be answered now."""
 
     def closed(self, connection: "Connection", reason: str) -> None:
         """The connection has ended."""

@@ -1,6 +1,6 @@
 """What two parties have agreed on: the state of one connection, or of one request, without any messages in it."""
 
-from typing import Any, Dict, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
 
 from ..errors import CapabilityMissing, LocalProtocolError
 from ..methods import Method, lookup
@@ -8,6 +8,9 @@ from ..protocol import lifecycle
 from ..protocol.capabilities import check
 from ..protocol.envelope import Envelope
 from ..revisions import LATEST_HANDSHAKE, Revision
+
+if TYPE_CHECKING:
+    from .extension import Extensions
 
 
 class Session:
@@ -19,6 +22,16 @@ class Session:
     handshake revision, which is also what our `initialize` offers.
     """
 
+    extensions: "Optional[Extensions]" = None
+    """Ours."""
+    instructions: Optional[str] = None
+    unasked = ""
+    """Why the peer can be asked nothing, where no answer could come back; see `Connection.assume`."""
+    principal: Any = None
+    """Who the peer is, where the transport has found that out (HTTP)."""
+    log_level: Optional[str] = None
+    """The quietest level of log messages that the peer wants, where each request says that."""
+
     def __init__(self, party: str, lenient: bool = True) -> None:
         self.party = party
         self.peer = lifecycle.SERVER if party == lifecycle.CLIENT else lifecycle.CLIENT
@@ -29,13 +42,6 @@ class Session:
         """Ours, as declared on the wire."""
         self.peer_capabilities: Mapping[str, Any] = {}
         self.peer_info: Mapping[str, Any] = {}
-        self.instructions: Optional[str] = None
-        self.unasked = ""
-        """Why the peer can be asked nothing, where no answer could come back; see `Connection.assume`."""
-        self.principal: Any = None
-        """Who the peer is, where the transport has found that out (HTTP)."""
-        self.log_level: Optional[str] = None
-        """The quietest level of log messages that the peer wants, where each request says that."""
         self._may_send: Dict[str, str] = {}
 
     @classmethod
@@ -45,7 +51,9 @@ class Session:
         Made for each such request anew, so that none can lean on another
         [2026-07-28 basic/index §Statelessness] MUST NOT.
         """
-        made = cls(lifecycle.SERVER, lenient)
+        made = cls.__new__(cls)  # each of these is set once: every request has to have one made
+        made.party, made.peer = lifecycle.SERVER, lifecycle.CLIENT
+        made.lenient = lenient
         made.phase = lifecycle.OPERATING
         made.revision = envelope.revision
         made.capabilities = capabilities
@@ -53,6 +61,7 @@ class Session:
         made.peer_info = envelope.client_info
         made.log_level = envelope.log_level
         made.principal = principal
+        made._may_send = {}
         return made
 
     @property
@@ -66,8 +75,9 @@ class Session:
             self.phase = after
 
     def lookup(self, method: str) -> Optional[Method]:
-        """The method's row in the agreed revision."""
-        return lookup(method, self.rules)
+        """The method's row in the agreed revision, or that of an extension of ours."""
+        found = lookup(method, self.rules)
+        return found if found or self.extensions is None else self.extensions.lookup(method, self.rules)
 
     def check_askable(self, capability: str) -> None:
         """Raise `CapabilityMissing` where the peer can be asked nothing, whatever it may be capable of."""
@@ -90,7 +100,7 @@ class Session:
             raise LocalProtocolError(text)
         if kind == "request":
             self.check_askable(row.capability or method)
-        if row.capability is not None or kind == "notification":
+        if row.capability is not None or row.extension is not None or kind == "notification":
             check(row, self.capabilities, self.peer_capabilities, self.rules.name)
         self.move(phase, following)
         if phase == lifecycle.OPERATING:

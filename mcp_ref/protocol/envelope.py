@@ -17,11 +17,12 @@ Reading: the version is looked at first, because it says by which rules the othe
 are refused like any other that we do not serve there.
 """
 
-from typing import Any, Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence
+from typing import Any, Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence, Set
 
 from ..codec import DecodeError, decoder
 from ..errors import INVALID_PARAMS, UNSUPPORTED_PROTOCOL_VERSION, RpcError
 from ..jsonrpc import json_type, shown
+from ..readers import Checked
 from ..revisions import Revision, find
 
 PREFIX = "io.modelcontextprotocol/"
@@ -31,6 +32,8 @@ CLIENT_INFO = PREFIX + "clientInfo"
 LOG_LEVEL = PREFIX + "logLevel"
 SUBSCRIPTION = PREFIX + "subscriptionId"
 SERVER_INFO = PREFIX + "serverInfo"
+USUAL = frozenset((VERSION, CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"))
+"""What the `_meta` of most requests has, and nothing else: names that need no second look."""
 
 
 class Envelope(NamedTuple):
@@ -84,9 +87,9 @@ def read(params: Optional[Mapping[str, Any]], ours: Sequence[Revision]) -> Envel
     if not isinstance(capabilities, dict):
         _refuse("_meta[%s]: expected object, got %s" % (CAPABILITIES, _found(meta, CAPABILITIES)))
     if capabilities:
-        _check(_readers(revision)[0], capabilities, CAPABILITIES)
+        _check_capabilities(capabilities, revision)
     info = meta.get(CLIENT_INFO)
-    if info is not None or CLIENT_INFO in meta:
+    if (info is not None or CLIENT_INFO in meta) and not _is_plain(info):
         _check(_readers(revision)[1], info, CLIENT_INFO)
     level = meta.get(LOG_LEVEL)
     if level is not None or LOG_LEVEL in meta:
@@ -111,9 +114,28 @@ def _refuse(what: str) -> NoReturn:
 
 def _check(read: Callable[[Any, str], Any], value: Any, name: str) -> None:
     try:
-        read(value, "params._meta[%s]" % name)
+        read(value, name)
     except DecodeError as error:
-        raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
+        error.location = error.location[1:]  # the name of the member is longer than what a path shows in full
+        inner = "." + error.path if error.location else ""
+        _refuse("_meta[%s]%s: expected %s, got %s" % (name, inner, error.expected, error.got))
+
+
+def _check_capabilities(capabilities: Dict[str, Any], revision: Revision) -> None:
+    """Look at each declaration once: most clients say the same in all their requests."""
+    text = revision.name + repr(capabilities)
+    if text not in _KNOWN:
+        _check(_readers(revision)[0], capabilities, CAPABILITIES)
+        if len(text) < _LONG:
+            if len(_KNOWN) >= _MANY:
+                _KNOWN.clear()
+            _KNOWN.add(text)
+
+
+def _is_plain(info: Any) -> bool:
+    """Whether an identity is a name and a version and nothing more, as most are: that needs no reader."""
+    return (type(info) is dict and len(info) == 2 and type(info.get("name")) is str
+            and type(info.get("version")) is str)
 
 
 def _check_level(level: Any) -> None:
@@ -124,6 +146,17 @@ def _check_level(level: Any) -> None:
         _refuse("_meta[%s]: expected one of %s, got %s" % (LOG_LEVEL, ", ".join(LEVELS), shown(str(level))))
 
 
+def checked(meta: Dict[str, Any]) -> Dict[str, Any]:
+    """A `_meta` that `read` has accepted, marked so that what reads the params does not look at it again.
+
+    The progress token is not ours to refuse; one that is none is left to who reads the params.
+    """
+    return Checked(meta) if type(meta.get("progressToken", 0)) in (int, str) else meta
+
+
+_KNOWN: Set[str] = set()
+"""Declarations that were found to be well-formed."""
+_MANY, _LONG = 64, 1000
 _MADE: Dict[str, Any] = {}
 
 

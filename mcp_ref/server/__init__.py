@@ -4,8 +4,9 @@
 same sections in the same order: registration, list, act.
 
 What handlers need beside `Server` and `Context` can be had from here, too: content (`image`, `audio`, `blob`),
-what may be raised (`RpcError`, `ResourceNotFound`, `UrlElicitationRequired`), and what describes
-(`Annotations`, `Icon`, `ToolAnnotations`). It is loaded when it is first asked for.
+what may be raised (`RpcError`, `ResourceNotFound`, `UrlElicitationRequired`), what describes
+(`Annotations`, `Icon`, `ToolAnnotations`), what clients may keep (`Cache`), what lies beyond the protocol
+(`Extension`), and where processes share sessions (`SqliteStore`, `Store`). It is loaded when it is first asked for.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,19 +18,25 @@ if TYPE_CHECKING:
     from ..errors import ResourceNotFound, RpcError
     from ..messages.base import Annotations, Icon
     from ..messages.tools import ToolAnnotations
+    from ..peer.extension import Extension
+    from ..transports.sqlite_store import SqliteStore
+    from ..transports.store import Store
+    from .caching import Cache
     from .content import audio, blob, image
     from .links import UrlElicitationRequired
 
 _LATE = {
-    "image": ".content", "audio": ".content", "blob": ".content",
+    "Cache": ".caching", "image": ".content", "audio": ".content", "blob": ".content",
     "RpcError": "..errors", "ResourceNotFound": "..errors", "UrlElicitationRequired": ".links",
     "Annotations": "..messages.base", "Icon": "..messages.base", "ToolAnnotations": "..messages.tools",
+    "Extension": "..peer.extension",
+    "SqliteStore": "..transports.sqlite_store", "Store": "..transports.store",
 }
 """Name -> module."""
 
 __all__ = [
-    "Annotations", "Context", "Icon", "ResourceNotFound", "RpcError", "Server", "ToolAnnotations",
-    "UrlElicitationRequired", "audio", "blob", "image",
+    "Annotations", "Cache", "Context", "Extension", "Icon", "ResourceNotFound", "RpcError", "Server", "SqliteStore",
+    "Store", "ToolAnnotations", "UrlElicitationRequired", "audio", "blob", "image",
 ]
 
 

@@ -137,6 +137,10 @@ class Completions:
             raise ValueError("%r has a completion for %r already" % (key[1], argument))
         self._completers[(*key, argument)] = Completer(function)
 
+    def values(self) -> List[Completer]:
+        """The functions that were registered."""
+        return list(self._completers.values())
+
     def completes(self) -> bool:
         """Whether any function was registered."""
         return bool(self._completers)

@@ -35,7 +35,10 @@ RESOURCE_CONTENTS = (TextResourceContents, BlobResourceContents)
 PLAIN_TEXT = "text/plain"
 PLAIN_BLOB = "application/octet-stream"
 
-__all__ = ["BLOCKS", "audio", "blob", "checked_block", "checked_contents", "contents_of", "content_of", "image"]
+__all__ = [
+    "BLOCKS", "audio", "blob", "check_asking", "checked_block", "checked_contents", "contents_of", "content_of",
+    "image",
+]
 
 
 def image(data: bytes, mime_type: str) -> ImageContent:
@@ -52,6 +55,14 @@ def blob(uri: str, data: bytes, mime_type: str = PLAIN_BLOB) -> EmbeddedResource
     """An embedded binary resource of these bytes."""
     contents = BlobResourceContents(uri=uri, blob=b64encode(data).decode("ascii"), mime_type=mime_type)
     return EmbeddedResource(resource=contents)
+
+
+def check_asking(context: Any, value: Any) -> None:
+    """A handler may return an `InputRequiredResult`: then it unwinds here; see `mcp_ref.server.rounds.returned`."""
+    if getattr(value, "result_type", None) == "input_required":
+        from .rounds import returned
+
+        returned(context, value)
 
 
 def content_of(value: Any, path: str = "content") -> List["_blocks.ContentBlock"]:

@@ -42,6 +42,7 @@ from .pathpattern import Pattern
 from .safefiles import DescriptorTree, Missing, Parts, PathTree, TooLarge, Tree, is_name
 
 if TYPE_CHECKING:
+    from .caching import Cache
     from .resources import RegisteredResource
     from .offering import Offering
 
@@ -75,9 +76,10 @@ class Directory:
     ``file:`` URI of the folder, which tells clients where it is). ``name`` (default: that of the folder), ``title``
     and ``description`` show the directory as a template. ``pattern``: which files (default: all). ``hidden``: serve
     names that begin with a dot too. ``max_bytes``: larger files are listed, and refused with an error that says so.
-    ``annotations``: audience and priority of every file. ``listed``: see the module.
+    ``annotations``: audience and priority of every file. ``listed``: see the module. ``cache``: how long clients may
+    keep what is read.
 
-    Raises ValueError for a folder that is none, and for wrong options.
+    Raises ValueError for a folder that is none, and ValueError or TypeError for wrong options.
     """
 
     variables = ["path"]
@@ -95,6 +97,7 @@ class Directory:
         max_bytes: int = MAX_BYTES,
         annotations: Optional[Annotations] = None,
         listed: bool = True,
+        cache: "Optional[Cache]" = None,
     ) -> None:
         root = os.path.realpath(os.fspath(path))
         if not os.path.isdir(root):
@@ -110,6 +113,11 @@ class Directory:
         self.title = title
         self.description = description
         self.listed = listed
+        if cache is not None:
+            from .caching import checked
+
+            checked(cache, "directory")
+        self.cache = cache
         self._pattern = Pattern(pattern)
         self._hidden = hidden
         self._max_bytes = max_bytes
@@ -217,7 +225,7 @@ def page(
     listing: "Listing[RegisteredResource]", directories: List[Directory], size: Optional[int], revision: Revision,
     params: Dict[str, Any],
 ) -> Dict[str, Any]:
-    """One page of a list with directories: the registered resources, then the files, in order of registration.
+    """One page of a list with directories: the registered resources, then the files, folder by folder.
 
     Among the files the cursor is the URI of the last entry that was looked at, so it survives whatever comes and goes.
     """
@@ -230,7 +238,7 @@ def page(
     if following is None:
         more, following = _files(listing, directories, after or "", (size or LISTED) - len(shown))
         shown += more
-    return encode(ListResourcesResult(shown, following), revision)
+    return encode(ListResourcesResult(shown, following, **listing.hints), revision)
 
 
 def _files(

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from .server import Server
 
 
-def capabilities(server: "Server") -> ServerCapabilities:
-    """What is declared to clients: logging, and the features that something was registered for."""
+def capabilities(server: "Server", revision: Revision) -> ServerCapabilities:
+    """What is declared to clients: the features that something was registered for, and logging.
+
+    In a handshake every server declares that; without one, where it is deprecated, who may have something to say.
+    """
     has = server.has_feature
     return ServerCapabilities(
         experimental=server.experimental,
-        logging={},
+        logging={} if revision.handshake or server.may_log else None,
         completions={} if server.completes else None,
         prompts=ListChangedCapability(True) if has("prompts") else None,
         resources=ResourcesCapability(True, True) if has("resources") else None,
@@ -33,8 +36,8 @@ def capabilities(server: "Server") -> ServerCapabilities:
 
 
 def declared(server: "Server", revision: Revision) -> Dict[str, Any]:
-    """The same as it is on the wire of this revision."""
-    return encode(capabilities(server), revision)
+    """The same as it is on the wire of this revision, and what extensions add."""
+    return server.with_extensions(encode(capabilities(server, revision), revision), revision)
 
 
 def route(server: "Server") -> Route:
@@ -62,8 +65,9 @@ def _agree(server: "Server", context: Context, params: Dict[str, Any]) -> Dict[s
         raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
     revision = negotiation.answer(opening.protocol_version, ours)
     identity = Implementation(*server.identity)
-    result = encode(InitializeResult(revision.name, capabilities(server), identity, server.instructions), revision)
-    session.capabilities = result["capabilities"]
+    offered = capabilities(server, revision)
+    result = encode(InitializeResult(revision.name, offered, identity, server.instructions), revision)
+    session.capabilities = server.with_extensions(result["capabilities"], revision)
     session.peer_capabilities = params["capabilities"]
     session.peer_info = params["clientInfo"]
     context.connection.agree(revision)

@@ -4,24 +4,30 @@ A list changes rarely and is asked for often, so the JSON text of its pages is k
 until an item is added or removed. The library gives a whole list in one page unless ``page_size``
 says otherwise.
 
-Each item gets a number when it is registered, which is never given again, and items are shown in
-that order. A cursor holds the number of the last item shown: the next page begins with the first
-item of a larger number, whether or not that last one is still there. So whatever was in the list
-from the first page to the last is shown exactly once, whatever else came or went meanwhile
-[.. server/utilities/pagination §Implementation Guidelines] SHOULD.
+Items are shown in the order of their keys (names, or URIs), by code points, however they were
+registered: the same list is the same text each time, in each of several processes and after a
+restart, which is what caches of clients and of models live on
+[2026-07-28 server/tools §Capabilities] SHOULD. Reading: the page asks it of tools; so do we of the
+other lists, and in every revision, because nothing speaks against it.
 
-A cursor also holds the name of its list and a check of its item's key. One that this list cannot
-have given is refused with -32602 [.. server/utilities/pagination §Error Handling] SHOULD.
-Reading: the empty string is no cursor of ours, so it is refused, too, rather than taken for the
-first page. A cursor is as good in another process that registered the same items in the same order,
-so that several workers can serve one client.
+A cursor holds the key of the last item shown: the next page begins with the first item behind it,
+whether or not that last one is still there. So whatever was in the list from the first page to the
+last is shown exactly once, whatever else came or went meanwhile
+[.. server/utilities/pagination §Implementation Guidelines] SHOULD. It is as good in another process
+that serves the same list.
+
+A cursor also holds the name of its list and a checksum. One that this list has not written is
+refused with -32602 [.. server/utilities/pagination §Error Handling] SHOULD. Reading: the empty
+string is no cursor of ours, so it is refused, too, rather than taken for the first page.
+
+How long clients may keep a page is the same for all pages of a list; see `mcp_ref.server.caching`.
 """
 
 import threading
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import crc32
 from bisect import bisect_right
-from typing import Any, Callable, Dict, Generic, List, NamedTuple, Optional, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, NamedTuple, Optional, Tuple, TypeVar
 
 from ..codec import encode
 from ..errors import INVALID_PARAMS, RpcError
@@ -33,23 +39,26 @@ from ..peer.params import params_reader
 from ..revisions import Revision
 from .checks import check_page_size
 
+if TYPE_CHECKING:
+    from .caching import Cache
+
 Item = TypeVar("Item")
 
-_MAX_CURSOR = 128
-"""Characters; ours have about fifty. What is longer is not looked into."""
+_MAX_CURSOR = 65536
+"""Characters; ours have a third more than the longest URI. What is longer is not looked into."""
 
 
 class Listing(Generic[Item]):
-    """Registered items in order of registration, by key (a name or a URI). Any thread may change it at any time.
+    """Registered items by key (a name or a URI). Any thread may change it at any time.
 
     ``kind`` is what errors call an item. ``describe`` makes the message of one; ``result`` is the class of a page and
     ``member`` its attribute for items. ``page_size``: items in a page; None: all. ``changed`` is called, outside any
-    lock, after each change, on the thread that made it.
+    lock, after each change, on the thread that made it. ``cache``: the hint of every page.
     """
 
     def __init__(
         self, kind: str, result: Any, member: str, describe: Callable[[Item], Any], page_size: Optional[int] = None,
-        changed: Optional[Callable[[], None]] = None,
+        changed: Optional[Callable[[], None]] = None, cache: "Optional[Cache]" = None,
     ) -> None:
         check_page_size(page_size)
         self.kind = kind
@@ -58,10 +67,10 @@ class Listing(Generic[Item]):
         self._describe = describe
         self._page_size = page_size
         self._changed = changed
+        self.hints: Dict[str, Any] = {} if cache is None else cache.hints
+        """What every page says of being kept: members of its message."""
         self._lock = threading.Lock()
         self._items: Dict[str, Item] = {}
-        self._numbers: Dict[str, int] = {}
-        self._last = 0
         self._view: Optional[_View] = None
 
     # Changes
@@ -71,9 +80,7 @@ class Listing(Generic[Item]):
         with self._lock:
             if key in self._items:
                 raise ValueError("there is a %s %r already" % (self.kind, key))
-            self._last += 1
             self._items[key] = item
-            self._numbers[key] = self._last
             self._view = None
         if self._changed is not None:
             self._changed()
@@ -83,7 +90,7 @@ class Listing(Generic[Item]):
         with self._lock:
             if key not in self._items:
                 raise KeyError("there is no %s %r" % (self.kind, key))
-            del self._items[key], self._numbers[key]
+            del self._items[key]
             self._view = None
         if self._changed is not None:
             self._changed()
@@ -95,7 +102,7 @@ class Listing(Generic[Item]):
         return self._items.get(key)
 
     def values(self) -> List[Item]:
-        """All items, in order."""
+        """All items, in order of registration."""
         with self._lock:
             return list(self._items.values())
 
@@ -127,21 +134,22 @@ class Listing(Generic[Item]):
 
     def _cut(self, view: "_View", start: int) -> Tuple[List[Any], Optional[str]]:
         stop = len(view.items) if self._page_size is None else start + self._page_size
-        shown = [self._describe(item) for _, _, item in view.items[start:stop]]
-        return shown, None if stop >= len(view.items) else self._write_cursor(*view.items[stop - 1][:2])
+        shown = [self._describe(item) for item in view.items[start:stop]]
+        return shown, None if stop >= len(view.items) else self._write_cursor(view.keys[stop - 1])
 
     def _look(self) -> "_View":
         """The list as it is now, for as long as it stays so."""
         with self._lock:
             view = self._view
             if view is None:
-                items = [(key, self._numbers[key], item) for key, item in self._items.items()]
-                view = self._view = _View(items, [number for _, number, _ in items], self._last, {})
+                keys = sorted(self._items)
+                view = self._view = _View([self._items[key] for key in keys], keys, {})
             return view
 
     def _make(self, revision: Revision, view: "_View", start: int) -> Encoded:
         shown, following = self._cut(view, start)
-        made = Encoded(dumps(encode(self._result(**{self._member: shown, "next_cursor": following}), revision)))
+        result = self._result(next_cursor=following, **{self._member: shown}, **self.hints)
+        made = Encoded(dumps(encode(result, revision)))
         if not start or self._page_size and start % self._page_size == 0:
             # of other places a client could make up as many as there are items
             view.pages[(revision.rank, start)] = made
@@ -149,38 +157,31 @@ class Listing(Generic[Item]):
 
     # Cursors
 
-    def _write_cursor(self, key: str, number: int) -> str:
-        return _cursor(self._member, number, "%08x" % crc32(key.encode("utf-8", "surrogatepass")))
+    def _write_cursor(self, key: str) -> str:
+        return _cursor(self._member, key.encode("utf-8", "surrogatepass"))
 
     def _start(self, cursor: str, view: "_View") -> int:
         """The index of the first item of the page that a cursor asks for."""
         try:
             if len(cursor) > _MAX_CURSOR:
                 raise ValueError("longer than any of ours")
-            member, number, check = urlsafe_b64decode(cursor.encode("ascii")).decode("ascii").split(" ")
-            after = int(number)
-            ours = member == self._member and 0 < after <= view.last and cursor == _cursor(member, after, check)
+            key = urlsafe_b64decode(cursor.encode("ascii")).split(b" ", 2)[-1]
+            if cursor == _cursor(self._member, key):
+                return bisect_right(view.keys, key.decode("utf-8", "surrogatepass"))
         except ValueError:
-            ours = False
-        if ours:
-            start = bisect_right(view.numbers, after)
-            if not start or view.numbers[start - 1] != after:
-                return start  # the item is gone, its place is not
-            if self._write_cursor(*view.items[start - 1][:2]) == cursor:
-                return start
+            pass
         raise RpcError(INVALID_PARAMS, "Invalid cursor: it is not one of this list; ask for the first page again")
 
 
 class _View(NamedTuple):
     """A list between two changes: what pages are made of, and those made so far by rank of revision and first index."""
 
-    items: List[Tuple[str, int, Any]]
-    """Key, number, item."""
-    numbers: List[int]
-    last: int
-    """The largest number given so far."""
+    items: List[Any]
+    keys: List[str]
+    """Theirs, in order."""
     pages: Dict[Tuple[int, int], Encoded]
 
 
-def _cursor(member: str, number: int, check: str) -> str:
-    return urlsafe_b64encode(("%s %d %s" % (member, number, check)).encode("ascii")).decode("ascii")
+def _cursor(member: str, key: bytes) -> str:
+    start = member.encode("ascii")
+    return urlsafe_b64encode(b"%s %08x %s" % (start, crc32(start + key), key)).decode("ascii")

@@ -29,6 +29,7 @@ from ..jsontext import JsonError, dumps
 from ..peer import counters, outbox, rates
 from ..redaction import redact
 from ..redactionfilter import extras_of, message_of
+from .current import CURRENT
 from .logs import log, send
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class WireHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Send one record."""
         try:
-            if self._server.connections:
+            if self._server.connections or CURRENT.get() is not None:
                 log(self._server, severity(record.levelno), self._data(record), str(record.name))
         except Exception as error:
             self._broken(record, error)

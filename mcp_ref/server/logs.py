@@ -28,6 +28,7 @@ from ..peer.dispatcher import Connection
 from ..peer.params import params_reader
 from ..revisions import Revision
 from .announcements import tell
+from .current import CURRENT
 
 if TYPE_CHECKING:
     from .server import Server
@@ -44,9 +45,17 @@ _telling = threading.Lock()
 # Act
 
 def log(server: "Server", level: str, data: Any, logger: Optional[str] = None) -> int:
-    """Send a log message to every client that wants it; to how many. Arguments and exceptions as `send`."""
+    """Send a log message to every client that wants it; to how many. Arguments and exceptions as `send`.
+
+    Where there is no handshake, messages belong to requests: it goes to the client whose request is being answered by
+    this thread [2026-07-28 server/utilities/logging §Per-request log level] MUST NOT.
+    """
     _check(level, logger)
-    return sum(send(connection, level, data, logger) for connection in server.connections)
+    sent = sum(send(connection, level, data, logger) for connection in server.connections)
+    here = CURRENT.get()
+    if here is not None and here.connection.role is server:
+        sent += send(here.connection, level, data, logger, here)
+    return sent
 
 
 def send(
@@ -56,8 +65,8 @@ def send(
 
     ``level`` is one of LEVELS, ``data`` any JSON value: best an object with what matters, never a credential, personal
     data or what would help an attacker [.. server/utilities/logging §Security] MUST NOT. ``logger`` names the part of
-    the program that speaks. ``within``: the context of the client's request that it belongs to. Raises ValueError for an
-    unknown level or data that JSON cannot hold, naming the place, and TypeError for a logger that is no str.
+    the program that speaks. ``within``: the context of the client's request that it belongs to. Raises ValueError for
+    an unknown level or data that JSON cannot hold, naming the place, and TypeError for a logger that is no str.
     """
     _check(level, logger)
     if LEVELS.index(level) < _quietest(connection, within):
@@ -65,8 +74,8 @@ def send(
     if not connection.rate(LIMIT, None if within is None else within.principal).take():
         connection.counters.add(LEFT_OUT)
         return False
-    if connection.counters[LEFT_OUT]:
-        _tell_left_out(connection, within)
+    if connection.counters[LEFT_OUT] and (within is None or within.session is connection.session):
+        _tell_left_out(connection, within)  # not to who stands alone: others are counted there, too
     params: Dict[str, Any] = {"level": level, "data": data}
     if logger is not None:
         params["logger"] = logger

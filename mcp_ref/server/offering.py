@@ -12,6 +12,8 @@ from .announcements import Announcements
 if TYPE_CHECKING:
     import os
 
+    from .caching import Cache
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -20,8 +22,11 @@ class Offering(Role):
 
     strict: bool
     mask_errors: bool
+    caches: "Dict[str, Cache]"
+    """What clients are told of keeping answers, by method; see `mcp_ref.server.caching`."""
     _page_size: Optional[int]
     _features: Dict[str, Any]
+    _declared: Dict[Any, Dict[str, Any]]
     _announcements: Announcements
 
     @property
@@ -31,7 +36,8 @@ class Offering(Role):
             from .tools import Tools
 
             changed = self._changing("tools")
-            self._features.setdefault("tools", Tools(self.mask_errors, not self.strict, self._page_size, changed))
+            made = Tools(self.mask_errors, not self.strict, self._page_size, changed, self.caches.get("tools/list"))
+            self._features.setdefault("tools", made)
         return self._features["tools"]
 
     @property
@@ -40,7 +46,8 @@ class Offering(Role):
         if "resources" not in self._features:
             from .resources import Resources
 
-            self._features.setdefault("resources", Resources(self._page_size, self._changing("resources")))
+            made = Resources(self._page_size, self._changing("resources"), self.caches)
+            self._features.setdefault("resources", made)
         return self._features["resources"]
 
     @property
@@ -49,7 +56,8 @@ class Offering(Role):
         if "prompts" not in self._features:
             from .prompts import Prompts
 
-            self._features.setdefault("prompts", Prompts(self._page_size, self._changing("prompts")))
+            made = Prompts(self._page_size, self._changing("prompts"), self.caches.get("prompts/list"))
+            self._features.setdefault("prompts", made)
         return self._features["prompts"]
 
     @property
@@ -70,6 +78,15 @@ class Offering(Role):
             self._features.setdefault("subscriptions", Subscriptions())
         return self._features["subscriptions"]
 
+    @property
+    def listeners(self) -> Any:
+        """Who listens for changes, `mcp_ref.server.listening.Listeners`; made for the first client that does."""
+        if self._announcements.listeners is None:
+            from .listening import Listeners
+
+            self._announcements.listeners = self._features.setdefault("listeners", Listeners(self))  # type: ignore
+        return self._announcements.listeners
+
     def has_feature(self, name: str) -> bool:
         """Whether anything was registered for ``tools``, ``resources``, ``prompts`` or ``completions``."""
         return name in self._features
@@ -80,11 +97,34 @@ class Offering(Role):
         [2025-03-26.. server/utilities/completion §Capabilities] MUST
         [2025-03-26.. server/utilities/completion §Error Handling] SHOULD.
         """
-        found = [self._features[name] for name in ("completions", "prompts", "resources") if name in self._features]
-        return any(feature.completes() for feature in found)
+        for name in ("completions", "prompts", "resources"):
+            feature = self._features.get(name)
+            if feature is not None and feature.completes():
+                return True
+        return False
+
+    @property
+    def may_log(self) -> bool:
+        """Whether anything here gets a context, by which it could send log messages.
+
+        A server without handshake declares ``logging`` only then: the feature is deprecated, and who sends none should
+        not seem to [2026-07-28 server/utilities/logging §Capabilities] MUST, [2026-07-28 deprecated] SHOULD NOT.
+        """
+        lists = [self._features[name].listing.values() for name in ("tools", "resources", "prompts")
+                 if name in self._features]
+        if "resources" in self._features:
+            lists.append(self.resources.templates.values())
+        if "completions" in self._features:
+            lists.append(self.completions.values())
+        signatures = [getattr(item, "signature", None) for items in lists for item in items]
+        return any(signature is not None and signature.context_parameter is not None for signature in signatures)
 
     def _changing(self, feature: str) -> Callable[[], None]:
-        return lambda: self._announcements.changed(feature)
+        def changed() -> None:
+            self._declared = {}
+            self._announcements.changed(feature)
+
+        return changed
 
     @overload
     def tool(self, function: Function, **options: Any) -> Function: ...
@@ -100,6 +140,7 @@ class Offering(Role):
         ``input_schema`` and ``output_schema`` (JSON Schemas; the function then gets JSON values, by name),
         ``structured`` (whether the result has structured content; default: by the return annotation),
         ``annotations`` (`ToolAnnotations`), ``icons``, ``meta``, ``rate`` (calls per second, of all clients together).
+        ``Annotated[str, {"x-mcp-header": "Region"}]`` lets proxies route by an argument: see `mcp_ref.server.tools`.
         Warns of a name that some clients refuse; a ``strict`` server refuses it. Raises ValueError for a name that is
         taken and for what may not be sent, and TypeError for a signature that has no schema.
         """
@@ -113,7 +154,8 @@ class Offering(Role):
 
         It returns str, bytes, JSON values or resource contents; variables are passed by name, decoded: one may hold
         slashes and ``..``, so files are for `directory`. Options: ``name``, ``title``, ``description``, ``mime_type``,
-        ``size``, ``annotations``, ``icons``, ``meta``. Raises ValueError if the parameters are not the variables.
+        ``size``, ``annotations``, ``icons``, ``meta``, ``cache`` (`Cache`: how long clients may keep what is read).
+        Raises ValueError if the parameters are not the variables.
         """
         if not isinstance(uri, str):
             raise TypeError('a resource needs its URI, got %.80r; write @server.resource("config://app")' % (uri,))
@@ -150,6 +192,7 @@ class Offering(Role):
 
         def register(function: Function) -> Function:
             self.completions.add(function, ref, argument)
+            self._declared = {}
             return function
 
         return register

@@ -16,9 +16,9 @@ messages that may not be sent (`..protocol.content`)   the same; the log has the
 """
 
 from copy import copy
-from typing import Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
-from ..codec import encoder
+from ..codec import Model, encoder
 from ..errors import INVALID_PARAMS, RpcError
 from ..jsonrpc import shown
 from ..messages.base import Icon
@@ -29,10 +29,13 @@ from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..revisions import Revision
 from .checks import check_texts, name_of
-from .content import checked_block, content_of
+from .content import check_asking, checked_block, content_of
 from .listing import Listing
 from .signature import BindError, Signature
 from .validation import LazyValidator
+
+if TYPE_CHECKING:
+    from .caching import Cache
 
 
 class RegisteredPrompt:
@@ -74,6 +77,8 @@ class RegisteredPrompt:
         if self.signature.context_parameter is not None:
             keywords[self.signature.context_parameter] = context
         value = self.signature.call(**keywords)
+        if isinstance(value, Model):
+            check_asking(context, value)
         if isinstance(value, GetPromptResult):
             return _whole(value)
         return GetPromptResult(messages=_messages(value), description=self.describe().description)
@@ -98,9 +103,11 @@ class RegisteredPrompt:
 class Prompts:
     """The prompts of one server."""
 
-    def __init__(self, page_size: Optional[int], changed: Optional[Callable[[], None]] = None) -> None:
+    def __init__(
+        self, page_size: Optional[int], changed: Optional[Callable[[], None]] = None, cache: "Optional[Cache]" = None
+    ) -> None:
         self.listing: Listing[RegisteredPrompt] = Listing(
-            "prompt", ListPromptsResult, "prompts", RegisteredPrompt.describe, page_size, changed
+            "prompt", ListPromptsResult, "prompts", RegisteredPrompt.describe, page_size, changed, cache
         )
 
     # Registration

@@ -206,8 +206,12 @@ class Rounds:
             from ..protocol.requeststate import bind
             from .tojson import to_json
 
-            request = context.request
-            self.binding = bind(to_json(context.session.principal), request.method, request.params or {})
+            request, principal = context.request, context.session.principal
+            try:
+                self.binding = bind(to_json(principal), request.method, request.params or {})
+            except (TypeError, ValueError):
+                text = "a state is bound to its principal, and JSON cannot hold a %s: have authenticate return a str"
+                raise LocalProtocolError(text % type(principal).__name__) from None
         return self.binding
 
 

@@ -22,9 +22,9 @@ Reading: variables of a template that do not fit the function's annotations (``n
 mean that there is no such resource; the next template is tried.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
-from ..codec import encoder
+from ..codec import Model, encoder
 from ..errors import INVALID_PARAMS, ResourceNotFound, RpcError
 from ..limits import DEFAULT
 from ..messages.base import Annotations, Icon
@@ -38,20 +38,26 @@ from ..protocol.uris import fault
 from ..revisions import Revision
 from ..uritemplate import Template
 from .checks import check_texts
-from .content import checked_contents, contents_of
+from .content import check_asking, checked_contents, contents_of
 from .listing import Listing
 from .signature import BindError, Signature
 from .validation import LazyValidator
 
 if TYPE_CHECKING:
+    from .caching import Cache
     from .directory import Directory
 
 
 class RegisteredResource:
     """A function behind a URI or a template, and how it is shown."""
 
-    def __init__(self, function: Callable[..., Any], description: Union[Resource, ResourceTemplate]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], description: Union[Resource, ResourceTemplate],
+        cache: "Optional[Cache]" = None,
+    ) -> None:
         self.description = description
+        self.cache = cache
+        """What is said of keeping what is read; None: what the server says of all."""
         self.signature = Signature(function)
         self._inputs = LazyValidator(lambda: self.signature.input_schema)
         self.template: Optional[Template] = None
@@ -90,8 +96,14 @@ class RegisteredResource:
             keywords = dict(keywords)
             keywords[self.signature.context_parameter] = context
         value = self.signature.call(**keywords)
+        if isinstance(value, Model):
+            check_asking(context, value)
         if isinstance(value, ReadResourceResult):
             checked_contents(value.contents)
+            if (value.ttl_ms, value.cache_scope) != (0, "private"):
+                from .caching import check_own
+
+                check_own(value)
             return value
         return ReadResourceResult(contents=contents_of(uri, self.description.mime_type, value))
 
@@ -101,18 +113,26 @@ class RegisteredResource:
 
 
 class Resources:
-    """The resources, templates and directories of one server; ``changed`` is called after their lists have changed."""
+    """The resources, templates and directories of one server; ``changed`` is called after their lists have changed.
 
-    def __init__(self, page_size: Optional[int], changed: Optional[Callable[[], None]] = None) -> None:
+    ``caches``: what clients are told of keeping answers, by method.
+    """
+
+    def __init__(
+        self, page_size: Optional[int], changed: Optional[Callable[[], None]] = None,
+        caches: "Optional[Mapping[str, Cache]]" = None,
+    ) -> None:
+        caches = caches or {}
         describe = RegisteredResource.describe
         self._page_size = page_size
         self._changed = changed
+        self._cache = caches.get("resources/read")
         self.listing: Listing[RegisteredResource] = Listing(
-            "resource", ListResourcesResult, "resources", describe, page_size, changed
+            "resource", ListResourcesResult, "resources", describe, page_size, changed, caches.get("resources/list")
         )
         self.templates: "Listing[Union[RegisteredResource, Directory]]" = Listing(
             "resource template", ListResourceTemplatesResult, "resource_templates", lambda item: item.describe(),
-            page_size, changed,
+            page_size, changed, caches.get("resources/templates/list"),
         )
         self._directories: "Dict[str, Directory]" = {}
 
@@ -131,22 +151,24 @@ class Resources:
         annotations: Optional[Annotations] = None,
         icons: Optional[List[Icon]] = None,
         meta: Optional[Dict[str, Any]] = None,
+        cache: "Optional[Cache]" = None,
     ) -> RegisteredResource:
         """Register a function; see `Server.resource`.
 
         Raises ValueError for a URI that is none or is taken, for parameters that are not the template's variables, and
-        for wrong annotations, icons, size or `_meta`.
+        for wrong annotations, icons, size or `_meta`; TypeError for what is no text or no `Cache`.
         """
         where = "resource %r" % uri
+        _check_cache(where, cache)
         check_texts(where, name=name, title=title, description=description)
         _check_item(where, mime_type, size, annotations, icons, meta)
         name = name or _name_of(function) or uri
         if "{" in uri or "}" in uri:
             template = ResourceTemplate(uri, name, title, description, mime_type, icons, annotations, meta)
-            return self._add_template(RegisteredResource(function, template), uri)
+            return self._add_template(RegisteredResource(function, template, cache), uri)
         _check_registered(uri, uri)
         resource = Resource(uri, name, title, description, mime_type, size, icons, annotations, meta)
-        registered = RegisteredResource(function, resource)
+        registered = RegisteredResource(function, resource, cache)
         _check_parameters(registered.signature, [], uri)
         self.listing.add(uri, registered)
         return registered
@@ -213,7 +235,8 @@ class Resources:
                 return plain.call(context, params)
             from .directory import page
 
-            return page(self.listing, list(self._directories.values()), self._page_size, revision, params)
+            return page(self.listing, [self._directories[uri] for uri in sorted(self._directories)], self._page_size,
+                        revision, params)
 
         return Route(answer)
 
@@ -223,6 +246,7 @@ class Resources:
         """Answers `resources/read`."""
         read = params_reader(ReadResourceRequestParams, revision)
         write = encoder(ReadResourceResult, revision)
+        hint = _hinting(revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
             uri = read(params).uri
@@ -231,9 +255,10 @@ class Resources:
                 raise not_found(uri, revision)
             item, keywords = found
             try:
-                return write(item.read(context, uri, keywords))
+                result = item.read(context, uri, keywords)
             except ResourceNotFound:
                 raise not_found(uri, revision) from None
+            return write(result if hint is None else hint(result, item.cache or self._cache, context.request.params))
 
         return Route(answer)
 
@@ -281,6 +306,22 @@ def check_uri(uri: str, max_length: int) -> None:
 def not_found(uri: str, revision: Revision) -> RpcError:
     """[..2025-11-25 server/resources §Error Handling] SHOULD"""
     return RpcError(revision.resource_not_found_code, "Resource not found", {"uri": uri})
+
+
+def _hinting(revision: Revision) -> Optional[Callable[..., ReadResourceResult]]:
+    """What adds the hints to a result, where the revision has them."""
+    if not revision.caching_hints:
+        return None
+    from .caching import hinted
+
+    return hinted
+
+
+def _check_cache(where: str, cache: "Optional[Cache]") -> None:
+    if cache is not None:
+        from .caching import checked
+
+        checked(cache, where)
 
 
 def _check_item(

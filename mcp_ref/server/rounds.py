@@ -85,6 +85,8 @@ def ask(
     that is too long.
     """
     context.check()
+    if context.incoming.done:
+        raise LocalProtocolError("%s was asked after %s had its answer" % (method, context.request.method), PAGE)
     return rounds_of(context).ask(context, check_asking(context, method), params, key, read)
 
 

@@ -4,6 +4,7 @@ A `Server` holds tools, resources and prompts (`offering`) and knows nothing of 
 serve many at once. METHODS says which part answers which request.
 """
 
+import threading
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Sequence, Union
 
 from ..errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, RpcError
@@ -26,9 +27,13 @@ if TYPE_CHECKING:
     from ..transports.http_call import Caller as HttpCaller
     from ..transports.listener import SocketListener
     from ..transports.wsgi import Application
+    from ..peer.extension import Extension
+    from .caching import Cache
     from .http_listener import HttpListener
     from .loghandler import WireHandler
+    from .replay import States
 
+_making = threading.Lock()
 ROOTS_CHANGED = "notifications/roots/list_changed"
 REVISED = frozenset(
     (RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, *range(-32099, -32019)))
@@ -46,7 +51,15 @@ class Server(Offering):
     unexpected exceptions. ``executor``: who runs handlers, a `MainThreadQueue` or `Inline`; by default each
     connection has worker threads of its own. ``page_size``: items in a page of a list (default: all).
     ``keepalive``: seconds between pings to each client, which end its connection when unanswered (default: no pings).
-    ``experimental``: capabilities outside the specification, name -> settings, declared as they are.
+    ``cache``: how long clients may keep lists and resources (2026-07-28), a `Cache` for all or a dict by method; see
+    `mcp_ref.server.caching`. ``experimental``: capabilities outside the specification, name -> settings, declared as
+    they are. ``extensions``: what it does beyond the protocol, see `mcp_ref.peer.extension`.
+    ``state_keys``: the secrets, strings or bytes, that sign what travels through clients between the rounds of a
+    request which asks for input (2026-07-28): the first one signs, all of them verify. Several processes that serve
+    the same clients need the same; default: those in the environment variable MCP_REF_STATE_KEYS, separated by commas,
+    else a random one of this process. ``state_ttl``: seconds for which a client may come back (default 900).
+    ``consume_state(id)`` is called with the id of each state that comes back, and says whether it may be used: a
+    function that remembers makes each one good for one time only. See `mcp_ref.server.rounds`.
     ``on_roots_changed(connection)`` is called when a client says that its roots have changed, and
     ``on_log_level(connection, level)`` when it asks for log messages from this level up; raising refuses that.
     Raises TypeError or ValueError for what no client may see: a name that is no text, a broken icon.
@@ -75,6 +88,11 @@ class Server(Offering):
         on_roots_changed: Optional[Callable[[Connection], None]] = None,
         on_log_level: Optional[Callable[[Connection, str], None]] = None,
         identify: bool = True,
+        cache: "Union[Cache, Mapping[str, Cache], None]" = None,
+        extensions: "Optional[Sequence[Extension]]" = None,
+        state_keys: Optional[Sequence[Union[str, bytes]]] = None,
+        state_ttl: Optional[float] = None,
+        consume_state: Optional[Callable[[str], bool]] = None,
     ) -> None:
         check_texts("Server", name=name, version=version, title=title, description=description,
                     instructions=instructions)
@@ -93,6 +111,17 @@ class Server(Offering):
         self.on_roots_changed = on_roots_changed
         self.on_log_level = on_log_level
         self.identify = identify
+        self.caches = {}
+        if cache is not None:
+            from .caching import by_method
+
+            self.caches = by_method(cache)
+        if extensions:
+            self._extend(extensions)
+        self._state_options = (state_keys, state_ttl, consume_state)
+        self._states: "Optional[States]" = None
+        if self._state_options != (None, None, None):
+            self.states  # now, so that the author is told of what is wrong
         self._features: Dict[str, Any] = {}
         self._announcements = Announcements()
         self._declared: Dict[Any, Dict[str, Any]] = {}
@@ -119,6 +148,8 @@ class Server(Offering):
         """Tell the clients that have subscribed to this resource that it has changed."""
         if "subscriptions" in self._features:
             self.subscriptions.updated(self, uri)
+        if "listeners" in self._features:
+            self.listeners.updated(uri)
 
     def log(self, level: str, data: Any, logger: Optional[str] = None) -> int:
         """Send a log message to every client whose level lets it through; to how many. As `Context.log`."""
@@ -241,6 +272,16 @@ class Server(Offering):
 
     def route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
         """How this request is answered in this revision; see METHODS."""
+        made = self._core_route(connection, method, revision)
+        if self.extensions is not None:
+            made = self.extensions.route(self, method, revision, made)
+        if made is None or not revision.stateless:
+            return made
+        from .discover import Stamp
+
+        return Stamp(self, revision).on(made)
+
+    def _core_route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
         row = METHODS.get(method)
         if row is None:
             return super().route(connection, method, revision)
@@ -250,18 +291,37 @@ class Server(Offering):
         made: Optional[Route] = make(self, revision)
         if made is None or not revision.stateless:
             return made
+        from .rounds import wrap
+
+        return wrap(made, method, revision)
+
+    @property
+    def states(self) -> "States":
+        """How states are signed, made when first needed; the keys of the process are the same for all connections."""
+        if self._states is None:
+            from .replay import States
+
+            with _making:
+                self._states = self._states or States(*self._state_options)
+        return self._states
+
+    def stamp(self, result: Any, revision: Revision) -> Any:
+        """See `Role.stamp`; others are stamped by their route."""
+        if not revision.stateless:
+            return result
         from .discover import Stamp
 
-        return Stamp(self, revision).on(made)
+        return Stamp(self, revision)(result)
 
     def declared(self, revision: Revision) -> Dict[str, Any]:
         """What it declares to a client that is served without a handshake; not to be changed."""
-        key = (revision, *self._features, self.completes)
-        found = self._declared.get(key)
+        key = (revision, len(self._features))  # features come and never go; see `Offering._changing`, too
+        known = self._declared  # another one as soon as something is registered
+        found = known.get(key)
         if found is None:
             from .initialize import declared
 
-            found = self._declared[key] = declared(self, revision)
+            found = known[key] = declared(self, revision)
         return found
 
     def answer_error(self, context: Any, error: RpcError, in_tool: bool) -> Exception:
@@ -276,6 +336,24 @@ class Server(Offering):
         """A client is there."""
         self._announcements.opened(connection)
 
+    def keep(self, connection: Connection) -> Dict[str, Any]:
+        """See `Role.keep`."""
+        from .kept import keep
+
+        return keep(self, connection)
+
+    def restore(self, connection: Connection, kept: Dict[str, Any]) -> None:
+        """See `Role.restore`."""
+        from .kept import restore
+
+        restore(self, connection, kept)
+
+    def ending(self, connection: Connection) -> None:
+        """End the streams of who listens on this connection
+        [2026-07-28 basic/patterns/subscriptions §Graceful Closure] SHOULD."""
+        if "listeners" in self._features:
+            self.listeners.end(connection)
+
     def closed(self, connection: Connection, reason: str) -> None:
         """A client is gone; nothing of it is kept."""
         self._announcements.closed(connection)
@@ -289,9 +367,15 @@ class Server(Offering):
         return True
 
     def notification(self, connection: Connection, method: str, params: Dict[str, Any]) -> None:
-        """What a client announces: that its roots are others now."""
+        """What a client announces: that its roots are others now, or what an extension adds."""
+        if self.extensions is not None:
+            self.extensions.heard(connection, method, params)
         if method == ROOTS_CHANGED and self.on_roots_changed is not None:
             self.on_roots_changed(connection)
+
+
+def _listen(server: Server, revision: Revision) -> Route:
+    return server.listeners.route(revision)  # type: ignore[no-any-return]
 
 
 def _initialize(server: Server, revision: Revision) -> Route:
@@ -329,5 +413,6 @@ METHODS: Dict[str, Any] = {
     "prompts/list": ("prompts", lambda server, revision: server.prompts.listing.route(revision)),
     "prompts/get": ("prompts", lambda server, revision: server.prompts.get_route(revision)),
     "logging/setLevel": ("", _set_level),
+    "subscriptions/listen": ("", _listen),
 }
 """Request -> the feature that must be there, and how its route is made for a revision."""

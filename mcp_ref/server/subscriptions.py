@@ -115,6 +115,11 @@ class Subscriptions:
             raise ValueError("%r is not the URI of a resource: %s" % (uri, wrong))
         return sum(tell(connection, "notifications/resources/updated", {"uri": uri}) for connection in self.of(uri))
 
+    def by(self, connection: Connection) -> List[str]:
+        """The URIs that this client has subscribed to, sorted."""
+        with self._lock:
+            return sorted(self._uris.get(connection, ()))
+
     def of(self, uri: str) -> List[Connection]:
         """The connections that hear of changes to this URI, each once."""
         with self._lock:

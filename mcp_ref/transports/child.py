@@ -64,6 +64,7 @@ class StdioChild(LineTransport):
         if stderr not in ("ring", "inherit") and not callable(stderr) and not hasattr(stderr, "write"):
             raise ValueError("stderr must be 'ring', 'inherit', a function or a file, not %r" % (stderr,))
         self.command = command
+        self.address = command if isinstance(command, str) else " ".join(command)
         self.noise: Deque[bytes] = deque(maxlen=_NOISE_LINES)
         """The last lines that were no messages, each cut to 1,000 bytes."""
         self.on_noise: Optional[Callable[[bytes], None]] = None
@@ -159,6 +160,13 @@ class StdioChild(LineTransport):
         child.stderr.settle(SETTLE)
         words = child.stderr.last_words()
         return "%s; last stderr lines: %s" % (fate, words) if words else fate
+
+    def renew(self) -> "StdioChild":
+        """See `Transport.renew`: the same command, to be started again
+        [2026-07-28 basic/transports/stdio §Unexpected Termination] SHOULD."""
+        fresh = StdioChild(self.command, inherit_env=False, cwd=self._cwd, stderr=self._stderr, limits=self.limits)
+        fresh._env, fresh.on_noise = self._env, self.on_noise
+        return fresh
 
     def stderr_tail(self) -> bytes:
         """The last ``limits.stderr_tail_bytes`` bytes of the child's stderr; empty if it is inherited."""

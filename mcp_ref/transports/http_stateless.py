@@ -55,7 +55,7 @@ def post_alone(endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame
         endpoint.refuse(exchange, verdict, "closing", id=getattr(frame, "id", None))
     else:
         session = HttpSession(None, principal, endpoint.limits)
-        connection = session.connection = endpoint.connect(session)
+        connection = endpoint.connected(session)
         if not opening:
             connection.assume(rules, WHY)
         session.expect(endpoint.stream(exchange, verdict, keys))

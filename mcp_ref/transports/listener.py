@@ -40,7 +40,7 @@ import stat
 import sys
 import threading
 from queue import Empty, SimpleQueue
-from typing import Any, Callable, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
@@ -56,7 +56,7 @@ class SocketListener:
     """Accepts connections on an address and hands each to ``on_connection`` as a `SocketTransport`.
 
     ``on_connection`` runs on the listener's thread and must return soon; if it raises, the connection is
-    closed. ``idle_after``: see the module; None: never.
+    closed. It gives what `close` closes in order, or None. ``idle_after``: see the module; None: never.
     """
 
     def __init__(self, address: str, on_connection: Callable[[SocketTransport], Any], limits: Limits = DEFAULT,
@@ -69,7 +69,7 @@ class SocketListener:
         self._path: Tuple[str, Any] = ("", None)
         self._lock = threading.RLock()  # for the four below; held for instants
         self._commands: "SimpleQueue[Callable[[], None]]" = SimpleQueue()
-        self._connections: Set[SocketTransport] = set()
+        self._connections: Dict[SocketTransport, Any] = {}  # and what serves it
         self._closing = False
         self._refused = 0
         self._paused = False  # of the listener's thread alone
@@ -118,12 +118,12 @@ class SocketListener:
         with self._lock:
             if self._thread is None:
                 return  # never opened
-            connections = list(self._connections)
+            connections = list(self._connections.items())
             if not self._closing:
                 self._closing = True
                 self._signal()
-        for transport in connections:
-            transport.close()
+        for transport, serving in connections:
+            (serving or transport).close()
         if self._thread is not threading.current_thread():
             self._thread.join(10)
 
@@ -153,7 +153,7 @@ class SocketListener:
 
     def _gone(self, transport: SocketTransport) -> None:
         with self._lock:
-            self._connections.discard(transport)
+            self._connections.pop(transport, None)
         self._command(lambda: self._listen(True))
 
     # On the listener's thread, which alone touches the selector
@@ -216,9 +216,12 @@ class SocketListener:
             sock.close()
             return
         with self._lock:
-            self._connections.add(transport)
+            self._connections[transport] = None
         try:
-            self._on_connection(transport)
+            serving = self._on_connection(transport)
+            with self._lock:
+                if transport in self._connections:
+                    self._connections[transport] = serving
         except Exception:
             _log().exception("%s: the connection could not be served", self.address)
             transport.close()

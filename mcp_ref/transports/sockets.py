@@ -223,12 +223,16 @@ class _Dialling(SocketTransport):
 
     def __init__(self, address: str, limits: Limits, timeout: float) -> None:
         super().__init__(None, limits)
-        self._address = address
+        self.address = address
         self._timeout = timeout
+
+    def renew(self) -> SocketTransport:
+        """See `Transport.renew`."""
+        return _Dialling(self.address or "", self.limits, self._timeout)
 
     def open(self) -> None:
         """Connect. Raises `ConnectFailed` with every address that was tried, and what came back."""
-        address = parse_address(self._address)
+        address = parse_address(self.address or "")
         failures = []
         for family, sockaddr in candidates(address):
             sock = socket.socket(family, socket.SOCK_STREAM)

@@ -32,6 +32,7 @@ from ..protocol.httprules import Verdict
 from ..protocol.sse import encode_event
 from .http_endpoint import Connect, Endpoint
 from .http_exchange import Exchange, Pairs
+from .http_in_session import tell
 from .http_session import HttpSession
 from .http_sessions import SessionTable, new_id
 from .http_streams import LISTENING, Stream
@@ -143,7 +144,7 @@ class _Streams(Endpoint):
             self.refuse(exchange, verdict, "full", str(self.limits.max_sessions))
             return
         try:
-            session.connection = self.connect(session)
+            self.connected(session)
         except BaseException:
             sessions.remove(session)
             raise
@@ -203,4 +204,4 @@ class _Messages(Endpoint):
         elif asks and self.closing:
             self.refuse(exchange, verdict, "closing", id=getattr(frame, "id", None))
         else:
-            self._tell(exchange, verdict, session, frame)
+            tell(exchange, verdict, session, frame)

@@ -10,6 +10,7 @@ from typing import Callable, ContextManager, NamedTuple, Optional
 import measures
 import measures_features
 import measures_http
+import measures_stateless
 from measures import Pair, Setup
 
 
@@ -44,6 +45,7 @@ class Figure(NamedTuple):
 
 LOOP = "json loop"
 HTTP = "http.server, canned"
+SESSION = "the same in a session"
 NO_TARGET = None
 REVIEW = {"name": "review", "arguments": {"code": "x = 1"}}
 part = functools.partial
@@ -126,6 +128,18 @@ FIGURES = (
     Figure("http-sessions", "sessions opened, used, deleted", HTTP, "per s", 1,
            part(measures_http.sessions, count=500), Target(1000, of="value", at_least=True), "mcp 340/s, TS 494/s",
            pinned=True),
+    Figure("stateless-stdio", "stateless stdio call, p50", SESSION, "us", 1e6,
+           part(measures_stateless.calls, count=2000), Target(1.15), pinned=True),
+    Figure("stateless-http", "stateless HTTP call, p50", SESSION, "us", 1e6,
+           part(measures_stateless.http_calls, count=2000), Target(1.15), pinned=True),
+    Figure("stateless-rounds", "call of three rounds, p50", "one stateless call", "us", 1e6,
+           part(measures_stateless.rounds, count=500), Target(3.5), pinned=True),
+    Figure("listen-memory", "each of 1,000 listening streams", "session and GET stream", "KB", 1e-3,
+           part(measures_stateless.listeners_memory, count=1000), Target(1.0), warm_up=False),
+    Figure("listen-threads", "threads, 1,000 listening streams", "1,000 GET streams", "threads", 1,
+           part(measures_stateless.listeners_threads, count=1000), Target(1.0), warm_up=False),
+    Figure("workers-4", "four workers, tool of 0.5 ms", "one worker", "calls/s", 1,
+           part(measures_http.workers, count=4, window=32, calls=2000), Target(1.4, at_least=True)),
     Figure("client-http", "our HTTP client, sequential", "http.client loop", "calls/s", 1,
            part(measures.clients, how="sequential", calls=2000, over="http_"), Target(0.8, at_least=True),
            "mcp 0.19x", pinned=True),
@@ -133,5 +147,5 @@ FIGURES = (
            measures.idle_memory, Target(15, of="value"), "mcp 66 MB"),
 )
 
-OF_THE_PACKAGE = ("import", "client-", "feature-", "host-", "http-")
+OF_THE_PACKAGE = ("import", "client-", "feature-", "host-", "http-", "stateless-", "listen-", "workers-")
 """Beginnings of the names of the figures that are about our package, not about any server."""

@@ -7,9 +7,17 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 from urllib.parse import urlsplit
 
 from http_wire import Answer, Line, Target, parts_of, together
-from peer import CANNED, INITIALIZE, NotHere, Peer, WrongAnswer, check_texts, echo_request, request
+from peer import (
+    CANNED, ENVELOPE, INITIALIZE, STATELESS, NotHere, Peer, WrongAnswer, check_texts, echo_request, request,
+)
 
 INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+
+
+def fields(method: str, name: str = "") -> List[str]:
+    """Header fields of a request that stands alone."""
+    made = ["MCP-Protocol-Version: " + STATELESS, "Mcp-Method: " + method]
+    return made + ["Mcp-Name: " + name] if name else made
 
 
 class HttpPeer(Peer):
@@ -22,6 +30,7 @@ class HttpPeer(Peer):
         self.target = Target(parts.hostname or "", parts.port or 0, parts.path)
         self.canned = parts.path == "/canned"
         self.session: Optional[str] = None
+        self.fields: Sequence[str] = ()
 
     # --- sessions ---
 
@@ -40,9 +49,13 @@ class HttpPeer(Peer):
         with self.target.line() as line:
             self.session = self.open(line)
 
-    def post(self, message: bytes, session: Optional[str]) -> bytes:
+    def discover(self) -> None:
+        """The calls belong to no session; they carry what there is to know."""
+        self.more, self.fields = ENVELOPE, fields("tools/call", "echo")
+
+    def post(self, message: bytes, session: Optional[str], fields: Sequence[str] = ()) -> bytes:
         """A whole request with this message."""
-        return self.target.request("POST", message, session)
+        return self.target.request("POST", message, session, fields)
 
     def used_sessions(self, count: int) -> float:
         """Seconds that it takes to open, use once and delete so many sessions, one after the other."""
@@ -66,6 +79,20 @@ class HttpPeer(Peer):
             with self.target.line() as line:
                 for _ in range(count):
                     opened.append(self.target.stream(self.open(line)))
+            yield
+        finally:
+            for sock in opened:
+                sock.close()
+
+    @contextlib.contextmanager
+    def listeners(self, count: int) -> Iterator[None]:
+        """So many open streams of `subscriptions/listen`."""
+        opened: List[socket.socket] = []
+        wanted = {**ENVELOPE, "notifications": {"toolsListChanged": True}}
+        try:
+            for number in range(1, count + 1):
+                message = request(number, "subscriptions/listen", wanted)
+                opened.append(self.target.streamed(self.post(message, None, fields("subscriptions/listen"))))
             yield
         finally:
             for sock in opened:
@@ -102,7 +129,8 @@ class HttpPeer(Peer):
     def _calls(self, texts: Sequence[str]) -> Tuple[Dict[int, str], List[bytes]]:
         self._written = time.monotonic()
         wanted = dict(zip(self.numbers(len(texts)), texts))
-        return wanted, [self.post(echo_request(number, text), self.session) for number, text in wanted.items()]
+        return wanted, [self.post(echo_request(number, text, **self.more), self.session, self.fields)
+                        for number, text in wanted.items()]
 
     def _check(self, replies: Sequence[bytes], wanted: Dict[int, str]) -> None:
         answers = [parts_of(reply) for reply in replies]

@@ -140,8 +140,12 @@ class Target(NamedTuple):
 
     def stream(self, session: Optional[str] = None, fields: Sequence[str] = ()) -> socket.socket:
         """The connection of an open GET stream, its head read."""
+        return self.streamed(self.request("GET", session=session, fields=fields))
+
+    def streamed(self, request: bytes) -> socket.socket:
+        """The connection of a request that a stream answers, its head read."""
         line = self.line()
-        line.sock.sendall(self.request("GET", session=session, fields=fields))
+        line.sock.sendall(request)
         data = b""
         while b"\r\n\r\n" not in data:
             more = line.sock.recv(CHUNK)

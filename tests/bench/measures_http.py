@@ -1,5 +1,6 @@
 """How the HTTP figures are measured: the same calls over HTTP, open streams, sessions, and the client."""
 import contextlib
+import pathlib
 import statistics
 from typing import Iterator, Tuple
 
@@ -33,6 +34,22 @@ def connections(setup: Setup, count: int, calls: int) -> Iterator[Pair]:
             return len(texts) / peer.echoes_in_flight(texts, count)
 
         yield (lambda: sample(floor)), (lambda: sample(subject))
+
+
+@contextlib.contextmanager
+def workers(setup: Setup, count: int, window: int, calls: int) -> Iterator[Pair]:
+    """Calls per second over ``window`` connections, of a tool that computes; the floor is one worker of the same."""
+    texts = ["call %d" % number for number in range(setup.count(calls))]
+    command = [setup.python, str(pathlib.Path(__file__).with_name("workers_subject.py"))]
+    with HttpPeer([*command, "1"], setup.environment) as floor:
+        with HttpPeer([*command, str(count)], setup.environment) as subject:
+            floor.initialize()
+            subject.initialize()
+
+            def sample(peer: HttpPeer) -> float:
+                return len(texts) / peer.echoes_in_flight(texts, window)
+
+            yield (lambda: sample(floor)), (lambda: sample(subject))
 
 
 @contextlib.contextmanager

@@ -21,6 +21,13 @@ SILENCE_SECONDS = 120.0
 CLOSE_SECONDS = 10.0
 CHUNK = 65536
 CANNED = b'{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "canned"}]}}'
+STATELESS = "2026-07-28"
+ENVELOPE = {"_meta": {
+    "io.modelcontextprotocol/protocolVersion": STATELESS,
+    "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+}}
+"""What each request has where there is no handshake."""
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 
 _Peer = TypeVar("_Peer", bound="Peer")
@@ -34,14 +41,14 @@ class NotHere(Exception):
     """This machine cannot measure that."""
 
 
-def echo_request(number: int, text: str) -> bytes:
-    """The line that calls `echo`."""
-    return tool_request(number, "echo", {"text": text})
+def echo_request(number: int, text: str, **more: Any) -> bytes:
+    """The line that calls `echo`; ``more``: further members of params."""
+    return tool_request(number, "echo", {"text": text}, **more)
 
 
-def tool_request(number: int, name: str, arguments: Dict[str, Any]) -> bytes:
+def tool_request(number: int, name: str, arguments: Dict[str, Any], **more: Any) -> bytes:
     """The line that calls a tool."""
-    return request(number, "tools/call", {"name": name, "arguments": arguments})
+    return request(number, "tools/call", {"name": name, "arguments": arguments, **more})
 
 
 def request(number: int, method: str, params: Dict[str, Any]) -> bytes:
@@ -90,6 +97,8 @@ class Peer:
         self._stdin, self._stdout = self.process.stdin, self.process.stdout
         self._in, self._out = self._stdin.fileno(), self._stdout.fileno()
         self._ids = 0
+        self.more: Dict[str, Any] = {}
+        """Further members of the params of each call; `ENVELOPE` where there was no handshake."""
         self._lines: Deque[bytes] = deque()
         self._rest = b""
         self._written = time.monotonic()
@@ -162,6 +171,12 @@ class Peer:
 
     # --- requests ---
 
+    def discover(self) -> None:
+        """Ask what there is, in place of a handshake; from now on each call says what it goes by."""
+        self.more = ENVELOPE
+        if STATELESS not in self.ask("server/discover", ENVELOPE)["supportedVersions"]:
+            raise WrongAnswer("the server does not speak %s" % STATELESS)
+
     def numbers(self, count: int) -> List[int]:
         """So many fresh ids."""
         first, self._ids = self._ids + 1, self._ids + count
@@ -218,7 +233,7 @@ class Peer:
     def echoes(self, texts: Sequence[str]) -> List[float]:
         """Call `echo` with one text after the other and return the seconds that each took."""
         wanted = dict(zip(self.numbers(len(texts)), texts))
-        requests = [echo_request(number, text) for number, text in wanted.items()]
+        requests = [echo_request(number, text, **self.more) for number, text in wanted.items()]
         seconds: List[float] = []
         answers: List[bytes] = []
         clock = time.perf_counter
@@ -239,7 +254,7 @@ class Peer:
         One thread: whatever number of answers a read brings, so many requests go out in one write.
         """
         wanted = dict(zip(self.numbers(len(texts)), texts))
-        requests = [echo_request(number, text) for number, text in wanted.items()]
+        requests = [echo_request(number, text, **self.more) for number, text in wanted.items()]
         chunks: List[bytes] = []
         begin = time.perf_counter()
         self.write(b"".join(requests[:window]))
@@ -253,6 +268,27 @@ class Peer:
                 sent += ready
         seconds = time.perf_counter() - begin
         check_texts(b"".join(chunks).splitlines(), wanted)
+        return seconds
+
+    def rounds(self, name: str, answer: Dict[str, Any], wanted: str, count: int) -> float:
+        """Seconds of a call that is asked back until it has had so many rounds; each question gets this answer.
+
+        What stands between an answer and the next request is not counted.
+        """
+        more, seconds = self.more, 0.0
+        for number in self.numbers(count):
+            data = tool_request(number, name, {}, **more)
+            begin = time.perf_counter()
+            self.write(data)
+            line = self.line()
+            seconds += time.perf_counter() - begin
+            result = result_of(line)[1]
+            asked = result.get("inputRequests", {})
+            more = {**self.more, "inputResponses": dict.fromkeys(asked, answer)}
+            more["requestState"] = result.get("requestState")
+        if asked:
+            raise WrongAnswer("%s has asked more often than %d times" % (name, count - 1))
+        check_texts([line], {number: wanted})
         return seconds
 
     def burst(self, calls: Sequence[Tuple[str, Dict[str, Any], str]]) -> List[float]:

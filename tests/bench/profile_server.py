@@ -1,4 +1,4 @@
-"""Where a server's time goes: `python3 tests/bench/profile_server.py [--http] [--calls N] [--window N] [SERVER ...]`.
+"""Where a server's time goes: `python3 tests/bench/profile_server.py [OPTION ...] [SERVER ...]`, see `--help`.
 
 Runs the server (subject_server.py unless another is named) in a process of its own under cProfile, in all of its
 threads, feeds it `echo` calls through its pipes, or over HTTP, as the benchmark does, checks the answers, and prints
@@ -64,9 +64,9 @@ def serve(clock: str, out: str, command: List[str]) -> None:
         statistics.dump_stats(out)
 
 
-def feed(peer: Peer, calls: int, window: int) -> float:
+def feed(peer: Peer, calls: int, window: int, stateless: bool) -> float:
     """Send the calls and return how many went through per second."""
-    peer.initialize()
+    peer.discover() if stateless else peer.initialize()
     texts = ["call %d" % number for number in range(calls)]
     return calls / (peer.echoes_in_flight(texts, window) if window > 1 else sum(peer.echoes(texts)))
 
@@ -82,7 +82,7 @@ def main() -> None:
         environment = dict(os.environ, PYTHONPATH=str(HERE.parents[1]))
         try:
             with (HttpPeer if options.http else Peer)(command, environment) as peer:
-                print("%.0f calls/s under the profiler" % feed(peer, options.calls, options.window))
+                print("%.0f calls/s under the profiler" % feed(peer, options.calls, options.window, options.stateless))
             text = shown(out, options)
         except (WrongAnswer, OSError) as error:
             raise SystemExit("no profile: %s" % error)
@@ -106,6 +106,7 @@ def parsed() -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--http", action="store_true", help="over HTTP; the window counts connections")
+    parser.add_argument("--stateless", action="store_true", help="without a handshake")
     parser.add_argument("--calls", type=int, default=20000, metavar="N", help="calls of echo (default 20000)")
     parser.add_argument("--window", type=int, default=64, metavar="N", help="calls in flight (default 64; 1: in turn)")
     parser.add_argument("--clock", choices=sorted(CLOCKS), default="cpu", help="what is counted (default cpu)")

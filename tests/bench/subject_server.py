@@ -1,7 +1,7 @@
 """The subject where `examples/echo_server.py` does not do: a tool that blocks, and one of each feature."""
 import time
 
-from mcp_ref import Server
+from mcp_ref import Context, Server
 
 server = Server("bench", version="1")
 
@@ -31,6 +31,13 @@ def touch(count: int) -> str:
     for number in range(count):
         server.resource_updated("item://%d" % number)
     return "touched"
+
+
+@server.tool
+def ask_twice(ctx: Context) -> str:
+    """Ask the user two things, one after the other."""
+    form = {"text": str}
+    return "%s %s" % (ctx.elicit("First?", form)["text"], ctx.elicit("Second?", form)["text"])
 
 
 @server.resource("config://app", mime_type="application/json")

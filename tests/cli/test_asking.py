@@ -211,7 +211,8 @@ server = Server("wants")
 def go() -> str:
     raise UrlElicitationRequired([("log in", "https://example.com/login?x=1")])
 """)
-    code, out, err = here(capsys, "call", "go", "--", sys.executable, "-m", "mcp_ref", "run", str(file))
+    server = [sys.executable, "-m", "mcp_ref", "run", str(file)]
+    code, out, err = here(capsys, "call", "go", "--era", "legacy", "--", *server)
     told, error = err.splitlines()
     assert (code, out) == (1, "")
     assert "https://example.com/login?x=1" in told and "declined" in told

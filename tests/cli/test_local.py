@@ -10,7 +10,7 @@ from .running import here, one_line_of, run
 def test_demo_runs_the_main_job_with_the_wire_visible(tmp_path):
     done = run("demo")
     assert done.returncode == 0, done.err
-    for line in ("S> result #1 initialize", "S> elicitation/create #1", "progress: [1, 2, 3]", "reserve: reserved 12A",
+    for line in ("S> result #1 server/discover", "elicitation/create", "progress: [1, 2, 3]", "reserve: reserved 12A",
                  "greeting://you: Hello, you!"):
         assert line in done.out
 

@@ -130,10 +130,24 @@ def test_the_server_may_be_the_words_after_two_dashes():
         assert done.returncode == 0 and json.loads(done.out)["structuredContent"] == {"result": 3}, done.err
 
 
-def test_trace_shows_the_wire_on_stderr():
-    done = run("ping", SERVER, "--count", "1", "--trace")
+@pytest.mark.parametrize("options, opening, answer", [
+    ([], "C> server/discover #1", "S> result #2 server/discover"),
+    (["--era", "auto"], "C> server/discover #1", "S> result #2 server/discover"),
+    (["--era", "modern"], "C> server/discover #1", "S> result #2 server/discover"),
+    (["--era", "legacy"], "C> initialize #1", "S> result #2 ping"),
+    (["--revision", "2026-07-28"], "C> server/discover #1", "S> result #2 server/discover"),
+    (["--revision", "2024-11-05"], "C> initialize #1", "S> result #2 ping"),
+])
+def test_trace_shows_the_wire_on_stderr(options, opening, answer):
+    done = run("ping", SERVER, "--count", "1", "--trace", *options)
     assert done.returncode == 0 and done.out.endswith(" ms\n")
-    assert "C> initialize #1" in done.err and "S> result #2 ping" in done.err
+    assert opening in done.err and answer in done.err
+
+
+@pytest.mark.parametrize("revision", NAMES)
+def test_one_revision_may_be_chosen(revision, address, capsys):
+    assert json.loads(here(capsys, "ping", address, "--json", "--revision", revision)[1])["revision"] == revision
+    assert here(capsys, "ping", address, "--revision", revision, "--era", "auto")[0] == 2
 
 
 def test_the_child_gets_environment_and_folder(tmp_path, capsys):
@@ -214,7 +228,8 @@ def test_no_connection_is_exit_code_3(server, words, capsys):
 @pytest.mark.parametrize("arguments, expected", [
     (["call", "nope"], {"kind": "peer", "exit": 1, "code": -32602}),
     (["call", "show", "x"], {"kind": "usage", "exit": 2}),
-    (["read", "memo://x"], {"kind": "peer", "exit": 1, "code": -32002, "data": {"uri": "memo://x"}}),
+    (["read", "memo://x", "--era", "modern"], {"kind": "peer", "exit": 1, "code": -32602, "data": {"uri": "memo://x"}}),
+    (["read", "memo://x", "--era", "legacy"], {"kind": "peer", "exit": 1, "code": -32002, "data": {"uri": "memo://x"}}),
 ])
 def test_errors_as_json_are_one_object_on_stdout(arguments, expected, address, capsys):
     code, out, err = here(capsys, arguments[0], address, *arguments[1:], "--json")

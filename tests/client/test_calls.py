@@ -78,12 +78,13 @@ def test_every_call_says_that_the_client_is_not_connected(call):
         call(Client())
 
 
+@pytest.mark.parametrize("era, first", [("legacy", "initialize"), ("auto", "server/discover")])
 @each_call
-def test_every_call_before_the_handshake_is_over_says_so(call):
+def test_every_call_before_the_opening_is_over_says_so(call, era, first):
     ours, theirs = pair()
-    with ScriptedPeer(theirs) as peer, Client() as client:
+    with ScriptedPeer(theirs) as peer, Client(era=era) as client:
         opening = in_thread(client.open, ours)
-        assert peer.receive()["method"] == "initialize"
+        assert peer.receive()["method"] == first
         with pytest.raises(LocalProtocolError):
             call(client)
         peer.close()

@@ -6,6 +6,7 @@ The environment says what to do: the scenario's name, and the revision to speak 
 Everything said on the wire is shown on standard error. Ends with 0 if the scenario went through.
 """
 
+import json
 import os
 import pathlib
 import sys
@@ -43,6 +44,44 @@ def sse_retry(client: Client) -> None:
     client.call_tool("test_reconnection", {})
 
 
+def metadata(client: Client) -> None:
+    """Be refused once, for a revision that is served: `connect` has got over that, and this mock declares nothing."""
+
+
+def request_state(client: Client) -> None:
+    """Be asked by results, with a state and without, and answer no other call with that."""
+    for name in ("test_mrtr_echo_state", "test_mrtr_unrelated", "test_mrtr_no_state", "test_mrtr_no_result_type"):
+        client.call_tool(name, {})
+
+
+def standard_headers(client: Client) -> None:
+    """Send every kind of request that names something."""
+    for tool in list(client.tools()):
+        client.call_tool(tool.name, {})
+    for resource in list(client.resources()):
+        client.read_resource(resource.uri)
+    for prompt in list(client.prompts()):
+        client.get_prompt(prompt.name)
+
+
+def custom_headers(client: Client) -> None:
+    """Make the calls that the suite wants."""
+    list(client.tools())
+    for call in json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["toolCalls"]:
+        client.call_tool(call["name"], call["arguments"])
+
+
+def invalid_headers(client: Client) -> None:
+    """Call every tool that is left when those with impossible headers are dropped."""
+    for tool in list(client.tools()):
+        client.call_tool(tool.name, {name: "x" for name in tool.input_schema["properties"]})
+
+
+def foreign_reference(client: Client) -> None:
+    """See a schema that refers to one elsewhere, and leave it at that."""
+    list(client.tools())
+
+
 def schema_preservation(client: Client) -> None:
     """Send back the schema of a tool as it came."""
     schema = client.tool("json_schema_2020_12_tool").input_schema
@@ -55,18 +94,33 @@ SCENARIOS: Dict[str, Callable[[Client], None]] = {
     "elicitation-sep1034-client-defaults": elicitation_defaults,
     "sse-retry": sse_retry,
     "json-schema-2020-12-preservation": schema_preservation,
+    "request-metadata": metadata,
+    "sep-2322-client-request-state": request_state,
+    "http-standard-headers": standard_headers,
+    "http-custom-headers": custom_headers,
+    "http-invalid-tool-headers": invalid_headers,
+    "json-schema-ref-no-deref": foreign_reference,
 }
 
 
 def revisions(wire: str) -> List[str]:
-    """What to speak where the suite says this revision: it and the older ones, as a server may answer with one."""
+    """What to speak where the suite says this revision: it, and where there is a handshake the older ones too, as a
+    server may answer with one."""
     names = [revision.name for revision in HANDSHAKE_REVISIONS]
-    return names[:names.index(wire) + 1]
+    return names[:names.index(wire) + 1] if wire in names else [wire]
 
 
-def accept(params: Any, context: Any) -> bool:
-    """What the user does with every form: accepts it as it is."""
-    return True
+def accept(params: Any, context: Any) -> Any:
+    """What the user does with every form: accepts it as it is, and says yes where it asks for a confirmation."""
+    return {"confirmed": True} if "confirmed" in params.requested_schema.properties else True
+
+
+def answer(params: Any, context: Any) -> str:
+    """What the model says."""
+    return "Yes."
+
+
+OFFERS: Dict[str, Any] = {"elicitation": accept, "sampling": answer, "roots": [pathlib.Path(__file__).parent]}
 
 
 def main(scenario: str, wire: str, url: str) -> None:
@@ -75,7 +129,7 @@ def main(scenario: str, wire: str, url: str) -> None:
     if act is None:
         sys.exit("no scenario %r; there are %s" % (scenario, ", ".join(SCENARIOS)))
     with to_text(sys.stderr, None) as trace:
-        with connect(url, trace=trace, limits=PATIENT, revisions=revisions(wire), elicitation=accept) as client:
+        with connect(url, trace=trace, limits=PATIENT, era="auto", revisions=revisions(wire), **OFFERS) as client:
             act(client)
 
 

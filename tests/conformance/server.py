@@ -4,7 +4,7 @@
     python3 tests/conformance/server.py                         # the same over standard input and output
 
 Names, texts and schemas are those of the suite; each function does what a scenario says, with the means that every
-user of the library has. The part for the revision without sessions joins it with that revision.
+user of the library has. What asks the client asks it in every revision, in the way of that revision.
 """
 
 import argparse
@@ -164,7 +164,119 @@ def test_elicitation_sep1330_enums(ctx: Context) -> str:
     return "User response: %s %s" % (answer.action, answer.content)
 
 
+# Asking the client where it must be asked by the result: the keys of the questions are the suite's
+
+
+@server.tool
+def test_input_required_result_elicitation(ctx: Context) -> str:
+    """Asks for a name."""
+    return "Hello, %s!" % ctx.elicit("What is your name?", {"name": str}, key="user_name").content
+
+
+@server.tool
+def test_input_required_result_sampling(ctx: Context) -> str:
+    """Asks the model."""
+    return ctx.sample("What is the capital of France?", 100, key="capital_question").text
+
+
+@server.tool
+def test_input_required_result_list_roots(ctx: Context) -> str:
+    """Asks for the roots."""
+    return "Roots: %s" % ", ".join(root.uri for root in ctx.list_roots(key="client_roots"))
+
+
+@server.tool
+def test_input_required_result_request_state(ctx: Context) -> str:
+    """Asks for a confirmation, with a state that has to come back."""
+    return "state-ok: %s" % ctx.elicit("Please confirm", {"ok": bool}, key="confirm").content
+
+
+@server.tool
+def test_input_required_result_multiple_inputs(ctx: Context) -> str:
+    """Asks three things at once."""
+    answers = ctx.ask_all({
+        "user_name": lambda: ctx.elicit("What is your name?", {"name": str}).content,
+        "greeting": lambda: ctx.sample("Generate a greeting", 50).text,
+        "client_roots": lambda: [root.uri for root in ctx.list_roots()],
+    })
+    return "%s %s %s" % (answers["greeting"], answers["user_name"], answers["client_roots"])
+
+
+@server.tool
+def test_input_required_result_multi_round(ctx: Context) -> str:
+    """Asks two things, one after the other."""
+    name = ctx.elicit("Step 1: What is your name?", {"name": str}, key="step1").content
+    color = ctx.elicit("Step 2: What is your favorite color?", {"color": str}, key="step2").content
+    return "%s %s" % (name, color)
+
+
+@server.tool
+def test_input_required_result_tampered_state(ctx: Context) -> str:
+    """Asks for a confirmation; the library refuses a state that was changed."""
+    return "state-ok: %s" % ctx.elicit("Please confirm", {"ok": bool}, key="confirm").content
+
+
+@server.tool
+def test_input_required_result_capabilities(ctx: Context) -> str:
+    """Asks whom the client says there is to ask."""
+    if "elicitation" in ctx.session.peer_capabilities:
+        return "The user says: %s" % ctx.elicit("Please confirm", {"ok": bool}, key="user").content
+    return "The model says: %s" % ctx.sample("Are you there?", 10, key="model").text
+
+
+@server.tool
+def test_missing_capability(ctx: Context) -> str:
+    """Asks the model of a client that has none."""
+    return ctx.sample("Are you there?", 10).text
+
+
+@server.tool
+def test_streaming_elicitation(ctx: Context) -> str:
+    """Asks the user in the middle of a stream."""
+    ctx.progress(1, 2)
+    return "User response: %s" % ctx.elicit("Please confirm", {"ok": bool}).action
+
+
+@server.tool
+def test_logging_tool(ctx: Context) -> str:
+    """Logs for who wants to hear it."""
+    ctx.log("error", "Nobody asked for this")
+    return "Logged."
+
+
+# Changes
+
+
+def changed() -> str:
+    """What there is for a moment only."""
+    return "You were quick."
+
+
+@server.tool
+def test_trigger_tool_change() -> str:
+    """Changes the list of tools, and changes it back."""
+    with server.announce_once():
+        server.tool(changed, name="test_changed_tool")
+        server.remove_tool("test_changed_tool")
+    return "The list of tools has changed."
+
+
+@server.tool
+def test_trigger_prompt_change() -> str:
+    """Changes the list of prompts, and changes it back."""
+    with server.announce_once():
+        server.prompt(changed, name="test_changed_prompt")
+        server.remove_prompt("test_changed_prompt")
+    return "The list of prompts has changed."
+
+
 # Schemas
+
+
+@server.tool(input_schema={"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}})
+def test_x_mcp_header(region: str = "") -> str:
+    """Has an argument that is repeated in a header field."""
+    return "Region: %s" % region
 
 
 CONTACT: Dict[str, Any] = {
@@ -257,6 +369,13 @@ def test_prompt_with_embedded_resource(resourceUri: str) -> List[Any]:
 def test_prompt_with_image() -> List[Any]:
     """A picture, and a question about it."""
     return [image(DOT, "image/png"), "Please analyze the image above."]
+
+
+@server.prompt
+def test_input_required_result_prompt(ctx: Context) -> str:
+    """Asks on the way to a prompt."""
+    answer = ctx.elicit("What context should the prompt use?", {"context": str}, key="user_context")
+    return "Please mind the context: %s" % answer.content
 
 
 def main() -> None:

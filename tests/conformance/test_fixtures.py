@@ -4,6 +4,7 @@ What the suite looks at is told byte for byte, so that a fault of a fixture show
 """
 import contextlib
 import json
+from functools import partial
 from typing import Any, Dict, Iterator, List
 
 import pytest
@@ -14,8 +15,11 @@ from mcp_ref.codec import encode
 from mcp_ref.errors import PeerError
 from mcp_ref.revisions import LATEST_HANDSHAKE
 from mcp_ref.transports.memory import pair
+from mcp_ref.transports.tap import tap
+from mcp_ref.wiretrace import Trace
 from tests.conformance import client as client_fixture
 from tests.conformance import server as server_fixture
+from tests.support.sides import delivered
 
 HANDSHAKE = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 PNG = "iVBORw0KGgo"  # how every PNG begins in base64
@@ -24,11 +28,11 @@ NUMBERS = pytest.mark.sends_illegal("a default of 95.5, where schema.json has wh
 
 
 @contextlib.contextmanager
-def connected(server: Server, **options: Any) -> Iterator[Client]:
+def connected(server: Server, era: str = "legacy", **options: Any) -> Iterator[Client]:
     """A client of a server, in this process."""
     ours, theirs = pair()
     server.connect(theirs)
-    with Client(**options).open(ours) as client:
+    with Client(era=era, **options).open(ours) as client:
         yield client
 
 
@@ -61,13 +65,13 @@ def test_everything_stands_on_the_first_page_and_is_described(client):
 
 
 def test_the_first_tool_and_the_first_resource_are_harmless(client):
-    assert not client.call_tool(client.list_tools().tools[0].name, {}).is_error
+    client.call_tool(client.list_tools().tools[0].name, {})  # a tool may refuse that, but not by a JSON-RPC error
     assert client.read_resource(client.list_resources().resources[0].uri).contents
 
 
 @pytest.mark.parametrize("revision", HANDSHAKE)
 def test_the_declared_capabilities_are_those_that_the_scenarios_use(revision):
-    with connected(server_fixture.server, revisions=[revision]) as client:
+    with connected(server_fixture.server, revision) as client:
         declared = client.server_capabilities
     assert {"tools", "prompts", "resources", "logging"} <= set(declared) and declared["resources"]["subscribe"] is True
     assert ("completions" in declared) == (revision != "2024-11-05")
@@ -131,7 +135,7 @@ def test_a_tool_logs_three_messages():
     with connected(server_fixture.server, on_log=lambda *message: heard.append(message)) as client:
         client.set_log_level("debug")
         assert blocks(client.call_tool("test_tool_with_logging"))
-        client.ping()
+        delivered(client.connection)
     assert heard == [
         ("info", text, None) for text in ("Tool execution started", "Tool processing data", "Tool execution completed")]
 
@@ -213,6 +217,81 @@ def test_a_form_has_every_kind_of_choice():
     assert said.startswith("User response: accept")
 
 
+QUESTIONS = {
+    "elicitation": ["user_name elicitation/create"], "sampling": ["capital_question sampling/createMessage"],
+    "list_roots": ["client_roots roots/list"], "request_state": ["confirm elicitation/create"],
+    "tampered_state": ["confirm elicitation/create"], "capabilities": ["user elicitation/create"],
+    "multiple_inputs": ["user_name elicitation/create", "greeting sampling/createMessage", "client_roots roots/list"],
+    "multi_round": ["step1 elicitation/create", "step2 elicitation/create"],
+}
+"""Tool -> the questions of its results, by their keys."""
+
+
+def told(**options: Any) -> Any:
+    """A client without handshake, and where the results that it gets are put."""
+    seen: List[Any] = []
+
+    def see(event: Any) -> None:
+        if event.direction == "server" and "result" in (event.message or {}):
+            seen.append(event.message["result"])
+
+    ours, theirs = pair()
+    server_fixture.server.connect(theirs)
+    return Client(era=NEW, **options).open(tap(ours, Trace(see), "client")), seen
+
+
+EVERYTHING = {"elicitation": lambda params, context: {
+    name: True if name == "ok" else "Alice" for name in params.requested_schema.properties},
+    "sampling": Sampling(lambda params, context: "Fine.", model="m"), "roots": ["file:///test/root"]}
+
+
+@pytest.mark.parametrize("tool", sorted(QUESTIONS))
+def test_a_tool_asks_by_its_result_under_the_keys_of_the_suite(tool):
+    client, seen = told(**EVERYTHING)
+    with client:
+        text = client.call_tool("test_input_required_result_" + tool).text
+    asked = [result for result in seen if result["resultType"] == "input_required"]
+    assert ["%s %s" % (key, request["method"]) for result in asked
+            for key, request in result["inputRequests"].items()] == QUESTIONS[tool]
+    assert all(result["requestState"] for result in asked)
+    assert any(word in text for word in ("Alice", "Fine.", "file:///test/root", "True"))
+    assert ("state-ok" in text) == tool.endswith("_state")
+
+
+def test_a_tool_asks_only_whom_there_is():
+    client, seen = told(sampling=EVERYTHING["sampling"])
+    with client:
+        assert client.call_tool("test_input_required_result_capabilities").text == "The model says: Fine."
+
+
+def test_a_prompt_asks_on_its_way():
+    client, seen = told(**EVERYTHING)
+    with client:
+        [message] = encode(client.get_prompt("test_input_required_result_prompt"), LATEST_HANDSHAKE)["messages"]
+    assert "Alice" in message["content"]["text"] and "user_context" in seen[-2]["inputRequests"]
+
+
+def test_what_needs_a_capability_that_is_missing_is_a_json_rpc_error():
+    client, seen = told()
+    with client, pytest.raises(PeerError) as refused:
+        client.call_tool("test_missing_capability")
+    assert (refused.value.code, refused.value.data) == (-32021, {"requiredCapabilities": {"sampling": {}}})
+
+
+@pytest.mark.parametrize("tool", ["test_logging_tool", "test_trigger_tool_change", "test_trigger_prompt_change"])
+def test_a_tool_says_what_it_did_and_leaves_the_lists_as_they_were(tool):
+    client, seen = told()
+    with client:
+        before = [item.name for item in [*client.list_tools().tools, *client.list_prompts().prompts]]
+        assert client.call_tool(tool).text
+        assert [item.name for item in [*client.list_tools().tools, *client.list_prompts().prompts]] == before
+
+
+def test_a_tool_has_an_argument_that_goes_into_a_header_field(client):
+    assert client.tool("test_x_mcp_header").input_schema["properties"]["region"]["x-mcp-header"] == "Region"
+    assert client.call_tool("test_x_mcp_header", {"region": "eu"}).text == "Region: eu"
+
+
 # -- Resources and prompts ---------------------------------------------------------------------
 
 
@@ -261,7 +340,8 @@ def test_the_arguments_of_prompts_are_required(client):
     required = {prompt.name: [one.name for one in prompt.arguments or () if one.required]
                 for prompt in client.prompts()}
     assert required == {"test_simple_prompt": [], "test_prompt_with_arguments": ["arg1", "arg2"],
-                        "test_prompt_with_embedded_resource": ["resourceUri"], "test_prompt_with_image": []}
+                        "test_prompt_with_embedded_resource": ["resourceUri"], "test_prompt_with_image": [],
+                        "test_input_required_result_prompt": []}
 
 
 def test_an_argument_completes(client):
@@ -272,9 +352,8 @@ def test_an_argument_completes(client):
 # -- The client fixture ------------------------------------------------------------------------
 
 
-def mock(seen: List[Any]) -> Server:
-    """The tools that the mocks of the suite have, as far as our client uses them; what they get goes into a list."""
-    server = Server("mock")
+def numbers(server: Server, seen: List[Any]) -> None:
+    """Add, be called again, ask for what is in a form already."""
 
     @server.tool
     def add_numbers(a: float, b: float) -> float:
@@ -290,35 +369,86 @@ def mock(seen: List[Any]) -> Server:
     def test_reconnection() -> None:
         seen.append("called")
 
+
+def schemas(server: Server, seen: List[Any]) -> None:
+    """A tool with many words of its dialect, and one that hears of them."""
+
     @server.tool
     def json_schema_echo(schema: Dict[str, Any]) -> None:
         seen.append(schema)
 
     server.tool(lambda **arguments: "ok", name="json_schema_2020_12_tool", input_schema=server_fixture.CONTACT)
-    return server
 
 
-SEEN = {
-    "initialize": [],
-    "tools_call": [(5, 3)],
-    "elicitation-sep1034-client-defaults": [{"age": 30, "score": 95.5}],
-    "sse-retry": ["called"],
-    "json-schema-2020-12-preservation": [server_fixture.CONTACT],
+def questions(server: Server, seen: List[Any]) -> None:
+    """Tools that ask for a confirmation, and some that do not."""
+
+    def asks(ctx: Context) -> None:
+        seen.append(ctx.elicit("Please confirm", {"confirmed": bool}).content)
+
+    for name in ("test_mrtr_echo_state", "test_mrtr_no_state"):
+        server.tool(asks, name=name)
+    for name in ("test_mrtr_unrelated", "test_mrtr_no_result_type"):
+        server.tool(partial(seen.append, name), name=name)
+
+
+def one_of_each(server: Server, seen: List[Any]) -> None:
+    """A tool, a resource and a prompt."""
+    server.tool(partial(seen.append, "tool"), name="test_headers")
+    server.resource("file:///path/to/file%20name.txt", name="r")(lambda: seen.append("resource") or "")
+    server.prompt(name="test_prompt")(lambda: seen.append("prompt") or "")
+
+
+def headers(server: Server, seen: List[Any]) -> None:
+    """The two tools whose arguments go into header fields."""
+    schema = {"type": "object", "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"}, "verbose": {"type": ["boolean", "null"]}}}
+    for name in ("test_custom_headers", "test_custom_headers_null"):
+        server.tool(lambda **arguments: seen.append(arguments), name=name, input_schema=schema)
+
+
+def one_that_is_left(server: Server, seen: List[Any]) -> None:
+    """The tool that is left when those with impossible headers are dropped."""
+    schema = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+    server.tool(lambda **arguments: seen.append(arguments), name="valid_tool", input_schema=schema)
+
+
+OLD, NEW = "2025-11-25", "2026-07-28"
+CALLS = {"toolCalls": [{"name": "test_custom_headers", "arguments": {"region": " a\u4e16 "}},
+                       {"name": "test_custom_headers_null", "arguments": {"region": "b", "verbose": None}}]}
+# Scenario -> the revision of its wire, what the mock has, and what the mock has seen in the end.
+SCENARIOS: Dict[str, Any] = {
+    "initialize": (OLD, numbers, []),
+    "tools_call": (OLD, numbers, [(5, 3)]),
+    "elicitation-sep1034-client-defaults": (OLD, numbers, [{"age": 30, "score": 95.5}]),
+    "sse-retry": (OLD, numbers, ["called"]),
+    "json-schema-2020-12-preservation": (OLD, schemas, [server_fixture.CONTACT]),
+    "request-metadata": (NEW, numbers, []),
+    "sep-2322-client-request-state": (NEW, questions, [
+        {"confirmed": True}, "test_mrtr_unrelated", {"confirmed": True}, "test_mrtr_no_result_type"]),
+    "http-standard-headers": (NEW, one_of_each, ["tool", "resource", "prompt"]),
+    "http-custom-headers": (NEW, headers, [call["arguments"] for call in CALLS["toolCalls"]]),
+    "http-invalid-tool-headers": (NEW, one_that_is_left, [{"region": "x"}]),
+    "json-schema-ref-no-deref": (NEW, schemas, []),
 }
 
 
 @NUMBERS
 @pytest.mark.parametrize("scenario", sorted(client_fixture.SCENARIOS))
-def test_the_client_does_what_the_scenario_wants(scenario):
+def test_the_client_does_what_the_scenario_wants(scenario, monkeypatch):
+    wire, fill, expected = SCENARIOS[scenario]
+    monkeypatch.setenv("MCP_CONFORMANCE_CONTEXT", json.dumps(CALLS))
     seen: List[Any] = []
-    with connected(mock(seen), elicitation=client_fixture.accept) as client:
+    server = Server("mock")
+    fill(server, seen)
+    with connected(server, era=wire, **client_fixture.OFFERS) as client:
         client_fixture.SCENARIOS[scenario](client)
-    assert seen == SEEN[scenario]
+    assert seen == expected
 
 
-def test_the_client_offers_the_revision_of_the_wire_and_older_ones():
-    assert {wire: client_fixture.revisions(wire) for wire in HANDSHAKE[1:]} == {
-        wire: HANDSHAKE[:HANDSHAKE.index(wire) + 1] for wire in HANDSHAKE[1:]}
+def test_the_client_offers_the_revision_of_the_wire_and_older_ones_with_a_handshake():
+    assert {wire: client_fixture.revisions(wire) for wire in [*HANDSHAKE[1:], NEW]} == {
+        NEW: [NEW], **{wire: HANDSHAKE[:HANDSHAKE.index(wire) + 1] for wire in HANDSHAKE[1:]}}
 
 
 def test_the_client_names_the_scenarios_when_it_gets_an_unknown_one():

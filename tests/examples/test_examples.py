@@ -1,4 +1,5 @@
 """Every example runs alone, asserts what it shows, and ends with 0."""
+import importlib
 import pathlib
 import subprocess
 import sys
@@ -21,3 +22,43 @@ def test_the_echo_server_registers_as_many_tools_as_asked():
     with connect([sys.executable, str(FOLDER / "echo_server.py"), "--tools", "30"]) as client:
         assert len(list(client.tools())) == 34
         assert client.call_tool("echo_29", {"text": "x"}).content[0].text == "x"
+
+
+OPENING = ["C initialize", "S result", "C notifications/initialized", "C tools/call"]
+FORM = ["S elicitation/create", "C result"]
+MODEL_AND_ROOTS = ["S sampling/createMessage", "C result", "S roots/list", "C result", "S result"]
+LADDERS = {
+    "2024-11-05": [*OPENING, *MODEL_AND_ROOTS],
+    "2025-03-26": [*OPENING, *MODEL_AND_ROOTS],
+    "2025-06-18": [*OPENING, *FORM, *MODEL_AND_ROOTS],
+    "2025-11-25": [*OPENING, *FORM, *MODEL_AND_ROOTS],
+    "2026-07-28": [
+        "C server/discover", "S result", "C tools/call", "S input_required elicitation", "C tools/call + answers",
+        "S input_required sampling", "C tools/call + answers", "S input_required roots", "C tools/call + answers",
+        "S result",
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def deploying():
+    sys.path.insert(0, str(FOLDER))
+    try:
+        return importlib.import_module("16_five_revisions")
+    finally:
+        sys.path.remove(str(FOLDER))
+
+
+@pytest.mark.parametrize("revision", sorted(LADDERS))
+def test_one_unchanged_tool_asks_in_the_way_of_each_revision(deploying, revision):
+    said, ladder = deploying.conversation(revision)
+    assert said == "shop runs in eu-west as blue-whale, from file:///srv/shop"
+    assert ["%s %s" % (rung.direction[0].upper(), rung.label) for rung in ladder] == LADDERS[revision]
+
+
+def test_the_ladders_stand_side_by_side(deploying, capsys):
+    deploying.main()
+    title, *rows = capsys.readouterr().out.splitlines()
+    assert title.split() == sorted(LADDERS)
+    assert len(rows) == max(map(len, LADDERS.values()))
+    assert "< input_required elicitation" in rows[3] and "tools/call + answers ------>" in rows[4]

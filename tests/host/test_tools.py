@@ -48,7 +48,7 @@ def host(log):
 def change(peer, log, *tools):
     """The server lists these tools from now on, says so, and the host has heard it."""
     peer.answers["tools/list"] = {"tools": list(tools)}
-    peer.notify(CHANGED)
+    peer.tell(CHANGED)
     assert log.heard.acquire(timeout=PATIENCE)
 
 

@@ -112,14 +112,14 @@ def claims() -> Dict[str, str]:
 def claims_without_handshake() -> FrozenSet[str]:
     """The requirement ids that a test claims which runs on the wire of the stateless era.
 
-    Such a test says so: by `every_revision_of` or `STATELESS` somewhere in it, or by a name that its module makes with
-    these; or by "stateless", "modern" or "mrtr" in the name of its file.
+    Such a test says so: by `every_revision_of`, `over` or `STATELESS` somewhere in it, or by a name that its module
+    makes with these; or by "stateless", "modern" or "mrtr" in the name of its file.
     """
     found: Set[str] = set()
     for path in python_files("tests"):
         whole = any(word in path.name for word in ("stateless", "modern", "mrtr"))
         tree = tree_of(path)
-        telling = {"every_revision_of", "STATELESS"}
+        telling = {"every_revision_of", "STATELESS", "over"}
         for node in ast.iter_child_nodes(tree):
             if isinstance(node, ast.Assign) and _names(node.value) & telling:
                 telling = telling.union(*map(_names, node.targets))

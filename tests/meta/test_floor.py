@@ -21,7 +21,8 @@ SELF_EVIDENT_LINES = 8  # a public function of no more lines may go without a do
 # In the standard library of some systems only.
 OF_ONE_SYSTEM = {"msvcrt", "winreg", "_winapi", "fcntl", "resource", "termios", "tty", "pwd", "grp", "pty"}
 # These run in environments of their own, beside the packages that they test.
-WITH_FOREIGN_PACKAGES = ("tests/interop/official_client_v", "tests/interop/official_everything")
+WITH_FOREIGN_PACKAGES = ("tests/interop/official_client_v", "tests/interop/official_server_v",
+                         "tests/interop/official_everything", "tests/interop/mounted")
 ALLOWED_BESIDE: Dict[str, Set[str]] = {
     "mcp_ref": set(), "examples": {"mcp_ref"}, "tests": {"mcp_ref", "pytest", "tests"},
 }

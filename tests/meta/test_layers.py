@@ -22,7 +22,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("messages",),
     ("methods",),
     ("protocol", "wiretrace", "redactionfilter"),
-    ("transports",),
+    ("transports", "ladder"),
     ("peer",),
     ("server", "client", "auth", "checker"),
     ("host", "inspector", "crosscheck", "demo"),

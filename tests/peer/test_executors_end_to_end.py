@@ -82,7 +82,7 @@ def test_two_connections_with_one_inline_executor_do_not_mistake_each_others_thr
     server = working_server({"asks": asks}, executor=Inline())
     ends = [pair() for _ in range(2)]
     serving = [server.connect(far) for _, far in ends]
-    alice, bob = [AskedClient({}).open(near) for near, _ in ends]
+    alice, bob = [AskedClient({}, era="legacy").open(near) for near, _ in ends]
     with Gate() as one, Gate() as two, alice, bob:
         gates = dict(zip(serving, (one, two)))
         waiting = [in_thread(client.call_tool, "work", {"do": "asks"}) for client in (alice, bob)]
@@ -330,7 +330,7 @@ print("served", file=sys.stderr)
 def test_a_stdio_server_runs_its_handlers_on_the_main_thread_and_ends_with_its_client():
     limits = Limits(shutdown_grace=PATIENCE)
     child = StdioChild([sys.executable, "-c", PUMPED], env={"PYTHONPATH": str(ROOT)}, limits=limits)
-    with connect(child) as client:
+    with connect(child, era="legacy") as client:  # so that the server may ask back
         assert client.call_tool("where").content[0].text == "MainThread"
         assert client.call_tool("back").content[0].text == "MainThread"
     assert child.stderr_tail() == b"served\n" and child._child.process.returncode == 0

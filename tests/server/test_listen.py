@@ -17,7 +17,7 @@ def listener(request, tmp_path):
 
     @server.tool
     def who(name: str, ctx: Context) -> str:
-        return "%s of %s" % (name, ctx.connection.session.peer_info["name"])
+        return "%s of %s" % (name, ctx.session.peer_info["name"])
 
     @server.tool
     def wait(ctx: Context) -> str:

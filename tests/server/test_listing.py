@@ -1,4 +1,5 @@
 """A list that changes while it is shown: what is kept, what is told, and what other threads do to it."""
+import itertools
 import json
 import threading
 
@@ -6,7 +7,7 @@ import pytest
 
 from mcp_ref.errors import RpcError
 from mcp_ref.messages.tools import ListToolsResult, Tool
-from mcp_ref.revisions import HANDSHAKE_REVISIONS, LATEST_HANDSHAKE
+from mcp_ref.revisions import HANDSHAKE_REVISIONS, LATEST, LATEST_HANDSHAKE
 from mcp_ref.server.listing import Listing
 from tests.support.scripted import PATIENCE
 from tests.support.sides import Gate, in_thread
@@ -62,10 +63,9 @@ def test_a_page_is_made_once_for_each_revision_until_the_list_changes():
 def test_cursors_cannot_make_the_kept_pages_grow_beyond_the_list():
     """A client may ask for the page after any item, and know how cursors are written."""
     made = filled(*map(str, range(100)), page_size=10)
-    cursors = [made._write_cursor(str(number), number + 1) for number in range(100)]
-    for cursor in cursors:
-        expected = [str(number) for number in range(cursors.index(cursor) + 1, cursors.index(cursor) + 11)]
-        assert page(made, cursor)[0] == [name for name in expected if int(name) < 100]
+    names = sorted(map(str, range(100)))
+    for place, name in enumerate(names, 1):
+        assert page(made, made._write_cursor(name))[0] == names[place:place + 10]
     assert len(made._view.pages) <= 11
 
 
@@ -91,14 +91,28 @@ def test_keys_that_are_no_unicode_are_keys():
     made = filled("\ud800", "b", page_size=1)
     made._describe = lambda name: Tool(ascii(name), SCHEMA)
     names, cursor = page(made)
-    assert page(made, cursor) == (["'b'"], None)
+    names += page(made, cursor)[0]
+    assert names == ["'b'", "'\\ud800'"] and page(made, made._write_cursor("\ud800")) == ([], None)
+
+
+@pytest.mark.spec("tools.deterministic-order")
+@pytest.mark.parametrize("page_size", [None, 1, 2])
+def test_a_list_is_the_same_text_in_whatever_order_it_was_registered(page_size):
+    """[2026-07-28 server/tools §Capabilities] SHOULD"""
+    names = ["b", "a", "B", "a1", "\u00e9", "z"]
+    texts = set()
+    for order in itertools.permutations(names):
+        made = filled(*order, "gone", page_size=page_size)
+        made.remove("gone")
+        texts.add((made.page(LATEST, None), made.page(LATEST, made._write_cursor("a"))))
+    assert len(texts) == 1
 
 
 @pytest.mark.race
 def test_threads_may_change_the_list_while_others_walk_through_it():
     """What stays is on the pages once, in order, whatever others do meanwhile."""
-    staying = ["stay%d" % number for number in range(30)]
-    passing = ["pass%d" % number for number in range(30)]
+    staying = ["stay%02d" % number for number in range(30)]
+    passing = ["pass%02d" % number for number in range(30)]
     made = listing(page_size=3)
     for names in zip(staying, passing):
         for name in names:
@@ -136,7 +150,7 @@ def test_threads_may_change_the_list_while_others_walk_through_it():
         changer.get()
     assert len(walks) == 40 and len(made) == 60
     for names in walks:
-        assert [name for name in names if name in staying] == staying
+        assert [name for name in names if name in staying] == sorted(staying)
 
 
 @pytest.mark.race

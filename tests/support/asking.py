@@ -11,12 +11,13 @@ import itertools
 from typing import Any, Callable, Dict, Optional
 
 from mcp_ref.client import Client
+from mcp_ref.errors import McpError
 from mcp_ref.limits import DEFAULT, Limits
 from mcp_ref.server import Server
 from mcp_ref.transports.memory import pair
 
-from .scripted import PATIENCE, ScriptedPeer
-from .sides import in_thread, work_params, working_server
+from .scripted import PATIENCE, ScriptedPeer, era_of
+from .sides import eventually, in_thread, work_params, working_server
 
 CREATE = "elicitation/create"
 COMPLETE = "notifications/elicitation/complete"
@@ -105,14 +106,32 @@ class Asked:
     def __init__(self, revision: str, elicitation: Any, limits: Limits = DEFAULT, **options: Any) -> None:
         near, far = pair()
         self.peer = ScriptedPeer(far)
-        self.client = Client(elicitation=elicitation, limits=limits, **options)
+        self.client = Client(elicitation=elicitation, limits=limits, era=era_of(revision), **options)
         opening = in_thread(self.client.open, near)
         self.declared = self.peer.accept_handshake(revision)["capabilities"]
         opening.get()
 
     def ask(self, params: Dict[str, Any]) -> Any:
-        """Ask, and wait for the answer."""
+        """Ask, and wait for the answer; where a server asks by its result, in the answer to a call of the client."""
+        if self.peer.stateless:
+            return self._round(params)
         return self.peer.call("ask %d" % next(_IDS), CREATE, params)
+
+    def _round(self, params: Dict[str, Any]) -> Any:
+        """What a client answers in the next round; what it raises instead, as an error."""
+        calling = in_thread(self.client.call_tool, "ask")
+        wants = {"resultType": "input_required", "inputRequests": {"it": {"method": CREATE, "params": params}}}
+        self.peer.respond(self.peer.receive()["id"], wants)
+        eventually(lambda: calling.over or self.peer.has_mail)
+        if calling.over:
+            try:
+                return calling.get()
+            except (McpError, ValueError) as error:
+                return {"error": {"code": getattr(error, "code", -32603), "message": str(error)}}
+        again = self.peer.receive()
+        self.peer.respond(again["id"], {"content": []})
+        calling.get()
+        return {"result": again["params"]["inputResponses"]["it"]}
 
     def complete(self, id: Any) -> None:
         """Say that the user is done with the link of this id."""

@@ -5,11 +5,12 @@
 
 A rule that binds both parties is tested with `party` "server" and "client": the same peer, the same questions. Each
 party declares every capability and answers `QUICK` at once (on a worker) and `HELD` when the test opens the gate.
+Where there is no handshake a server asks nothing: `asking` and `answering` say which parties a test can run on.
 """
 import contextlib
 import itertools
 import threading
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from mcp_ref.client import Client
 from mcp_ref.codec import encode
@@ -28,10 +29,26 @@ from mcp_ref.server import Server
 from mcp_ref.transports.base import Transport
 from mcp_ref.transports.memory import pair
 
-from .scripted import PATIENCE, ScriptedPeer
+from .scripted import PATIENCE, ScriptedPeer, era_of
 
 PARTIES = ("server", "client")
 OTHER = {"server": "client", "client": "server"}
+
+
+def answering(revisions: Iterable[Optional[str]]) -> List[Tuple[str, Optional[str]]]:
+    """(party, revision): the parties that answer requests in these revisions; None: before one was agreed on."""
+    return [(party, name) for name in revisions for party in PARTIES if party == "server" or not _stateless(name)]
+
+
+def asking(revisions: Iterable[Optional[str]]) -> List[Tuple[str, Optional[str]]]:
+    """(party, revision): the parties that send requests in these revisions."""
+    return [(party, name) for name in revisions for party in PARTIES if party == "client" or not _stateless(name)]
+
+
+def _stateless(name: Optional[str]) -> bool:
+    return name is not None and era_of(name) == "modern"
+
+
 BOUNDED = Limits(request_timeout=PATIENCE, initialize_timeout=PATIENCE)
 """Limits that end a test which waits for nothing before its hard time limit does."""
 
@@ -220,6 +237,11 @@ class Talk:
         self.peer = peer
         self.gate: Gate = role.gate
         self._ids = itertools.count(1)
+        stateless = peer.stateless or peer.envelope is not None
+        self.asks, self.answers = party == "client" or not stateless, party == "server" or not stateless
+        """Whether our side sends requests, and whether it answers any."""
+        self.any = "server/discover" if stateless else "ping"
+        """The method of a request that either may send, if it may send any, and that is answered at once."""
 
     def fresh_id(self) -> str:
         """A request id that this peer has not used."""
@@ -231,11 +253,17 @@ class Talk:
 
     def quick(self, id: Any) -> Dict[str, Any]:
         """A request object that is answered at once by a worker."""
-        return _request(id, QUICK[self.party])
+        return self.message(id, *QUICK[self.party])
 
     def held(self, id: Any) -> Dict[str, Any]:
         """A request object that is answered when the gate opens."""
-        return _request(id, HELD[self.party])
+        return self.message(id, *HELD[self.party])
+
+    def message(self, id: Any, method: str, params: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+        """A request object of the peer's, as its revision has it."""
+        message = {"jsonrpc": "2.0", "id": id, "method": method}
+        params = self.peer.sealed(params)
+        return message if params is None else dict(message, params=params)
 
     def hold(self, id: Any) -> None:
         """Send a request that waits at the gate, and see it arrive there."""
@@ -243,14 +271,14 @@ class Talk:
         self.gate.wait_entered()
 
     def unanswered(self) -> List[Any]:
-        """Let our reader catch up with all that was sent, by a ping; everything that came before its answer."""
+        """Let our reader catch up with all that was sent, by a ping or the like; all that came before its answer."""
         return self.peer.barrier(self.fresh_id())
 
     def lives(self) -> None:
-        """A ping is answered, and nothing came before its answer."""
-        id = self.fresh_id()
-        self.peer.request(id, "ping")
-        assert self.peer.receive() == {"jsonrpc": "2.0", "id": id, "result": {}}
+        """A ping, or what there is instead, is answered, and nothing came before its answer."""
+        assert self.unanswered() == []
+        answer = self.peer.seen[-1]
+        assert self.any == "server/discover" or answer == {"jsonrpc": "2.0", "id": answer["id"], "result": {}}
 
     def count(self, name: str) -> int:
         """A counter of our connection."""
@@ -259,11 +287,6 @@ class Talk:
     def counts(self) -> Dict[str, int]:
         """All counters of our connection."""
         return self.connection.counters.snapshot()
-
-
-def _request(id: Any, ask: Ask) -> Dict[str, Any]:
-    message = {"jsonrpc": "2.0", "id": id, "method": ask.method}
-    return message if ask.params is None else dict(message, params=ask.params)
 
 
 def opening_params(revision: str, capabilities: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
@@ -284,7 +307,9 @@ def conversation(
     """Our party (`options` go to its constructor) and a scripted peer that declares everything, or what it is told."""
     ours, theirs = pair(limits)
     peer = ScriptedPeer(theirs)
-    start = _serve if party == "server" else _connect
+    start = {"server": _serve, "client": _connect}[party]
+    if _stateless(revision):
+        start = {"server": _serve_alone, "client": _connect_alone}[party]
     talk, finish = start(ours, peer, revision, phase, peer_capabilities, dict(options, limits=limits))
     try:
         yield talk
@@ -316,6 +341,17 @@ def _serve(
         talk.unanswered()
         server.reached.clear()
     return talk, lambda: None
+
+
+def _serve_alone(
+    ours: Transport, peer: ScriptedPeer, revision: str, phase: str, declared: Optional[Dict[str, Any]],
+    options: Dict[str, Any],
+) -> Tuple[Talk, Any]:
+    options.setdefault("revisions", [revision])
+    server = SubjectServer(**options)
+    connection = server.connect(ours)
+    peer.begin(revision, CLIENT_CAPABILITIES if declared is None else declared)
+    return Talk("server", server, connection, peer), lambda: None
 
 
 class _SlowToAnswer(SubjectServer):
@@ -358,6 +394,19 @@ def _connect(
     else:
         assert peer.receive()["method"] == "initialize"
     return Talk("client", client, client.connection, peer), lambda: (opening.join(), client.close())
+
+
+def _connect_alone(
+    ours: Transport, peer: ScriptedPeer, revision: str, phase: str, declared: Optional[Dict[str, Any]],
+    options: Dict[str, Any],
+) -> Tuple[Talk, Any]:
+    options.setdefault("era", era_of(revision))
+    client = SubjectClient(**options)
+    opening = Opening(client, ours)
+    peer.accept_handshake(revision, SERVER_CAPABILITIES if declared is None else declared)
+    assert opening.join() is None, opening.error
+    peer.connection = client.connection
+    return Talk("client", client, client.connection, peer), client.close
 
 
 def _answer(revision: str, capabilities: Dict[str, Any]) -> Dict[str, Any]:

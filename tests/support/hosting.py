@@ -9,10 +9,11 @@ import threading
 from typing import Any, Callable, Dict, List, Optional
 
 from mcp_ref import Host, Server
+from mcp_ref.protocol.envelope import SUBSCRIPTION
 from mcp_ref.transports.base import Transport
 from mcp_ref.transports.memory import pair
 
-from .scripted import ScriptedPeer
+from .scripted import ScriptedPeer, era_of
 from .sides import in_thread
 
 TELLING: Dict[str, Any] = {
@@ -49,6 +50,7 @@ class HostedPeer(ScriptedPeer):
         self.answers: Dict[str, Any] = dict(answers or {})
         self.heard: List[Any] = []
         self._heard_lock = threading.Lock()
+        self._listener: Any = None
         transport.read = self._answering(transport.read)  # type: ignore[method-assign]
         super().__init__(transport)
 
@@ -67,11 +69,22 @@ class HostedPeer(ScriptedPeer):
     def _answer(self, message: Any) -> bool:
         with self._heard_lock:
             self.heard.append(message)
+        if message.get("method") == "subscriptions/listen":
+            self._listener = message["id"]
+            self.tell("notifications/subscriptions/acknowledged", message["params"])
+            return True
         answer = self.answers.get(message.get("method")) if "id" in message else None
         if answer is None:
             return False
         self.respond(message["id"], answer(message.get("params")) if callable(answer) else answer)
         return True
+
+    def tell(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
+        """Announce something: to who listens, where that has to be asked for."""
+        if self._listener is None:
+            self.notify(method, params)
+        else:
+            self.notify(method, dict(params or {}, _meta={SUBSCRIPTION: self._listener}))
 
     def methods(self) -> List[str]:
         """Methods of all that was heard."""
@@ -91,7 +104,7 @@ def scripted(host: Host, name: str, revision: str = "2025-11-25", capabilities: 
     near, far = pair()
     given = {"tools/list": {"tools": tools or []}, "tools/call": {"content": [{"type": "text", "text": "done"}]}}
     peer = HostedPeer(far, dict(given, **(answers or {})))
-    opening = in_thread(host.connect, name, near, **options)
+    opening = in_thread(host.connect, name, near, **dict({"era": era_of(revision)}, **options))
     peer.accept_handshake(revision, TELLING if capabilities is None else capabilities)
     opening.get()
     return peer

@@ -18,7 +18,7 @@ from mcp_ref.server import Context, Server
 from mcp_ref.transports.memory import pair
 
 from .conversation import BOUNDED
-from .scripted import ScriptedPeer
+from .scripted import ScriptedPeer, era_of
 from .sides import in_thread
 
 _NUMBERS = itertools.count(1)
@@ -93,7 +93,7 @@ class Offering:
 
     def __init__(self, revision: str, **options: Any) -> None:
         options.setdefault("limits", BOUNDED)
-        self.client = Client(**options)
+        self.client = Client(era=era_of(revision), **options)
         ours, theirs = pair()
         self.peer = ScriptedPeer(theirs)
         opening = in_thread(self.client.open, ours)

@@ -11,10 +11,11 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
 
 from mcp_ref.client import Client
 from mcp_ref.errors import ConnectionLost
+from mcp_ref.protocol import envelope
 from mcp_ref.transports.memory import pair
 
 from .conversation import BOUNDED, SERVER_CAPABILITIES
-from .scripted import PATIENCE, ScriptedPeer
+from .scripted import PATIENCE, ScriptedPeer, era_of
 
 
 class Failure(NamedTuple):
@@ -42,6 +43,7 @@ class Scene:
         ours, theirs = pair()
         self.peer = ScriptedPeer(theirs)
         options.setdefault("limits", BOUNDED)
+        options.setdefault("era", era_of(revision))
         self.client: Client = options.pop("client", None) or Client(**options)
         opening = threading.Thread(target=self.client.open, args=(ours,), daemon=True)
         opening.start()
@@ -88,8 +90,8 @@ class Scene:
         return [message["method"] for message in self.requests]
 
     def params(self, method: str) -> List[Any]:
-        """The params of each request of this method; None where there were none."""
-        return [message.get("params") for message in self.requests if message["method"] == method]
+        """The params of each request of this method, without what every request says of itself; None: it had none."""
+        return [_bare(message.get("params")) for message in self.requests if message["method"] == method]
 
     def tell(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
         """The server announces something, and the client's reader has seen it when this returns."""
@@ -111,6 +113,13 @@ class Scene:
 
     def __exit__(self, *exception: Any) -> None:
         self.close()
+
+
+def _bare(params: Any) -> Any:
+    if not envelope.carries(params):
+        return params
+    meta = {name: value for name, value in params["_meta"].items() if not name.startswith(envelope.PREFIX)}
+    return dict(params, _meta=meta) if meta else {name: params[name] for name in params if name != "_meta"} or None
 
 
 def paged(member: str, pages: List[Any]) -> Callable[[Dict[str, Any]], Dict[str, Any]]:

@@ -30,13 +30,18 @@ PATIENCE = 10.0
 EVERYTHING: Dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}, "logging": {}}
 
 
+def era_of(revision: str) -> str:
+    """What a client is told that is to speak this revision, or whatever else a server of its era wants."""
+    return "modern" if revision_named(revision).stateless else "legacy"
+
+
 class ScriptedPeer:
     """The test's end of a connection."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
         self.connection: Optional[Connection] = None
-        """Our side, where the peer was made by `of_server`."""
+        """Our side, where the peer was made by `of_server`, or is a server without handshake."""
         self.seen: List[Any] = []
         self.envelope: Optional[Dict[str, Any]] = None
         """What goes into the `_meta` of each request, where there is no handshake."""
@@ -135,6 +140,11 @@ class ScriptedPeer:
         self._arrived.extendleft(reversed(questions))
         return None if questions else self._rounds.named(message)
 
+    @property
+    def has_mail(self) -> bool:
+        """Whether something has come that `receive` has not given yet."""
+        return bool(self._arrived)
+
     def answer_to(self, id: Any) -> Any:
         """The response with this id."""
         return self.receive(lambda m: isinstance(m, dict) and "method" not in m and _same(m.get("id"), id))
@@ -147,11 +157,23 @@ class ScriptedPeer:
     def barrier(self, id: Any = "barrier") -> List[Any]:
         """Ping and wait for the answer; everything that arrived before it. The reader has seen all we sent then.
 
-        Where there is no ping, a server is asked to introduce itself, which it does at once, too.
+        Where there is no ping, a server is asked to introduce itself, which it does at once, too; and a client, which
+        is asked nothing there, asks that itself, and gets its answer after everything else.
         """
+        if self.stateless:
+            return self._answered()
         self.request(id, "ping" if self.envelope is None else "server/discover")
         start = len(self.seen)
         self.answer_to(id)
+        return self.seen[start:-1]
+
+    def _answered(self) -> List[Any]:
+        assert self.connection is not None, "whose connection is to ask?"
+        pending = self.connection.open_request("server/discover")
+        start = len(self.seen)
+        self.receive(lambda message: message.get("method") == "server/discover" and message["id"] == pending.id)
+        self.respond(pending.id, {})
+        self.connection.wait(pending)
         return self.seen[start:-1]
 
     def handshake(self, revision: str, capabilities: Optional[Dict[str, Any]] = None) -> Any:

@@ -9,15 +9,15 @@ from typing import Any, Dict, Iterator, Optional
 
 import pytest
 
-from .requirements_table import revisions_of
+from .requirements_table import every_revision_of
 from .scripted import ScriptedPeer
 
 _NUMBERS = itertools.count(1)
 
 
 def over(id: str) -> Any:
-    """Run a test on each handshake revision that states this row."""
-    return pytest.mark.parametrize("revision", revisions_of(id))
+    """Run a test on each revision that states this row."""
+    return pytest.mark.parametrize("revision", every_revision_of(id))
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from mcp_ref.revisions import HANDSHAKE_REVISIONS
 from mcp_ref.server import Context, Server
 from mcp_ref.transports.memory import pair
 
-from .scripted import PATIENCE, ScriptedPeer
+from .scripted import PATIENCE, ScriptedPeer, era_of
 
 HANDSHAKE = [revision.name for revision in HANDSHAKE_REVISIONS]
 ROLES = ["server", "client"]
@@ -177,13 +177,18 @@ class Side:
             self.peer.handshake(revision, {"sampling": {}, "roots": {}})
             self.sync()
         else:
-            self.client = AskedClient(self.handlers, limits=limits, **options)
+            self.client = AskedClient(self.handlers, limits=limits, era=era_of(revision), **options)
             opening = in_thread(self.client.open, near)
             self.peer.accept_handshake(revision)
             opening.get()
-            self.connection = self.client.connection
+            self.connection = self.peer.connection = self.client.connection
         if role == "client" or revision in HANDSHAKE:
             assert str(self.connection.session.revision) == revision
+
+    @property
+    def any(self) -> str:
+        """The method of a request that this side may send, whichever."""
+        return "server/discover" if self.peer.stateless else "ping"
 
     def asking(self, id: Any, do: str, token: Any = None) -> Dict[str, Any]:
         """The peer's request that runs this handler of ours, as a message."""
@@ -227,7 +232,7 @@ class Side:
 
 
 class Both:
-    """A client and a server of ours, connected; a context manager."""
+    """A client and a server of ours, after a handshake; a context manager."""
 
     def __init__(self, server_handlers: Dict[str, Handler], client_handlers: Optional[Dict[str, Handler]] = None,
                  limits: Limits = DEFAULT, server_options: Optional[Dict[str, Any]] = None,
@@ -235,7 +240,8 @@ class Both:
         near, far = pair()
         server = working_server(server_handlers, limits=limits, **(server_options or {}))
         self.server_side = server.connect(far)
-        self.client = AskedClient(client_handlers or {}, limits=limits, **(client_options or {}))
+        options = dict({"era": "legacy"}, **(client_options or {}))
+        self.client = AskedClient(client_handlers or {}, limits=limits, **options)
         self.client.open(near)
         eventually(lambda: self.server_side.session.phase == OPERATING)
 

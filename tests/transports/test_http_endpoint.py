@@ -54,12 +54,12 @@ def test_nothing_is_kept_of_what_is_refused():
     bodies = [b"{", b"[]", request(1, "initialize", {}), request(1, "initialize", {"protocolVersion": 5}), PING, NOTE,
               [opening("2025-03-26")], dict(opening("2025-11-25"), method="tools/list")]
     with web(revision=None) as client:
-        before = threading.active_count()
+        before = set(threading.enumerate())
         for body in bodies * 20:
             answer = client.post(body)
             assert "Mcp-Session-Id" not in answer.headers and answer.finished
             assert "error" in answer.message
-        assert len(client.endpoint.sessions) == 0 and threading.active_count() == before
+        assert len(client.endpoint.sessions) == 0 and set(threading.enumerate()) <= before
 
 
 def test_an_initialize_that_is_refused_opens_nothing():
@@ -199,13 +199,13 @@ def test_quiet_streams_are_kept_alive(monkeypatch):
 
 def test_many_sessions_leave_nothing():
     with web(revision=None) as client:
-        before = threading.active_count()
+        before = set(threading.enumerate())
         for _ in range(300):
             client.headers = {}
             client.open("2025-11-25")
             client.lives()
             client.delete()
-        assert len(client.endpoint.sessions) == 0 and threading.active_count() == before
+        assert len(client.endpoint.sessions) == 0 and set(threading.enumerate()) <= before
         assert client.server.connections == []
 
 
@@ -354,3 +354,12 @@ def test_shutting_down_without_sessions():
 def test_only_kinds_of_sessions_that_there_are():
     with pytest.raises(ValueError, match="'memory', 'none'"):
         Endpoint(Server("x").connect, sessions="redis")
+
+
+@pytest.mark.parametrize("json_response, streams, askable", [
+    (True, False, False), (True, True, True), (None, False, True), (False, False, True)])
+def test_where_no_stream_can_carry_a_question_the_client_cannot_be_asked(json_response, streams, askable):
+    handlers = {"ask": lambda ctx: ctx.connection.session.check_askable("sampling") or "may be asked"}
+    with web(handlers, json_response=json_response, streams=streams) as client:
+        text = said(client.ask(1, "tools/call", work_params("ask")).answer())
+        assert (text == "may be asked") == askable and (askable or "json_response=True and streams=False" in text)

@@ -286,7 +286,7 @@ def test_a_thousand_open_streams_cost_no_thread() -> None:
         for client in clients:
             client.send(get("/stream"))
         exchanges = [streams.next() for _ in range(count)]
-        assert len([thread for thread in threading.enumerate() if thread.name.startswith("mcp-ref:")]) <= 16
+        assert len([thread for thread in threading.enumerate() if thread.name.startswith("mcp-ref:")]) < count / 10
         for number, exchange in enumerate(exchanges):
             assert exchange.send(b"event %d." % number)
         received = sorted(client.until(b".\r\n").rpartition(b"event ")[2] for client in clients)
@@ -386,6 +386,52 @@ def test_a_half_closed_client_gets_its_replies() -> None:
     assert bodies == [b"GET /first? ", b"POST /? second", b"one two"]
 
 
+@pytest.mark.race
+@pytest.mark.parametrize("first", [True, False], ids=["before it is watched", "while it is watched"])
+@pytest.mark.parametrize("way", ["reset", "end", "close"])
+def test_a_client_whose_reply_is_watched_is_gone_when_it_ends_its_side(way: str, first: bool) -> None:
+    entered, ended, closed = threading.Event(), threading.Event(), threading.Event()
+    after: List[Any] = []
+
+    def handler(exchange: Exchange) -> None:
+        if exchange.request.path != "/":
+            echo(exchange)
+            return
+        exchange.on_close = closed.set
+        if not first:
+            exchange.watch()
+        entered.set()
+        assert ended.wait(PATIENCE)
+        if first:
+            exchange.watch()
+        assert closed.wait(PATIENCE)
+        exchange.reply(200)
+        after.append("no error")
+
+    with serving(handler) as server, Raw(server.address) as raw:
+        raw.send(post(b"x"))
+        assert entered.wait(PATIENCE)
+        connection = only_connection(server)
+        {"reset": raw.reset, "end": raw.end, "close": raw.sock.close}[way]()
+        until(lambda: connection.half_closed or connection.gone)
+        ended.set()
+        until(lambda: after and server.connections == 0)
+        still_serves(server)
+
+
+def test_watching_one_reply_has_nothing_to_do_with_the_next() -> None:
+    def handler(exchange: Exchange) -> None:
+        exchange.watch()
+        echo(exchange)
+
+    with serving(handler) as server, Raw(server.address) as raw:
+        raw.send(get("/1") + get("/2") + get("/3"))
+        raw.until(b"GET /3? ")
+        raw.send(get("/4"))
+        raw.until(b"GET /4? ")
+        still_serves(server)
+
+
 def test_a_half_closed_client_that_goes_is_noticed(clock: Clock) -> None:
     streams, gate = Streams(), threading.Event()
 
@@ -476,7 +522,7 @@ def test_who_takes_too_long_is_let_go(clock: Clock, beginning: bytes, seconds: f
         connection = only_connection(server)
         if beginning.startswith(b"GET / HTTP/1.1\r\nHost: localhost"):
             raw.until(b"GET /? ")
-            until(lambda: connection.exchange is None)
+            until(lambda: connection.exchange is None and connection.deadline)
         if status:
             until(lambda: connection.stage != "idle")
         clock.leap(server, seconds - 8)
@@ -901,3 +947,48 @@ def test_closing_while_clients_come_and_go_leaves_nothing_behind() -> None:
         for thread in threads:
             thread.join(PATIENCE)
             assert not thread.is_alive()
+
+
+# --- Sockets of others ------------------------------------------------------------------------------------------------
+
+def test_a_socket_that_listens_already_is_served_and_outlives_the_server() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as shared:
+        port = shared.getsockname()[1]
+        for _ in range(2):  # as another process would, when the first has ended
+            server = HttpServer(echo, fds=[shared.dup().detach()])
+            server.open()
+            try:
+                assert server.address == ("127.0.0.1", port)
+                assert ask(server, post(b"x", "/", CLOSE))[0].body == b"POST /? x"
+            finally:
+                server.close()
+        shared.setblocking(True)
+        with socket.create_connection(("127.0.0.1", port), PATIENCE), shared.accept()[0]:
+            pass
+
+
+def test_servers_that_share_a_socket_all_get_connections() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as shared, contextlib.ExitStack() as stack:
+        servers = [HttpServer(echo, fds=[shared.dup().detach()]) for _ in range(2)]
+        for server in servers:
+            server.open()
+            stack.callback(server.close)
+        raws = [stack.enter_context(Raw(servers[0].address)) for _ in range(40)]
+        until(lambda: sum(server.connections for server in servers) == len(raws))
+        for raw in raws:
+            raw.send(post(b"x", "/", CLOSE))
+            assert replies(raw.rest())[0].body == b"POST /? x"
+
+
+@pytest.mark.parametrize("kind", ["file", "unconnected", "unix", "closed"])
+def test_a_descriptor_that_is_no_listening_socket_is_refused(kind: str, tmp_path: Any) -> None:
+    with contextlib.ExitStack() as stack:
+        if kind == "file":
+            fd = stack.enter_context(open(str(tmp_path / "file"), "w")).fileno()
+        elif kind == "closed":
+            fd = 999
+        else:
+            made = stack.enter_context(socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET))
+            fd = made.detach()
+        with pytest.raises(ConnectFailed, match="descriptor %d is no socket" % fd):
+            HttpServer(echo, fds=[fd]).open()

@@ -14,6 +14,7 @@ from mcp_ref import deadline
 from mcp_ref.limits import Limits
 from mcp_ref.transports.http_endpoint import Endpoint
 from mcp_ref.transports.http_shape import Refused
+from mcp_ref.transports.sqlite_store import SqliteStore
 from mcp_ref.transports.sse_endpoint import SseEndpoint
 from mcp_ref.transports.wsgi import application, request_of
 from tests.support.http_exchange import BOTH, opening, request
@@ -338,7 +339,8 @@ def test_no_header_goes_out_that_is_the_servers_business():
 
 @pytest.mark.parametrize("sessions, processes, threads, advice", [
     ("memory", True, True, "sessions='none'"), ("memory", True, False, "sessions='none'"),
-    ("memory", False, False, "allow it threads"), ("memory", False, True, None), ("none", True, False, None)])
+    ("memory", False, False, "give the WSGI server threads"), ("memory", False, True, None),
+    ("none", True, False, None)])
 def test_advice_where_sessions_cannot_work(caplog, sessions, processes, threads, advice):
     with Site(revision=None, sessions=sessions) as site, records(caplog) as logged:
         for _ in range(3):
@@ -393,7 +395,33 @@ def test_idle_sessions_end_with_the_next_request(monkeypatch):
 
 
 def test_nothing_is_started_before_the_first_request():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     app = application(Endpoint(working_server(QUICK).connect))
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
     app.close()
+
+
+# -- Engines that cannot take an answer while a handler waits for it ----------------------------
+
+
+@pytest.mark.parametrize("threads, processes, stored, refused, warned", [
+    (True, False, False, False, ""), (True, False, True, False, ""), (True, True, True, False, ""),
+    (False, True, True, False, ""), (True, True, False, False, "several processes"),
+    (False, True, False, True, "several processes"), (False, False, False, True, "one thread"),
+    (False, False, True, True, "one thread"),
+])
+def test_where_nobody_could_take_the_answer_a_client_cannot_be_asked(
+        threads, processes, stored, refused, warned, tmp_path, caplog):
+    server = working_server({"ask": lambda ctx: ctx.connection.session.check_askable("sampling") or "may be asked"})
+    sessions = SqliteStore(tmp_path / "sessions.db") if stored else "memory"
+    engine = {"wsgi__multithread": threads, "wsgi__multiprocess": processes}
+    with Site(revision=None, endpoint=Endpoint(server.connect, streams=False, sessions=sessions)) as site:
+        opened = site.post(opening("2025-06-18", capabilities={"sampling": {}}), **engine)
+        opened.rest()
+        site.fields["HTTP_MCP_SESSION_ID"] = opened.headers["Mcp-Session-Id"]
+        site.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, **engine).rest()
+        answer = site.post(request(1, "tools/call", work_params("ask")), **engine)
+        text = said(json.loads(answer.rest()))
+        assert text != "may be asked" if refused else text == "may be asked"
+        assert not refused or "SqliteStore" in text
+    assert warned in caplog.text and bool(warned) == bool(caplog.text)

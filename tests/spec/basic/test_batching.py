@@ -223,7 +223,8 @@ def test_an_answer_that_json_cannot_hold_spoils_no_other_answer(party, revision)
         route = Route(handler, inline=inline)
         with conversation(party, revision) as talk:
             method, usual = talk.quick(0)["method"], talk.role.route
-            talk.role.route = lambda connection, name, revision: route if name == method else usual(connection, name, revision)
+            talk.role.route = lambda connection, name, revision: (
+                route if name == method else usual(connection, name, revision))
             good, bad = talk.fresh_id(), talk.fresh_id()
             talk.peer.send([talk.quick(bad), ping(good)])
             answers = by_id(talk.peer.receive())

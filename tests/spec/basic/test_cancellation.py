@@ -1,4 +1,7 @@
-"""Cancellation, of our requests and of the peer's, as a server and as a client, in every revision with a handshake."""
+"""Cancellation, of our requests and of the peer's, as a server and as a client, in every revision.
+
+Where there is no handshake, clients ask and cancel, and servers answer [2026-07-28 basic/patterns/cancellation].
+"""
 import logging
 import threading
 
@@ -8,11 +11,15 @@ from mcp_ref.errors import ConnectionLost, RequestCancelled, RequestTimeout
 from mcp_ref.limits import Limits
 from mcp_ref.peer.future import RequestFuture
 from mcp_ref.transports.memory import pair
+from tests.support.conversation import answering, asking
+from tests.support.requirements_table import STATELESS
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.sides import HANDSHAKE, ROLES, AskedClient, Gate, Side, eventually, in_thread, said
 
 in_both_roles = pytest.mark.parametrize("role", ROLES)
 in_every_revision = pytest.mark.parametrize("revision", HANDSHAKE)
+when_we_ask = pytest.mark.parametrize("role, revision", asking(HANDSHAKE + [STATELESS]))
+when_we_answer = pytest.mark.parametrize("role, revision", answering(HANDSHAKE + [STATELESS]))
 
 
 def is_cancellation(message):
@@ -50,6 +57,23 @@ def test_only_a_request_of_ours_that_is_still_in_flight_is_cancelled(role, revis
         side.silent()
         gate.open()
         assert side.peer.receive()["id"] == pending.id, "the peer's own request goes on"
+
+
+@pytest.mark.spec("cancel.in-progress-only", "cancel.in-flight")
+def test_a_client_without_handshake_cancels_only_what_is_still_in_flight():
+    """[2026-07-28 basic/patterns/cancellation §Behavior Requirements] MUST"""
+    with Side("client", STATELESS) as side:
+        answered, pending = side.connection.open_request("tools/list"), side.connection.open_request("tools/list")
+        assert [side.peer.receive()["id"] for _ in range(2)] == [answered.id, pending.id]
+        side.peer.respond(answered.id, {"tools": []})
+        side.silent()
+        assert side.connection.cancel(answered, "too late") is False
+        assert side.connection.cancel(pending, "no longer needed") is True
+        assert side.connection.cancel(pending, "again") is False
+        told = side.peer.receive()
+        assert told["method"] == "notifications/cancelled"
+        assert told["params"] == {"requestId": pending.id, "reason": "no longer needed"}
+        side.silent()
 
 
 @pytest.mark.spec("cancel.same-direction", "cancel.in-progress-only")
@@ -170,19 +194,18 @@ def test_every_cancellation_says_which_request(role, give_up):
 
 @pytest.mark.spec("cancel.ignore-late-response", "cancel.race")
 @pytest.mark.parametrize("answer", ["result", "error"])
-@in_both_roles
-@in_every_revision
+@when_we_ask
 def test_an_answer_to_a_request_that_we_cancelled_is_ignored(role, revision, answer):
     """[..2025-11-25 basic/utilities/cancellation §Behavior Requirements] SHOULD"""
     late = {"result": {"result": {}}, "error": {"error": {"code": -32603, "message": "cancelled"}}}[answer]
     with Side(role, revision) as side:
-        waiting = side.connection.open_request("ping")
+        waiting = side.connection.open_request(side.any)
         caller = in_thread(side.connection.wait, waiting)
-        future = RequestFuture(side.connection, lambda result: result).send("ping", None)
+        future = RequestFuture(side.connection, lambda result: result).send(side.any, None)
         assert side.connection.cancel(waiting, "enough") and future.cancel()
         for id in (waiting.id, future._pending.id):
             side.peer.send(dict({"jsonrpc": "2.0", "id": id}, **late))
-        assert all(is_cancellation(m) or m["method"] == "ping" for m in side.sync())
+        assert all(is_cancellation(m) or m["method"] == side.any for m in side.sync())
         with pytest.raises(RequestCancelled, match="enough"):
             caller.get()
         assert future.cancelled() and side.connection.counters["late response"] == 2
@@ -192,8 +215,7 @@ def test_an_answer_to_a_request_that_we_cancelled_is_ignored(role, revision, ans
 # --- What we receive --------------------------------------------------------------------------------------------------
 
 @pytest.mark.spec("cancel.stop-processing", "cancel.no-response")
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_a_cancelled_handler_hears_of_it_stops_and_is_not_answered_for(role, revision):
     """[..2025-11-25 basic/utilities/cancellation §Behavior Requirements] SHOULD"""
     events = []
@@ -218,8 +240,7 @@ def test_a_cancelled_handler_hears_of_it_stops_and_is_not_answered_for(role, rev
 
 @pytest.mark.spec("cancel.no-response")
 @pytest.mark.parametrize("ending", ["returns", "raises"])
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_a_handler_that_ignores_its_cancellation_answers_nobody(role, revision, ending):
     """[..2025-11-25 basic/utilities/cancellation §Behavior Requirements] SHOULD"""
 
@@ -240,8 +261,7 @@ def test_a_handler_that_ignores_its_cancellation_answers_nobody(role, revision, 
 
 
 @pytest.mark.spec("cancel.stop-processing")
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_a_request_that_is_cancelled_before_a_worker_has_taken_it_never_runs(role, revision):
     """[..2025-11-25 basic/utilities/cancellation §Behavior Requirements] SHOULD"""
     ran = []
@@ -261,16 +281,16 @@ def test_a_request_that_is_cancelled_before_a_worker_has_taken_it_never_runs(rol
 
 
 @pytest.mark.spec("cancel.stop-processing", "cancel.no-response")
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_a_request_and_its_cancellation_in_one_write_cost_nothing(role, revision):
     """[..2025-11-25 basic/utilities/cancellation §Behavior Requirements] SHOULD"""
     ran = []
     with Side(role, revision, {"never": ran.append}) as side:
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-        side.peer.send(side.asking(1, "never"), cancelled)
-        eventually(lambda: not len(side.connection.inflight))
+        with side.peer.transport._outgoing._changed:  # so that the reader gets both at once
+            side.peer.send(side.asking(1, "never"), cancelled)
         side.silent()
+        eventually(lambda: not len(side.connection.inflight))
         assert ran == []
 
 
@@ -298,9 +318,24 @@ def test_a_cancelled_request_gives_back_its_place_and_what_it_asked_for(role, re
         assert threads <= 2 and queued == 0
 
 
+@pytest.mark.spec("cancel.free-resources", "cancel.stop-processing")
+def test_a_cancelled_request_that_stood_alone_gives_back_its_place():
+    """[2026-07-28 basic/patterns/cancellation §Behavior Requirements] SHOULD"""
+    handlers = {"long": ended_by_the_peer, "quick": lambda ctx: "done"}
+    with Side("server", STATELESS, handlers, limits=Limits(max_inflight=1, max_workers=1)) as side:
+        for number in range(10):
+            side.ask(number, "long")
+            side.cancel(number)
+            side.silent()
+            eventually(lambda: not len(side.connection.inflight))
+        side.ask("last", "quick")
+        assert said(side.peer.receive()) == "done"
+        threads, awake, queued = side.connection.executor.counts()
+        assert threads <= 1 and queued == 0
+
+
 @pytest.mark.spec("cancel.race", "cancel.ignore-completed")
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_a_cancellation_after_the_answer_changes_nothing(role, revision):
     """[..2025-11-25 basic/utilities/cancellation §Timing Considerations] MUST"""
     with Side(role, revision, {"quick": lambda ctx: "done"}) as side:
@@ -316,8 +351,7 @@ def test_a_cancellation_after_the_answer_changes_nothing(role, revision):
 @pytest.mark.spec("cancel.race")
 @pytest.mark.race
 @pytest.mark.parametrize("first", ["cancellation", "answer"])
-@in_both_roles
-@pytest.mark.parametrize("revision", ["2024-11-05", "2025-11-25"])
+@pytest.mark.parametrize("role, revision", answering(["2024-11-05", "2025-11-25", STATELESS]))
 def test_where_answer_and_cancellation_meet_the_first_one_wins(role, revision, first, monkeypatch):
     """[..2025-11-25 basic/utilities/cancellation §Timing Considerations] MUST"""
     with Gate() as before, Gate() as after, Side(role, revision, {"quick": lambda ctx: "done"}) as side:
@@ -349,8 +383,7 @@ def test_where_answer_and_cancellation_meet_the_first_one_wins(role, revision, f
 
 @pytest.mark.spec("cancel.race")
 @pytest.mark.race
-@in_both_roles
-@pytest.mark.parametrize("revision", ["2025-11-25"])
+@pytest.mark.parametrize("role, revision", answering(["2025-11-25", STATELESS]))
 def test_cancellations_that_race_with_quick_answers_break_nothing(role, revision):
     """[..2025-11-25 basic/utilities/cancellation §Timing Considerations] MUST"""
     with Side(role, revision, {"quick": lambda ctx: "done"}) as side:
@@ -376,8 +409,7 @@ NOTHING = {
 
 @pytest.mark.spec("cancel.ignore-unknown", "cancel.ignore-completed", "cancel.ignore-malformed")
 @pytest.mark.parametrize("kind", NOTHING)
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_a_cancellation_of_nothing_is_ignored(role, revision, kind):
     """[..2025-11-25 basic/utilities/cancellation §Error Handling] SHOULD"""
     with Gate() as gate, Side(role, revision, {"held": gate.hold, "done": lambda ctx: "done"}) as side:
@@ -409,8 +441,7 @@ def test_a_cancellation_before_the_handshake_is_ignored(revision):
 # --- The log ----------------------------------------------------------------------------------------------------------
 
 @pytest.mark.spec("cancel.log-reason")
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_the_reason_is_logged_where_it_arrives(role, revision, caplog):
     """[..2025-11-25 basic/utilities/cancellation §Implementation Notes] SHOULD"""
     caplog.set_level(logging.INFO, logger="mcp_ref")
@@ -422,14 +453,13 @@ def test_the_reason_is_logged_where_it_arrives(role, revision, caplog):
 
 
 @pytest.mark.spec("cancel.log-reason")
-@in_both_roles
-@in_every_revision
+@when_we_ask
 def test_the_reason_is_logged_where_it_comes_from(role, revision, caplog):
     """[..2025-11-25 basic/utilities/cancellation §Implementation Notes] SHOULD"""
     caplog.set_level(logging.INFO, logger="mcp_ref")
     with Side(role, revision) as side:
-        side.connection.cancel(side.connection.open_request("ping"), "the plan changed")
-        assert any("ping" in r.getMessage() and "the plan changed" in r.getMessage() for r in caplog.records)
+        side.connection.cancel(side.connection.open_request(side.any), "the plan changed")
+        assert any(side.any in r.getMessage() and "the plan changed" in r.getMessage() for r in caplog.records)
 
 
 @pytest.mark.spec("cancel.log-reason")

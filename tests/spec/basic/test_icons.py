@@ -14,7 +14,7 @@ from mcp_ref.messages.resources import Resource, ResourceTemplate
 from mcp_ref.messages.tools import Tool
 from mcp_ref.revisions import revision as revision_named
 from tests.support.conversation import conversation
-from tests.support.requirements_table import revisions_of
+from tests.support.requirements_table import every_revision_of
 
 ORIGIN = "https://mcp.example.com"
 PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0"
@@ -101,7 +101,7 @@ NOT_WHOLE = [
 
 
 @pytest.mark.spec("icons.reject-unsafe-schemes", "icons.uri-scheme")
-@pytest.mark.parametrize("revision", revisions_of("icons.reject-unsafe-schemes", "icons.uri-scheme"))
+@pytest.mark.parametrize("revision", every_revision_of("icons.reject-unsafe-schemes", "icons.uri-scheme"))
 @pytest.mark.parametrize("src", UNSAFE + NO_URI, ids=ascii)
 @pytest.mark.parametrize("trusted", [(), ("mcp.example.com", "evil.example")])
 def test_icons_at_other_than_https_and_data_uris_are_refused(
@@ -115,7 +115,7 @@ def test_icons_at_other_than_https_and_data_uris_are_refused(
 
 
 @pytest.mark.spec("icons.same-origin")
-@pytest.mark.parametrize("revision", revisions_of("icons.same-origin"))
+@pytest.mark.parametrize("revision", every_revision_of("icons.same-origin"))
 @pytest.mark.parametrize("src", ELSEWHERE + CREDENTIALS, ids=ascii)
 def test_icons_of_another_origin_are_refused(src: str, revision: str) -> None:
     """[2025-11-25.. basic/index §`icons`] MUST"""
@@ -153,7 +153,7 @@ def test_origins_are_compared_by_host_and_port_in_ascii(origin: str, src: str, u
 
 
 @pytest.mark.spec("icons.src-trusted-domain")
-@pytest.mark.parametrize("revision", revisions_of("icons.src-trusted-domain"))
+@pytest.mark.parametrize("revision", every_revision_of("icons.src-trusted-domain"))
 @pytest.mark.parametrize("origin", [None, ORIGIN])
 def test_icons_of_trusted_hosts_are_usable_and_of_no_host_beside_them(origin: Optional[str], revision: str) -> None:
     """[2025-11-25.. basic/index §`icons`] SHOULD"""

@@ -11,16 +11,20 @@ from mcp_ref.errors import LocalProtocolError, PeerProtocolError
 from mcp_ref.messages.content import TextContent, TextResourceContents
 from mcp_ref.messages.resources import ReadResourceResult
 from mcp_ref.messages.tools import CallToolResult
+from mcp_ref.protocol.envelope import USUAL
 from mcp_ref.protocol.metakeys import SHOWN, check_own, fault, metas, reserved, violations
 from mcp_ref.revisions import REVISIONS
 from mcp_ref.revisions import revision as revision_named
-from tests.support.conversation import PARTIES, conversation
-from tests.support.requirements_table import HANDSHAKE, revisions_of
+from tests.support.conversation import PARTIES, answering, asking, conversation
+from tests.support.requirements_table import HANDSHAKE, STATELESS, every_revision_of, revisions_of
 from tests.support.sides import in_thread
 
 both_parties = pytest.mark.parametrize("party", PARTIES)
-ruled = pytest.mark.parametrize("revision", revisions_of("meta.prefix-labels", "meta.name-alnum-ends"))
-unruled = [name for name in HANDSHAKE if name not in revisions_of("meta.name-alnum-ends")]
+RULED = every_revision_of("meta.prefix-labels", "meta.name-alnum-ends")
+ruled = pytest.mark.parametrize("revision", RULED)
+when_we_ask = pytest.mark.parametrize("party, revision", asking(RULED))
+when_we_answer = pytest.mark.parametrize("party, revision", answering(RULED))
+unruled = [name for name in HANDSHAKE if name not in RULED]
 
 GOOD = [
     "", "a", "Z", "0", "a1", "a-b", "a_b", "a.b", "a-_.b", "progressToken", "traceparent", "com.example/",
@@ -61,6 +65,11 @@ KEPT = [
     "io.modelcontextprotocol/related-task", "io.modelcontextprotocol/protocolVersion", "mcp.dev/unknown", "dev.mcp/",
     "io.modelcontextprotocol/logLevel", "org.modelcontextprotocol.api/clientCapabilities", "tools.mcp.com/x",
 ]
+
+
+def kept(revision: str) -> List[str]:
+    """Names that are reserved and mean nothing in this revision."""
+    return [key for key in KEPT if revision != STATELESS or key not in USUAL]
 
 
 # --- the names --------------------------------------------------------------------------------------------------------
@@ -129,19 +138,39 @@ REFUSED = ["_a", "a-", "1/a", "a-/b", "a_b/c", "a..b/c", "/a", "a//b", "\u00e9",
 
 
 @pytest.mark.spec("meta.prefix-labels", "meta.prefix-label-chars", "meta.name-alnum-ends")
-@ruled
-@both_parties
+@when_we_ask
 @pytest.mark.parametrize("key", REFUSED, ids=ascii)
 def test_no_request_or_notification_of_ours_has_a_name_against_the_rules(party: str, key: str, revision: str) -> None:
     """[2025-06-18.. basic/index §`_meta`] MUST"""
-    method = "notifications/message" if party == "server" else "notifications/roots/list_changed"
+    method = {"server": "notifications/message", "client": "notifications/roots/list_changed"}[party]
+    method = "notifications/cancelled" if revision == STATELESS else method
     with conversation(party, revision) as talk:
         params: Dict[str, Any] = {"_meta": {"fine": 1, key: 2}, "level": "info", "data": 1}
-        for send in (lambda: talk.connection.request("ping", params), lambda: talk.connection.notify(method, params)):
+        for send in (lambda: talk.connection.request(talk.any, params), lambda: talk.connection.notify(method, params)):
             with pytest.raises(LocalProtocolError, match="_meta key") as refused:
                 send()
             assert ascii(key) in str(refused.value)
         assert talk.unanswered() == [] and len(talk.connection.table) == 0
+
+
+@pytest.mark.spec("meta.prefix-labels", "meta.prefix-label-chars", "meta.name-alnum-ends")
+@pytest.mark.parametrize("key", REFUSED, ids=ascii)
+def test_no_notification_about_a_request_that_stands_alone_has_a_name_against_the_rules(key: str) -> None:
+    """[2026-07-28 basic/index §`_meta`] MUST"""
+    refused: List[str] = []
+
+    def odd(ctx: Context) -> None:
+        """Try to say it."""
+        try:
+            ctx.notify("notifications/progress", {"progressToken": "t", "progress": 1, "_meta": {"fine": 1, key: 2}})
+        except LocalProtocolError as error:
+            refused.append(str(error))
+
+    with conversation("server", STATELESS) as talk:
+        talk.role.tool(odd, name="odd")
+        talk.peer.request("odd", "tools/call", {"name": "odd", "_meta": {"progressToken": "t"}})
+        assert talk.peer.receive()["id"] == "odd", "nothing was said before the answer"
+        assert len(refused) == 1 and "_meta key" in refused[0] and ascii(key) in refused[0]
 
 
 @pytest.mark.spec("meta.prefix-labels", "meta.prefix-label-chars", "meta.name-alnum-ends")
@@ -186,7 +215,7 @@ def test_no_tool_result_has_a_name_against_the_rules(make: Any, key: str, revisi
         talk.role.tool(lambda: make({"fine": 1, key: 2}), name="odd", structured=False)
         result = talk.call("tools/call", {"name": "odd"})["result"]
         assert result["isError"] and ascii(key)[1:-1] in result["content"][0]["text"].replace("\\\\", "\\")
-        assert metas(result) == []
+        assert not [meta for meta in metas(result) if key in meta]
 
 
 @pytest.mark.spec("meta.prefix-labels", "meta.prefix-label-chars", "meta.name-alnum-ends")
@@ -198,6 +227,13 @@ def test_no_other_result_has_a_name_against_the_rules(revision: str) -> None:
         contents = TextResourceContents(uri="test://odd", text="x", meta=odd)
         talk.role.resource("test://odd")(lambda: ReadResourceResult(contents=[contents]))
         assert talk.call("resources/read", {"uri": "test://odd"})["error"]["code"] == -32603
+
+
+@pytest.mark.spec("meta.prefix-labels", "meta.prefix-label-chars", "meta.name-alnum-ends")
+@pytest.mark.parametrize("revision", [name for name in RULED if name in HANDSHAKE])
+def test_no_result_of_a_client_has_a_name_against_the_rules(revision: str) -> None:
+    """[2025-06-18..2025-11-25 basic/index §`_meta`] MUST"""
+    odd = {"a b": 1}
     with conversation("client", revision) as talk:
         said = {"type": "text", "text": "", "_meta": odd}
         talk.role._sample = lambda: {"role": "assistant", "content": said, "model": "x"}
@@ -261,8 +297,7 @@ def test_names_that_the_revision_defines_or_leaves_free_may_be_sent(party: str, 
 
 # --- what we receive --------------------------------------------------------------------------------------------------
 
-@ruled
-@both_parties
+@when_we_answer
 @pytest.mark.parametrize("key", BAD_PREFIX[:6] + BAD_NAME[:6])
 def test_a_request_with_a_bad_name_is_refused_where_we_are_strict_and_else_counted(
     party: str, key: str, revision: str
@@ -270,17 +305,16 @@ def test_a_request_with_a_bad_name_is_refused_where_we_are_strict_and_else_count
     """[2025-06-18.. basic/index §`_meta`] MUST"""
     params = {"_meta": {"fine": 1, key: None}}
     with conversation(party, revision, strict=True) as talk:
-        error = talk.call("ping", params)["error"]
+        error = talk.call(talk.any, params)["error"]
         assert error["code"] == -32602 and error["message"].startswith("Invalid params: _meta key '%s'" % key)
-        assert talk.call("ping", {"_meta": {"fine": 1}})["result"] == {}
+        assert "result" in talk.call(talk.any, {"_meta": {"fine": 1}})
         talk.lives()
     with conversation(party, revision) as talk:
-        assert talk.call("ping", params)["result"] == {}
+        assert "result" in talk.call(talk.any, params)
         assert talk.counts() == {"misnamed meta": 1}
 
 
-@ruled
-@both_parties
+@when_we_ask
 @pytest.mark.parametrize("long", ["", "x" * 10_000], ids=len)
 def test_a_result_with_a_bad_name_is_refused_where_we_are_strict_and_else_counted(
     party: str, revision: str, long: str
@@ -288,21 +322,21 @@ def test_a_result_with_a_bad_name_is_refused_where_we_are_strict_and_else_counte
     """[2025-06-18.. basic/index §`_meta`] MUST"""
     for strict in (True, False):
         with conversation(party, revision, strict=strict) as talk:
-            asked = in_thread(talk.connection.request, "ping")
+            asked = in_thread(talk.connection.request, talk.any)
             talk.peer.respond(talk.peer.receive()["id"], {"long": long, "_meta": {"a b": 1}})
             if strict:
                 with pytest.raises(PeerProtocolError, match="_meta key 'a b'"):
                     asked.get()
             else:
-                assert asked.get() == {"long": long, "_meta": {"a b": 1}}
+                result = asked.get()
+                assert (result["long"], result["_meta"]) == (long, {"a b": 1})
                 assert talk.counts() == {"misnamed meta": 1}
             talk.lives()
 
 
 @pytest.mark.spec("meta.reserved-no-assumptions")
-@pytest.mark.parametrize("revision", revisions_of("meta.reserved-no-assumptions"))
+@pytest.mark.parametrize("party, revision", answering(every_revision_of("meta.reserved-no-assumptions")))
 @pytest.mark.parametrize("strict", [False, True])
-@both_parties
 def test_any_value_at_a_reserved_name_of_a_request_is_kept_and_means_nothing(
     party: str, strict: bool, revision: str
 ) -> None:
@@ -318,14 +352,15 @@ def test_any_value_at_a_reserved_name_of_a_request_is_kept_and_means_nothing(
             message = {"role": "user", "content": {"type": "text", "text": "hello"}}
             method, params = "sampling/createMessage", {"messages": [message], "maxTokens": 10}
         for value in JSON_VALUES:
-            meta = {key: value for key in KEPT}
+            meta = {key: value for key in kept(revision)}
             before = talk.call(method, params)
             after = talk.call(method, dict(params, _meta=meta))
             assert after["result"] == before["result"], "it changed the answer"
             if party == "server":
-                assert seen == [{}, meta]
+                envelope = talk.peer.envelope or {}
+                assert seen == [envelope, dict(envelope, **meta)]
                 seen.clear()
-            assert talk.call("ping", {"_meta": meta})["result"] == {}
+            assert "result" in talk.call(talk.any, {"_meta": meta})
         assert talk.counts() == {}
 
 
@@ -339,19 +374,19 @@ def _keeping(seen: List[Any]) -> Any:
 
 
 @pytest.mark.spec("meta.reserved-no-assumptions")
-@pytest.mark.parametrize("revision", revisions_of("meta.reserved-no-assumptions"))
+@pytest.mark.parametrize("revision", every_revision_of("meta.reserved-no-assumptions"))
 @pytest.mark.parametrize("strict", [False, True])
 def test_any_value_at_a_reserved_name_of_a_result_is_kept_and_means_nothing(strict: bool, revision: str) -> None:
     """[2025-06-18.. basic/index §`_meta`] MUST NOT"""
     with conversation("client", revision, strict=strict) as talk:
         for value in JSON_VALUES:
-            meta = {key: value for key in KEPT}
+            meta = {key: value for key in kept(revision)}
             asked = in_thread(talk.role.call_tool, "x")
             block = {"type": "text", "text": "y", "_meta": meta}
             talk.peer.respond(talk.peer.receive()["id"], {"content": [block], "_meta": meta})
             result = asked.get()
             assert result.meta == result.content[0].meta == meta and not result.is_error
-            listed = in_thread(talk.role.list_tools)
+            listed = in_thread(talk.role.list_tools, refresh=True)
             tool = {"name": "x", "inputSchema": {"type": "object"}, "_meta": meta}
             talk.peer.respond(talk.peer.receive()["id"], {"tools": [tool], "_meta": meta})
             assert listed.get().meta == listed.get().tools[0].meta == meta
@@ -370,3 +405,20 @@ def test_any_value_at_a_reserved_name_of_a_notification_means_nothing(party: str
             assert talk.unanswered() == []
         assert talk.counts() == {}
         talk.lives()
+
+
+@pytest.mark.spec("meta.reserved-no-assumptions")
+def test_any_value_at_a_reserved_name_of_a_notification_about_our_request_means_nothing() -> None:
+    """[2026-07-28 basic/index §`_meta`] MUST NOT"""
+    steps: List[Any] = []
+    with conversation("client", STATELESS) as talk:
+        pending = talk.connection.open_request("tools/list", on_progress=lambda *step: steps.append(step))
+        asked = talk.peer.receive()
+        token = asked["params"]["_meta"]["progressToken"]
+        for number, value in enumerate(JSON_VALUES):
+            meta = {key: value for key in kept(STATELESS)}
+            talk.peer.notify("notifications/progress", {"progressToken": token, "progress": number, "_meta": meta})
+        talk.peer.respond(asked["id"], {"tools": []})
+        assert talk.connection.wait(pending)["tools"] == []
+        assert steps == [(number, None, None) for number in range(len(JSON_VALUES))]
+        assert talk.counts() == {}

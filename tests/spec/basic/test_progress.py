@@ -1,4 +1,7 @@
-"""Progress, of the peer's requests and of ours, as a server and as a client, in every revision with a handshake."""
+"""Progress, of the peer's requests and of ours, as a server and as a client, in every revision.
+
+Where there is no handshake, only servers report any [2026-07-28 basic/patterns/progress].
+"""
 import threading
 
 import pytest
@@ -7,11 +10,15 @@ from mcp_ref import deadline
 from mcp_ref.errors import RequestCancelled
 from mcp_ref.limits import Limits
 from mcp_ref.peer.future import RequestFuture
+from tests.support.conversation import answering, asking
+from tests.support.requirements_table import STATELESS
 from tests.support.scripted import PATIENCE
 from tests.support.sides import HANDSHAKE, ROLES, Gate, Side, eventually, in_thread, said
 
 in_both_roles = pytest.mark.parametrize("role", ROLES)
 in_every_revision = pytest.mark.parametrize("revision", HANDSHAKE)
+when_we_ask = pytest.mark.parametrize("role, revision", asking(HANDSHAKE + [STATELESS]))
+when_we_answer = pytest.mark.parametrize("role, revision", answering(HANDSHAKE + [STATELESS]))
 
 UNLIMITED = Limits(max_progress_burst=10**9)
 
@@ -34,13 +41,12 @@ def heard(side, id):
 # --- Tokens of ours ---------------------------------------------------------------------------------------------------
 
 @pytest.mark.spec("progress.token-type", "progress.token-unique")
-@in_both_roles
-@in_every_revision
+@when_we_ask
 def test_our_tokens_are_integers_or_strings_and_differ_among_active_requests(role, revision):
     """[..2025-11-25 basic/utilities/progress §Progress Flow] MUST"""
     with Side(role, revision) as side:
         open_request = side.connection.open_request
-        pending = [open_request("ping", on_progress=lambda *step: None) for _ in range(20)]
+        pending = [open_request(side.any, on_progress=lambda *step: None) for _ in range(20)]
         tokens = [side.peer.receive()["params"]["_meta"]["progressToken"] for _ in pending]
         assert {type(token) for token in tokens} <= {int, str} and len(set(tokens)) == 20
 
@@ -55,8 +61,7 @@ def test_without_a_callback_no_progress_is_asked_for(role, revision):
 
 
 @pytest.mark.spec("progress.track-tokens")
-@in_both_roles
-@in_every_revision
+@when_we_ask
 def test_progress_reaches_the_request_of_its_token_and_no_other(role, revision):
     """[..2025-11-25 basic/utilities/progress §Implementation Notes] SHOULD"""
     steps = {"one": [], "two": []}
@@ -64,7 +69,7 @@ def test_progress_reaches_the_request_of_its_token_and_no_other(role, revision):
         callers, tokens = {}, {}
         for name in steps:
             note = lambda *step, name=name: steps[name].append(step)  # noqa: E731
-            callers[name] = in_thread(side.connection.request, "ping", on_progress=note)
+            callers[name] = in_thread(side.connection.request, side.any, on_progress=note)
             tokens[name] = side.peer.receive()
         for name, value in (("two", 1), ("one", 5), ("two", 2.5), ("nobody", 3), ("one", 6)):
             token = tokens[name]["params"]["_meta"]["progressToken"] if name in tokens else 12345
@@ -104,13 +109,12 @@ def test_malformed_progress_is_dropped_and_counted(role):
 
 
 @pytest.mark.spec("progress.carries-message", "progress.carries-total", "progress.carries-value", "progress.float")
-@in_both_roles
-@in_every_revision
+@when_we_ask
 def test_the_callback_gets_value_total_and_message(role, revision):
     """[..2025-11-25 basic/utilities/progress §Progress Flow] MAY"""
     steps = []
     with Side(role, revision) as side:
-        caller = in_thread(side.connection.request, "ping", on_progress=lambda *step: steps.append(step))
+        caller = in_thread(side.connection.request, side.any, on_progress=lambda *step: steps.append(step))
         asked = side.peer.receive()
         token = asked["params"]["_meta"]["progressToken"]
         for step in ({"progress": 0.25}, {"progress": 1, "total": 2.5}, {"progress": 2, "message": "half \u2028 way"}):
@@ -130,8 +134,7 @@ def three_steps(ctx):
 
 
 @pytest.mark.spec("progress.token-active", "progress.token-in-progress", "progress.carries-token")
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_our_progress_carries_the_token_of_the_request(role, revision):
     """[..2025-11-25 basic/utilities/progress §Behavior Requirements] MUST"""
     with Side(role, revision, {"count": three_steps}) as side:
@@ -144,8 +147,7 @@ def test_our_progress_carries_the_token_of_the_request(role, revision):
 
 
 @pytest.mark.spec("progress.token-active")
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_without_a_token_nothing_is_sent(role, revision):
     """[..2025-11-25 basic/utilities/progress §Behavior Requirements] MUST"""
     with Side(role, revision, {"count": three_steps}) as side:
@@ -154,8 +156,7 @@ def test_without_a_token_nothing_is_sent(role, revision):
 
 
 @pytest.mark.spec("progress.token-type")
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_a_token_of_another_type_gets_no_progress(role, revision):
     """[..2025-11-25 basic/utilities/progress §Progress Flow] MUST"""
     with Side(role, revision, {"count": three_steps}) as side:
@@ -166,8 +167,7 @@ def test_a_token_of_another_type_gets_no_progress(role, revision):
 
 
 @pytest.mark.spec("progress.token-active", "progress.token-in-progress")
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_each_of_two_running_requests_reports_under_its_own_token(role, revision):
     """[..2025-11-25 basic/utilities/progress §Behavior Requirements] MUST"""
 
@@ -192,8 +192,7 @@ def test_each_of_two_running_requests_reports_under_its_own_token(role, revision
 
 
 @pytest.mark.spec("progress.increases")
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_progress_that_does_not_increase_is_refused_and_not_sent(role, revision):
     """[..2025-11-25 basic/utilities/progress §Progress Flow] MUST"""
     lists = [[1, 1], [2, 1], [1, 0.5, 2], [0, -1], [0.1, 0.1], [1, 1.0], [5, 6, 5.5, 7]]
@@ -217,8 +216,7 @@ def test_progress_that_does_not_increase_is_refused_and_not_sent(role, revision)
 
 @pytest.mark.spec("progress.increases")
 @pytest.mark.race
-@in_both_roles
-@pytest.mark.parametrize("revision", ["2025-11-25"])
+@pytest.mark.parametrize("role, revision", answering(["2025-11-25", STATELESS]))
 def test_threads_of_one_handler_do_not_make_its_progress_fall_back(role, revision):
     """[..2025-11-25 basic/utilities/progress §Progress Flow] MUST"""
 
@@ -296,8 +294,7 @@ def test_what_is_no_progress_is_refused_before_it_is_sent(role):
 # --- After completion -------------------------------------------------------------------------------------------------
 
 @pytest.mark.spec("progress.stops", "progress.token-in-progress")
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_after_the_answer_nothing_more_is_reported(role, revision):
     """[..2025-11-25 basic/utilities/progress §Implementation Notes] MUST"""
     kept = []
@@ -317,8 +314,7 @@ def test_after_the_answer_nothing_more_is_reported(role, revision):
 
 
 @pytest.mark.spec("progress.stops", "progress.token-in-progress")
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_after_a_cancellation_nothing_more_is_reported(role, revision):
     """[..2025-11-25 basic/utilities/progress §Implementation Notes] MUST"""
     refused = []
@@ -343,8 +339,7 @@ def test_after_a_cancellation_nothing_more_is_reported(role, revision):
 
 @pytest.mark.spec("progress.stops")
 @pytest.mark.race
-@in_both_roles
-@pytest.mark.parametrize("revision", ["2024-11-05", "2025-11-25"])
+@pytest.mark.parametrize("role, revision", answering(["2024-11-05", "2025-11-25", STATELESS]))
 def test_a_step_that_is_being_taken_as_the_handler_ends_comes_before_the_answer(role, revision, monkeypatch):
     """[..2025-11-25 basic/utilities/progress §Implementation Notes] MUST"""
     with Gate() as gate, Side(role, revision) as side:
@@ -391,8 +386,7 @@ def test_what_a_handlers_thread_is_about_to_say_as_the_answer_goes_out_is_not_sa
 # --- Rate -------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.spec("progress.rate-limit")
-@in_both_roles
-@in_every_revision
+@when_we_answer
 def test_a_flood_of_progress_is_thinned_out_but_its_end_is_told(role, revision, monkeypatch):
     """[..2025-11-25 basic/utilities/progress §Implementation Notes] SHOULD"""
     now = [1000.0]
@@ -435,8 +429,8 @@ def test_progress_within_the_rate_is_all_sent(role, monkeypatch):
 
 
 @pytest.mark.spec("progress.rate-limit")
-@in_both_roles
-def test_a_peer_that_floods_a_slow_callback_fills_no_memory(role):
+@pytest.mark.parametrize("role, revision", asking(["2025-11-25", STATELESS]))
+def test_a_peer_that_floods_a_slow_callback_fills_no_memory(role, revision):
     """[..2025-11-25 basic/utilities/progress §Implementation Notes] SHOULD"""
     steps = []
 
@@ -444,8 +438,8 @@ def test_a_peer_that_floods_a_slow_callback_fills_no_memory(role):
         steps.append(value)
         gate.hold()
 
-    with Gate() as gate, Side(role, limits=Limits(max_inflight=10)) as side:
-        future = RequestFuture(side.connection, lambda result: result).send("ping", None, on_progress=slow)
+    with Gate() as gate, Side(role, revision, limits=Limits(max_inflight=10)) as side:
+        future = RequestFuture(side.connection, lambda result: result).send(side.any, None, on_progress=slow)
         asked = side.peer.receive()
         token = asked["params"]["_meta"]["progressToken"]
         for value in range(100):
@@ -453,6 +447,6 @@ def test_a_peer_that_floods_a_slow_callback_fills_no_memory(role):
         side.sync()
         assert side.connection.counters["dropped progress"] >= 89
         gate.open()
-        side.peer.respond(asked["id"], {})
-        assert future.result(PATIENCE) == {}
+        side.peer.respond(asked["id"], {"right": True})
+        assert future.result(PATIENCE)["right"]
         eventually(lambda: 10 <= len(steps) <= 11 and steps == sorted(steps))

@@ -9,9 +9,11 @@ from mcp_ref import connect
 from mcp_ref.errors import PeerError
 from mcp_ref.limits import Limits
 from tests.support import official_schema
+from tests.support.requirements_table import STATELESS
 from tests.support.scripted import PATIENCE
 from tests.support.sides import HANDSHAKE, Gate, in_thread
 
+ALL = HANDSHAKE + [STATELESS]
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LIMITS = Limits(request_timeout=PATIENCE)
 
@@ -75,7 +77,7 @@ def lines_of(path):
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory):
     """One session per revision: what both sides sent, line by line, and what the client saw."""
-    running = {revision: in_thread(session, revision, tmp_path_factory.mktemp(revision)) for revision in HANDSHAKE}
+    running = {revision: in_thread(session, revision, tmp_path_factory.mktemp(revision)) for revision in ALL}
     return {revision: outcome.get(50) for revision, outcome in running.items()}
 
 
@@ -89,6 +91,8 @@ def session(revision, folder):
     with connect(["sh", "-c", command, sys.executable], **options) as client:
         seen["revision"] = str(client.revision)
         seen["tools"] = [tool.name for tool in client.tools()]
+        if revision == STATELESS:
+            client.set_log_level("info")  # else a server may send none
         steps = []
         result = client.call_tool("noisy", {"text": TEXT}, progress=lambda *step: steps.append(step))
         seen["text"], seen["steps"] = result.content[0].text, steps
@@ -109,11 +113,11 @@ def session(revision, folder):
 
 @pytest.mark.spec("stdio.client-support")
 @pytest.mark.time_limit(60)
-@pytest.mark.parametrize("revision", HANDSHAKE)
+@pytest.mark.parametrize("revision", ALL)
 def test_a_client_uses_a_server_that_it_starts(sessions, revision):
     """[..2025-11-25 basic/transports §stdio] SHOULD"""
     seen = sessions[revision]
-    assert seen["revision"] == revision and seen["tools"] == ["noisy", "fail", "slow"]
+    assert seen["revision"] == revision and seen["tools"] == ["fail", "noisy", "slow"]
     assert seen["text"] == seen["failure"] == TEXT and seen["prompt"] == "About\n" + TEXT
     assert seen["resource"] == "one\ntwo\rthree"
     assert seen["steps"] == [(1, None, None if revision == "2024-11-05" else "line\nline")]
@@ -123,7 +127,7 @@ def test_a_client_uses_a_server_that_it_starts(sessions, revision):
 @pytest.mark.spec("stdio.no-embedded-newlines")
 @pytest.mark.time_limit(60)
 @pytest.mark.parametrize("direction", ["sent", "received"])
-@pytest.mark.parametrize("revision", HANDSHAKE)
+@pytest.mark.parametrize("revision", ALL)
 def test_every_line_is_one_message(sessions, revision, direction):
     """[..2025-11-25 basic/transports §stdio] MUST NOT"""
     lines = sessions[revision][direction]
@@ -139,7 +143,7 @@ def test_every_line_is_one_message(sessions, revision, direction):
 
 @pytest.mark.spec("stdio.server-stdout-only-mcp")
 @pytest.mark.time_limit(60)
-@pytest.mark.parametrize("revision", HANDSHAKE)
+@pytest.mark.parametrize("revision", ALL)
 def test_nothing_but_messages_is_on_the_servers_stdout(sessions, revision):
     """[..2025-11-25 basic/transports §stdio] MUST NOT"""
     seen = sessions[revision]
@@ -155,17 +159,20 @@ def test_nothing_but_messages_is_on_the_servers_stdout(sessions, revision):
 
 @pytest.mark.spec("stdio.client-stdin-only-mcp")
 @pytest.mark.time_limit(60)
-@pytest.mark.parametrize("revision", HANDSHAKE)
+@pytest.mark.parametrize("revision", ALL)
 def test_nothing_but_messages_is_on_the_servers_stdin(sessions, revision):
     """[..2025-11-25 basic/transports §stdio] MUST NOT"""
     sent = [json.loads(line) for line in sessions[revision]["sent"]]
     assert [v for m in sent for v in official_schema.violations(m, revision)] == []
-    assert [m["method"] for m in sent[:2]] == ["initialize", "notifications/initialized"]
-    assert {"tools/call", "notifications/cancelled", "ping"} <= {m["method"] for m in sent}
+    methods = [m["method"] for m in sent]  # it answers nothing, for it is asked nothing
+    opening, alive = (["server/discover"], "server/discover") if revision == STATELESS else (
+        ["initialize", "notifications/initialized"], "ping")
+    assert methods[:len(opening)] == opening and methods[-1] == alive
+    assert {"tools/call", "notifications/cancelled"} <= set(methods)
 
 
 @pytest.mark.spec("stdio.stderr-not-error")
-@pytest.mark.parametrize("revision", ["2025-11-25"])
+@pytest.mark.parametrize("revision", ["2025-11-25", STATELESS])
 def test_a_server_that_cries_on_stderr_is_used_as_any_other(revision):
     """[2025-11-25 basic/transports §stdio] SHOULD NOT"""
     code = (
@@ -184,3 +191,24 @@ def test_a_server_that_cries_on_stderr_is_used_as_any_other(revision):
         callers = [in_thread(client.call_tool, "cry") for _ in range(3)]
         assert [caller.get().content[0].text for caller in callers] == ["fine"] * 3
         assert not client.connection.closed and client.connection.counters.snapshot() == {}
+
+
+LEAVING = '''
+import pathlib, signal
+from mcp_ref import Server
+signal.signal(signal.SIGTERM, lambda *ignored: pathlib.Path("told").touch())
+Server("leaving").run()
+pathlib.Path("left").touch()
+'''
+
+
+@pytest.mark.spec("stdio.shutdown-close-input")
+@pytest.mark.parametrize("revision", ALL)
+def test_a_client_that_leaves_closes_the_servers_input_and_lets_it_go(revision, tmp_path):
+    """[..2025-11-25 basic/lifecycle §Shutdown > stdio] [2026-07-28 basic/transports/stdio §Shutdown] SHOULD"""
+    options = {"env": {"PYTHONPATH": str(ROOT)}, "cwd": str(tmp_path), "revisions": [revision],
+               "limits": Limits(request_timeout=PATIENCE, shutdown_grace=PATIENCE)}
+    with connect([sys.executable, "-c", LEAVING], **options) as client:
+        client.ping()
+        assert not (tmp_path / "left").exists()
+    assert (tmp_path / "left").exists() and not (tmp_path / "told").exists(), "it went by itself"

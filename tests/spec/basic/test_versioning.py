@@ -70,11 +70,15 @@ def test_a_client_asks_for_the_newest_revision_it_speaks(revision):
 
 
 def asked_version(client):
-    """The version in a client's `initialize`."""
+    """The version in a client's `initialize`; one that speaks both eras asks another question before."""
     ours, theirs = pair()
     with ScriptedPeer(theirs) as peer:
         opening = Opening(client, ours)
-        version = peer.receive()["params"]["protocolVersion"]
+        asked = peer.receive()
+        if asked["method"] == "server/discover":
+            peer.send({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32601, "message": "no"}})
+            asked = peer.receive()
+        version = asked["params"]["protocolVersion"]
         peer.transport.close()
         assert opening.join() is not None
     return version
@@ -117,7 +121,8 @@ def test_a_client_that_can_speak_what_the_server_answers_goes_on_in_it(wish, rev
     server = Server("server", revisions=[revision])
     server.tool(lambda: "", name="one")
     with ScriptedPeer.of_server(server) as peer:
-        assert peer.handshake(wish)["protocolVersion"] == revision
+        assert peer.call("init", "initialize", opening_params(wish, {}))["result"]["protocolVersion"] == revision
+        peer.notify("notifications/initialized")
         assert peer.connection.session.revision.name == revision
         assert [tool["name"] for tool in peer.call(1, "tools/list")["result"]["tools"]] == ["one"]
         assert peer.call(2, "server/discover")["error"]["code"] == -32601, "the stateless era is not agreed on here"

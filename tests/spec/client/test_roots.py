@@ -186,7 +186,7 @@ def test_a_client_that_did_not_declare_it_announces_nothing(revision):
 def test_nothing_is_announced_before_the_connection_is_operating(revision):
     """[..2025-11-25 basic/lifecycle §Initialization]"""
     roots = Roots(["/a"])
-    client = Client(roots=roots)
+    client = Client(roots=roots, era="legacy")
     near, far = pair()
     peer = ScriptedPeer(far)
     opening = in_thread(client.open, near)

@@ -232,7 +232,8 @@ def test_lists_are_the_same_whatever_the_order_of_registration_was(revision):
 
 
 @pytest.mark.spec("tools.list-not-per-connection", "resources.list-not-per-connection",
-                  "prompts.list-not-per-connection", "tools.list-responds", "resources.list-responds", "prompts.list-responds")
+                  "prompts.list-not-per-connection", "tools.list-responds", "resources.list-responds",
+                  "prompts.list-responds")
 @pytest.mark.parametrize("method", CACHEABLE[1:5])
 def test_every_connection_sees_the_same_list_whatever_was_asked_on_it_before(method):
     """[2026-07-28 server/tools §Capabilities] MUST NOT"""

@@ -305,14 +305,16 @@ def test_a_refresh_asks_for_all_pages_from_the_first_one_on(kind):
 def test_a_cursor_that_is_not_valid_any_more_makes_the_list_begin_anew(kind, clock):
     """[2026-07-28 server/utilities/caching §Interaction with Pagination] SHOULD"""
     row = LISTS[kind]
-    with scene({row.method: pages_of(kind, ["a"], ["b"], ttls=[60000, 1000])}) as made:
-        assert names(made, kind) == ["a", "b"]
+    with scene({row.method: pages_of(kind, ["a"], ["b"], ["c"], ttls=[60000, 1000, 60000])}) as made:
+        assert names(made, kind) == ["a", "b", "c"]
         clock.move(2)
         fresh = listing(kind, "a", "x")
         made.answers[row.method] = lambda params: Failure(-32602) if "cursor" in params else fresh
         assert names(made, kind) == ["a", "x"], "nothing twice"
-        assert cursors(made, kind) == [None, "1", "1", None]
-        assert names(made, kind) == ["a", "x"] and len(made.asked) == 4
+        assert cursors(made, kind) == [None, "1", "2", "1", None]
+        assert names(made, kind) == ["a", "x"] and len(made.asked) == 5
+        with pytest.raises(PeerError):
+            getattr(made.client, "list_" + kind)("2")  # the page was discarded, though it was fresh
         made.answers[row.method] = lambda params: Failure(-32602)
         with pytest.raises(PeerError):
             names(made, kind, refresh=True)
@@ -435,10 +437,12 @@ def test_what_was_read_is_bounded_oldest_dropped_first():
         for number in (1, 2, 3, 3, 2, 1):
             made.client.read_resource("test://%d" % number)
         assert [params["uri"][-1] for params in made.params("resources/read")] == ["1", "2", "3", "1"]
-    with scene({"resources/read": read(big)}, limits=Limits(max_cached_resource_bytes=5000)) as made:
-        made.client.read_resource("test://a")
-        made.client.read_resource("test://a")
-        assert len(made.asked) == 2
+    sizes = {"test://small": "x", "test://big": big}
+    with scene({"resources/read": lambda params: read(sizes[params["uri"]], uri=params["uri"])},
+               limits=Limits(max_cached_resource_bytes=5000)) as made:
+        for uri in ("test://small", "test://big", "test://big", "test://small"):
+            made.client.read_resource(uri)
+        assert [params["uri"] for params in made.params("resources/read")] == ["test://small"] + ["test://big"] * 2
 
 
 @each_kind

@@ -5,7 +5,7 @@ from mcp_ref import deadline
 from mcp_ref.errors import Busy, CapabilityMissing, LocalProtocolError, PeerError, PeerProtocolError
 from mcp_ref.limits import Limits
 from mcp_ref.messages.completion import PromptReference, ResourceTemplateReference
-from tests.support.requirements_table import HANDSHAKE, revisions_of
+from tests.support.requirements_table import HANDSHAKE, every_revision_of
 from tests.support.scene import Failure, Scene
 from tests.support.scripted import PATIENCE
 
@@ -85,7 +85,7 @@ BAD = [
 @pytest.mark.spec("completion.validate-inputs")
 @pytest.mark.parametrize("arguments, words", BAD)
 @each_way
-@pytest.mark.parametrize("revision", revisions_of("completion.validate-inputs"))
+@pytest.mark.parametrize("revision", every_revision_of("completion.validate-inputs"))
 def test_what_may_not_be_asked_is_not_sent(revision, complete, arguments, words):
     """[.. server/utilities/completion §Security] MUST"""
     with Scene(revision, {METHOD: suggesting("a")}) as scene:
@@ -108,7 +108,7 @@ def test_a_server_without_the_capability_is_not_asked(revision, complete):
 
 @pytest.mark.spec("completion.rate-limit")
 @each_way
-@pytest.mark.parametrize("revision", revisions_of("completion.rate-limit"))
+@pytest.mark.parametrize("revision", every_revision_of("completion.rate-limit"))
 def test_no_more_is_asked_in_a_second_than_the_limit(revision, complete, clock):
     """[.. server/utilities/completion §Security] MUST"""
     with Scene(revision, {METHOD: suggesting("a")}, limits=Limits(max_completions_per_second=3)) as scene:
@@ -136,7 +136,7 @@ IN_CONTEXT = [("p", "a", "v", {"x": "1"}), ("p", "a", "v", {"x": "2"}), ("p", "a
 
 @pytest.mark.spec("completion.cache")
 @each_way
-@pytest.mark.parametrize("revision", revisions_of("completion.cache"))
+@pytest.mark.parametrize("revision", every_revision_of("completion.cache"))
 def test_a_question_is_asked_once(revision, complete, clock):
     """[.. server/utilities/completion §Implementation Considerations] SHOULD"""
     questions = QUESTIONS + IN_CONTEXT * (revision >= "2025-06-18")
@@ -217,7 +217,7 @@ PARTIAL = [
 @pytest.mark.spec("completion.partial-results")
 @pytest.mark.parametrize("result, values", PARTIAL)
 @each_way
-@pytest.mark.parametrize("revision", revisions_of("completion.partial-results"))
+@pytest.mark.parametrize("revision", every_revision_of("completion.partial-results"))
 def test_what_is_missing_is_empty(revision, complete, result, values):
     """[.. server/utilities/completion §Implementation Considerations] SHOULD"""
     with Scene(revision, {METHOD: result}) as scene:

@@ -7,7 +7,7 @@ from mcp_ref import deadline
 from mcp_ref.errors import CapabilityMissing, LocalProtocolError, PeerError
 from mcp_ref.limits import Limits
 from mcp_ref.messages.logs import LEVELS
-from tests.support.requirements_table import HANDSHAKE, revisions_of
+from tests.support.requirements_table import HANDSHAKE, every_revision_of, revisions_of
 from tests.support.scene import Failure, Scene
 from tests.support.scripted import PATIENCE
 from tests.support.sides import Gate, delivered, eventually
@@ -36,7 +36,7 @@ class Ear:
 
 @pytest.mark.spec("logging.set-level")
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("revision", revisions_of("logging.set-level"))
+@pytest.mark.parametrize("revision", every_revision_of("logging.set-level"))
 def test_the_level_is_asked_for(revision, level):
     """[..2025-11-25 server/utilities/logging §Setting Log Level] MAY"""
     with Scene(revision, {"logging/setLevel": {}}) as scene:
@@ -85,7 +85,7 @@ MALFORMED = [
 
 @pytest.mark.spec("logging.validate-fields")
 @pytest.mark.parametrize("params", MALFORMED)
-@pytest.mark.parametrize("revision", revisions_of("logging.validate-fields"))
+@pytest.mark.parametrize("revision", every_revision_of("logging.validate-fields"))
 def test_a_message_that_is_none_reaches_nobody(revision, params):
     """[.. server/utilities/logging §Security] SHOULD"""
     ear, raw = Ear(), Ear()

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from mcp_ref import Server
+from tests.support.requirements_table import every_revision_of
 from tests.support.scripted import ScriptedPeer
-from tests.support.serving import over
 
 NUMBERS = itertools.count(1)
 LISTS = {
@@ -76,7 +76,7 @@ def paged(method, revision="2025-11-25", names="abcdefghijk", page_size=3):
 
 
 @every_list
-@over("pagination.stable-cursors")
+@pytest.mark.parametrize("revision", every_revision_of("pagination.stable-cursors"))
 def test_pages_hold_everything_once_in_order(revision, method):
     """[.. server/utilities/pagination §Pagination Flow]"""
     with paged(method, revision) as pages:
@@ -91,7 +91,7 @@ def test_pages_hold_everything_once_in_order(revision, method):
 
 @pytest.mark.spec("pagination.stable-cursors")
 @every_list
-@over("pagination.stable-cursors")
+@pytest.mark.parametrize("revision", every_revision_of("pagination.stable-cursors"))
 def test_a_cursor_gives_the_same_page_again(revision, method):
     """[.. server/utilities/pagination §Implementation Guidelines] SHOULD"""
     with paged(method, revision) as pages:
@@ -118,7 +118,7 @@ def test_a_cursor_gives_the_same_page_again(revision, method):
     (lambda pages: (pages.add("x"), pages.remove("x"), pages.add("y")), "defghijky"),
 ])
 @every_list
-@over("pagination.stable-cursors")
+@pytest.mark.parametrize("revision", every_revision_of("pagination.stable-cursors"))
 def test_a_list_that_changed_goes_on_where_it_was(revision, method, changes, expected):
     """[.. server/utilities/pagination §Implementation Guidelines] SHOULD"""
     with paged(method, revision) as pages:
@@ -160,7 +160,8 @@ def foreign_cursors(pages):
     inside = [
         text + " ", " " + text, text.upper(), text[:-1], text + "0", "", " ", "a b c", member, member + " " + check,
         " ".join([member, check, "d" if key == "c" else key[:-1]]), " ".join([member, "0" * 8, key]),
-        " ".join([member, check.upper(), key]) if check.upper() != check else "x", " ".join([member, "0x" + check, key]),
+        " ".join([member, check.upper(), key]) if check.upper() != check else "x",
+        " ".join([member, "0x" + check, key]),
         " ".join([member, check + "0", key]), "  ".join([member, check, key]), "\t".join([member, check, key]),
         member + " " + key, check + " " + key,
     ]
@@ -179,7 +180,7 @@ def foreign_cursors(pages):
 
 @pytest.mark.spec("pagination.invalid-cursor-32602", "pagination.invalid-cursor-graceful")
 @every_list
-@over("pagination.invalid-cursor-32602")
+@pytest.mark.parametrize("revision", every_revision_of("pagination.invalid-cursor-32602"))
 def test_cursors_that_this_list_did_not_give_are_refused(revision, method):
     """[.. server/utilities/pagination §Error Handling] SHOULD"""
     with paged(method, revision) as pages:
@@ -191,7 +192,7 @@ def test_cursors_that_this_list_did_not_give_are_refused(revision, method):
 
 @pytest.mark.spec("pagination.invalid-cursor-graceful", "pagination.invalid-cursor-32602")
 @every_list
-@over("pagination.invalid-cursor-graceful")
+@pytest.mark.parametrize("revision", every_revision_of("pagination.invalid-cursor-graceful"))
 def test_after_a_bad_cursor_the_list_is_as_good_as_before(revision, method):
     """[.. server/utilities/pagination §Implementation Guidelines] SHOULD"""
     with paged(method, revision) as pages:

@@ -8,7 +8,7 @@ from mcp_ref import deadline
 from mcp_ref.errors import InvalidResult, PeerProtocolError, RequestTimeout
 from mcp_ref.jsonschema import bounds
 from mcp_ref.limits import Limits
-from tests.support.requirements_table import HANDSHAKE, revisions_of
+from tests.support.requirements_table import HANDSHAKE, STATELESS, every_revision_of
 from tests.support.scene import SILENT, Failure, Scene, paged, tool
 from tests.support.scripted import PATIENCE
 from tests.support.sides import eventually
@@ -31,7 +31,7 @@ def structured(value, **more):
 
 @pytest.mark.spec("tools.name-case-sensitive")
 @each_way
-@pytest.mark.parametrize("revision", revisions_of("tools.name-case-sensitive"))
+@pytest.mark.parametrize("revision", every_revision_of("tools.name-case-sensitive"))
 def test_names_that_differ_in_case_are_two_tools(revision, call):
     """[2025-11-25 server/tools §Tool Names] SHOULD"""
     tools = [tool("get", POINT), tool("Get"), tool("GET")]
@@ -55,7 +55,7 @@ def test_names_that_differ_in_case_are_two_tools(revision, call):
     (Limits(request_ceiling=0.01), {"timeout": None}),
 ])
 @each_way
-@pytest.mark.parametrize("revision", revisions_of("tools.call-timeout"))
+@pytest.mark.parametrize("revision", every_revision_of("tools.call-timeout"))
 def test_a_call_that_gets_no_answer_ends_and_is_cancelled(revision, call, limits, options):
     """[.. server/tools §Security Considerations] SHOULD"""
     with Scene(revision, {"tools/call": SILENT}, limits=limits) as scene:
@@ -99,13 +99,16 @@ SINCE_AUDIO = [
     ({"content": [{"type": "audio", "data": "aGk=="}]}, "result.content[0].mimeType"),
     ({"content": [{"type": "audio", "data": "aGk==", "mimeType": "audio/wav"}]}, "content[0].data is not base64"),
 ]
-SINCE_STRUCTURE = [
+STRUCTURED_OBJECTS = [
     ({"content": [], "structuredContent": []}, "result.structuredContent: expected object, got array"),
     ({"content": [], "structuredContent": None}, "result.structuredContent: expected object, got null"),
+]
+SINCE_LINKS = [
     ({"content": [{"type": "resource_link", "uri": "x:y"}]}, "result.content[0].name"),
 ]
-ROWS = [(revision, result, words) for revision in revisions_of("tools.validate-results") for result, words in
-        BROKEN + SINCE_AUDIO * (revision > "2024-11-05") + SINCE_STRUCTURE * (revision > "2025-03-26")]
+ROWS = [(revision, result, words) for revision in every_revision_of("tools.validate-results") for result, words in
+        BROKEN + SINCE_AUDIO * (revision > "2024-11-05") + SINCE_LINKS * (revision > "2025-03-26")
+        + STRUCTURED_OBJECTS * ("2025-03-26" < revision < STATELESS)]
 
 
 @pytest.mark.spec("tools.validate-results")
@@ -152,7 +155,7 @@ BAD = [
 @pytest.mark.parametrize("value, words", BAD)
 @each_way
 @pytest.mark.parametrize("told", [True, False], ids=["announces", "does not announce"])
-@pytest.mark.parametrize("revision", revisions_of("tools.output-schema-client-validates"))
+@pytest.mark.parametrize("revision", every_revision_of("tools.output-schema-client-validates"))
 def test_structured_content_is_held_against_the_output_schema(revision, told, call, value, words):
     """[2025-06-18..2025-11-25 server/tools §Output Schema] SHOULD"""
     answers = {"tools/list": paged("tools", [[tool("other")], [tool("point", POINT)]]),
@@ -168,7 +171,7 @@ def test_structured_content_is_held_against_the_output_schema(revision, told, ca
 
 @pytest.mark.spec("tools.output-schema-client-validates")
 @each_way
-@pytest.mark.parametrize("revision", revisions_of("tools.output-schema-client-validates"))
+@pytest.mark.parametrize("revision", every_revision_of("tools.output-schema-client-validates"))
 def test_a_tool_with_a_schema_that_gives_no_structure_has_not_kept_its_word(revision, call):
     """[2025-06-18..2025-11-25 server/tools §Output Schema] SHOULD"""
     answers = {"tools/list": {"tools": [tool("point", POINT), tool("free")]}, "tools/call": {"content": [TEXT]}}
@@ -181,7 +184,7 @@ def test_a_tool_with_a_schema_that_gives_no_structure_has_not_kept_its_word(revi
         assert call(scene.client, "point").is_error
         answers["tools/call"] = structured({"x": "wrong, but it failed"}, isError=True)
         assert call(scene.client, "point").is_error
-        assert scene.asked.count("tools/list") == 1
+        assert scene.asked.count("tools/list") == (2 if revision == STATELESS else 1), "who is not told looks again"
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["announces", "does not announce"])

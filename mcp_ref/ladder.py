@@ -1,0 +1,73 @@
+"""Recorded conversations drawn as ladders: who said what, in which order; several of them side by side.
+
+    tools/call ------------->
+    <----- elicitation/create
+    result ----------------->
+    <----------------- result
+
+What the client says points to the right, what the server says to the left. `rungs` reads a recording (the events of a
+`mcp_ref.wiretrace.Trace`, live or from a file), `beside` draws; nothing but the order is shown.
+"""
+
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence
+
+from .wiretrace import CLIENT, MESSAGE, Event, plain, shorten
+
+WIDTH = 28
+"""Characters of one ladder: the longest method of the protocol fits in."""
+GAP = "  "
+
+
+class Rung(NamedTuple):
+    """One message; ``direction``: "client" or "server", who said it."""
+
+    direction: str
+    label: str
+
+
+def rungs(events: Iterable[Event]) -> List[Rung]:
+    """The messages of a recording, in order; those of a batch one by one. Other events are left out."""
+    return [Rung(event.direction, plain(_label(message))) for event in events if event.kind == MESSAGE
+            for message in (event.message if isinstance(event.message, list) else [event.message])]
+
+
+def _label(message: Any) -> str:
+    """What a message is: its method, or the kind of its answer."""
+    if not isinstance(message, dict):
+        return "not a message"
+    if "method" in message:
+        params = message.get("params")
+        again = isinstance(params, dict) and "inputResponses" in params
+        return str(message["method"]) + " + answers" * again
+    if isinstance(message.get("error"), dict):
+        return "error %s" % message["error"].get("code")
+    result = message.get("result")
+    if not isinstance(result, dict) or result.get("resultType", "complete") == "complete":
+        return "result"
+    return " ".join([str(result["resultType"]), *_wanted(result)])
+
+
+def _wanted(result: Dict[str, Any]) -> Iterator[str]:
+    """What the questions in a result are about: the first word of their methods."""
+    requests = result.get("inputRequests")
+    for request in requests.values() if isinstance(requests, dict) else ():
+        if isinstance(request, dict):
+            yield str(request.get("method")).split("/")[0]
+
+
+def draw(steps: Sequence[Rung], width: int = WIDTH) -> List[str]:
+    """A line for each rung, ``width`` characters wide: at least 26. A label that is longer loses its middle."""
+    lines = []
+    for direction, label in steps:
+        text = shorten(label, width - 2)
+        line = "-" * (width - 2 - len(text))
+        lines.append("%s %s>" % (text, line) if direction == CLIENT else "<%s %s" % (line, text))
+    return lines
+
+
+def beside(ladders: Mapping[str, Sequence[Rung]], width: int = WIDTH) -> str:
+    """Ladders next to one another, each below its title; the lines end in a newline."""
+    columns = [[title.center(width), *draw(steps, width)] for title, steps in ladders.items()]
+    rows = range(max(map(len, columns), default=0))
+    cells = [[column[row] if row < len(column) else " " * width for column in columns] for row in rows]
+    return "".join(GAP.join(row).rstrip() + "\n" for row in cells)
