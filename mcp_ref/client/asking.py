@@ -190,6 +190,8 @@ class Asking(Role):
         state = self.connection.state
         found: Optional[Reader] = state.get(method)
         if found is None:
+            if method != "ping":  # [..2025-11-25 basic/lifecycle §Initialization]: that may be sent before
+                self._known("lists")
             found = state[method] = _result_reader(method, self.connection.session)
         return found
 
@@ -233,10 +235,10 @@ class Asking(Role):
         return state["completions"]  # type: ignore[no-any-return]
 
     def _known(self, name: str) -> Any:
-        """What the handshake has put into the state of the connection."""
+        """What the opening has put into the state of the connection."""
         found = self.connection.state.get(name)
         if found is None:
-            raise LocalProtocolError("the client is not connected yet: open() is still shaking hands")
+            raise LocalProtocolError("the client is not connected yet: open() still finds out what the server speaks")
         return found
 
 

@@ -136,10 +136,11 @@ class Calls(Remembering):
         Once more for the same URI replaces the callback. Raises `Busy` at ``max_subscriptions``
         [..2025-11-25 server/resources §Subscriptions].
         """
+        subscriptions = self._subscriptions
         if self.revision.stateless:
             self.listening.subscribe(uri, callback)
             return
-        undo = self._subscriptions.add(uri, callback)
+        undo = subscriptions.add(uri, callback)
         try:
             self._call("resources/subscribe", {"uri": uri}, **options)
         except BaseException:
@@ -148,10 +149,11 @@ class Calls(Remembering):
 
     def unsubscribe_resource(self, uri: str, **options: Any) -> None:
         """Be told no more [..2025-11-25 server/resources §Subscriptions]; its callback is not called from now on."""
+        subscriptions = self._subscriptions
         if self.revision.stateless:
             self.listening.unsubscribe(uri)
             return
-        self._subscriptions.remove(uri)
+        subscriptions.remove(uri)
         self._call("resources/unsubscribe", {"uri": uri}, **options)
 
     # Prompts

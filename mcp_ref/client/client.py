@@ -42,8 +42,9 @@ class Client(Greeting):
 
     ``name``, ``version``, ``title``, ``description``, ``website_url`` and ``icons`` introduce it.
 
-    What it speaks, newest preferred: ``era`` is ``"auto"`` (whatever the server does), ``"modern"`` (no handshake),
-    ``"legacy"`` (with one) or the name of a revision; ``revisions`` names those to choose from (default: all five).
+    What it speaks, newest preferred: ``era`` is ``"auto"`` (whatever the server does; the default), ``"modern"`` (no
+    handshake), ``"legacy"`` (with one) or the name of a revision; ``revisions`` names those to choose from (default:
+    all five).
     ``eras``: what is known of servers, a mapping of names to names that may outlive this client; see
     `mcp_ref.client.era`.
 
@@ -158,7 +159,8 @@ class Client(Greeting):
             self._connection = connection
         opening = Opening(self, connection, known)
         try:
-            opening.run()
+            if self._wanted:  # or `close` came before it knew of this connection
+                opening.run()
             if not self._wanted:
                 raise ConnectionLost("the client was closed meanwhile")
         except BaseException as error:

@@ -37,6 +37,7 @@ from ..errors import (
     METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION, HttpStatus, McpError, PeerError, PeerProtocolError, RequestTimeout,
 )
 from ..jsonrpc import shown
+from ..messages.base import COMPLETE
 from ..peer.dispatcher import Connection
 from ..peer.request_table import Pending, Progress
 from ..peer.session import Session
@@ -147,9 +148,9 @@ class Opening:
     def _settled(self, outcome: Any) -> bool:
         """Whether this answer shows a server without handshake; then all is done."""
         if isinstance(outcome, dict):
-            names = outcome.get("supportedVersions")
-            if not isinstance(names, list) or not isinstance(outcome.get("capabilities"), dict):
-                return False
+            names, complete = outcome.get("supportedVersions"), outcome.get("resultType", COMPLETE) == COMPLETE
+            if not complete or not isinstance(names, list) or not isinstance(outcome.get("capabilities"), dict):
+                return False  # [2026-07-28 basic/index §ResultType] MUST
             self._agree(self._pick(names), outcome)
             return True
         if isinstance(outcome, PeerError) and _is_modern(outcome):

@@ -142,7 +142,7 @@ class LastingFuture(CheckedFuture):
             self._convert_result(result)
         elif self._manual:
             self.check = None  # it is none of what was asked for
-            self.set_result(required)
+            self._done(required)
         else:
             self._later(lambda: self._answer(result), True)
 
@@ -189,6 +189,18 @@ class LastingFuture(CheckedFuture):
         except McpError as error:
             return final(self._client, self._connection, error, self._method, self._exchange.params)
         raise TypeError("%r is no failure" % (item,))
+
+    def _convert_result(self, result: Dict[str, Any]) -> None:
+        try:
+            self._done(self._convert(result))
+        except Exception as error:
+            self._fail(error)
+
+    def _done(self, value: Any) -> None:
+        try:
+            self.set_result(value)
+        except InvalidStateError:
+            pass  # it was cancelled between two rounds, while this answer was on its way
 
     def _fail(self, error: BaseException) -> None:
         try:

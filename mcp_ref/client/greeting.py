@@ -122,6 +122,7 @@ class Greeting(Calls):
         Reading: also to a server that has not declared ``logging``. It is no request that could be refused, and there
         are servers that log without having declared it.
         """
+        self._known("lists")
         self._log_level = level
         self.enclose(self.connection)
 

@@ -138,6 +138,8 @@ class Stream:
         self.wanted = wanted
         self.agreed = Wishes()
         self.outcome: Optional[Outcome] = None
+        self.missed = False
+        """Whether `Listening` knows that it has ended."""
         self._pending: Optional[Pending] = None
         self._ended = ended
         self._clear = threading.Event()
@@ -375,8 +377,9 @@ class Listening:
     def _ended(self, stream: Stream) -> None:
         """A stream has ended; if it is the one that is needed, another one takes its place."""
         with self._lock:
-            if stream is not self._stream or not self._lacking():
+            if stream is not self._stream or stream.missed or not self._lacking():
                 return
+            stream.missed = True
             stream.connection.state["lists"].listening(())  # until there is another one
             if deadline.clock() - self._since >= self._client.limits.restart_healthy:
                 self._tries = 0

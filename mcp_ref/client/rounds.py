@@ -133,7 +133,7 @@ def finish(
 def adding(client: "Client", result: Dict[str, Any]) -> "Optional[Extension]":
     """The extension of both sides that adds the type of this result [2026-07-28 basic/index §ResultType] MUST."""
     kind = result.get("resultType", COMPLETE)
-    if kind in (COMPLETE, REQUIRED) or client.extensions is None:
+    if kind in (COMPLETE, REQUIRED) or client.extensions is None or not isinstance(kind, str):
         return None
     session = client.connection.session
     return client.extensions.of_result(kind, session.peer_capabilities, session.rules)

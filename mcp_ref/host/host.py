@@ -21,7 +21,8 @@ What a host adds to its clients [.. architecture/index §Core Components > Host]
 - **Audit.** Who did what, as JSON lines: `mcp_ref.host.audit`.
 
 A server that dies takes nobody with it: ``on_lost(name, reason)`` is told on a thread of its own, where it may call
-`Host.restart`. Every method may be called from any thread.
+`Host.restart`. Where there is no handshake it is started again without that, and is lost only if it cannot be; either
+way approvals are held against what it says of its tools then. Every method may be called from any thread.
 """
 
 from copy import deepcopy

@@ -73,19 +73,20 @@ class ServerClient(Client):
     def __init__(self, member: "Member", **options: Any) -> None:
         super().__init__(**options)
         self._member = member
-        self._replaced: Optional[Connection] = None
         self.end: Optional[str] = None
         """Why the connection ended; None while it has not, or while another one takes its place."""
 
     def closed(self, connection: Connection, reason: str) -> None:
         """See `Role.closed`."""
         super().closed(connection, reason)
-        if connection is not self._replaced and not self._comes_again(connection):
+        if not self._comes_again(connection):
             self._lose(reason)
 
     def _comes_again(self, connection: Connection) -> bool:
-        """Whether the next request begins another connection, or whoever opens this one does."""
-        return self.wanted and connection.session.rules.stateless and connection.transport.renew() is not None
+        """Whether the next request begins another connection, or whoever opens this one does; see `Client.renewed`."""
+        transport = connection.transport
+        fresh = transport.renew() if connection.session.rules.stateless else transport.again()
+        return self.wanted and fresh is not None
 
     def _lose(self, reason: str) -> None:
         self.end = reason
@@ -93,12 +94,10 @@ class ServerClient(Client):
 
     def renewed(self, ended: Connection, error: ConnectionLost) -> Connection:
         """See `Client.renewed`."""
-        self._replaced = ended
         try:
             return super().renewed(ended, error)
         except McpError as failed:
-            self._replaced = None
-            if ended.closed and self.wanted:
+            if failed is not error and self.wanted:  # it was tried, in vain
                 self._lose(str(failed))
             raise
 

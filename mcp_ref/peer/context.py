@@ -163,8 +163,8 @@ class Context:
     def complete(self, result: Optional[Dict[str, Any]]) -> None:
         """Answer a request whose route is ``deferred``, once, from any thread; None: there is no answer.
 
-        A cancelled request has none; it must be completed all the same. Raises `LocalProtocolError` if it was before,
-        and `JsonError` for a result that cannot be sent, which leaves it without an answer yet.
+        A cancelled request has none; it must be completed all the same. Raises `LocalProtocolError` if it was before;
+        that or `JsonError` for a result that cannot be sent, which leaves it without an answer yet.
         """
         self.connection.complete(self, result)
 

@@ -178,15 +178,14 @@ class Connection(Sender):
         """End the connection, from any thread, as often as one likes; whoever waits gets `ConnectionLost`."""
         with self._lock:
             first, self._reason = self._reason is None, self._reason or reason
-        if first:
-            self._tell_of_the_end()
+        if first and not self.outbox.full and self._tell_of_the_end():
+            self.outbox.settle(self.limits.drain)
         self.table.end(self._reason, self.transport.unsent)
         self.transport.close()
 
-    def _tell_of_the_end(self) -> None:
-        """Have the role answer what is deferred, if there is any, while there may be somebody who reads it."""
-        if len(self.inflight):
-            self.role.ending(self)
+    def _tell_of_the_end(self) -> bool:
+        """Have the role answer what is deferred, while there may be somebody who reads it; whether there was any."""
+        return len(self.inflight) > 0 and self.role.ending(self)
 
     def keep_alive(self) -> None:
         """Start to ping the peer, if the role wants that; called when the connection is operating.
@@ -559,10 +558,12 @@ class Connection(Sender):
         request = context.request
         if context.incoming.done:
             raise LocalProtocolError("%s (request %.80r) has its answer already" % (request.method, request.id))
+        data = None
         if result is not None:
             result = self.role.stamp(result, context.session.rules)
-        call = Call(self, request, context.incoming, _NO_ROUTE, None, context.session)
-        self.reply(call, None if result is None else Result(request.id, result))
+            data = encode(Result(request.id, result))
+            self._check_meta(data, result, context.session)
+        self.reply(Call(self, request, context.incoming, _NO_ROUTE, None, context.session), None, data)
 
     def _answer_to(self, call: Call, error: BaseException, context: Context) -> Message:
         """`_failure`, and an answer all the same if what it calls raises: its own texts, or an overridden method."""

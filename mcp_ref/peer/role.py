@@ -94,8 +94,12 @@ class Role:
     def restore(self, connection: "Connection", kept: Dict[str, Any]) -> None:
         """Remember what `keep` has said, in whichever process."""
 
-    def ending(self, connection: "Connection") -> None:
-        """The connection is about to be closed in order: what is deferred is to be answered now."""
+    def ending(self, connection: "Connection") -> bool:
+        """The connection is about to be closed in order: what is deferred is to be answered now; whether there was any.
+
+        Called more than once, from any thread.
+        """
+        return False
 
     def closed(self, connection: "Connection", reason: str) -> None:
         """The connection has ended."""

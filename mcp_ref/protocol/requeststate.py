@@ -145,8 +145,9 @@ def seal(state: State, binding: Binding, keys: Keys) -> str:
     payload: Dict[str, Any] = {"b": binding, "i": state.id, "e": state.expires}
     members = state.__dict__
     for name, attribute, _ in _MEMBERS:
-        if members[attribute]:
-            payload[name] = members[attribute]
+        value = members[attribute]
+        if value or value == "":  # a note that is empty is not the same as none
+            payload[name] = value
     first = keys.first
     text = urlsafe_b64encode(dumps(payload).encode("ascii")).decode("ascii").rstrip("=")
     body = "%s.%s.%s" % (_FORM, first, text)

@@ -56,7 +56,7 @@ class Listener:
         self.uris: List[str] = list(wanted.resource_subscriptions or ())
         self._lock = threading.Lock()
         self._early: Optional[List[Any]] = []
-        """What there was to tell before the acknowledgment; None once that is out."""
+        """What there was to tell before the acknowledgment, and the answer, by None; None once that is out."""
 
     def tell(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
         """Send a notification, which names this stream; before the acknowledgment: right after it."""
@@ -80,8 +80,19 @@ class Listener:
             for method, params in early:
                 self._send(method, params)
 
-    def _send(self, method: str, params: Optional[Dict[str, Any]]) -> None:
+    def finish(self, result: Optional[Dict[str, Any]]) -> None:
+        """Answer the request, after all that was told; None: there is no answer."""
+        with self._lock:
+            if self._early is not None and result is not None:
+                self._early.append((None, result))
+                return
+        self.context.complete(result)
+
+    def _send(self, method: Optional[str], params: Optional[Dict[str, Any]]) -> None:
         context = self.context
+        if method is None:
+            context.complete(params)
+            return
         if context.connection.outbox.full:
             context.connection.close("the client does not read: more than max_outbox_bytes wait for it")
             return
@@ -113,8 +124,12 @@ class Listeners:
             listener = Listener(context, agreed)
             self._add(listener, context.connection.limits.max_listeners)
             shown = encode(SubscriptionsAcknowledgedNotificationParams(agreed), revision)
-            listener.acknowledge(shown)
-            context.incoming.watch(lambda: self._end(listener, None))
+            try:
+                listener.acknowledge(shown)
+                context.incoming.watch(lambda: self._end(listener, None))
+            except BaseException:  # a Ctrl-C, which the dispatcher answers
+                self._remove(listener)
+                raise
 
         return Route(listen, inline=True, deferred=True)
 
@@ -169,20 +184,26 @@ class Listeners:
 
     # End
 
-    def end(self, connection: Optional[Connection] = None) -> None:
-        """End the streams of one connection, or all, and tell their clients that it is meant so."""
+    def end(self, connection: Optional[Connection] = None) -> int:
+        """End the streams of one connection, or all, and tell their clients that it is meant so; how many."""
         with self._lock:
             ending = [one for one in self._open if connection is None or one.context.connection is connection]
         for listener in ending:
             id = listener.context.request_id
             listener.tell("notifications/cancelled", {"requestId": id, "reason": "the server ends the subscription"})
             self._end(listener, {"_meta": {SUBSCRIPTION: id}})
+        return len(ending)
 
     def _end(self, listener: Listener, result: Optional[Dict[str, Any]]) -> None:
         """The stream is over; ``result``: its answer, None where nobody waits for one."""
+        if self._remove(listener):
+            listener.finish(result)
+
+    def _remove(self, listener: Listener) -> bool:
+        """Tell this one nothing any more; False: it was so before."""
         with self._lock:
             if listener not in self._open:
-                return
+                return False
             del self._open[listener]
             for feature in listener.features:
                 del self._by_feature[feature][listener]
@@ -191,7 +212,7 @@ class Listeners:
                 del heard[listener]
                 if not heard:
                     del self._by_uri[uri]
-        listener.context.complete(result)
+        return True
 
     def __len__(self) -> int:
         """How many streams are open."""

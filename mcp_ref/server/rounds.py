@@ -86,7 +86,8 @@ def ask(
     """
     context.check()
     if context.incoming.done:
-        raise LocalProtocolError("%s was asked after %s had its answer" % (method, context.request.method), PAGE)
+        text = "this context belongs to another request, which has its answer: use the one that the handler is given"
+        raise LocalProtocolError(text, PAGE)
     return rounds_of(context).ask(context, check_asking(context, method), params, key, read)
 
 

@@ -348,11 +348,10 @@ class Server(Offering):
 
         restore(self, connection, kept)
 
-    def ending(self, connection: Connection) -> None:
+    def ending(self, connection: Connection) -> bool:
         """End the streams of who listens on this connection
         [2026-07-28 basic/patterns/subscriptions §Graceful Closure] SHOULD."""
-        if "listeners" in self._features:
-            self.listeners.end(connection)
+        return "listeners" in self._features and self.listeners.end(connection) > 0
 
     def closed(self, connection: Connection, reason: str) -> None:
         """A client is gone; nothing of it is kept."""

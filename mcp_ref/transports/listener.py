@@ -56,7 +56,8 @@ class SocketListener:
     """Accepts connections on an address and hands each to ``on_connection`` as a `SocketTransport`.
 
     ``on_connection`` runs on the listener's thread and must return soon; if it raises, the connection is
-    closed. It gives what `close` closes in order, or None. ``idle_after``: see the module; None: never.
+    closed. What it gives is closed by `close` in place of the transport, if it can be. ``idle_after``: see the module;
+    None: never.
     """
 
     def __init__(self, address: str, on_connection: Callable[[SocketTransport], Any], limits: Limits = DEFAULT,
@@ -118,12 +119,9 @@ class SocketListener:
         with self._lock:
             if self._thread is None:
                 return  # never opened
-            connections = list(self._connections.items())
             if not self._closing:
                 self._closing = True
                 self._signal()
-        for transport, serving in connections:
-            (serving or transport).close()
         if self._thread is not threading.current_thread():
             self._thread.join(10)
 
@@ -242,8 +240,8 @@ class SocketListener:
     def _finish(self) -> None:
         """The last acts: nobody may stay parked, and nothing may be left behind."""
         self._obey()
-        for transport in list(self._connections):  # those that came while `close` was at work
-            transport.close()
+        for transport, serving in list(self._connections.items()):
+            getattr(serving, "close", transport.close)()
         for key in list(self._selector.get_map().values()):
             if key.fileobj is not self._woken and key.fileobj not in self._sockets:
                 key.data()

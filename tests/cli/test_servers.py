@@ -9,7 +9,7 @@ from mcp_ref import Context, Server, ToolError
 from mcp_ref.codec import decode
 from mcp_ref.messages import CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult, Tool
 from mcp_ref.messages.content import ImageContent
-from mcp_ref.revisions import HANDSHAKE_REVISIONS, revision
+from mcp_ref.revisions import HANDSHAKE_REVISIONS, NAMES, revision
 
 from .running import ECHO, ROOT, SERVER, SILENT, here, one_line_of, run
 

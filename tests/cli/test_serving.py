@@ -51,8 +51,8 @@ def test_run_serves_on_a_socket_until_interrupted(options, file):
                 assert client.call_tool("where").content[0].text == "here"
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
-        assert process.returncode == 130 and out == b"" and err.endswith(b"mcp_ref: interrupted\n")
-        assert b"C> tools/call" in err
+        assert process.returncode == 130 and out == b"" and b"\nmcp_ref: interrupted\n" in err
+        assert b"C> tools/call" in err and b"Traceback" not in err
     finally:
         process.kill()
         process.communicate(timeout=20)

@@ -11,7 +11,7 @@ from mcp_ref.limits import Limits
 from mcp_ref.messages.tools import ListToolsResult
 from mcp_ref.transports.memory import pair
 from tests.support.scripted import PATIENCE, ScriptedPeer
-from tests.support.sides import Gate
+from tests.support.sides import Gate, in_thread
 
 NAMED = {"name": "t", "inputSchema": {"type": "object"}}
 
@@ -231,7 +231,7 @@ def test_an_answer_without_a_revision_is_told_as_that(stated, got):
 
     def call():
         with pytest.raises(PeerProtocolError) as caught:
-            Client().open(ours)
+            Client(era="legacy").open(ours)
         outcome.append(str(caught.value))
 
     thread = threading.Thread(target=call)
@@ -262,3 +262,16 @@ def test_a_list_whose_pages_take_for_ever_is_an_error(monkeypatch):
     finally:
         monkeypatch.undo()
         scene.close()
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern", "auto"])
+def test_a_client_that_is_closed_while_it_connects_does_not_wait_for_the_server(era):
+    """`close` comes when there is no connection that it could close."""
+    limits = Limits(initialize_timeout=3 * PATIENCE, probe_timeout=3 * PATIENCE)
+    client = Client(era=era, limits=limits)
+    ours, theirs = pair()
+    ours.open = client.close
+    opening = in_thread(client.open, ours)
+    with pytest.raises(ConnectionLost, match="closed meanwhile"):
+        opening.get()
+    assert theirs.read() is None

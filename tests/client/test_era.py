@@ -1,5 +1,6 @@
 """How a client finds out what a server speaks: every answer to its first question, and what it remembers of it."""
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -21,7 +22,8 @@ MODERN = "2026-07-28"
 HANDSHAKE = [revision.name for revision in HANDSHAKE_REVISIONS]
 NAMES = [revision.name for revision in REVISIONS]
 INFO = {"name": "scripted", "version": "0"}
-QUICK = Limits(probe_timeout=0.02, initialize_timeout=PATIENCE, request_timeout=PATIENCE)
+PATIENT = Limits(probe_timeout=PATIENCE, initialize_timeout=PATIENCE, request_timeout=PATIENCE)
+QUICK = replace(PATIENT, probe_timeout=0.02)
 
 
 def discovered(*versions, **more):
@@ -45,7 +47,7 @@ def unsupported(*supported):
 class Meeting:
     """A client that opens, and the server that the test plays; a context manager."""
 
-    def __init__(self, limits=QUICK, client=None, **options):
+    def __init__(self, limits=PATIENT, client=None, **options):
         ours, theirs = pair()
         self.ours = ours
         self.peer = ScriptedPeer(theirs)
@@ -182,6 +184,8 @@ def test_any_other_error_is_followed_by_a_handshake(error, revision):
 ODD_RESULTS = [
     {}, {"supportedVersions": [MODERN]}, {"capabilities": {}}, {"supportedVersions": MODERN, "capabilities": {}},
     {"supportedVersions": [MODERN], "capabilities": []}, initialized("2025-11-25"), {"tools": []},
+    {"resultType": "input_required", "supportedVersions": [MODERN], "capabilities": {}},
+    {"resultType": ["x"], "supportedVersions": [MODERN], "capabilities": {}},
 ]
 
 

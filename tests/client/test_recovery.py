@@ -1,7 +1,8 @@
 """What a client without handshake does about errors by itself; processes that end are in test_restart.py."""
 import pytest
 
-from mcp_ref.errors import AnswerLost, ConnectionLost, HttpStatus, PeerError
+from mcp_ref.errors import AnswerLost, ConnectionLost, HttpStatus, PeerError, PeerProtocolError
+from mcp_ref.peer.extension import Extension
 from mcp_ref.transports.base import Failed
 from tests.support.scene import SILENT, Scene
 from tests.support.scripted import PATIENCE
@@ -179,3 +180,30 @@ def test_with_a_handshake_nothing_is_sent_again():
             with pytest.raises(type(error)) as caught:
                 outcome.get()
             assert caught.value is error and not getattr(error, "may_have_run", False)
+
+
+def test_an_answer_to_a_call_that_was_cancelled_between_two_rounds_harms_nobody():
+    with Scene(MODERN, {"tools/call": SILENT, "tools/list": TOOLS}, era="modern") as scene:
+        future = scene.client.submit_tool("t")
+        eventually(lambda: scene.requests)
+        future._settle_cancelled()  # as `cancel` does while no round is out, and then one goes out all the same
+        scene.peer.respond(scene.requests[0]["id"], DONE)
+        assert [tool.name for tool in scene.client.tools()] == ["t", "reads"]
+        assert future.cancelled()
+
+
+class Adding(Extension):
+    """Names its types in a set, where one cannot look for just anything."""
+
+    identifier = "com.example/adding"
+    result_types = {"another"}
+
+
+@FORMS
+@pytest.mark.parametrize("kind", [None, 5, [], {}, ["task"], "task"])
+def test_a_result_of_a_type_that_is_none_is_an_error_also_with_extensions(kind, form):
+    """[2026-07-28 basic/index §ResultType] MUST"""
+    with Erring({"tools/call": dict(DONE, resultType=kind)}, {}, extensions=[Adding()]) as scene:
+        with pytest.raises(PeerProtocolError, match="resultType"):
+            scene.call(form)
+        assert scene.client.list_tools().tools

@@ -27,9 +27,9 @@ ROOM = 1 << 24
 NAMES = sorted({row.name for row in METHODS})
 
 
-def make_server() -> Server:
+def make_server(**options: Any) -> Server:
     """A server with a little of everything."""
-    server = Server("fuzzed", limits=LIMITS, page_size=2)
+    server = Server("fuzzed", limits=LIMITS, page_size=2, **options)
 
     @server.tool
     def echo(text: str, ctx: Context) -> str:
@@ -124,14 +124,15 @@ def converse(theirs: Transport, frames: List[bytes]) -> None:
         if items is None:
             raise Broken("ended: the connection, before the last ping was answered")
         for item in items:
-            for answer in _messages(json.loads(item)):
+            for answer in checked_messages(json.loads(item)):
                 if answer.get("id") == LAST and "method" not in answer:
                     if answer.get("result") != {}:
                         raise Broken("ping: %r" % (answer,))
                     return
 
 
-def _messages(found: Any) -> List[Dict[str, Any]]:
+def checked_messages(found: Any) -> List[Dict[str, Any]]:
+    """The messages of one frame. Raises Broken for what is none."""
     messages = found if isinstance(found, list) else [found]
     for message in messages:
         kinds = [kind for kind in ("method", "result", "error") if kind in message]

@@ -92,7 +92,7 @@ def test_context_of_other_servers_needs_the_policys_word(revision, include, gene
         assert seen == [("thisServer" if own else include, ("evil",) if own else ())]
         assert answer == "model saw: " + ("own" if own else "")
         saw_nothing(evil)
-    assert victim.methods() == ["initialize", "notifications/initialized"]
+    assert victim.methods() == ["initialize", "notifications/initialized"]  # it was asked nothing
 
 
 FAILURES = {

@@ -458,7 +458,8 @@ def test_a_configuration_starts_real_servers(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
 def test_a_real_server_that_is_killed_is_lost_and_comes_back():
     losses = Losses()
-    with Host.from_config(config_of(one={}, two={}), on_lost=losses, policy=Policy(tool_call=allow)) as host:
+    with Host.from_config(config_of(one={}, two={}), on_lost=losses, policy=Policy(tool_call=allow),
+                          era="legacy") as host:
         os.kill(pid_of(host, "one"), signal.SIGKILL)
         losses.wait()
         assert losses.told[0][0] == "one" and "SIGKILL" in losses.told[0][1]

@@ -42,6 +42,7 @@ def use(commands: Dict[str, List[str]]) -> None:
             work(host, str(repository), steps)
             refuse(host, folder, steps)
             lose_one(host, lost, steps)
+            lose_one_without_a_session(host, steps)
         steps.done("close")
         lines = [json.loads(line) for line in audit.read_text(encoding="utf-8").splitlines()]
         events = {line["event"] for line in lines}
@@ -83,10 +84,21 @@ def refuse(host: Any, folder: pathlib.Path, steps: Steps) -> None:
 
 
 def lose_one(host: Any, lost: threading.Event, steps: Steps) -> None:
-    """One server dies; the others go on, and it can be started again."""
-    os.kill(host.clients["clock"].connection.transport.pid, signal.SIGKILL)
+    """A server with a session dies; the others go on, and it can be started again."""
+    os.kill(host.clients["graph"].connection.transport.pid, signal.SIGKILL)
     expect(lost.wait(SECONDS), "nobody noticed that a server died")
     expect(not host.call_tool("everything__echo", {"message": "still there"}).is_error, "the others")
-    host.restart("clock")
-    expect(not host.call_tool("clock__get_current_time", {"timezone": "Etc/UTC"}).is_error, "after a restart")
+    host.restart("graph")
+    expect(not host.call_tool("graph__read_graph", {}).is_error, "after a restart")
     steps.done("lose one, start it again")
+
+
+def lose_one_without_a_session(host: Any, steps: Steps) -> None:
+    """A server without sessions dies, and the next call that needs it starts it again."""
+    connection = host.clients["clock"].connection
+    expect(connection.session.rules.stateless, "the revision", connection.session.rules)
+    os.kill(connection.transport.pid, signal.SIGKILL)
+    expect(connection.wait_closed(SECONDS), "nobody noticed that a server died")
+    expect(not host.call_tool("clock__get_current_time", {"timezone": "Etc/UTC"}).is_error, "after its death")
+    expect(host.clients["clock"].connection.transport.pid != connection.transport.pid, "the same process")
+    steps.done("lose one without a session")

@@ -11,6 +11,9 @@ pairing                      server                                    client
 `-from-sse`                                                            the proxy declares no capability of the client
 ===========================  ========================================  ==============================================
 
+Our client is told to begin with a handshake: supergateway begins one by itself when the first message is none, and
+answers -32601 with 404, which only a server without handshake does.
+
 `WALKS` has each by name, as a function of the peers' commands.
 """
 import contextlib
@@ -89,7 +92,7 @@ def everything(target: Any, name: str) -> None:
     """Our client's walk through the reference server."""
     steps, user = Steps("everything by %s" % name), everything_walk.User()
     with tempfile.TemporaryDirectory() as made:
-        with connect(target, **user.offers(str(pathlib.Path(made).resolve()))) as client:
+        with connect(target, era="legacy", **user.offers(str(pathlib.Path(made).resolve()))) as client:
             steps.done("connect", protocol=client.revision.name)
             everything_walk.walk(client, user, steps)
     steps.done("close")
@@ -99,7 +102,8 @@ def both_ends(kind: str, commands: Commands, ours: Ours, official: Official) -> 
     """Our client and our server, supergateway between them."""
     steps = Steps("supergateway from %s" % kind)
     option, path = INPUTS[kind]
-    with ours(path) as url, connect([peers.proxy("supergateway"), option, url, "--logLevel", "none"]) as client:
+    command = [peers.proxy("supergateway"), option]
+    with ours(path) as url, connect([*command, url, "--logLevel", "none"], era="legacy") as client:
         steps.done("connect", protocol=client.revision.name)
         expect({"echo", "add"} <= set(names(client.tools())) and "config://app" in [
             resource.uri for resource in client.resources()], "lists")

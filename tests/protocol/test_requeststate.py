@@ -39,7 +39,8 @@ def fields(state):
 
 # --- There and back ---------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("state", [full(), State("i", 2000)], ids=["full", "empty"])
+@pytest.mark.parametrize("state", [full(), State("i", 2000), State("i", 2000, note="")],
+                         ids=["full", "empty", "an empty note"])
 def test_a_state_comes_back_as_it_was(state):
     assert fields(open_(seal(state, BOUND, KEYS))) == fields(state)
 

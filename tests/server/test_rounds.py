@@ -18,7 +18,8 @@ from mcp_ref.messages.elicitation import (
 from mcp_ref.messages.mrtr import CreateMessageRequest, ElicitRequest, InputRequiredResult, ListRootsRequest
 from mcp_ref.messages.roots import ListRootsResult
 from mcp_ref.messages.sampling import CreateMessageRequestParams, CreateMessageResult
-from mcp_ref.protocol import requeststate
+from mcp_ref.protocol import envelope, requeststate
+from mcp_ref.revisions import LATEST
 from mcp_ref.server import Context, Server, UrlElicitationRequired, elicitation, rounds
 from mcp_ref.server.replay import ENVIRONMENT, InputRequired
 from tests.support.asking import Asking
@@ -133,6 +134,32 @@ def test_a_question_of_another_request_is_a_clear_error():
         answer = client.call("tools/call")
         assert "asked" not in json.dumps(answer) and client.count("handler errors") == 0
         assert answer["result"]["isError"] and "another request" in said(answer)
+
+
+def test_a_question_of_a_request_that_runs_elsewhere_is_a_clear_error():
+    kept, gate = [], Gate()
+
+    def go(ctx):
+        if kept:
+            return kept[0].elicit("A?", NAME)["name"]
+        kept.append(ctx)
+        gate.hold()
+        return "kept"
+
+    with gate, ByHand(asking_server(go)) as client:
+        params = {"name": "go", "arguments": {}, "_meta": envelope.fields(LATEST, EVERYTHING)}
+        client.peer.send({"jsonrpc": "2.0", "id": "first", "method": "tools/call", "params": params})
+        gate.entered()
+        answer = client.call("tools/call")
+        assert answer["result"]["isError"] and "another request" in said(answer)
+        gate.open()
+        assert questions(client.peer.answer_to("first")), "which is the request that was made to ask"
+
+
+def test_a_principal_that_no_state_can_be_bound_to_is_a_clear_error():
+    with ByHand(asking_server(lambda ctx: ctx.elicit("A?", NAME)["name"])) as client:
+        answer = client.call("tools/call", principal=object())
+        assert answer["result"]["isError"] and "have authenticate return a str" in said(answer)
 
 
 def test_a_cancelled_request_asks_nothing():
@@ -601,6 +628,14 @@ def test_by_hand_and_by_replay_go_together():
 
     answer, asked = run(go, {"question-1": named("Ada ")}, {})
     assert said(answer) == "Ada more" and asked == [["question-1"], []]
+
+
+def test_a_state_by_hand_may_be_an_empty_text():
+    def go(ctx):
+        return InputRequiredResult(request_state="") if ctx.request_state is None else repr(ctx.request_state)
+
+    with ByHand(asking_server(go)) as client:
+        assert said(client.again(client.call("tools/call"))) == "''"
 
 
 def test_answers_that_are_none_are_left_out():

@@ -314,6 +314,12 @@ def test_each_post_stands_alone(revision):
         assert not client.endpoint._alone and client.server.connections == []
 
 
+def test_handlers_know_who_sends_a_post_that_stands_alone():
+    handlers = {"who": lambda ctx: ctx.principal}
+    with web(handlers, None, sessions="none", authenticate=lambda headers: "ada") as client:
+        assert said(client.ask(1, "tools/call", work_params("who")).message) == "ada"
+
+
 QUESTIONS = {
     "elicitation": lambda ctx: ctx.elicit("?", {"a": str}),
     "sampling": lambda ctx: ctx.sample("?", 5),

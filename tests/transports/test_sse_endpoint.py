@@ -9,6 +9,7 @@ from mcp_ref import deadline
 from mcp_ref.errors import AuthError
 from mcp_ref.limits import Limits
 from tests.support.http_exchange import opening, request
+from tests.support.http_modern import enveloped
 from tests.support.legacy_web import LegacyWeb
 from tests.support.scripted import PATIENCE
 from tests.support.sides import eventually, said, work_params, working_server
@@ -106,6 +107,13 @@ def test_a_session_belongs_to_its_principal():
         nobody = client.open({"Authorization": None})
         assert nobody.status == 401 and nobody.headers.get("WWW-Authenticate") == "Bearer"
         assert len(client.endpoint.sessions) == 1
+
+
+def test_handlers_know_who_sends_by_whichever_rules():
+    handlers = {"who": lambda ctx: ctx.principal}
+    with web(handlers, headers={"Authorization": "ada"}, authenticate=lambda headers: "ada") as client:
+        assert said(client.ask(1, "tools/call", work_params("who"))) == "ada"
+        assert said(client.ask(2, "tools/call", enveloped(work_params("who")))) == "ada"
 
 
 def test_sessions_hear_nothing_of_each_other():

@@ -2,7 +2,8 @@
 import pytest
 
 from mcp_ref import Client, Server
-from mcp_ref.errors import CapabilityMissing, PeerError, PeerProtocolError
+from mcp_ref.errors import CapabilityMissing, LocalProtocolError, PeerError, PeerProtocolError
+from mcp_ref.jsontext import JsonError
 from mcp_ref.methods import CLIENT, REQUEST, Method
 from mcp_ref.peer.context import Route
 from mcp_ref.peer.extension import Extension
@@ -12,8 +13,9 @@ from mcp_ref.transports.memory import pair
 from tests.support.later_extension import COUNT, DROPPED, FETCH, IDENTIFIER, KEY, KIND, TAKEN, CountParams, Later
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scene import Scene
-from tests.support.scripted import PATIENCE
+from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.serving import ask, served
+from tests.support.sides import delivered
 
 STATELESS = "2026-07-28"
 beyond_the_schema = pytest.mark.sends_illegal  # for who knows the official methods and results only
@@ -261,6 +263,7 @@ def test_a_notification_of_an_extension_that_the_server_did_not_declare_is_dropp
                on_notification=lambda *of: told.append(of)) as scene:
         scene.tell(TAKEN, {"ticket": "t"})
         scene.tell(TAKEN, {"ticket": "t"})
+        delivered(scene.client.connection)
         assert made.heard_of == [] and told == [] and scene.count("undeclared extension") >= 1
 
 
@@ -305,3 +308,74 @@ def test_an_extension_may_put_itself_around_any_method():
         assert len(ask(peer, "tools/list")["result"]["tools"]) == 2
         peer.begin(STATELESS, {"extensions": {"com.example/shout": {}}})
         assert ask(peer, "tools/list")["result"]["tools"] == []
+
+
+# --- what its author does wrong, or later -----------------------------------------------------------------------------
+
+@beyond_the_schema
+@pytest.mark.parametrize("revision", [*HANDSHAKE, STATELESS])
+def test_one_that_fails_fails_requests_and_not_the_connection(revision):
+    class Broken(Extension):
+        identifier = "com.example/broken"
+        since = None
+        methods = (Method("com.example/do", REQUEST, CLIENT, None, None, None, None, "x"),)
+        works = True
+
+        def route(self, role, method, revision):
+            raise ValueError("secret")
+
+        def settings(self, role):
+            if self.works:
+                return {}
+            raise ValueError("secret")
+
+    extension = Broken()
+    server, _ = serving(extension)
+    with ScriptedPeer.of_server(server) as peer:
+        peer.handshake(revision, {"extensions": {"com.example/broken": {}}})
+        for _ in range(2):
+            assert ask(peer, "com.example/do")["error"] == {"code": -32603, "message": "Internal error"}
+        assert ask(peer, "tools/list")["result"]["tools"]
+        connection = peer.connection
+        assert connection.counters["handler errors"] == 2 and len(connection.inflight) == 0
+    extension.works = False
+    other, _ = serving(extension)
+    with ScriptedPeer.of_server(other) as peer:
+        peer.begin(STATELESS)
+        for method in ("tools/list", "server/discover"):
+            assert ask(peer, method)["error"] == {"code": -32603, "message": "Internal error"}
+        assert len(peer.connection.inflight) == 0 and not peer.connection.closed
+
+
+@beyond_the_schema
+@pytest.mark.spec("jsonrpc.result-type-required")
+@pytest.mark.parametrize("revision", ["2025-11-25", STATELESS])
+def test_a_deferred_answer_is_like_any_other_and_there_is_one(revision):
+    waiting = []
+
+    class Slow(Extension):
+        identifier = "com.example/slow"
+        since = None
+        methods = (Method("com.example/wait", REQUEST, CLIENT, None, None, None, None, "x"),)
+
+        def route(self, role, method, revision):
+            return Route(lambda context, params: waiting.append(context), inline=True, deferred=True)
+
+    server, _ = serving(Slow())
+    with ScriptedPeer.of_server(server) as peer:
+        peer.handshake(revision, {"extensions": {Slow.identifier: {}}})
+        peer.request("w", "com.example/wait")
+        peer.barrier()
+        context, = waiting
+        with pytest.raises(JsonError):
+            context.complete({"done": object()})
+        context.complete({"done": True})
+        result = peer.answer_to("w")["result"]
+        assert result.pop("done") is True
+        assert (set(result) == {"resultType", "_meta"}) == (revision == STATELESS)
+        peer.request("w2", "com.example/wait")
+        peer.barrier("again")
+        with pytest.raises(LocalProtocolError, match="has its answer already"):
+            context.complete({"done": False})
+        waiting[1].complete({"done": 2})
+        assert peer.answer_to("w2")["result"]["done"] == 2

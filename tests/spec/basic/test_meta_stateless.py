@@ -71,6 +71,18 @@ def test_a_request_without_what_is_required_is_malformed_whatever_came_before(me
             assert error["code"] == -32602 and "_meta" in error["message"]
 
 
+@pytest.mark.parametrize("name, value, words", [
+    (CAPABILITIES, {"elicitation": 1}, "clientCapabilities].elicitation: expected object, got integer"),
+    (CAPABILITIES, [], "clientCapabilities]: expected object, got array"),
+    (CLIENT_INFO, {"name": "x"}, "clientInfo].version: expected string, got nothing"),
+    (CLIENT_INFO, None, "clientInfo]: expected object, got null"),
+])
+def test_what_is_wrong_in_it_is_named(name, value, words):
+    with served(full(), STATELESS) as peer:
+        error = ask(peer, "tools/list", {"_meta": dict(WHOLE, **{name: value})})["error"]
+        assert error == {"code": -32602, "message": "Invalid params: params._meta[io.modelcontextprotocol/" + words}
+
+
 @pytest.mark.spec("meta.missing-required-http-400", "meta.missing-required-rejected")
 @pytest.mark.parametrize("meta", [each for each in MALFORMED if isinstance(each, dict) and VERSION in each])
 def test_over_http_its_status_is_400(meta):

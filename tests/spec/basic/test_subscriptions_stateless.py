@@ -3,7 +3,9 @@
 Server: a scripted client listens. Client: a scripted server (`Streams`) tells.
 """
 import itertools
+import json
 import queue
+import socket
 import sys
 import textwrap
 from typing import Any, Dict, List, Optional
@@ -13,9 +15,11 @@ import pytest
 from mcp_ref import connect
 from mcp_ref.client import Client
 from mcp_ref.errors import Busy, ConnectionLost, LocalProtocolError, PeerError, RequestTimeout
+from mcp_ref.jsonrpc import Request, encode
 from mcp_ref.limits import Limits
-from mcp_ref.protocol.envelope import SUBSCRIPTION
-from mcp_ref.server import Server
+from mcp_ref.protocol.envelope import SUBSCRIPTION, fields
+from mcp_ref.revisions import LATEST
+from mcp_ref.server import Server, listening
 from mcp_ref.transports.memory import pair
 from tests.support.requirements_table import STATELESS
 from tests.support.scripted import PATIENCE, ScriptedPeer
@@ -192,6 +196,66 @@ def test_a_server_that_ends_its_streams_says_so_twice_and_names_them() -> None:
         assert one.heard() == [] and other.heard() == [(5, CHANGED["tools"], None)]
         server.listeners.end()
         assert [other.peer.receive().get("method") for _ in range(2)] == ["notifications/cancelled", None]
+
+
+@pytest.mark.race
+@pytest.mark.parametrize("ending", ["the client sends no more", "the connection is closed", "the listener is closed"])
+def test_a_stream_ends_in_order_with_its_connection_and_holds_nobody_up(ending: str) -> None:
+    """[2026-07-28 basic/patterns/subscriptions §Graceful Closure] SHOULD
+    [2026-07-28 basic/transports/stdio §Shutdown] SHOULD"""
+    patient = Limits(drain=10 * PATIENCE, shutdown_grace=10 * PATIENCE)
+    server, served = full_server(limits=patient), []
+    connect_to = server.connect
+    server.connect = lambda transport: served.append(connect_to(transport)) or served[-1]  # type: ignore
+    with server.listen("tcp://127.0.0.1:0") as listener:
+        host, port = listener.address[len("tcp://"):].split(":")
+        with socket.create_connection((host, int(port)), PATIENCE) as wire, wire.makefile("rb") as arrived:
+            params = {"notifications": {"toolsListChanged": True}, "_meta": fields(LATEST, {})}
+            wire.sendall(encode(Request(7, "subscriptions/listen", params)) + b"\n")
+            assert json.loads(arrived.readline())["method"] == ACKNOWLEDGED
+            wire.sendall(encode(Request(8, "server/discover", {"_meta": fields(LATEST, {})})) + b"\n")
+            assert json.loads(arrived.readline())["id"] == 8, "so the stream is open from both sides"
+            if ending == "the client sends no more":
+                wire.shutdown(socket.SHUT_WR)
+            elif ending == "the connection is closed":
+                served[0].close()
+            else:
+                listener.close()
+            said, answer = map(json.loads, arrived)  # to the end, which comes at once
+            assert said["method"] == "notifications/cancelled" and said["params"]["requestId"] == 7
+            assert answer["id"] == 7 and answer["result"]["_meta"][SUBSCRIPTION] == 7
+    assert len(server.listeners) == 0
+
+
+def test_a_stream_that_could_not_be_opened_leaves_nothing(monkeypatch: Any) -> None:
+    def interrupted(*ignored: Any) -> None:
+        raise SystemExit("as a Ctrl-C may come in at any place")
+
+    server = full_server()
+    with Listener(server) as one:
+        with monkeypatch.context() as patched:
+            patched.setattr(listening.Listener, "acknowledge", interrupted)
+            answer = one.peer.call(1, "subscriptions/listen", {"notifications": {"resourceSubscriptions": ["x://a"]}})
+        assert answer["error"]["code"] == -32603 and len(server.listeners) == 0
+        one.connection.close()
+        assert one.connection.wait_closed(PATIENCE)
+
+
+@pytest.mark.spec("cancel.no-further-messages", "cancel.server-no-other-purpose")
+def test_a_stream_that_ends_while_it_is_opened_says_all_of_it_in_order(monkeypatch: Any) -> None:
+    """[2026-07-28 basic/patterns/subscriptions §Acknowledgment] MUST
+    [2026-07-28 basic/patterns/cancellation §Behavior Requirements] MUST"""
+    server = full_server()
+    acknowledge = listening.Listener.acknowledge
+
+    def ended_before(listener: Any, agreed: Any) -> None:
+        server.listeners.end()
+        acknowledge(listener, agreed)
+
+    monkeypatch.setattr(listening.Listener, "acknowledge", ended_before)
+    with Listener(server) as one:
+        one.peer.request(1, "subscriptions/listen", {"notifications": {}})
+        assert [one.peer.receive().get("method") for _ in range(3)] == [ACKNOWLEDGED, "notifications/cancelled", None]
 
 
 @pytest.mark.spec("cancel.no-further-messages", "cancel.server-no-other-purpose")
