@@ -145,19 +145,19 @@ class PeerError(McpError):
 class TransportError(McpError):
     """The connection, or one message on it, failed."""
 
+    unsent = False
+    """Whether the request that this is about was certainly not worked on, so that it may be sent again."""
+
 
 class ConnectFailed(TransportError):
     """No connection could be opened; the text says where it was tried and what came back."""
 
     unsent = True
-    """See `ConnectionLost`."""
 
 
 class ConnectionLost(TransportError):
     """The connection ended; the text says why, in one line."""
 
-    unsent = False
-    """Whether the request that this is about was certainly not worked on, so that it may be sent again."""
     may_have_run = False
     """Whether the server may have done what this request asks for, which should not be done twice unasked. Only said
     where a client sends other requests again by itself: see `mcp_ref.client.recovery`."""

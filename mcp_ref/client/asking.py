@@ -16,6 +16,7 @@ from ..peer.role import Role
 from ..peer.session import Session
 from ..revisions import Revision
 from .caches import Lists
+from .recovery import another, final
 from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
@@ -91,8 +92,6 @@ class Asking(Role):
     ) -> Connection:
         """The connection on which a request that failed is to be sent again. Raises the error, if it is not."""
         if connection.session.rules.stateless:
-            from .recovery import another
-
             return another(self, connection, error, method, params)  # type: ignore[arg-type]
         if isinstance(error, ConnectionLost):
             return self.renewed(connection, error)
@@ -104,8 +103,6 @@ class Asking(Role):
         """What the caller gets for an error of a request that was sent again."""
         if not connection.session.rules.stateless:
             return error
-        from .recovery import final
-
         return final(self, connection, error, method, params)  # type: ignore[arg-type]
 
     def renewed(self, ended: Connection, error: ConnectionLost) -> Connection:
@@ -144,7 +141,7 @@ class Asking(Role):
     def _resumed(
         self, method: str, params: Optional[Dict[str, Any]], rounds: Optional[str], input_responses: Any,
         request_state: Optional[str],
-    ) -> Optional[Dict[str, Any]]:
+    ) -> Dict[str, Any]:
         from .rounds import resumed
 
         return resumed(self.revision, method, params, rounds, input_responses, request_state)
@@ -162,7 +159,7 @@ class Asking(Role):
         if meta is not None:
             params = dict(params, _meta=meta)
         if input_responses is not None or request_state is not None or rounds is not None:
-            params = self._resumed(method, params, rounds, input_responses, request_state) or {}
+            params = self._resumed(method, params, rounds, input_responses, request_state)
         read = read or self._reader(method)
         if options:
             options = call_options(**options)

@@ -99,7 +99,6 @@ class Client(Greeting):
         self.offers = Offers({"roots": roots, "sampling": sampling, "elicitation": elicitation})
         self.offered = partial(self.offers.declare, capabilities, experimental)
         """What is declared to who speaks a revision."""
-        self.capabilities = self.offered(self.revisions[-1])
         self.on_log = on_log
         self.on_update = on_update
         self.on_notification = on_notification
@@ -115,8 +114,8 @@ class Client(Greeting):
         """What servers ask by their results and is being answered; see `mcp_ref.client.rounds`."""
         self._restarts = Restarts(limits)
         self._ending = threading.Event()
+        self._ending.set()  # cleared between `open` and `close`
         self._renewing = threading.Lock()
-        self._wanted = False  # between `open` and `close`
         self._coming: Optional[Connection] = None  # the connection that was begun last
         self._listening: "Optional[Listening]" = None
         self._making = threading.Lock()
@@ -133,7 +132,6 @@ class Client(Greeting):
         if self._connection is not None and not self._connection.closed:
             transport.close()
             raise LocalProtocolError("the client is connected already: close() it first, or make another one")
-        self._wanted = True
         self._listening = None
         self._ending.clear()
         self._log_level = None
@@ -159,9 +157,9 @@ class Client(Greeting):
             self._connection = connection
         opening = Opening(self, connection, known)
         try:
-            if self._wanted:  # or `close` came before it knew of this connection
+            if self.wanted:  # or `close` came before it knew of this connection
                 opening.run()
-            if not self._wanted:
+            if not self.wanted:
                 raise ConnectionLost("the client was closed meanwhile")
         except BaseException as error:
             connection.close()
@@ -178,7 +176,7 @@ class Client(Greeting):
 
     def _another_try(self, opening: Opening, transport: Transport, error: BaseException) -> Optional[Transport]:
         """Where to begin with a handshake, if the server may have ended because we did not."""
-        return transport.renew() if opening.guessing and self._wanted and isinstance(error, ConnectionLost) else None
+        return transport.renew() if opening.guessing and self.wanted and isinstance(error, ConnectionLost) else None
 
     def _remember(self, transport: Transport, revision: Revision) -> None:
         """[2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions] SHOULD"""
@@ -201,8 +199,8 @@ class Client(Greeting):
         with self._renewing:
             if self._connection is not ended and self._connection is not None:
                 return self._connection
-            fresh = ended.transport.again() if self._wanted else None
-            if fresh is None and stateless and self._wanted:
+            fresh = ended.transport.again() if self.wanted else None
+            if fresh is None and stateless and self.wanted:
                 fresh = self._restarts.next(ended, error, self._ending)
             if fresh is None:
                 raise error
@@ -213,7 +211,6 @@ class Client(Greeting):
 
     def close(self) -> None:
         """End the connection and, if there is one, the child process. From any thread, as often as one likes."""
-        self._wanted = False
         self._ending.set()
         self.questions.cancel_all("the client was closed")
         listening = self._listening
@@ -276,9 +273,14 @@ class Client(Greeting):
         return self._listening
 
     @property
+    def capabilities(self) -> ClientCapabilities:
+        """What is declared to a server of the newest revision that this client speaks."""
+        return self.offered(self.revisions[-1])
+
+    @property
     def wanted(self) -> bool:
         """Whether this client is to be connected: it was opened, and has not been closed since."""
-        return self._wanted
+        return not self._ending.is_set()
 
     # What the server sends (see `Role`)
 

@@ -36,14 +36,14 @@ from ..deadline import Deadline
 from ..errors import (
     METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION, HttpStatus, McpError, PeerError, PeerProtocolError, RequestTimeout,
 )
-from ..jsonrpc import shown
 from ..messages.base import COMPLETE
 from ..peer.dispatcher import Connection
 from ..peer.request_table import Pending, Progress
 from ..peer.session import Session
 from ..protocol import negotiation
-from ..protocol.eras import older, recognized
+from ..protocol.eras import modern, older
 from ..revisions import Revision
+from .caches import DISCOVER
 
 if TYPE_CHECKING:
     from .client import Client
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 DEFAULT_ERA = "auto"
 """What a client speaks that is not told: a key of `mcp_ref.protocol.negotiation.ERAS`."""
 
-DISCOVER = "server/discover"
 _SLICE = 0.5
 _STEPS = 6
 """Questions to one server, until it is clear what it is; three are enough for one that does not contradict itself."""
@@ -64,7 +63,7 @@ class Opening:
         self._client = client
         self._connection = connection
         self._limits = client.limits
-        self._modern: Tuple[Revision, ...] = tuple(r for r in client.revisions if r.stateless)
+        self._modern = negotiation.without_handshake(client.revisions)
         self._legacy = negotiation.with_handshake(client.revisions)
         self._known = known
         self._answers: "SimpleQueue[Tuple[Pending, Any]]" = SimpleQueue()
@@ -106,7 +105,7 @@ class Opening:
         try:
             answer = connection.request("initialize", opening, timeout=self._limits.initialize_timeout)
         except PeerError as error:
-            if not _is_modern(error) or error.code != UNSUPPORTED_PROTOCOL_VERSION or (
+            if not modern(error) or error.code != UNSUPPORTED_PROTOCOL_VERSION or (
                     negotiation.pick(error.data["supported"], self._modern) is None):
                 raise
             self._take(error)
@@ -153,7 +152,7 @@ class Opening:
                 return False  # [2026-07-28 basic/index §ResultType] MUST
             self._agree(self._pick(names), outcome)
             return True
-        if isinstance(outcome, PeerError) and _is_modern(outcome):
+        if isinstance(outcome, PeerError) and modern(outcome):
             self._take(outcome)
             return True
         return False
@@ -194,9 +193,8 @@ class Opening:
         """[2026-07-28 basic/versioning §Protocol Version Negotiation] SHOULD"""
         found = negotiation.pick(names, self._client.revisions)
         if found is None:
-            theirs = ", ".join(shown(str(name)) for name in names[:10]) or "none"
-            ours = ", ".join(str(r) for r in self._client.revisions)
-            raise PeerProtocolError("the server speaks revisions %s, this client speaks %s" % (theirs, ours))
+            text = negotiation.apart(names, self._client.revisions)
+            raise PeerProtocolError("the server speaks revisions %s" % text)
         return found
 
     # Between the two
@@ -286,7 +284,3 @@ class Opening:
             if self._connection.table.remove(pending):
                 self._connection.transport.given_up(pending.id)
         self._out.clear()
-
-
-def _is_modern(error: PeerError) -> bool:
-    return recognized(error.code, error.data, error.status)

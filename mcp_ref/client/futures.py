@@ -20,6 +20,7 @@ from ..jsonrpc import Error, Result
 from ..peer.future import RequestFuture
 from ..peer.request_table import Pending, Progress
 from ..peer.threads import start_thread
+from .recovery import another, final
 from .rounds import MANUAL, Exchange, adding, asked, extended
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class LastingFuture(CheckedFuture):
             except McpError as error:
                 start_thread("mcp-ref:again:%s" % self._connection.transport.name, self._try_again, error)
         elif not isinstance(item, RequestCancelled):
-            self._fail(self._final(pending, item))
+            self.set_exception(self._final(pending, item))
         else:
             self._settle_cancelled()
 
@@ -136,13 +137,13 @@ class LastingFuture(CheckedFuture):
                 return
             required = asked(self._method, result, self._connection.session.rules)
         except McpError as error:
-            self._fail(error)
+            self.set_exception(error)
             return
         if required is None:
             self._convert_result(result)
         elif self._manual:
             self.check = None  # it is none of what was asked for
-            self._done(required)
+            self.set_result(required)
         else:
             self._later(lambda: self._answer(result), True)
 
@@ -152,7 +153,7 @@ class LastingFuture(CheckedFuture):
             self._begun = deadline.clock()
             self._take(extended(self._client, self._method, self._exchange.params, result))
         except Exception as error:
-            self._fail(error)
+            self.set_exception(error)
 
     def _answer(self, result: Dict[str, Any]) -> None:
         """On the executor: ask, and begin the next round."""
@@ -165,45 +166,37 @@ class LastingFuture(CheckedFuture):
         except TransportError as error:
             start_thread("mcp-ref:again:%s" % self._connection.transport.name, self._try_again, error)
         except Exception as error:
-            self._fail(error)
+            self.set_exception(error)
 
     def _try_again(self, error: McpError) -> None:
         """On a thread of its own: what the error calls for, and the same round again."""
         try:
             self._sent_again(error)
         except Exception as problem:
-            self._fail(problem)
+            self.set_exception(problem)
 
     def _sent_again(self, error: McpError) -> None:
-        from .recovery import another
-
         self._again = True
         self._connection = another(self._client, self._connection, error, self._method, self._exchange.params)
         self._round()
 
     def _final(self, pending: Pending, item: Any) -> BaseException:
-        from .recovery import final
-
         try:
             pending.answer(item)
         except McpError as error:
             return final(self._client, self._connection, error, self._method, self._exchange.params)
         raise TypeError("%r is no failure" % (item,))
 
-    def _convert_result(self, result: Dict[str, Any]) -> None:
+    def set_result(self, result: Any) -> None:
+        """See `Future.set_result`; of no effect once it was cancelled, as between two rounds."""
         try:
-            self._done(self._convert(result))
-        except Exception as error:
-            self._fail(error)
-
-    def _done(self, value: Any) -> None:
-        try:
-            self.set_result(value)
+            super().set_result(result)
         except InvalidStateError:
-            pass  # it was cancelled between two rounds, while this answer was on its way
+            pass
 
-    def _fail(self, error: BaseException) -> None:
+    def set_exception(self, exception: Optional[BaseException]) -> None:
+        """See `Future.set_exception`; likewise."""
         try:
-            self.set_exception(error)
+            super().set_exception(exception)
         except InvalidStateError:
-            pass  # it was cancelled meanwhile
+            pass

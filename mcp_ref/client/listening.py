@@ -2,7 +2,7 @@
 
 [2026-07-28 basic/patterns/subscriptions §Opening a Stream]::
 
-    with client.listen(tools=True, uris=["config://app"]) as wish:
+    with client.listen("tools", uris=["config://app"]) as wish:
         wish.agreed                     # what the server is willing to tell
 
 A client has one stream, whatever it wishes to hear of: another wish opens a stream for all of them, and when that is
@@ -33,7 +33,7 @@ from .. import deadline
 from ..codec import decode
 from ..deadline import Deadline
 from ..errors import Busy, ConnectionLost, LocalProtocolError, McpError, PeerError, RequestTimeout
-from ..jsonrpc import Error, Notification, RequestId, Result
+from ..jsonrpc import Notification, RequestId, Result
 from ..messages.subscriptions import SubscriptionsAcknowledgedNotificationParams
 from ..peer.dispatcher import Connection
 from ..peer.request_table import Outcome, Pending, Progress
@@ -169,11 +169,9 @@ class Stream:
         if not self._clear.wait(timeout):
             self.cancel("timeout")
             raise RequestTimeout("%s was not acknowledged in time" % LISTEN)
-        outcome = self.outcome
-        if isinstance(outcome, Error):
-            raise PeerError(outcome.code, outcome.message, outcome.data, LISTEN, outcome.id or 0)
-        if isinstance(outcome, McpError):
-            raise outcome
+        outcome, pending = self.outcome, self._pending
+        if outcome is not None and pending is not None:
+            pending.answer(outcome)
         if outcome is not None and not self.agreed.filter() and self.wanted.filter():
             raise ConnectionLost("the server has ended %s before it began" % LISTEN)
 

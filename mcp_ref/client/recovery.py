@@ -91,7 +91,7 @@ def another(client: "Client", connection: Connection, error: McpError, method: s
         return connection
     if not client.wanted or not isinstance(error, _LOST):
         raise error
-    if not getattr(error, "unsent", False) and not _repeatable(connection, method, params):
+    if not error.unsent and not _repeatable(connection, method, params):
         raise final(client, connection, error, method, params)
     if isinstance(error, ConnectionLost) and connection.table.ended:
         return client.renewed(connection, error)
@@ -100,7 +100,7 @@ def another(client: "Client", connection: Connection, error: McpError, method: s
 
 def final(client: "Client", connection: Connection, error: McpError, method: str, params: Params) -> McpError:
     """What the caller gets for an error of a request that is not sent again (any more)."""
-    if not isinstance(error, _LOST) or not client.wanted or getattr(error, "unsent", False):
+    if not isinstance(error, _LOST) or not client.wanted or error.unsent:
         return error
     if _repeatable(connection, method, params):
         return error
@@ -134,12 +134,9 @@ def _other_version(client: "Client", connection: Connection, error: PeerError) -
     """[2026-07-28 basic/versioning §Protocol Version Negotiation] SHOULD"""
     named = error.data.get("supported") if isinstance(error.data, dict) else None
     names = named if isinstance(named, list) else []
-    modern = tuple(r for r in client.revisions if r.stateless)
-    found = negotiation.pick(names, modern)
+    found = negotiation.pick(names, negotiation.without_handshake(client.revisions))
     if found is None:
-        theirs = ", ".join(shown(str(name)) for name in names[:10]) or "none"
-        text = "%s; the server speaks %s, this client speaks %s" % (
-            error.message, theirs, ", ".join(str(r) for r in client.revisions))
+        text = "%s; the server speaks %s" % (error.message, negotiation.apart(names, client.revisions))
         raise _saying(error, text) from error
     if found is not connection.session.rules:
         client.assume(connection, found)

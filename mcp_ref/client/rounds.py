@@ -35,11 +35,12 @@ from ..errors import (
 from ..jsonrpc import Request, shown
 from ..messages.base import COMPLETE
 from ..messages.mrtr import InputRequiredResult
-from ..methods import EMBEDDED, load, lookup
+from ..methods import EMBEDDED, INPUT_REQUIRED, lookup
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
 from ..peer.inflight import Incoming
 from ..peer.workers import Job
+from ..protocol.caching import DEPENDING
 from ..protocol.capabilities import has
 from ..revisions import Revision
 
@@ -72,7 +73,7 @@ def asked(method: str, result: Dict[str, Any], revision: Revision) -> Optional[I
         text = "the answer to %s: result.resultType: %.80r is unknown" % (method, kind)
         raise PeerProtocolError(text, "2026-07-28 basic/index §ResultType")
     row = lookup(method, revision)
-    if row is None or row.other is None or load(row.other) is not InputRequiredResult:
+    if row is None or row.other != INPUT_REQUIRED:
         raise PeerProtocolError("the answer to %s asks for input" % method, PAGE + " §Supported Requests")
     try:
         found: InputRequiredResult = decode(InputRequiredResult, result, revision, "result")
@@ -98,7 +99,7 @@ def resumed(
     if responses is None and state is None:
         return made
     row = lookup(method, revision)
-    if row is None or row.other is None or load(row.other) is not InputRequiredResult:
+    if row is None or row.other != INPUT_REQUIRED:
         text = "%s takes no input_responses and no request_state in revision %s"
         raise LocalProtocolError(text % (method, revision), PAGE + " §Supported Requests")
     if responses is not None:
@@ -163,7 +164,7 @@ class Exchange:
         self._client = client
         self._method = method
         self._plain = {
-            name: value for name, value in (params or {}).items() if name not in ("inputResponses", "requestState")
+            name: value for name, value in (params or {}).items() if name not in DEPENDING
         }
         self._rounds = 0
         self._seconds = 0.0

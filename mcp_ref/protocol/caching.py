@@ -26,7 +26,7 @@ MAX_TTL_MS = 2 ** 53 - 1
 """The largest integer that every receiver reads as it is; longer than anybody waits."""
 
 DEPENDING = frozenset(("inputResponses", "requestState"))
-"""Params on which a result depends beyond what was asked for."""
+"""Params that belong to the rounds of a request: its result depends on them beyond what was asked for."""
 _OWN = frozenset((VERSION, CLIENT_INFO, CAPABILITIES, LOG_LEVEL, "progressToken", *tracecontext.KEYS))
 
 

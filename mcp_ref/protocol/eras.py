@@ -13,7 +13,9 @@ status 404, which is how a modern HTTP server says it; older ones say it with ot
 
 from typing import Any, Callable, Dict, NamedTuple, Optional
 
-from ..errors import HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION
+from ..errors import (
+    HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION, McpError, PeerError,
+)
 
 
 class Sign(NamedTuple):
@@ -66,3 +68,8 @@ def recognized(code: int, data: Any, status: Optional[int] = None) -> bool:
     """Whether this error comes from a server of the stateless era; ``status``: see `mcp_ref.errors.PeerError`."""
     sign = RECOGNIZED.get(code)
     return sign is not None and sign.status in (None, status) and sign.fits(data)
+
+
+def modern(error: McpError) -> bool:
+    """The same of an error that was raised."""
+    return isinstance(error, PeerError) and recognized(error.code, error.data, error.status)

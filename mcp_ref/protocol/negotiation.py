@@ -8,6 +8,7 @@ never agreed on there, whatever a client asks for: see `mcp_ref.protocol.envelop
 from typing import Any, Iterable, Optional, Sequence, Tuple
 
 from ..errors import PeerProtocolError
+from ..jsonrpc import shown
 from ..revisions import REVISIONS, Revision, find, revision
 
 CITATION = "..2025-11-25 basic/lifecycle §Version Negotiation"
@@ -36,6 +37,11 @@ def with_handshake(ours: Iterable[Revision]) -> Tuple[Revision, ...]:
 ERAS = {"auto": "", "modern": "stateless", "legacy": "handshake"}
 """What a client may be told to speak, besides one revision by its name -> the feature that its revisions have
 [2026-07-28 basic/versioning §Terminology]."""
+
+
+def without_handshake(ours: Iterable[Revision]) -> Tuple[Revision, ...]:
+    """Those in which each request stands alone."""
+    return tuple(r for r in ours if r.stateless)
 
 
 def spoken(era: Optional[str], choice: Optional[Iterable[Any]], default: str) -> Tuple[Revision, ...]:
@@ -69,6 +75,12 @@ def pick(offered: Iterable[Any], ours: Sequence[Revision]) -> Optional[Revision]
     """
     names = {name for name in offered if isinstance(name, str)}
     return next((r for r in reversed(ours) if r.name in names), None)
+
+
+def apart(theirs: Sequence[Any], ours: Iterable[Revision]) -> str:
+    """What a server and this client speak that have nothing in common, for an error; the first ten names of theirs."""
+    named = ", ".join(shown(str(name)) for name in theirs[:10]) or "none"
+    return "%s, this client speaks %s" % (named, ", ".join(map(str, ours)))
 
 
 def answer(requested: str, ours: Sequence[Revision]) -> Revision:

@@ -33,16 +33,15 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from ..errors import INVALID_PARAMS, RpcError
 from ..jsontext import dumps
+from .caching import DEPENDING
 
 REFUSAL = "Invalid params: params.requestState is not one that can be used for this request now"
-OWN = ("requestState", "inputResponses")
-"""The members of params that belong to the rounds and not to the request."""
 MIN_KEY_BYTES = 16
 
 _FORM = "r1"
 _sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 """A client may send the members of its params in another order each time."""
-_NOT_SALIENT = frozenset(OWN + ("_meta",))
+_NOT_SALIENT = DEPENDING | {"_meta"}
 
 
 class StateRefused(RpcError):

@@ -59,6 +59,7 @@ from ..errors import (
 from ..jsonrpc import json_type
 from ..methods import EMBEDDED, INPUT_REQUIRED, Method, load, lookup
 from ..peer.context import Route
+from ..protocol.caching import DEPENDING
 from ..protocol.capabilities import check
 from ..revisions import Revision
 from . import replay
@@ -171,7 +172,7 @@ def wrap(route: Route, method: str, revision: Revision) -> Route:
     inner, in_tool = route.call, route.fault is not None
 
     def call(context: Any, params: Dict[str, Any]) -> Any:
-        if "requestState" in params or "inputResponses" in params:
+        if not DEPENDING.isdisjoint(params):
             params = _resume(context, params)
         try:
             result = inner(context, params)
@@ -192,7 +193,7 @@ def _resume(context: "Context", params: Dict[str, Any]) -> Dict[str, Any]:
 
     Raises `RpcError` -32602 for a state that is not accepted, and for responses that are none.
     """
-    from ..protocol.requeststate import OWN, StateRefused, unseal
+    from ..protocol.requeststate import StateRefused, unseal
 
     responses = params.get("inputResponses", {})
     if not isinstance(responses, dict):
@@ -210,7 +211,7 @@ def _resume(context: "Context", params: Dict[str, Any]) -> Dict[str, Any]:
             context.connection.counters.note("refused request state", refused.reason)
             raise
         rounds.before = state
-    return {name: value for name, value in params.items() if name not in OWN}
+    return {name: value for name, value in params.items() if name not in DEPENDING}
 
 
 def _failed(context: "Context", error: Exception, in_tool: bool) -> None:

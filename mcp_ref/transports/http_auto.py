@@ -18,9 +18,9 @@ import json
 import threading
 from typing import Any, Dict, List, Optional, Sequence
 
-from ..errors import AnswerLost, McpError, PeerError, TransportError
+from ..errors import AnswerLost, TransportError
 from ..jsonrpc import RequestId
-from ..protocol.eras import recognized
+from ..protocol.eras import modern
 from ..revisions import LATEST_HANDSHAKE, Revision, find
 from .base import Annotations, Failed, Received, Transport
 from .http_channel import HttpChannel
@@ -82,7 +82,7 @@ class HttpAuto(Transport):
     def _may_be_older(self, initialize: bytes, refused: Received) -> bool:
         """Whether `initialize` was refused as a server of HTTP+SSE might do it."""
         status = self._first.refusal or 0
-        if status in _AUTHORIZATION or (isinstance(refused, Failed) and _modern(refused.error)):
+        if status in _AUTHORIZATION or (isinstance(refused, Failed) and modern(refused.error)):
             return False
         named = _offered(initialize).fallback_statuses
         return 400 <= status < 500 if named == "4xx" else str(status) in named.split()
@@ -169,10 +169,6 @@ class HttpAuto(Transport):
     def counters(self) -> Dict[str, int]:
         """See `HttpChannel.counters`."""
         return self.inner.counters()
-
-
-def _modern(error: McpError) -> bool:
-    return isinstance(error, PeerError) and recognized(error.code, error.data, error.status)
 
 
 def _offered(initialize: bytes) -> Revision:
