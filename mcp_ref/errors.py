@@ -65,6 +65,9 @@ CODES: Dict[int, Code] = {
 }
 """The codes that JSON-RPC and the revisions define; receivers assume nothing about any other."""
 
+RESERVED = range(-32099, -32019)
+"""Codes that only the protocol may give a meaning [2026-07-28 basic/index §Error Codes] MUST NOT."""
+
 ABOUT_REQUESTS = frozenset((HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION))
 """Errors that always refuse a request as such, whoever finds that out; over HTTP they have a status of their own."""
 

@@ -60,7 +60,7 @@ class HttpEras:
 
         ``in_session``: whether a session id came with it. What MODERN says may still be refused, by its envelope.
         """
-        kind = None if header is None else self._kinds.get(header, _UNKNOWN)
+        kind = self.kind(header)
         if isinstance(frame, Request):
             meta = frame.params.get("_meta") if frame.params else None
             if kind is MODERN and type(meta) is dict and meta.get(_VERSION) == header:

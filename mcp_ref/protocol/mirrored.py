@@ -25,6 +25,7 @@ from base64 import b64decode, b64encode
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..jsonrpc import json_type, shown
+from .headervalues import TOKEN
 
 HEADER = "x-mcp-header"
 """The keyword of a property's schema that asks for it to be mirrored."""
@@ -42,7 +43,6 @@ SAFE = 2**53 - 1
 """The greatest integer that JavaScript holds exactly; the least is its negative."""
 
 _METHOD, _NAME = METHOD.lower(), NAME.lower()  # as servers keep them
-_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 _PLAIN = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?\Z")
 _VISIBLE = re.compile(r"[\x20-\x7e\t]*\Z")
 _OPEN, _CLOSE = "=?base64?", "?="
@@ -147,7 +147,7 @@ _CHECKS: Tuple[_Check, ...] = (
     lambda name, schema, path: "" if isinstance(name, str) else "is a string, not %s" % json_type(name),
     lambda name, schema, path: "" if name else "is empty: it is the end of the name of a header field",
     # A token has no control characters, no blanks and nothing beyond ASCII.
-    lambda name, schema, path: "" if _TOKEN.match(name) else
+    lambda name, schema, path: "" if TOKEN.match(name) else
     "is %s: a header field's name has only letters, digits and !#$%%&'*+-.^_`|~" % ascii(name[:80]),
     lambda name, schema, path: "" if path else
     "is not reached by \"properties\" alone: only a property can be mirrored, and none inside arrays, references,"

@@ -28,7 +28,6 @@ TRACEPARENT = "traceparent"
 TRACESTATE = "tracestate"
 BAGGAGE = "baggage"
 KEYS = (TRACEPARENT, TRACESTATE, BAGGAGE)
-CITATION = "2026-07-28 basic/index §`_meta`"
 
 _MAX_STATES = 32
 _MAX_BAGGAGE = 180
@@ -40,8 +39,8 @@ _STATE = (
     r"([a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})"
     r"=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]"
 )
-_PAIR = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*=[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*"
 _KEY = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PAIR = _KEY + r"[ \t]*=[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*"
 _PROPERTY = "(?:%s|%s)" % (_PAIR, _KEY)
 """Compiled when first needed, which `re` remembers."""
 

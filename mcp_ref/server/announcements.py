@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Set
 
 from ..errors import LocalProtocolError
+from ..peer.context import Context
 from ..peer.dispatcher import Connection
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ LIST_CHANGED: Dict[str, str] = {
 """Feature -> how its change is announced [..2025-11-25 server/tools §List Changed Notification] SHOULD,
 [..2025-11-25 server/resources §List Changed Notification] SHOULD,
 [..2025-11-25 server/prompts §List Changed Notification] SHOULD."""
+UPDATED = "notifications/resources/updated"
+"""How a change of one resource is announced, to those who asked for it."""
 
 
 class Announcements:
@@ -92,13 +95,21 @@ class Announcements:
                     self._announce(feature)
 
 
-def tell(connection: Connection, method: str, params: Optional[Dict[str, Any]] = None) -> bool:
-    """Send one client a notification of which it knows nothing yet; False if it may not be sent to this one."""
+def tell(
+    connection: Connection, method: str, params: Optional[Dict[str, Any]] = None, within: Optional[Context] = None
+) -> bool:
+    """Send one client a notification of which it knows nothing yet; False if it may not be sent to this one.
+
+    ``within``: the context of the request on whose stream it goes, where it goes on one.
+    """
     if connection.outbox.full:
         connection.close("the client does not read: more than max_outbox_bytes wait for it")
         return False
     try:
-        connection.notify(method, params)
+        if within is None:
+            connection.notify(method, params)
+        else:
+            connection.notify(method, params, within.incoming, within.session, wait=False)
     except LocalProtocolError:
         return False
     return True

@@ -69,15 +69,14 @@ def by_method(cache: Union[Cache, Mapping[str, Cache], None]) -> Dict[str, Cache
     for method, hint in cache.items():
         if method not in CACHEABLE:
             raise ValueError("Server: cache: %.80r may not be kept; these may: %s" % (method, ", ".join(CACHEABLE)))
-        checked(hint, "Server: cache of " + method)
+        check_hint("Server: cache of " + method, hint)
     return dict(cache)
 
 
-def checked(cache: Any, where: str) -> Cache:
-    """The same, if it is a hint. Raises TypeError."""
+def check_hint(where: str, cache: Any) -> None:
+    """Raise TypeError for what is no hint."""
     if not isinstance(cache, Cache):
         raise TypeError("%s: cache is a Cache(ttl=..., scope=...), got %.80r" % (where, cache))
-    return cache
 
 
 def check_own(result: ReadResourceResult) -> None:

@@ -38,6 +38,14 @@ def check_page_size(page_size: Optional[int]) -> None:
         raise ValueError("page_size must be at least 1, got %r" % (page_size,))
 
 
+def check_cache(where: str, cache: Any) -> None:
+    """Raise TypeError for what says nothing of being kept; None is nothing, and allowed."""
+    if cache is not None:
+        from .caching import check_hint
+
+        check_hint(where, cache)
+
+
 def check_introduction(website_url: Optional[str], icons: "Optional[List[Icon]]", experimental: Any) -> None:
     """What a server says of itself beside its texts. Raises TypeError or ValueError."""
     if website_url is not None or icons is not None:

@@ -36,6 +36,7 @@ from ..peer.context import Context
 from ..peer.params import params_reader
 from ..protocol.content import check_annotations, check_uri
 from ..revisions import Revision
+from .checks import check_cache
 from .content import contents_of
 from .listing import Listing
 from .pathpattern import Pattern
@@ -113,10 +114,7 @@ class Directory:
         self.title = title
         self.description = description
         self.listed = listed
-        if cache is not None:
-            from .caching import checked
-
-            checked(cache, "directory")
+        check_cache("directory", cache)
         self.cache = cache
         self._pattern = Pattern(pattern)
         self._hidden = hidden

@@ -11,11 +11,9 @@ code               where it may not be sent
 [2026-07-28 basic/index §Error Codes] MUST NOT
 """
 
-from ..errors import CODES, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, LocalProtocolError, RpcError
+from ..errors import CODES, RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, LocalProtocolError, RpcError
 from ..revisions import Revision
 from .context import Context
-
-RESERVED = range(-32099, -32019)
 
 
 def revised(context: Context, error: RpcError, in_tool: bool) -> Exception:

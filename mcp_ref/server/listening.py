@@ -23,8 +23,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
 from ..codec import encode
-from ..errors import INTERNAL_ERROR, LocalProtocolError, RpcError
-from ..limits import DEFAULT
+from ..errors import INTERNAL_ERROR, RpcError
 from ..messages.subscriptions import (
     SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams,
 )
@@ -32,15 +31,15 @@ from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
 from ..peer.params import params_reader
 from ..protocol.envelope import SUBSCRIPTION
-from ..protocol.uris import containers, fault
+from ..protocol.uris import fault
 from ..revisions import Revision
-from .announcements import LIST_CHANGED
+from .announcements import LIST_CHANGED, UPDATED, tell
+from .subscriptions import Watched
 
 if TYPE_CHECKING:
     from .server import Server
 
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
-UPDATED = "notifications/resources/updated"
 FILTERS: Dict[str, str] = {
     "tools": "tools_list_changed", "prompts": "prompts_list_changed", "resources": "resources_list_changed",
 }
@@ -93,14 +92,7 @@ class Listener:
         if method is None:
             context.complete(params)
             return
-        if context.connection.outbox.full:
-            context.connection.close("the client does not read: more than max_outbox_bytes wait for it")
-            return
-        marked = dict(params or {}, _meta={SUBSCRIPTION: context.request_id})
-        try:
-            context.connection.notify(method, marked, context.incoming, context.session, wait=False)
-        except LocalProtocolError:  # what is not declared any more is not told
-            context.connection.counters.add("announcements left out")
+        tell(context.connection, method, dict(params or {}, _meta={SUBSCRIPTION: context.request_id}), context)
 
 
 class Listeners:
@@ -111,7 +103,7 @@ class Listeners:
         self._lock = threading.Lock()
         self._open: Dict[Listener, None] = {}
         self._by_feature: Dict[str, Dict[Listener, None]] = {feature: {} for feature in FILTERS}
-        self._by_uri: Dict[str, Dict[Listener, None]] = {}
+        self._by_uri: Watched[Listener] = Watched()
 
     # Open
 
@@ -158,7 +150,7 @@ class Listeners:
             for feature in listener.features:
                 self._by_feature[feature][listener] = None
             for uri in listener.uris:
-                self._by_uri.setdefault(uri, {})[listener] = None
+                self._by_uri.add(uri, listener)
 
     # Tell
 
@@ -167,15 +159,10 @@ class Listeners:
         return self._tell(list(self._by_feature[feature]), LIST_CHANGED[feature])
 
     def updated(self, uri: str) -> int:
-        """Tell who asked for this URI, or for a container of it, that it has changed; how many. ValueError: no URI."""
-        wrong = fault(uri, DEFAULT.max_uri_length)
-        if wrong is not None:
-            raise ValueError("%r is not the URI of a resource: %s" % (uri, wrong))
+        """Tell who asked for this URI, or for a container of it, that it has changed; how many."""
         with self._lock:
-            found = dict(self._by_uri.get(uri, {}))
-            for container in containers(uri):
-                found.update(self._by_uri.get(container, {}))
-        return self._tell(list(found), UPDATED, {"uri": uri})
+            found = self._by_uri.of(uri)
+        return self._tell(found, UPDATED, {"uri": uri})
 
     def _tell(self, listeners: List[Listener], method: str, params: Optional[Dict[str, Any]] = None) -> int:
         for listener in listeners:
@@ -208,10 +195,7 @@ class Listeners:
             for feature in listener.features:
                 del self._by_feature[feature][listener]
             for uri in listener.uris:
-                heard = self._by_uri[uri]
-                del heard[listener]
-                if not heard:
-                    del self._by_uri[uri]
+                self._by_uri.remove(uri, listener)
         return True
 
     def __len__(self) -> int:

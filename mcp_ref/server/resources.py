@@ -37,7 +37,7 @@ from ..peer.params import params_reader
 from ..protocol.uris import fault
 from ..revisions import Revision
 from ..uritemplate import Template
-from .checks import check_texts
+from .checks import check_cache, check_texts
 from .content import check_asking, checked_contents, contents_of
 from .listing import Listing
 from .signature import BindError, Signature
@@ -159,7 +159,7 @@ class Resources:
         for wrong annotations, icons, size or `_meta`; TypeError for what is no text or no `Cache`.
         """
         where = "resource %r" % uri
-        _check_cache(where, cache)
+        check_cache(where, cache)
         check_texts(where, name=name, title=title, description=description)
         _check_item(where, mime_type, size, annotations, icons, meta)
         name = name or _name_of(function) or uri
@@ -315,13 +315,6 @@ def _hinting(revision: Revision) -> Optional[Callable[..., ReadResourceResult]]:
     from .caching import hinted
 
     return hinted
-
-
-def _check_cache(where: str, cache: "Optional[Cache]") -> None:
-    if cache is not None:
-        from .caching import checked
-
-        checked(cache, where)
 
 
 def _check_item(

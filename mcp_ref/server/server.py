@@ -7,7 +7,7 @@ serve many at once. METHODS says which part answers which request.
 import threading
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Sequence, Union
 
-from ..errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, RpcError
+from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, RpcError
 from ..limits import DEFAULT, Limits
 from ..methods import lookup
 from ..peer.context import Route
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from ..transports.wsgi import Application
     from ..peer.extension import Extension
     from .caching import Cache
+    from .discover import Stamp
     from .http_listener import HttpListener
     from .loghandler import WireHandler
     from .replay import States
 
 _making = threading.Lock()
 ROOTS_CHANGED = "notifications/roots/list_changed"
-REVISED = frozenset(
-    (RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, *range(-32099, -32019)))
+REVISED = frozenset((RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, *RESERVED))
 """Codes that mean something in some revisions only, or in none; see `mcp_ref.server.errorcodes`."""
 
 
@@ -124,6 +124,7 @@ class Server(Offering):
             self.states  # now, so that the author is told of what is wrong
         self._features: Dict[str, Any] = {}
         self._announcements = Announcements()
+        self._stamps: "Dict[Revision, Stamp]" = {}
         self._declared: Dict[Any, Dict[str, Any]] = {}
 
     # Telling clients
@@ -145,11 +146,19 @@ class Server(Offering):
         return self._announcements.broadcast(method, params, wanted)
 
     def resource_updated(self, uri: str) -> None:
-        """Tell the clients that have subscribed to this resource that it has changed."""
-        if "subscriptions" in self._features:
-            self.subscriptions.updated(self, uri)
-        if "listeners" in self._features:
-            self.listeners.updated(uri)
+        """Tell the clients that have subscribed to this resource that it has changed.
+
+        Raises ValueError for what is no URI, where any client may hear of it.
+        """
+        told = [self._features[name] for name in ("subscriptions", "listeners") if name in self._features]
+        if told:
+            from ..protocol.uris import fault
+
+            wrong = fault(uri, DEFAULT.max_uri_length)
+            if wrong is not None:
+                raise ValueError("%r is not the URI of a resource: %s" % (uri, wrong))
+        for feature in told:
+            feature.updated(uri)
 
     def log(self, level: str, data: Any, logger: Optional[str] = None) -> int:
         """Send a log message to every client whose level lets it through; to how many. As `Context.log`."""
@@ -277,9 +286,7 @@ class Server(Offering):
             made = self.extensions.route(self, method, revision, made)
         if made is None or not revision.stateless:
             return made
-        from .discover import Stamp
-
-        return Stamp(self, revision).on(made)
+        return self._stamp(revision).on(made)
 
     def _core_route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
         row = METHODS.get(method)
@@ -307,11 +314,15 @@ class Server(Offering):
 
     def stamp(self, result: Any, revision: Revision) -> Any:
         """See `Role.stamp`; others are stamped by their route."""
-        if not revision.stateless:
-            return result
-        from .discover import Stamp
+        return self._stamp(revision)(result) if revision.stateless else result
 
-        return Stamp(self, revision)(result)
+    def _stamp(self, revision: Revision) -> "Stamp":
+        found = self._stamps.get(revision)
+        if found is None:
+            from .discover import Stamp
+
+            found = self._stamps[revision] = Stamp(self, revision)
+        return found
 
     def declared(self, revision: Revision) -> Dict[str, Any]:
         """What it declares to a client that is served without a handshake; not to be changed."""

@@ -16,21 +16,44 @@ A notification may name a part of what was subscribed to (the schema of
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Dict, List, Set
+from typing import TYPE_CHECKING, Any, Dict, List, Set, TypeVar
 
 from ..errors import INTERNAL_ERROR, RpcError
-from ..limits import DEFAULT
 from ..messages.resources import SubscribeRequestParams, UnsubscribeRequestParams
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
 from ..peer.params import params_reader
-from ..protocol.uris import containers, fault
+from ..protocol.uris import containers
 from ..revisions import Revision
-from .announcements import tell
+from .announcements import UPDATED, tell
 from .resources import check_uri, not_found
 
 if TYPE_CHECKING:
     from .server import Server
+
+Watcher = TypeVar("Watcher")
+
+
+class Watched(Dict[str, Dict[Watcher, None]]):
+    """Who watches which URI. Not locked; whoever has one sees to that."""
+
+    def add(self, uri: str, watcher: Watcher) -> None:
+        """Enter one; twice is once."""
+        self.setdefault(uri, {})[watcher] = None
+
+    def remove(self, uri: str, watcher: Watcher) -> None:
+        """Take one out that is there."""
+        watchers = self[uri]
+        del watchers[watcher]
+        if not watchers:
+            del self[uri]
+
+    def of(self, uri: str) -> List[Watcher]:
+        """Those who watch this URI or a container that it lies in, each once."""
+        found = dict(self.get(uri, {}))
+        for container in containers(uri):
+            found.update(self.get(container, {}))
+        return list(found)
 
 
 class Subscriptions:
@@ -38,7 +61,7 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._subscribers: Dict[str, Dict[Connection, None]] = {}
+        self._subscribers: Watched[Connection] = Watched()
         self._uris: Dict[Connection, Set[str]] = {}
 
     # Act
@@ -77,7 +100,7 @@ class Subscriptions:
                 raise RpcError(INTERNAL_ERROR, text)
             uris.add(uri)
             self._uris[connection] = uris
-            self._subscribers.setdefault(uri, {})[connection] = None
+            self._subscribers.add(uri, connection)
         if connection.closed:
             self.forget(connection)  # it ended meanwhile, and nobody will tell us again
 
@@ -87,7 +110,7 @@ class Subscriptions:
             uris = self._uris.get(connection, set())
             if uri in uris:
                 uris.remove(uri)
-                self._leave(connection, uri)
+                self._subscribers.remove(uri, connection)
             if not uris:
                 self._uris.pop(connection, None)
 
@@ -95,25 +118,16 @@ class Subscriptions:
         """This connection has ended: all its subscriptions go."""
         with self._lock:
             for uri in self._uris.pop(connection, ()):
-                self._leave(connection, uri)
-
-    def _leave(self, connection: Connection, uri: str) -> None:
-        subscribers = self._subscribers[uri]
-        del subscribers[connection]
-        if not subscribers:
-            del self._subscribers[uri]
+                self._subscribers.remove(uri, connection)
 
     # Change notification
 
-    def updated(self, server: "Server", uri: str) -> int:
+    def updated(self, uri: str) -> int:
         """Tell the subscribers of this URI, and of the containers it lies in, that it has changed; to how many.
 
-        Each hears of it once [..2025-11-25 server/resources §Subscriptions]. Raises ValueError for what is no URI.
+        Each hears of it once [..2025-11-25 server/resources §Subscriptions].
         """
-        wrong = fault(uri, DEFAULT.max_uri_length)
-        if wrong is not None:
-            raise ValueError("%r is not the URI of a resource: %s" % (uri, wrong))
-        return sum(tell(connection, "notifications/resources/updated", {"uri": uri}) for connection in self.of(uri))
+        return sum(tell(connection, UPDATED, {"uri": uri}) for connection in self.of(uri))
 
     def by(self, connection: Connection) -> List[str]:
         """The URIs that this client has subscribed to, sorted."""
@@ -123,10 +137,7 @@ class Subscriptions:
     def of(self, uri: str) -> List[Connection]:
         """The connections that hear of changes to this URI, each once."""
         with self._lock:
-            found = dict(self._subscribers.get(uri, {}))
-            for container in containers(uri):
-                found.update(self._subscribers.get(container, {}))
-        return list(found)
+            return self._subscribers.of(uri)
 
     def __len__(self) -> int:
         """How many subscriptions there are."""

@@ -187,7 +187,7 @@ def test_an_update_looks_only_at_its_own_subscribers():
     subscriptions, one = Subscriptions(), Open()
     looked_at = []
 
-    class Watched(dict):
+    class Watched(type(vars(subscriptions)["_subscribers"])):
         def get(self, key, default=None):
             looked_at.append(key)
             return super().get(key, default)
