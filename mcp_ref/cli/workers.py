@@ -58,7 +58,6 @@ class Worker:
         self.process = process
         self.pipe = pipe
         self.begun = deadline.clock()
-        self.ready = False
 
 
 class Supervisor:
@@ -94,7 +93,6 @@ class Supervisor:
     def _hear(self, worker: Worker) -> Optional[int]:
         """A worker serves, or has ended; an exit code, if that is the end of all."""
         if os.read(worker.pipe, 1):
-            worker.ready = True
             ready, self._ready = self._ready, None
             if ready is not None:
                 ready()

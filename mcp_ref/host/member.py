@@ -84,9 +84,10 @@ class ServerClient(Client):
 
     def _comes_again(self, connection: Connection) -> bool:
         """Whether the next request begins another connection, or whoever opens this one does; see `Client.renewed`."""
+        if not self.wanted:
+            return False
         transport = connection.transport
-        fresh = transport.renew() if connection.session.rules.stateless else transport.again()
-        return self.wanted and fresh is not None
+        return (transport.renew() if connection.session.rules.stateless else transport.again()) is not None
 
     def _lose(self, reason: str) -> None:
         self.end = reason

@@ -24,7 +24,7 @@ HTTP transport, may be agreed here, too.
 
 import functools
 import threading
-from typing import Any, Callable, Dict, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 from .. import deadline
 from ..errors import AuthError, RpcError
@@ -427,9 +427,13 @@ class Endpoint:
         elif not self._version_refused(exchange, verdict, session):
             post_in_session(self, exchange, verdict, frame, session)
 
+    def forms(self, verdict: Verdict) -> Tuple[bool, bool]:
+        """Whether a reply may be JSON, and whether it may be a stream: what the client takes and we prefer."""
+        prefer = self.json_response
+        return (verdict.json and (prefer is not False or not verdict.sse),
+                verdict.sse and (prefer is not True or not verdict.json))
+
     def stream(self, exchange: Exchange, verdict: Verdict, keys: Sequence[RequestId]) -> Stream:
         """The place for the answers, as JSON or as a stream."""
-        prefer = self.json_response
-        json = verdict.json and (prefer is not False or not verdict.sse)
-        sse = verdict.sse and (prefer is not True or not verdict.json)
+        json, sse = self.forms(verdict)
         return Stream(REPLY, exchange, verdict.cors, json, sse, keys)

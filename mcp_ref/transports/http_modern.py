@@ -24,7 +24,7 @@ are cannot be told apart). All clients together have ``max_http_connections``, s
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, Hashable, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Hashable, List, Optional, Sequence, Tuple
 
 from .. import deadline
 from ..errors import (
@@ -37,8 +37,8 @@ from ..protocol import envelope, mirrored
 from ..protocol.httpera import mismatch
 from ..protocol.httprules import Verdict
 from ..protocol.sse import comment, encode_event
-from .base import Received, Transport
 from .http_exchange import Exchange
+from .http_routed import HttpRouted
 from .http_session import JSON_HEADERS
 from .http_streams import STREAM_HEADERS
 
@@ -131,37 +131,14 @@ class Reply:
                 self.exchange.send(_COMMENT)
 
 
-class ModernTransport(Transport):
+class ModernTransport(HttpRouted):
     """What carries the requests of all clients of one endpoint. Thread-safe."""
 
-    name = "http"
-    routed = True
-
     def __init__(self, limits: Limits) -> None:
-        self.connection: Any = None
-        """The `Connection` over this transport, set by the endpoint."""
-        self._limits = limits
-        self._lock = threading.Lock()
+        super().__init__(limits)
         self._clients: Dict[Hashable, int] = {}
-        self._resume: Optional[Callable[[], None]] = None
-        self.ended = False
-        """Whether it was closed."""
-        self._counts: Dict[str, int] = {}
 
     # What the dispatcher asks for
-
-    def read(self) -> Optional[List[Received]]:
-        """The end, for nothing else is ever read."""
-        return None
-
-    def park(self, resume: Callable[[], None]) -> bool:
-        """Nobody has to read until the endpoint ends; see `Transport.park`."""
-        with self._lock:
-            self._resume = resume
-            ended = self.ended
-        if ended:
-            self._wake()
-        return True
 
     def close(self) -> None:
         """End what is open; clients without an answer are told."""
@@ -175,20 +152,9 @@ class ModernTransport(Transport):
         """The replies to requests without an answer."""
         return [] if self.connection is None else list(self.connection.inflight.ids())
 
-    def _wake(self) -> None:
-        with self._lock:
-            resume, self._resume = self._resume, None
-        if resume is not None:
-            resume()
-
     def reason(self) -> str:
         """See `Transport.reason`."""
         return "the endpoint was closed"
-
-    def counters(self) -> Dict[str, int]:
-        """Messages that were dropped, by reason."""
-        with self._lock:
-            return dict(self._counts)
 
     def refused(self, about: Any, code: int) -> None:
         """The reply has a status of its own; see STATUSES."""
@@ -208,10 +174,6 @@ class ModernTransport(Transport):
                 about.end(message)
             elif not about.gone:
                 about.cut()  # cancelled, and not by the client: this is the end
-
-    def _count(self, name: str) -> None:
-        with self._lock:
-            self._counts[name] = self._counts.get(name, 0) + 1
 
     # What the endpoint asks for
 
@@ -273,14 +235,13 @@ def post_modern(endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, fram
 
 
 def _ask(endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame: Request, principal: Any) -> None:
-    prefer, listens = endpoint.json_response, frame.method == LISTEN
+    listens = frame.method == LISTEN
     if listens and not (endpoint.listens and verdict.sse):
         why = "the client accepts no stream" if endpoint.listens else NO_STREAMS
         refuse_modern(endpoint, exchange, verdict, RpcError(METHOD_NOT_FOUND, "%s: %s" % (LISTEN, why)), frame.id)
         return
-    json = verdict.json and (prefer is not False or not verdict.sse)
-    sse = verdict.sse and (prefer is not True or not verdict.json or listens)
-    reply = Reply(exchange, verdict.cors, frame.id, json, sse)
+    json, sse = endpoint.forms(verdict)
+    reply = Reply(exchange, verdict.cors, frame.id, json, sse or listens)
     transport = endpoint.shared()
     if principal is not None and not transport.expect(reply, principal):
         text = "Busy: max_inflight (%d) requests of this client are running" % endpoint.limits.max_inflight

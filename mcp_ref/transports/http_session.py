@@ -23,15 +23,14 @@ SHOULD NOT: the handler goes on, what it says is kept, and the client asks for i
 The lock is held while an exchange is given something to send, which never waits; two streams of one session take turns.
 """
 
-import threading
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .. import deadline
 from ..jsonrpc import Frame, RequestId
 from ..limits import Limits
 from ..protocol.sse import comment, encode_event
-from .base import Received, Transport
 from .http_exchange import Exchange, Pairs
+from .http_routed import HttpRouted
 from .http_streams import LISTENING, STREAM_HEADERS, EventId, Kept, Replay, Stream
 
 Whole = Tuple[Exchange, int, Pairs, bytes]
@@ -43,54 +42,33 @@ _ENDED = (
 )
 
 
-class HttpSession(Transport):
+class HttpSession(HttpRouted):
     """One session; or, with ``id`` None, one POST that stands alone.
 
     ``principal``: who began it, as `authenticate` said. Thread-safe.
     """
 
-    name = "http"
-    routed = True
-
     def __init__(self, id: Optional[str], principal: Any, limits: Limits) -> None:
+        super().__init__(limits)
         self.id = id
         self.principal = principal
-        self.connection: Any = None
         """The `Connection` over this transport, set by the endpoint."""
         self.used = deadline.clock()
         """When something last came from the client."""
-        self._limits = limits
-        self._lock = threading.RLock()  # an exchange may find out that the client is gone while it is given something
         self._replies: Dict[RequestId, Stream] = {}
         self._listening: List[Stream] = []
         self._replay = Replay(limits) if id is not None else None
         self._waiting: List[bytes] = []
         self._waiting_bytes = 0
         self._numbers = 0
-        self._resume: Optional[Callable[[], None]] = None
-        self._ended = False
         self._answered: Optional[Callable[[], None]] = None
-        self._counts: Dict[str, int] = {}
 
     # What the dispatcher asks for
-
-    def read(self) -> Optional[List[Received]]:
-        """The end, for nothing else is ever read."""
-        return None
-
-    def park(self, resume: Callable[[], None]) -> bool:
-        """Nobody has to read until the session ends; see `Transport.park`."""
-        with self._lock:
-            self._resume = resume
-            ended = self._ended
-        if ended:
-            self._wake()
-        return True
 
     def close(self) -> None:
         """End the session: its streams end, and POSTs without an answer are told."""
         with self._lock:
-            self._ended = True
+            self.ended = True
             streams = list(dict.fromkeys(self._replies.values())) + self._listening
             self._replies, self._listening = {}, []
             self._waiting.clear()
@@ -106,20 +84,9 @@ class HttpSession(Transport):
             stream.exchange = None
             exchange.reply(404, JSON_HEADERS + tuple(stream.headers), _ENDED)
 
-    def _wake(self) -> None:
-        with self._lock:
-            resume, self._resume = self._resume, None
-        if resume is not None:
-            resume()
-
     def reason(self) -> str:
         """See `Transport.reason`."""
         return "the session ended"
-
-    def counters(self) -> Dict[str, int]:
-        """What was dropped: messages that waited for a stream too long, answers that nobody can get."""
-        with self._lock:
-            return dict(self._counts)
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
         """See `Transport.post`, and the module for where a message goes."""
@@ -131,7 +98,7 @@ class HttpSession(Transport):
         with self._lock:
             stream = None if about is None else self._replies.get(about)
             if not final:
-                if message is not None and not self._ended:
+                if message is not None and not self.ended:
                     if stream is None or not self._related(stream, message):
                         self._unrelated(message)
                 return
@@ -170,7 +137,7 @@ class HttpSession(Transport):
     def expect(self, stream: Stream) -> str:
         """The requests of a POST are about to be received; "" if they may be, else why not, a key of REFUSALS."""
         with self._lock:
-            if self._ended:
+            if self.ended:
                 return "session"
             replies = self._replies
             for key in stream.keys:
@@ -314,7 +281,7 @@ class HttpSession(Transport):
     def _attach(self, stream: Stream, exchange: Exchange, missed: Sequence[Kept]) -> bool:
         """Have a stream carried by the exchange of a GET, beginning with what was missed."""
         with self._lock:
-            if self._ended:
+            if self.ended:
                 return False
             self._begin(stream)
             for event in missed:
@@ -366,6 +333,3 @@ class HttpSession(Transport):
         ):
             self._waiting_bytes -= len(self._waiting.pop(0))
             self._count("messages that waited too long")
-
-    def _count(self, name: str) -> None:
-        self._counts[name] = self._counts.get(name, 0) + 1

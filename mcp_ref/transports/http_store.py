@@ -157,15 +157,11 @@ class StoreTable(SessionTable):
 
     def remove(self, session: Any) -> bool:
         """See `SessionTable.remove`: it ends in every process."""
-        self._forget(session)
+        self.let_go(session)
         if not self.store.remove(session.key):
             return False
         self.store.send(session.key, IN, json.dumps(END), b"", 1, 1)
         return True
-
-    def let_go(self, session: Any) -> bool:
-        """See `SessionTable.let_go`: only the copy ends."""
-        return self._forget(session)
 
     def idle(self, session: HttpSession, now: float) -> bool:
         """See `SessionTable.idle`."""
@@ -195,13 +191,14 @@ class StoreTable(SessionTable):
     def __len__(self) -> int:
         return self.store.count()
 
-    def _forget(self, session: StoreSession) -> bool:
+    def let_go(self, session: Any) -> bool:
+        """See `SessionTable.let_go`: only the copy ends."""
         with self._lock:
             self._keys.pop(session.key, None)
             return self._sessions.pop(session.id or "", None) is not None
 
     def _drop(self, session: StoreSession, reason: str) -> None:
-        if self._forget(session):
+        if self.let_go(session):
             session.connection.close(reason)
 
     # What a session asks for

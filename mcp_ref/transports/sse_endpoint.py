@@ -53,7 +53,7 @@ class SseSession(HttpSession):
         """
         stream = Stream(LISTENING, exchange, headers)
         with self._lock:
-            if self._ended:
+            if self.ended:
                 return False
             stream.begin(0, deadline.clock())
             stream.write(encode_event(address.encode("ascii"), event="endpoint"), deadline.clock())
