@@ -13,8 +13,9 @@ from mcp_ref.errors import (
 from mcp_ref.limits import Limits
 from mcp_ref.protocol import envelope, negotiation
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, REVISIONS
-from mcp_ref.transports.base import Failed, Transport
+from mcp_ref.transports.base import Failed
 from mcp_ref.transports.memory import pair
+from tests.support.faults import Wrapper
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.sides import in_thread
 
@@ -396,16 +397,13 @@ def test_closing_ends_the_waiting():
 # --- Over HTTP: what the transport tells ------------------------------------------------------
 
 
-class Refusing(Transport):
+class Refusing(Wrapper):
     """A memory transport that fails the first request with an error of the transport, and may speak for HTTP."""
 
     def __init__(self, inner, error):
-        self.inner, self.error, self.origin = inner, error, "http://one.example"
+        super().__init__(inner)
+        self.error, self.origin = error, "http://one.example"
         self._left = 1
-
-    def read(self):
-        items = self.inner.read()
-        return items
 
     def write(self, messages):
         for message in messages:
@@ -415,9 +413,6 @@ class Refusing(Transport):
                 self.on_failed(self.failed)
             else:
                 self.inner.write([message])
-
-    def close(self):
-        self.inner.close()
 
 
 def refused(error, era="auto"):
@@ -460,7 +455,7 @@ def test_what_says_nothing_of_the_era_is_an_error_of_opening(error):
         with pytest.raises(type(error)) as caught:
             opening.get()
         assert caught.value is error
-        assert all(message["method"] != "initialize" for message in peer.seen)
+        assert peer.ended() and not peer.has_mail
 
 
 def test_a_modern_server_that_does_not_know_discovery_is_one_all_the_same():

@@ -31,8 +31,7 @@ def mirroring(monkeypatch):
 
 
 def scene(revision=MODERN, tools=LISTED):
-    era = "modern" if revision == MODERN else revision
-    return Scene(revision, {"tools/list": {"tools": tools, "ttlMs": 0, "cacheScope": "private"}}, era=era)
+    return Scene(revision, {"tools/list": {"tools": tools, "ttlMs": 0, "cacheScope": "private"}})
 
 
 LISTINGS = [lambda c: c.tools(), lambda c: c.list_tools().tools, lambda c: c.tools(refresh=True)]

@@ -22,7 +22,7 @@ class Erring(Scene):
 
     def __init__(self, answers, errors, **options):
         self.errors = {method: list(given) for method, given in errors.items()}
-        super().__init__(MODERN, dict({"tools/list": TOOLS}, **answers), era="modern", **options)
+        super().__init__(MODERN, dict({"tools/list": TOOLS}, **answers), **options)
 
     def _answer(self, message):
         left = self.errors.get(message["method"])
@@ -183,7 +183,7 @@ def test_with_a_handshake_nothing_is_sent_again():
 
 
 def test_an_answer_to_a_call_that_was_cancelled_between_two_rounds_harms_nobody():
-    with Scene(MODERN, {"tools/call": SILENT, "tools/list": TOOLS}, era="modern") as scene:
+    with Scene(MODERN, {"tools/call": SILENT, "tools/list": TOOLS}) as scene:
         future = scene.client.submit_tool("t")
         eventually(lambda: scene.requests)
         future._settle_cancelled()  # as `cancel` does while no round is out, and then one goes out all the same

@@ -19,7 +19,7 @@ from tests.support.sides import HANDSHAKE, Gate, eventually, in_thread
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ECHO = [sys.executable, os.path.join(ROOT, "examples", "echo_server.py")]
-QUICK = Limits(initialize_timeout=0.5, shutdown_grace=0.2, terminate_grace=0.2)
+QUICK = Limits(initialize_timeout=0.5, probe_timeout=0.5, shutdown_grace=0.2, terminate_grace=0.2)
 
 
 def adding():
@@ -440,7 +440,7 @@ def config_of(**servers):
 
 
 def pid_of(host, name):
-    return host.clients[name].connection.transport._inner.pid  # inside the tap that every test has
+    return host.clients[name].connection.transport.inner.pid  # inside the tap that every test has
 
 
 def test_a_configuration_starts_real_servers(tmp_path):

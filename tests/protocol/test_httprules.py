@@ -20,7 +20,6 @@ FAULTS = {
     "stream accept": {"accept": "application/json"},
 }
 """Reason -> header fields that give it, and no other."""
-BY_HEADERS = set(FAULTS) | {"method"}
 
 
 def rules(strict=False, path="/mcp", methods=METHODS):

@@ -8,11 +8,11 @@ The last three work on the bytes of what is read: the messages become a stream o
 happens to it, and a `LineSplitter` makes messages of what is left. Nothing here sleeps.
 """
 import threading
-from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from mcp_ref.errors import ConnectionLost, Rejected
 from mcp_ref.limits import DEFAULT
-from mcp_ref.transports.base import Received, Transport
+from mcp_ref.transports.base import Annotations, Received, Transport
 from mcp_ref.transports.framing import LineSplitter
 
 PATIENCE = 20.0
@@ -25,6 +25,10 @@ class Wrapper(Transport):
     def __init__(self, inner: Transport) -> None:
         self.inner = inner
         self.name = inner.name
+        self.routed = inner.routed
+        self.origin = inner.origin
+        self.mirrors = inner.mirrors
+        self.address = inner.address
 
     def open(self) -> None:
         self.inner.open()
@@ -40,6 +44,41 @@ class Wrapper(Transport):
 
     def park(self, resume: Callable[[], None]) -> bool:
         return self.inner.park(resume)
+
+    def post(self, message: Optional[bytes], about: Any = None, final: bool = False) -> None:
+        self.inner.post(message, about, final)
+
+    def arrived(self, message: bytes) -> None:
+        self.inner.arrived(message)
+
+    def refused(self, about: Any, code: int) -> None:
+        self.inner.refused(about, code)
+
+    def announce(self, id: Any, method: str, params: Optional[Dict[str, Any]]) -> None:
+        self.inner.announce(id, method, params)
+
+    def poll_later(self, about: Any) -> bool:
+        return self.inner.poll_later(about)
+
+    def agreed(self, revision: Any) -> None:
+        self.inner.agreed(revision)
+
+    def given_up(self, id: Any) -> None:
+        self.inner.given_up(id)
+
+    def unsent(self, id: Any) -> bool:
+        return self.inner.unsent(id)
+
+    def again(self) -> Optional[Transport]:
+        return self.inner.again()
+
+    @property
+    def annotations(self) -> Optional[Annotations]:
+        return self.inner.annotations
+
+    @annotations.setter
+    def annotations(self, annotations: Optional[Annotations]) -> None:
+        self.inner.annotations = annotations
 
     def renew(self) -> Optional[Transport]:
         return self.inner.renew()

@@ -23,6 +23,7 @@ class Failure(NamedTuple):
 
     code: int
     message: str = "no"
+    data: Any = None
 
 
 SILENT = object()
@@ -79,7 +80,7 @@ class Scene:
         if callable(answer):
             answer = answer(message.get("params", {}))
         if isinstance(answer, Failure):
-            error = {"code": answer.code, "message": answer.message}
+            error = {name: value for name, value in answer._asdict().items() if value is not None}
             self.peer.send({"jsonrpc": "2.0", "id": message["id"], "error": error})
         elif answer is not SILENT:
             self.peer.respond(message["id"], answer)  # type: ignore[arg-type]
@@ -139,3 +140,9 @@ def tool(name: str, output: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
     """A tool as a list shows it."""
     shown: Dict[str, Any] = {"name": name, "inputSchema": {"type": "object"}}
     return shown if output is None else dict(shown, outputSchema=output)
+
+
+def rounds(*answers: Answer) -> Callable[[Dict[str, Any]], Any]:
+    """The next of these answers each time, the last one for ever."""
+    left = list(answers)
+    return lambda params: left.pop(0) if len(left) > 1 else left[0]

@@ -6,46 +6,39 @@ sends is judged as it arrives. What a scripted peer sends is not: it may lie.
 """
 import json
 import threading
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mcp_ref.peer.sender import Sender
 from mcp_ref.protocol.envelope import VERSION
 from mcp_ref.revisions import find
-from mcp_ref.transports.base import Annotations, Received, Transport
+from mcp_ref.transports.base import Received, Transport
 from mcp_ref.transports.child import StdioChild
 
 from . import official_schema
+from .faults import Wrapper
 
 Asked = Dict[Tuple[type, Any], Tuple[str, Optional[str]]]
 """Id, with its type, -> method of a request, and the revision that it names if it stands alone."""
 
 
-class SchemaTap(Transport):
+class SchemaTap(Wrapper):
     """A transport that judges what passes."""
 
     def __init__(self, inner: Transport, findings: List[str]) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._findings = findings
         self._lock = threading.Lock()
         self._asked_by_us: Asked = {}
         self._asked_by_peer: Asked = {}
         self._alone: Optional[str] = None
         """The revision of the last request that stood alone."""
-        self.name = inner.name
-        self.routed = inner.routed
-        self.origin = inner.origin
-        self.mirrors = inner.mirrors
-        self.address = inner.address
         self.sender: Optional[Sender] = None
 
-    def open(self) -> None:
-        self._inner.open()
-
     def read(self) -> Optional[List[Received]]:
-        items = self._inner.read()
+        items = self.inner.read()
         for item in items or []:
             for message in _messages(item):
-                if isinstance(self._inner, StdioChild):
+                if isinstance(self.inner, StdioChild):
                     self._judge(message, "the child", self._asked_by_us)
                 self._note(message, self._asked_by_peer)
         return items
@@ -57,35 +50,18 @@ class SchemaTap(Transport):
             for message in _messages(data):
                 self._note(message, self._asked_by_us)
                 self._judge(message, self._party(), self._asked_by_peer)
-        self._inner.write(messages)
+        self.inner.write(messages)
 
     def post(self, message: Optional[bytes], about: Any = None, final: bool = False) -> None:
         for sent in [] if message is None else _messages(message):
             self._note(sent, self._asked_by_us)
             self._judge(sent, self._party(), self._asked_by_peer)
-        self._inner.post(message, about, final)
-
-    def refused(self, about: Any, code: int) -> None:
-        self._inner.refused(about, code)
-
-    def announce(self, id: Any, method: str, params: Optional[Dict[str, Any]]) -> None:
-        self._inner.announce(id, method, params)
-
-    @property
-    def annotations(self) -> Optional[Annotations]:
-        return self._inner.annotations
-
-    @annotations.setter
-    def annotations(self, annotations: Optional[Annotations]) -> None:
-        self._inner.annotations = annotations
+        self.inner.post(message, about, final)
 
     def arrived(self, message: bytes) -> None:
         for one in _messages(message):
             self._note(one, self._asked_by_peer)
-        self._inner.arrived(message)
-
-    def poll_later(self, about: Any) -> bool:
-        return self._inner.poll_later(about)
+        self.inner.arrived(message)
 
     def _note(self, message: Dict[str, Any], asked: Asked) -> None:
         """Remember a request, for its answer: its method, and by which revision it goes where it says so itself."""
@@ -115,36 +91,6 @@ class SchemaTap(Transport):
 
     def _party(self) -> str:
         return self.sender.session.party if self.sender is not None else "somebody"
-
-    def agreed(self, revision: Any) -> None:
-        self._inner.agreed(revision)
-
-    def given_up(self, id: Any) -> None:
-        self._inner.given_up(id)
-
-    def unsent(self, id: Any) -> bool:
-        return self._inner.unsent(id)
-
-    def again(self) -> Optional[Transport]:
-        return self._inner.again()
-
-    def renew(self) -> Optional[Transport]:
-        return self._inner.renew()
-
-    def ready(self, size: int) -> bool:
-        return self._inner.ready(size)
-
-    def park(self, resume: Callable[[], None]) -> bool:
-        return self._inner.park(resume)
-
-    def close(self) -> None:
-        self._inner.close()
-
-    def reason(self) -> str:
-        return self._inner.reason()
-
-    def counters(self) -> Dict[str, int]:
-        return self._inner.counters()
 
 
 def _stated(message: Dict[str, Any]) -> Optional[str]:

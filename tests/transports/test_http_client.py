@@ -758,7 +758,7 @@ def test_idle_threads_and_connections_end_by_themselves(
         server.wait_for("GET")
         call(client)
         eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("mcp-ref:http:")])
-        assert client.connection.transport._inner.inner._pool._idle == []  # type: ignore[attr-defined]
+        assert client.connection.transport.inner.inner._pool._idle == []  # type: ignore[attr-defined]
         assert call(client) == "tools/call"
 
 
@@ -869,7 +869,7 @@ def test_a_stream_that_goes_on_after_its_answer_is_let_go(
     with quiet(server, on_log=lambda level, data, logger: heard.append(data)) as client:
         assert call(client) == "answer"
         eventually(lambda: heard == ["after all"])
-        eventually(lambda: not client.connection.transport._inner.inner._posts)  # type: ignore[attr-defined]
+        eventually(lambda: not client.connection.transport.inner.inner._posts)  # type: ignore[attr-defined]
     assert [get for get in server.seen("GET") if "last-event-id" in get.headers] == []
 
 

@@ -232,7 +232,7 @@ def test_a_server_without_it_knows_no_method_of_it():
 @pytest.mark.spec("extension.fallback")
 def test_a_client_sends_nothing_of_an_extension_that_the_server_lacks():
     """[2026-07-28 basic/versioning §Extension Negotiation] MUST"""
-    with Scene(STATELESS, {}, era="modern", extensions=[Later()], capabilities={"tools": {}}) as scene:
+    with Scene(STATELESS, {}, extensions=[Later()], capabilities={"tools": {}}) as scene:
         with pytest.raises(CapabilityMissing, match="com.example/later"):
             scene.client.request(COUNT)
         with pytest.raises(CapabilityMissing, match="com.example/later"):
@@ -249,7 +249,7 @@ def test_a_client_sends_nothing_of_an_extension_that_the_server_lacks():
 def test_a_type_of_result_that_not_both_have_is_invalid(submit, extensions, capabilities):
     """[2026-07-28 basic/index §ResultType] MUST"""
     ticket = {"resultType": KIND, "ticket": "t1"}
-    with Scene(STATELESS, {"tools/call": ticket}, era="modern", extensions=extensions,
+    with Scene(STATELESS, {"tools/call": ticket}, extensions=extensions,
                capabilities=capabilities) as scene, pytest.raises(PeerProtocolError, match="com.example/ticket"):
         if submit:
             scene.client.submit_tool("x", {}).result(PATIENCE)
@@ -259,7 +259,7 @@ def test_a_type_of_result_that_not_both_have_is_invalid(submit, extensions, capa
 
 def test_a_notification_of_an_extension_that_the_server_did_not_declare_is_dropped_and_counted():
     made, told = Later(), []
-    with Scene(STATELESS, {}, era="modern", extensions=[made], capabilities={"tools": {}},
+    with Scene(STATELESS, {}, extensions=[made], capabilities={"tools": {}},
                on_notification=lambda *of: told.append(of)) as scene:
         scene.tell(TAKEN, {"ticket": "t"})
         scene.tell(TAKEN, {"ticket": "t"})
@@ -279,11 +279,11 @@ def test_in_a_handshake_session_a_refusal_has_the_code_of_its_revision():
 
 
 def test_a_reserved_name_in_meta_needs_the_extension_that_defines_it():
-    with Scene(STATELESS, {"tools/call": {"content": [], "resultType": "complete"}}, era="modern",
+    with Scene(STATELESS, {"tools/call": {"content": [], "resultType": "complete"}},
                extensions=[Later()]) as scene:
         scene.client.call_tool("x", {}, meta={KEY: "t"})
         assert scene.requests[-1]["params"]["_meta"][KEY] == "t"
-    with Scene(STATELESS, {"tools/call": {"content": []}}, era="modern") as scene:
+    with Scene(STATELESS, {"tools/call": {"content": []}}) as scene:
         with pytest.raises(Exception, match="reserved"):
             scene.client.call_tool("x", {}, meta={KEY: "t"})
 

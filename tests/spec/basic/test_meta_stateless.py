@@ -1,11 +1,11 @@
 """The members of `_meta` by which each request and each result of 2026-07-28 says what it is."""
-import json
-
 import pytest
 
 from mcp_ref import Server
 from mcp_ref.protocol.envelope import CAPABILITIES, CLIENT_INFO, LOG_LEVEL, SERVER_INFO, VERSION
 from mcp_ref.server import Context
+from tests.support.http_exchange import request
+from tests.support.http_modern import ModernWeb
 from tests.support.scene import Scene
 from tests.support.scripted import ScriptedPeer
 from tests.support.serving import ask, served
@@ -41,19 +41,10 @@ def full(**options):
     return server
 
 
-def http(server, meta, method="tools/list", params=None):
+def http(web, meta, method="tools/list", params=None):
     """One POST: status and body."""
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": dict(params or {}, _meta=meta)}
-    headers = {"Host": "127.0.0.1", "Content-Type": "application/json", "Mcp-Method": method,
-               "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": STATELESS}
-    if params and "name" in params:
-        headers["Mcp-Name"] = params["name"]
-    answer = server.handle("POST", "/mcp", headers, json.dumps(body).encode())
-    text = b"".join(answer.chunks).decode()
-    if text.startswith("{"):
-        return answer.status, json.loads(text)
-    data = [line[len("data:"):] for line in text.splitlines() if line.startswith("data:")]
-    return answer.status, json.loads(data[-1])
+    reply = web.post(request(1, method, dict(params or {}, _meta=meta)))
+    return reply.status, reply.answer()
 
 
 @pytest.mark.spec("meta.missing-required-rejected", "stateless.no-prior-requests")
@@ -87,14 +78,11 @@ def test_what_is_wrong_in_it_is_named(name, value, words):
 @pytest.mark.parametrize("meta", [each for each in MALFORMED if isinstance(each, dict) and VERSION in each])
 def test_over_http_its_status_is_400(meta):
     """[2026-07-28 basic/index §`_meta`] MUST"""
-    server = full()
-    try:
-        status, body = http(server, meta)
+    with ModernWeb(full()) as web:
+        status, body = http(web, meta)
         assert status == 400 and body["error"]["code"] in (-32602, -32020)
         assert body["error"]["code"] == -32602 or meta[VERSION] != STATELESS
-        assert http(server, WHOLE)[0] == 200
-    finally:
-        server.handler.close(0)
+        assert http(web, WHOLE)[0] == 200
 
 
 @pytest.mark.spec("meta.server-info")
@@ -126,12 +114,9 @@ def test_no_capability_is_relied_on_but_those_of_the_request():
 @pytest.mark.spec("meta.capability-missing-http-400")
 def test_over_http_a_missing_capability_has_status_400():
     """[2026-07-28 basic/index §`_meta`] MUST"""
-    server = full()
-    try:
-        status, body = http(server, WHOLE, "tools/call", {"name": "asks", "arguments": {}})
+    with ModernWeb(full()) as web:
+        status, body = http(web, WHOLE, "tools/call", {"name": "asks", "arguments": {}})
         assert status == 400 and body["error"]["code"] == -32021
-    finally:
-        server.handler.close(0)
 
 
 @pytest.mark.spec("meta.info-no-behavior")
@@ -157,5 +142,5 @@ def test_who_the_server_says_it_is_changes_nothing(info):
         meta = {} if info is None else {"_meta": {SERVER_INFO: info}}
         return dict({"tools": [], "ttlMs": 0, "cacheScope": "private"}, **meta)
 
-    with Scene(STATELESS, {"tools/list": listed}, era="modern") as scene:
+    with Scene(STATELESS, {"tools/list": listed}) as scene:
         assert list(scene.client.tools()) == [] and scene.client.list_tools().tools == []

@@ -83,7 +83,7 @@ def test_what_has_not_its_form_is_left_out_and_counted_and_the_request_served(wr
 def test_a_client_called_in_a_handler_passes_it_on_as_it_came():
     """[2026-07-28 basic/index §`_meta`] MUST"""
     outer = Server("outer")
-    with Scene(STATELESS, {"tools/call": {"content": [], "resultType": "complete"}}, era="modern") as scene:
+    with Scene(STATELESS, {"tools/call": {"content": [], "resultType": "complete"}}) as scene:
         @outer.tool
         def forward(ctx: Context):
             scene.client.call_tool("inner", {}, meta=ctx.trace_context)
@@ -103,7 +103,7 @@ def test_a_client_called_in_a_handler_passes_it_on_as_it_came():
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_client_sends_none_that_has_not_its_form(wrong):
     """[2026-07-28 basic/index §`_meta`] MUST"""
-    with Scene(STATELESS, {"tools/call": {"content": [], "resultType": "complete"}}, era="modern") as scene:
+    with Scene(STATELESS, {"tools/call": {"content": [], "resultType": "complete"}}) as scene:
         with pytest.raises(LocalProtocolError, match="_meta key (traceparent|tracestate|baggage)"):
             scene.client.call_tool("x", {}, meta=wrong)
         assert scene.asked == []

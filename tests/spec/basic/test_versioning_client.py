@@ -19,7 +19,7 @@ from mcp_ref.transports.memory import pair
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
 from tests.support import official_schema
-from tests.support.scene import SILENT, Scene
+from tests.support.scene import SILENT, Failure, Scene, rounds
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.sides import HANDSHAKE, eventually, in_thread
 
@@ -183,32 +183,9 @@ def test_a_modern_client_fails_at_an_old_server_before_it_does_anything(answer):
         assert peer.ended() and [m["method"] for m in peer.wire] == ["server/discover"]
 
 
-def refusing(supported, requests):
-    """An answer that refuses the first ``requests`` requests over their version."""
-    left = [requests]
-
-    def refused(scene, message):
-        if not left[0]:
-            return False
-        left[0] -= 1
-        error = {"code": -32022, "message": "Unsupported protocol version",
-                 "data": {"supported": supported, "requested": MODERN}}
-        scene.peer.send({"jsonrpc": "2.0", "id": message["id"], "error": error})
-        return True
-
-    return refused
-
-
-class Refusing(Scene):
-    """A server that refuses some requests before it answers."""
-
-    refused = staticmethod(lambda scene, message: False)
-
-    def _answer(self, message):
-        if self.refused(self, message):
-            self.requests.append(message)
-        else:
-            super()._answer(message)
+def refused(supported):
+    """An answer that refuses a request over its version."""
+    return Failure(-32022, "Unsupported protocol version", {"supported": supported, "requested": MODERN})
 
 
 @pytest.mark.spec("version.select-supported", "discover.client-may")
@@ -216,8 +193,7 @@ class Refusing(Scene):
 @pytest.mark.parametrize("supported", [[MODERN], ["2025-11-25", MODERN], [MODERN, "2099-01-01"]], ids=str)
 def test_a_refused_version_is_exchanged_in_operation_too(supported, form):
     """[2026-07-28 basic/versioning §Protocol Version Negotiation] SHOULD: and the request sent again."""
-    with Refusing(MODERN, {"tools/call": {"content": []}}, era="modern") as scene:
-        scene.refused = refusing(supported, 1)
+    with Scene(MODERN, {"tools/call": rounds(refused(supported), {"content": []})}) as scene:
         if form == "call":
             scene.client.call_tool("t")
         else:
@@ -231,8 +207,7 @@ def test_a_refused_version_is_exchanged_in_operation_too(supported, form):
 @pytest.mark.parametrize("supported, sent", [(["2025-11-25"], 1), (["2099-01-01"], 1), ([], 1), ([MODERN], 2)], ids=str)
 def test_without_a_version_in_common_the_user_sees_an_error(supported, sent, form):
     """[2026-07-28 basic/versioning §Protocol Version Negotiation] SHOULD"""
-    with Refusing(MODERN, {"tools/call": {"content": []}}, era="modern") as scene:
-        scene.refused = refusing(supported, 9)
+    with Scene(MODERN, {"tools/call": refused(supported)}) as scene:
         with pytest.raises(PeerError) as caught:
             scene.client.call_tool("t") if form == "call" else scene.client.submit_tool("t").result(PATIENCE)
         assert caught.value.code == -32022 and len(scene.requests) == sent
@@ -275,7 +250,7 @@ def test_every_request_says_version_capabilities_and_who_we_are():
         "resources/templates/list": dict(shared, resourceTemplates=[]),
         "resources/read": dict(shared, contents=[]), "completion/complete": {"completion": {"values": []}},
     }
-    with Scene(MODERN, answers, capabilities=FULL, era="modern", sampling=lambda p, c: "x") as scene:
+    with Scene(MODERN, answers, capabilities=FULL, sampling=lambda p, c: "x") as scene:
         client = scene.client
         list(client.tools()), list(client.prompts()), list(client.resources()), list(client.resource_templates())
         client.call_tool("t"), client.call_tool("t", {"a": 1}, meta={"com.example/x": 1}), client.get_prompt("p")
@@ -317,7 +292,7 @@ def test_a_request_that_is_given_up_is_cancelled_by_a_notification():
 ])
 def test_a_client_without_handshake_answers_no_request(method):
     """[2026-07-28 basic/transports/stdio §Sending Messages] MUST NOT"""
-    with Scene(MODERN, {"tools/call": {"content": []}}, era="modern", roots=["/a"], sampling=lambda p, c: "x",
+    with Scene(MODERN, {"tools/call": {"content": []}}, roots=["/a"], sampling=lambda p, c: "x",
                elicitation=lambda p, c: {}) as scene:
         for id in (1, "x", 10**9):
             scene.peer.request(id, method, {})

@@ -21,7 +21,7 @@ from mcp_ref.peer.context import Route
 from mcp_ref.peer.mainthread import MainThreadQueue
 from mcp_ref.transports.memory import pair
 from tests.support.conversation import BOUNDED
-from tests.support.scene import SILENT, Failure, Scene
+from tests.support.scene import SILENT, Failure, Scene, rounds
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.sides import Gate, eventually, in_thread
 
@@ -57,18 +57,12 @@ def required(requests=None, state=None):
     return result
 
 
-def rounds(*results):
-    """An answer of a `Scene`: the next of these results each time, the last one for ever."""
-    left = list(results)
-    return lambda params: left.pop(0) if len(left) > 1 else left[0]
-
-
 def stage(answers, **options):
     """A client that answers everything, and a server that answers so."""
     options.setdefault("elicitation", lambda params, context: {"name": "Ada"})
     options.setdefault("sampling", model)
     options.setdefault("roots", ["/disk/project"])
-    return Scene(STATELESS, answers, era="modern", **options)
+    return Scene(STATELESS, answers, **options)
 
 
 def model(params, context):

@@ -27,7 +27,7 @@ def ask(method, params, **options):
             return {"content": []}
         return {"resultType": "input_required", "inputRequests": {"q": question}}
 
-    with Scene(STATELESS, {"tools/call": answer}, era="modern", **options) as scene:
+    with Scene(STATELESS, {"tools/call": answer}, **options) as scene:
         declared = scene.opening["capabilities"]
         try:
             scene.client.call_tool("t")
@@ -99,7 +99,7 @@ def test_a_server_asks_the_model_no_more_often_than_it_may():
 
     limits = Limits(max_samplings_per_second=3.0, max_input_rounds=100)
     offer = Sampling(lambda params, context: "yes", model="m")
-    with Scene(STATELESS, {"tools/call": answer}, era="modern", sampling=offer, limits=limits) as scene:
+    with Scene(STATELESS, {"tools/call": answer}, sampling=offer, limits=limits) as scene:
         with pytest.raises(InputUnavailable, match="max_samplings_per_second"):
             scene.client.call_tool("t")
     assert 4 <= len(asked) <= 10, "what came in a burst, and not without end"

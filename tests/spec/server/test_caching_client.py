@@ -43,10 +43,8 @@ def clock(monkeypatch):
     return made
 
 
-def scene(answers, address=None, **options):
-    options.setdefault("era", "modern")
-    made = Scene(STATELESS, answers, **options)
-    return made
+def scene(answers, **options):
+    return Scene(STATELESS, answers, **options)
 
 
 def hinted(result, ttl, scope="private"):

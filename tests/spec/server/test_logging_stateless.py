@@ -24,11 +24,7 @@ WAYS = ("context", "server", "handler")
 
 @pytest.fixture
 def app() -> Iterator[logging.Logger]:
-    logger = logging.getLogger("tests.stateless")
-    logger.setLevel(1)
-    logger.propagate = False
-    yield logger
-    logger.handlers.clear()
+    return logging.Logger("tests.stateless", 1)
 
 
 class Logging:

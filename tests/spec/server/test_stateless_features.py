@@ -119,7 +119,7 @@ def test_any_text_is_a_cursor_the_empty_one_too(cursor):
         items = [{"name": "b" if "cursor" in params else "a", "inputSchema": {"type": "object"}}]
         return dict(HINTS, tools=items, **({} if "cursor" in params else {"nextCursor": cursor}))
 
-    with Scene(STATELESS, {"tools/list": page}, era="modern") as scene:
+    with Scene(STATELESS, {"tools/list": page}) as scene:
         assert [tool.name for tool in scene.client.tools()] == ["a", "b"]
         assert scene.params("tools/list") == [None, {"cursor": cursor}]
 
@@ -137,7 +137,7 @@ def test_a_client_follows_references_inside_a_schema(schema, structured, fits):
     """[2026-07-28 server/tools §Security Considerations] SHOULD"""
     listed = dict(HINTS, tools=[{"name": "x", "inputSchema": {"type": "object"}, "outputSchema": schema}])
     answers = {"tools/list": listed, "tools/call": {"content": [], "structuredContent": structured}}
-    with Scene(STATELESS, answers, era="modern") as scene:
+    with Scene(STATELESS, answers) as scene:
         list(scene.client.tools())
         if fits:
             assert scene.client.call_tool("x", {}).structured_content == structured
@@ -156,7 +156,7 @@ def test_a_client_fetches_no_schema_from_the_network(strict, monkeypatch):
     schema = {"$ref": "http://127.0.0.1:9/schema.json"}
     listed = dict(HINTS, tools=[{"name": "x", "inputSchema": {"type": "object"}, "outputSchema": schema}])
     answers = {"tools/list": listed, "tools/call": {"content": [], "structuredContent": 1}}
-    with Scene(STATELESS, answers, era="modern", strict=strict) as scene:
+    with Scene(STATELESS, answers, strict=strict) as scene:
         list(scene.client.tools())
         if strict:
             with pytest.raises(PeerProtocolError, match="schema"):
