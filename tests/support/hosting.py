@@ -9,6 +9,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional
 
 from mcp_ref import Host, Server
+from mcp_ref.errors import ConnectionLost
 from mcp_ref.protocol.envelope import SUBSCRIPTION
 from mcp_ref.transports.base import Transport
 from mcp_ref.transports.memory import pair
@@ -60,7 +61,10 @@ class HostedPeer(ScriptedPeer):
                 items = read()
                 if items is None:
                     return None
-                left = [item for item in items if not self._answer(json.loads(item))]
+                try:
+                    left = [item for item in items if not self._answer(json.loads(item))]
+                except ConnectionLost:  # whoever asked has left
+                    return None
                 if left:
                     return left
 

@@ -224,7 +224,7 @@ def test_close_resumes_who_is_parked_also_if_the_listener_was_busy() -> None:
         with connected(listener.address):
             assert busy.wait(PATIENCE)
             closing = Running(listener.close)
-            until(lambda: parked[0]._closed)
+            until(lambda: listener._closing)
             gate.set()
             closing.result()
     assert resumed.is_set() and parked[0].read() is None
