@@ -14,7 +14,7 @@
       InputUnavailable     a server's question that nobody answers
       RequestTimeout       a local outcome, never dressed as a JSON-RPC code
       RequestCancelled     likewise
-      AuthError            authorization
+      AuthError            authorization; its children say what failed
 
 Pure code raises the local kind and the reader relabels it. A `PeerError` of a nested call is not
 our own answer: unless the handler says otherwise, the peer that called us gets an internal error.
@@ -228,7 +228,41 @@ class RequestCancelled(McpError):
 
 
 class AuthError(McpError):
-    """Authorization failed."""
+    """Authorization failed. No text of it, nor of its children, has a token, a code or a secret in it."""
+
+
+class Unauthorized(AuthError):
+    """A server lets us in only with an access token, and there is none that it takes; the text says what to do."""
+
+
+class InsufficientScope(AuthError):
+    """The token does not allow what was asked for; ``scopes`` are those that the server wants for it."""
+
+    def __init__(self, message: str, scopes: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.scopes = list(scopes)
+
+
+class DiscoveryFailed(AuthError):
+    """Where tokens are to be had could not be found out, or what was found must not be used."""
+
+
+class IssuerMismatch(AuthError):
+    """A document or a redirect comes from another authorization server than it should; nothing of it was used."""
+
+
+class RegistrationRefused(AuthError):
+    """An authorization server does not know us as a client; the text says how to become one."""
+
+
+class TokenRefused(AuthError):
+    """An authorization server gave no token. ``error``: its code [RFC 6749 §5.2]; ``description``: what it said of it.
+    """
+
+    def __init__(self, message: str, error: str = "", description: str = "") -> None:
+        super().__init__(message)
+        self.error = error
+        self.description = description
 
 
 class ToolError(McpError):

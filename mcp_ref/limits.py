@@ -169,6 +169,19 @@ class Limits(Record):
     stream_keepalive: float = 15.0
     """A stream on which nothing was sent for so long gets a comment, so that no proxy takes it for dead."""
 
+    # Authorization
+    max_auth_response_bytes: int = 1024 * 1024
+    """What an authorization server may answer: documents, keys and tokens have a few KB."""
+    auth_timeout: float = 30.0
+    """How long one request to an authorization server may take, all in all."""
+    authorization_patience: float = 300.0
+    """How long a person has to allow access in a browser; the request that waits for it does not age meanwhile."""
+    max_authorizations: int = 3
+    """Authorizations for one request that is refused again and again
+    [2025-11-25 basic/authorization §Step-Up Authorization Flow] SHOULD."""
+    max_cached_tokens: int = 1000
+    """Verified tokens that a server remembers until they expire, and as many of those that were none."""
+
     def __repr__(self) -> str:
         changed = [(field.name, getattr(self, field.name)) for field in fields(self)
                    if getattr(self, field.name) != field.default]
