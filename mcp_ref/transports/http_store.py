@@ -71,12 +71,13 @@ class StoreTable(SessionTable):
         self._connect = connect
         self._listens = listens
         self._keys: Dict[str, StoreSession] = {}
-        self._watched: Dict[StoreSession, None] = {}
+        self._watched: Dict[StoreSession, object] = {}
         self._looking = False
         self._closed = False
         self._pause = threading.Event()
         self._thread: Optional[threading.Thread] = None
         self._since = 0
+        self._ids_lock = threading.Lock()  # for the next line alone: ids are taken under the locks of sessions
         self._last_id = 0
         self._swept = deadline.clock()
         self._failing = False
@@ -173,10 +174,11 @@ class StoreTable(SessionTable):
             due = self._swept + _SWEEP_SECONDS <= now
             if due:
                 self._swept = now
-            busy = [session for session in self._keys.values() if due and session.busy]
+            copies = list(self._keys.values()) if due else []
         if due:
-            for session in busy:
-                self.store.read(session.key, self._limits.session_idle)  # an open stream is a use
+            for session in copies:
+                if session.busy:
+                    self.store.read(session.key, self._limits.session_idle)  # an open stream is a use
             self.store.sweep(self._limits.session_idle)
 
     def close(self) -> None:
@@ -232,7 +234,7 @@ class StoreTable(SessionTable):
 
     def _next_id(self) -> int:
         """An id for a request of ours that no other process uses: a client must not see one twice in a session."""
-        with self._lock:
+        with self._ids_lock:
             self._last_id = (self._last_id or self.store.number() * _BLOCK) + 1
             return self._last_id
 
@@ -241,7 +243,7 @@ class StoreTable(SessionTable):
     def watch(self, session: StoreSession) -> None:
         """From now until this session is not busy any more there may be letters for this process."""
         with self._lock:
-            self._watched[session] = None
+            self._watched[session] = object()
             if self._looking or self._closed:
                 return
             self._looking = True
@@ -263,11 +265,14 @@ class StoreTable(SessionTable):
                 self._complain()
             now = deadline.clock()
             with self._lock:
-                for session in list(self._watched):
-                    if not session.busy:
+                watched = list(self._watched.items())
+            busy = [session for session, _ in watched if session.busy]  # takes locks under which sessions call `watch`
+            if busy:
+                asked, quiet = any(session.asks for session in busy), now
+            with self._lock:
+                for session, since in watched:
+                    if session not in busy and self._watched.get(session) is since:
                         del self._watched[session]
-                    else:
-                        asked, quiet = asked or session.asks, now
                 if not self._watched and quiet + LINGER <= now:
                     self._looking = False
                     return
