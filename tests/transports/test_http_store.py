@@ -394,3 +394,29 @@ def test_nothing_secret_is_in_the_file(tmp_path):
         id = site[0].headers["Mcp-Session-Id"].encode()
         assert not any(id in path.read_bytes() for path in tmp_path.iterdir())
         assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+
+
+def test_who_looks_for_letters_looks_at_sessions_without_keeping_others_from_what_they_need(tmp_path):
+    """A session's locks are held when it asks for an id or to be watched, and they are taken to see whether it is busy.
+    """
+    store = SqliteStore(tmp_path / "sessions.db")
+    table = http_store.StoreTable(store, Limits(), lambda session: None, True)
+    seen = []
+
+    class Session:
+        """Is busy once, and finds out that meanwhile others got what they asked for."""
+
+        asks = False
+
+        @property
+        def busy(self):
+            if not seen:
+                seen.append(in_thread(table._next_id).get() > 0)
+                seen.append(in_thread(table.watch, self).get() is None)
+            return len(seen) < 2
+
+    session = Session()
+    table.watch(session)
+    eventually(lambda: not table._looking)
+    assert seen == [True, True] and not table._watched
+    table.close()
