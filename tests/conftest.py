@@ -10,10 +10,11 @@ file descriptor and no child process may be there that was not there before. Wha
 `--repeat N` runs each selected test marked `race` N times.
 """
 import faulthandler
+import gc
 import os
 import threading
 import time
-from typing import Any, Dict, Iterator, List, Set
+from typing import Any, Dict, Iterator, List, Optional, Set
 
 import pytest
 
@@ -24,6 +25,28 @@ FD_FOLDER = "/proc/self/fd"
 
 FAILED = pytest.StashKey[bool]()
 REAL_STDERR = pytest.StashKey[int]()
+
+
+# --- collecting garbage -----------------------------------------------------------------------------------------------
+
+def pytest_collection() -> None:
+    # What is collected stays: while it grows, looking for garbage in it takes more time than all of the rest.
+    gc.disable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    # Nor is it looked through again and again, for what the tests leave, in each full collection.
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: Optional[pytest.Item]) -> None:
+    """Have each module find the garbage of its own tests; what is left, reports above all, stays to the end, too."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
 
 
 # --- the time limit ---------------------------------------------------------------------------------------------------
@@ -149,20 +172,46 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
     return (yield)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = _Snapshot()
-    yield
-    item = request.node
-    if FAILED in item.stash or item.get_closest_marker("leaves"):
-        return  # the report of a failure holds the test's frames, and with them what they opened
-    end = time.monotonic() + LEAK_GRACE_SECONDS
+def _left_behind(before: _Snapshot) -> str:
+    """What has come since and does not end by itself, as a text; "" where that is nothing."""
     found = before.new()
+    if not found:
+        return ""
+    end = time.monotonic() + LEAK_GRACE_SECONDS
     while found and time.monotonic() < end:
-        time.sleep(0.0005)  # waits for a condition, bounded; much longer, and it would be most of what a test takes
+        threads = _threads() - before.threads
+        for thread in threads:
+            thread.join(0.01)  # nearly always it is all: a thread of the library that is just about to end
+        if not threads:
+            time.sleep(0.0005)  # waits for a condition, bounded
         found = before.new()
-    if found:
-        pytest.fail("left behind:\n  " + "\n  ".join(sorted(found)), pytrace=False)
+    return "left behind:\n  " + "\n  ".join(sorted(found)) if found else ""
+
+
+# --- every frame we send is legal -------------------------------------------------------------------------------------
+
+def _tapped() -> List[str]:
+    """Have the official schema judge what each connection of this process sends from now on; where findings go."""
+    if not os.path.isdir(os.path.join(os.path.dirname(__file__), "support")):
+        return []  # a copy of this file, where `tests/meta/test_conftest.py` tries it
+    from tests.support.schema_tap import listen
+
+    return listen()
+
+
+@pytest.fixture(autouse=True)
+def _judged(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test gets this. It is one fixture, since each costs more than what these two do in most tests."""
+    before, findings = _Snapshot(), _tapped()
+    yield
+    item, problems = request.node, []
+    if findings and item.get_closest_marker("sends_illegal") is None:
+        problems.append("sent what the official schema refuses:\n  " + "\n  ".join(findings[:10]))
+    if FAILED not in item.stash and not item.get_closest_marker("leaves"):
+        # Otherwise the report of a failure holds the test's frames, and with them what they opened.
+        problems += filter(None, [_left_behind(before)])
+    if problems:
+        pytest.fail("\n".join(problems), pytrace=False)
 
 
 # --- races again and again --------------------------------------------------------------------------------------------
@@ -188,19 +237,3 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_report_header() -> List[str]:
     facts: Dict[str, str] = {"CI": os.environ.get("CI", "not set"), "cores": str(os.cpu_count())}
     return [", ".join("%s: %s" % fact for fact in facts.items())]
-
-
-# --- every frame we send is legal -------------------------------------------------------------------------------------
-
-@pytest.fixture(autouse=True)
-def _legal_frames(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Judge what each connection of this process sends by the official schema; see `support.schema_tap`."""
-    if not os.path.isdir(os.path.join(os.path.dirname(__file__), "support")):
-        yield  # a copy of this file, where `tests/meta/test_conftest.py` tries it
-        return
-    from tests.support.schema_tap import install
-
-    findings = install(monkeypatch)
-    yield
-    if findings and request.node.get_closest_marker("sends_illegal") is None:
-        pytest.fail("sent what the official schema refuses:\n  " + "\n  ".join(findings[:10]), pytrace=False)

@@ -49,10 +49,10 @@ def open_fd(fd):
     except OSError:
         return False
 
-def expect_the_same(before):
+def expect_the_same(before, grace=2):
     gc.collect()
     for thread in set(threading.enumerate()) - set(before["threads"]):
-        thread.join(2)  # it may be in its last instructions
+        thread.join(grace)  # it may be in its last instructions
     after = facts()
     changed = ["%s: %r, now %r" % (name, before[name], after[name]) for name in before if before[name] != after[name]]
     names = [name for name in logging.root.manager.loggerDict
@@ -226,7 +226,7 @@ def test_the_checker_of_manners_sees_bad_ones() -> None:
     before = facts()
     exec(deed)
     try:
-        expect_the_same(before)
+        expect_the_same(before, grace=0.01)
     except AssertionError:
         continue
     sys.exit("nobody saw " + deed)

@@ -16,10 +16,13 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {
             "protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
             "serverInfo": {"name": "silent", "version": "1"}}}), flush=True)
+    elif asked.get("method") == "server/discover":
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": {
+            "code": -32601, "message": "Method not found"}}), flush=True)
     elif asked.get("method"):
         print("asked: " + asked["method"], file=sys.stderr, flush=True)
 """
-"""A server that shakes hands and then answers nothing."""
+"""A server that shakes hands, refuses the way without at once, and then answers nothing."""
 
 
 def run(*arguments, env=None, **options):

@@ -6,11 +6,12 @@ is skipped with a loud reason; in CI (environment variable `CI`) it fails instea
 import ast
 import csv
 import functools
+import gc
 import os
 import pathlib
 import re
 import subprocess
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, NoReturn, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, NoReturn, Set, Tuple
 
 import pytest
 
@@ -50,8 +51,28 @@ def text_of(path: pathlib.Path) -> str:
 
 @functools.lru_cache(maxsize=None)
 def tree_of(path: pathlib.Path) -> ast.Module:
-    """A Python file's syntax tree, read with the grammar of 3.8."""
-    return ast.parse(text_of(path), shown(path), feature_version=(3, 8))
+    """A Python file's syntax tree, read with the grammar of 3.8.
+
+    All trees together are a million objects: the collector would go through those that are there for each new one.
+    `conftest.py` forgets them when the last test of this folder is over.
+    """
+    gc.disable()
+    try:
+        return ast.parse(text_of(path), shown(path), feature_version=(3, 8))
+    finally:
+        gc.enable()
+
+
+@functools.lru_cache(maxsize=None)
+def nodes_of(path: pathlib.Path) -> List[ast.AST]:
+    """All nodes of that tree."""
+    return list(ast.walk(tree_of(path)))
+
+
+def forget_trees() -> None:
+    """Give the memory back."""
+    nodes_of.cache_clear()
+    tree_of.cache_clear()
 
 
 def imported_names(node: ast.AST) -> List[str]:
@@ -85,6 +106,7 @@ class Requirement(NamedTuple):
     testable: str
 
 
+@functools.lru_cache(maxsize=None)
 def requirements() -> Dict[str, Requirement]:
     """The requirement list by id."""
     table = SPEC / "requirements.tsv"
@@ -101,7 +123,7 @@ def claims() -> Dict[str, str]:
     """Requirement id -> `file:line` of a `spec` marker that names it (read from the source, so every form counts)."""
     found: Dict[str, str] = {}
     for path in python_files("tests"):
-        for call in _spec_markers(tree_of(path)):
+        for call in _spec_markers(nodes_of(path)):
             for part in [part for argument in call.args for part in ast.walk(argument)]:
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     found.setdefault(part.value, "%s:%d" % (shown(path), call.lineno))
@@ -123,9 +145,9 @@ def claims_without_handshake() -> FrozenSet[str]:
         for node in ast.iter_child_nodes(tree):
             if isinstance(node, ast.Assign) and _names(node.value) & telling:
                 telling = telling.union(*map(_names, node.targets))
-        for function in ast.walk(tree):
+        for function in nodes_of(path):
             if isinstance(function, ast.FunctionDef) and (whole or _names(function) & telling):
-                for call in _spec_markers(function):
+                for call in _spec_markers(ast.walk(function)):
                     found.update(part.value for argument in call.args for part in ast.walk(argument)
                                  if isinstance(part, ast.Constant) and isinstance(part.value, str))
     return frozenset(found)
@@ -135,8 +157,8 @@ def _names(function: ast.AST) -> Set[str]:
     return {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
 
 
-def _spec_markers(tree: ast.AST) -> Iterator[ast.Call]:
-    for node in ast.walk(tree):
+def _spec_markers(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
+    for node in nodes:
         if isinstance(node, ast.Call) and "spec" in (getattr(node.func, "attr", ""), getattr(node.func, "id", "")):
             yield node
 

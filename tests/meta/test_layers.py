@@ -6,12 +6,13 @@ long as no circle arises. Imports inside functions count like any other: a circl
 Imports for the type checker alone go down the layers too, but make no circle: nothing is loaded.
 """
 import ast
+import functools
 import pathlib
 from typing import Dict, Iterator, List, NamedTuple, Set, Tuple
 
 import pytest
 
-from tests.meta.facts import PACKAGE, expect_nothing, imported_names, python_files, shown, tree_of
+from tests.meta.facts import PACKAGE, expect_nothing, imported_names, nodes_of, python_files, shown, tree_of
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("revisions", "deadline", "records", "redaction", "packagelog"),
@@ -68,6 +69,7 @@ def edges_of(module: Tuple[str, ...], is_folder: bool, tree: ast.AST) -> Iterato
                 yield Edge(module, target if target in MODULES else base, node.lineno, kinds.get(id(node), "eager"))
 
 
+@functools.lru_cache(maxsize=None)
 def edges() -> List[Edge]:
     """All imports inside the package, a statement that takes several names from one module once."""
     return list(dict.fromkeys(edge for module, path in MODULES.items()
@@ -120,7 +122,7 @@ def circle(graph: Dict[Tuple[str, ...], Set[Tuple[str, ...]]]) -> List[Tuple[str
 
 def test_imports_inside_the_package_are_relative() -> None:
     expect_nothing(["%s:%d" % (shown(path), getattr(node, "lineno"))
-                    for path in MODULES.values() for node in ast.walk(tree_of(path))
+                    for path in MODULES.values() for node in nodes_of(path)
                     for name in imported_names(node) if name.split(".")[0] == PACKAGE.name])
 
 

@@ -2,7 +2,7 @@
 import ast
 from typing import Dict, Iterator, Tuple
 
-from tests.meta.facts import expect_nothing, python_files, requirements, shown, tree_of
+from tests.meta.facts import expect_nothing, nodes_of, python_files, requirements, shown
 from tests.meta.test_requirements import AREAS_DUE
 from tests.support.requirements_table import HANDSHAKE, STATELESS, STATELESS_TOO, WINDOWS, revisions_of
 
@@ -13,7 +13,7 @@ ASKING = {"revisions_of", "every_revision_of"}
 def asked() -> Iterator[Tuple[str, str]]:
     """Every id that a test gives to `revisions_of`, and where."""
     for path in python_files("tests"):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ASKING:
                 for argument in node.args:
                     if isinstance(argument, ast.Constant):
@@ -36,9 +36,9 @@ def test_windows_are_those_of_the_requirement_list() -> None:
 
 
 def test_rows_of_both_eras_are_those_of_the_requirement_list() -> None:
-    rows = requirements().values()
-    both = {row.id for row in rows if STATELESS in row.revisions and len(row.revisions) > 1}
-    ours = {id for id in both if requirements()[id].area in AREAS_DUE}
+    rows = requirements()
+    both = {row.id for row in rows.values() if STATELESS in row.revisions and len(row.revisions) > 1}
+    ours = {id for id in both if rows[id].area in AREAS_DUE}
     expect_nothing(["%s: not in the list as a row of both eras" % id for id in sorted(STATELESS_TOO - both)])
     expect_nothing(["%s: missing in STATELESS_TOO" % id for id in sorted(ours - STATELESS_TOO)])
 

@@ -68,7 +68,10 @@ class Scene:
             except AssertionError:  # nobody asked anything for long
                 continue
             if "method" in message and "id" in message:
-                self._answer(message)
+                try:
+                    self._answer(message)
+                except ConnectionLost:  # whoever asked has left
+                    return
             elif "method" in message:
                 self.notifications.append(message)
 

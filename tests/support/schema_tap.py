@@ -1,6 +1,6 @@
 """A tap on every connection of the tests: what our side sends must be legal in the agreed revision.
 
-`install` puts it under each `Sender` (so under each client and server connection made while a test runs); the fixture
+`listen` puts it under each `Sender` (so under each client and server connection made while a test runs); the fixture
 in `tests/conftest.py` fails the test with what it found. A child process of a test is a server of ours, so what it
 sends is judged as it arrives. What a scripted peer sends is not: it may lie.
 """
@@ -112,15 +112,22 @@ def _messages(data: Any) -> Iterator[Dict[str, Any]]:
             yield item
 
 
-def install(monkeypatch: Any) -> List[str]:
-    """Tap every connection from now on; the list that findings go to."""
-    findings: List[str] = []
-    original = Sender.__init__
+_findings: List[str] = []
 
-    def tapped(self: Sender, transport: Transport, *arguments: Any, **options: Any) -> None:
-        tap = SchemaTap(transport, findings)
-        original(self, tap, *arguments, **options)
-        tap.sender = self
 
-    monkeypatch.setattr(Sender, "__init__", tapped)
-    return findings
+def listen() -> List[str]:
+    """Tap every connection made from now on; the list that findings go to, until the next call."""
+    global _findings
+    if Sender.__init__ is not _tapped:
+        Sender.__init__ = _tapped  # type: ignore[method-assign]
+    _findings = []
+    return _findings
+
+
+def _tapped(self: Sender, transport: Transport, *arguments: Any, **options: Any) -> None:
+    tap = SchemaTap(transport, _findings)
+    _ORIGINAL(self, tap, *arguments, **options)
+    tap.sender = self
+
+
+_ORIGINAL = Sender.__init__
