@@ -11,7 +11,7 @@ direction, beside the specification; a module imports only from those above it.
 5.  `protocol`: rules without input or output: lifecycle, negotiation, capabilities, what may be sent, HTTP
 6.  `redaction`, `wiretrace`, `transports`: the wire made visible; moving frames
 7.  `peer`: the conversation: request table, dispatcher, workers, context, extensions
-8.  `server`, `client`: the roles, thin
+8.  `server`, `client`: the roles, thin; `auth`: authorization over HTTP, for both
 9.  `host`: several clients, consent, names, isolation, audit
 10. `cli`: the command line
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .revisions import REVISIONS
     from .server import Server
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 __all__ = ["Client", "Context", "Host", "Limits", "McpError", "REVISIONS", "Server", "ToolError", "connect"]
 

@@ -5,7 +5,7 @@ of giving each step the whole timeout.
 """
 
 import time
-from typing import Callable, Optional
+from typing import Callable, Optional, Tuple
 
 clock: Callable[[], float] = time.monotonic
 """The one clock of the package. A test sets ``mcp_ref.deadline.clock`` to a clock of its own."""
@@ -14,13 +14,15 @@ clock: Callable[[], float] = time.monotonic
 class Deadline:
     """A point in time, given as seconds from now; None means never.
 
-    ``ceiling`` is a second point that `extend` cannot move past, also in seconds from now.
+    ``ceiling`` is a second point that `extend` cannot move past, also in seconds from now. Between `stop` and `go_on`
+    neither comes nearer.
     """
 
-    __slots__ = ("at", "ceiling")
+    __slots__ = ("at", "ceiling", "_stopped")
 
     def __init__(self, seconds: Optional[float], ceiling: Optional[float] = None) -> None:
         now = clock()
+        self._stopped: Optional[Tuple[Optional[float], Optional[float]]] = None  # what was left, and of the ceiling
         self.ceiling = None if ceiling is None else now + ceiling
         self.at = self._capped(None if seconds is None else now + seconds)
 
@@ -31,7 +33,28 @@ class Deadline:
 
     def extend(self, seconds: Optional[float]) -> None:
         """Start again with ``seconds`` from now, but never past the ceiling."""
-        self.at = self._capped(None if seconds is None else clock() + seconds)
+        if self._stopped is None:
+            self.at = self._capped(None if seconds is None else clock() + seconds)
+        else:
+            most = self._stopped[1]
+            self._stopped = (most if seconds is None or (most is not None and most < seconds) else seconds, most)
+
+    def stop(self) -> None:
+        """Let no time pass until `go_on`: there is no end meanwhile. Nothing more, if it has stopped already."""
+        if self._stopped is None:
+            now = clock()
+            self._stopped = (None if self.at is None else self.at - now,
+                             None if self.ceiling is None else self.ceiling - now)
+            self.at = self.ceiling = None
+
+    def go_on(self) -> None:
+        """Let time pass again, with as much left as there was."""
+        if self._stopped is not None:
+            now = clock()
+            left, most = self._stopped
+            self._stopped = None
+            self.ceiling = None if most is None else now + most
+            self.at = None if left is None else now + left
 
     def left(self) -> Optional[float]:
         """Seconds left, never negative; None if there is no end."""

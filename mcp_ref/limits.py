@@ -179,6 +179,8 @@ class Limits(Record):
     max_authorizations: int = 3
     """Authorizations for one request that is refused again and again
     [2025-11-25 basic/authorization §Step-Up Authorization Flow] SHOULD."""
+    max_token_bytes: int = 48 * 1024
+    """One token: what ``max_header_bytes`` has room for. Real ones have 1 KB."""
     max_cached_tokens: int = 1000
     """Verified tokens that a server remembers until they expire, and as many of those that were none."""
 

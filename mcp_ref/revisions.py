@@ -77,6 +77,8 @@ FEATURES: Tuple[Feature, ...] = (
     Feature("sampling_tools", R2025_11_25, None, "client/sampling"),
     Feature("sampling_context_capability", R2025_11_25, None, "client/sampling"),
     Feature("tasks", R2025_11_25, R2025_11_25, "basic/utilities/tasks"),
+    # Authorization
+    Feature("pkce_announced", R2025_11_25, None, "basic/authorization/security-considerations"),
 )
 """Every yes-or-no difference. A test checks that `Revision` declares exactly these attributes."""
 
@@ -154,6 +156,8 @@ class Revision:
     sampling_context_capability: bool
     """``includeContext`` other than ``none`` needs a capability."""
     tasks: bool
+    pkce_announced: bool
+    """Only an authorization server that announces PKCE is asked for a code."""
 
     def __init__(self, rank: int) -> None:
         self.name = NAMES[rank]

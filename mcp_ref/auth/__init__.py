@@ -12,12 +12,14 @@ Over stdio there is none of this: credentials come from the environment
 
 Reading order, beside the pages `basic/authorization` and the RFCs that they name:
 
-1.  `challenge`, `urls`, `documents`, `client_document`: the words, without input or output
+1.  `challenge`, `urls`, `documents`, `client_document`, `scopes`: the words, without input or output
 2.  `fetch`, `discovery`: who issues tokens for a server
 3.  `jose`, `jws`, `jwks`: what is signed
-4.  `tokens`, `registration`, `code_flow`, `redirect`, `store`, `grant`, `authorizer`, `oauth`: a client's way to a token
+4.  A client's way to a token: `tokens`, `registration`, `code_flow`, `redirect`, `store`, `desk`, `grant`, `oauth`;
+    `flight`, `keeper`, `authorizer`: one for all threads, kept and renewed
 5.  `assertions`, `dpop`, `machine`: clients without a person, and tokens that only their owner can use
-6.  `access`, `verifiers`, `resource_server`: the server's side
+6.  The server's side: `access`, `claims`, `known`, `verifiers`, `needs`, `proofs`, `refusals`, `published`,
+    `resource_server`
 """
 
 from typing import TYPE_CHECKING, Any, List

@@ -9,6 +9,7 @@ from ..messages.logs import LEVELS
 from ..protocol.negotiation import ERAS
 from ..revisions import REVISIONS
 from .asking import Asking
+from .authorizing import auth_options, authorization
 from .failures import UsageError
 from .output import note, one_line
 from .parts import version
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 def server_options(parser: argparse.ArgumentParser) -> None:
     """The options of every command that uses a server."""
     parser.add_argument("server", metavar="SERVER",
-                        help='a command in quotes, such as "python3 server.py", or tcp://, unix://; '
-                             "or the command comes last, after --")
+                        help='a command in quotes, such as "python3 server.py", or http://, https://, tcp://, '
+                             "unix://; or the command comes last, after --")
     parser.add_argument("--json", action="store_true", help="print JSON; errors too, as {\"error\": {...}}")
     parser.add_argument("--trace", action="store_true", help="show the wire on standard error")
     parser.add_argument("--timeout", type=float, metavar="SECONDS",
@@ -40,6 +41,7 @@ def server_options(parser: argparse.ArgumentParser) -> None:
                         help="let the server know of this folder (a path or file://); may be repeated")
     parser.add_argument("--log-level", choices=LEVELS, metavar="LEVEL",
                         help="ask the server for log messages of this level and above: " + ", ".join(LEVELS))
+    auth_options(parser)
 
 
 def connected(options: Any) -> "Client":
@@ -62,6 +64,7 @@ def connected(options: Any) -> "Client":
         sampling=options.asking.sampling(),
         elicitation=options.asking.elicitation(),
         on_log=_log,
+        **authorization(options),
     )
     if options.log_level:
         try:

@@ -2,7 +2,9 @@
 
 from typing import Any, Dict, NamedTuple, Tuple, Type
 
-from ..errors import ConnectFailed, ConnectionLost, McpError, PeerError, ProtocolError, RequestTimeout
+from ..errors import (
+    AuthError, ConnectFailed, ConnectionLost, HttpStatus, McpError, PeerError, ProtocolError, RequestTimeout,
+)
 
 DONE, FAILED, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -29,12 +31,15 @@ EXITS: Tuple[Exit, ...] = (
     Exit(PeerError, FAILED, "peer"),
     Exit(RequestTimeout, FAILED, "timeout", "--timeout SECONDS waits longer, --trace shows what was said"),
     Exit(ProtocolError, FAILED, "protocol"),
+    Exit(AuthError, FAILED, "authorization"),
     Exit(McpError, FAILED, "failed"),
     Exit(OSError, FAILED, "system"),
     Exit(ValueError, FAILED, "failed"),
     Exit(KeyboardInterrupt, INTERRUPTED, "interrupted"),
 )
 """The first row whose class fits decides."""
+
+_WANTS_TOKEN = "--oauth gets a token, --token-env NAME sends one"
 
 EXPECTED = tuple(row.error for row in EXITS)
 """What ends a command with one line; anything else is a defect and shows its traceback."""
@@ -48,7 +53,8 @@ def row_of(error: BaseException) -> Exit:
 def text_of(error: BaseException) -> str:
     """What to tell of it, in words."""
     row = row_of(error)
-    return "; ".join(filter(None, (str(error) or row.kind, row.hint)))
+    hint = _WANTS_TOKEN if isinstance(error, HttpStatus) and error.status == 401 else row.hint
+    return "; ".join(filter(None, (str(error) or row.kind, hint)))
 
 
 def as_object(error: BaseException) -> Dict[str, Any]:

@@ -1,10 +1,11 @@
 """The command `run`: serve the `Server` that a Python file makes."""
 
 import argparse
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from .command import Command, Commands
 from .failures import DONE, UsageError
+from .guarding import declare, listener_options, told
 from .loading import listen_http, load, trace_of
 from .output import note
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 def _run(options: Any) -> int:
     _check(options)
+    guard = listener_options(told(options))
     if options.workers:
         from .workers import supervise
 
@@ -26,7 +28,7 @@ def _run(options: Any) -> int:
         import signal
 
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # closes as cleanly as Ctrl-C does
-        _http(server, options.http, options.sessions, trace)
+        _http(server, options.http, options.sessions, trace, guard)
     elif options.listen:
         _listen(server, options.listen, trace)
     else:
@@ -91,9 +93,11 @@ def _check(options: Any) -> None:
         raise UsageError("--sessions store:PATH names the file; without one it is for --workers")
 
 
-def _http(server: "Server", address: str, sessions: str, trace: "Optional[Trace]") -> None:
+def _http(
+    server: "Server", address: str, sessions: str, trace: "Optional[Trace]", guard: Dict[str, Any]
+) -> None:
     """Serve over HTTP until interrupted; the URL, with the port that was chosen, goes to standard error."""
-    with listen_http(server, address, sessions, trace) as listener:
+    with listen_http(server, address, sessions, trace, **guard) as listener:
         note("serving on %s; Ctrl-C ends it" % listener.address)
         while not listener.wait(0.5):
             pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
@@ -111,6 +115,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", metavar="N", type=int,
                         help="over HTTP: so many processes, started again when they die")
     parser.add_argument("--trace", action="store_true", help="show the wire on standard error")
+    declare(parser)
 
 
 COMMANDS: Commands = {"run": Command(_run, _options)}

@@ -34,6 +34,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from .. import deadline
 from ..transports.http_server import listen
+from . import guarding
 from .failures import DONE, EXPECTED, UsageError, row_of, text_of
 from .loading import host_and_port, listen_http, load, trace_of
 from .output import fail, note
@@ -152,7 +153,8 @@ def supervise(options: Any) -> int:
             folder = tempfile.mkdtemp(prefix="mcp_ref.")
             sessions = "store:" + os.path.join(folder, "sessions.db")
         told = {"file": options.file, "name": options.name, "trace": options.trace, "http": options.http,
-                "sessions": sessions, "folder": folder, "fds": [sock.fileno() for sock in sockets], "alive": alive}
+                "sessions": sessions, "folder": folder, "fds": [sock.fileno() for sock in sockets], "alive": alive,
+                "guard": guarding.told(options)}
         where = "%s:%d" % ("[%s]" % host if ":" in host else host, sockets[0].getsockname()[1])
         ready = "serving on http://%s/mcp with %d workers; Ctrl-C ends it" % (where, options.workers)
         supervisor = Supervisor(_starter(told), options.workers, lambda: note(ready))
@@ -206,7 +208,7 @@ def work() -> None:
         server = load(told["file"], told["name"])
         ending.may_wait()
         with listen_http(server, told["http"], told["sessions"], trace_of(told["trace"]), fds=told["fds"],
-                         legacy=False):
+                         legacy=False, **guarding.listener_options(told["guard"])):
             os.write(told["ready"], b"!")
             ending.wait()
     except KeyboardInterrupt:

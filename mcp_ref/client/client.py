@@ -149,6 +149,7 @@ class Client(Greeting):
         this one takes.
         """
         connection = Connection(transport, self, self.limits, self.executor, lenient=not self.strict)
+        transport.on_standstill = connection.stand_still
         if before is not None:
             connection.table.follow(before.table)
         connection.start()

@@ -69,6 +69,7 @@ class Opening:
         self._answers: "SimpleQueue[Tuple[Pending, Any]]" = SimpleQueue()
         self._arrived = threading.Event()
         self._out: Dict[str, Pending] = {}
+        self._end = Deadline(None)
         self._steps = 0
         self._offered = False  # a handshake
 
@@ -91,7 +92,8 @@ class Opening:
                 return
             except PeerError:
                 self._known = None  # it is not what it was: ask it
-        self._ask(self._modern[-1])
+        sure = not self._legacy or self._is_known(self._modern)
+        self._ask(self._modern[-1], self._limits.initialize_timeout if sure else self._limits.probe_timeout)
         self._hear()
 
     # The handshake era
@@ -126,19 +128,19 @@ class Opening:
 
     # The stateless era
 
-    def _ask(self, revision: Revision) -> None:
-        """Ask what the server is, by the rules of this revision."""
+    def _ask(self, revision: Revision, seconds: float) -> None:
+        """Ask what the server is, by the rules of this revision; ``seconds``: how long `_next` will wait."""
         self._client.assume(self._fresh_session(), revision)
         self._send(DISCOVER, None)
+        self._allow(seconds)
 
     def _hear(self) -> None:
         """Take what comes."""
-        sure = not self._legacy or self._is_known(self._modern)
-        seconds = self._limits.initialize_timeout if sure else self._limits.probe_timeout
-        outcome = self._next(Deadline(seconds))
+        outcome = self._next()
         if outcome is None and not self._legacy:
             self._drop()
-            raise RequestTimeout("%s got no answer in %g s; %s" % (DISCOVER, seconds, self._advice()))
+            raise RequestTimeout("%s got no answer in %g s; %s" % (
+                DISCOVER, self._limits.initialize_timeout, self._advice()))
         if outcome is None:
             self._offer_both()
         elif not self._settled(outcome[1]):
@@ -178,8 +180,8 @@ class Opening:
         if not revision.stateless:
             self._agree(revision, None)
             return
-        self._ask(revision)
-        came = self._next(Deadline(self._limits.initialize_timeout))
+        self._ask(revision, self._limits.initialize_timeout)
+        came = self._next()
         if came is None:
             self._drop()
             raise RequestTimeout("%s got no answer in %g s" % (DISCOVER, self._limits.initialize_timeout))
@@ -225,11 +227,11 @@ class Opening:
         """The server is silent: offer it a handshake, too, and go by what it answers first."""
         connection = self._fresh_session()
         self._send("initialize", self._client.introduce(connection, self._legacy))
+        self._allow(self._limits.initialize_timeout)
         self._offered = True
-        end = Deadline(self._limits.initialize_timeout)
         refused: Optional[McpError] = None
         while True:
-            came = self._next(end)
+            came = self._next()
             if came is None:
                 self._drop()
                 raise refused or RequestTimeout("the server answered neither %s nor initialize in time" % DISCOVER)
@@ -246,9 +248,17 @@ class Opening:
                 return
             if refused is not None or DISCOVER not in self._out:
                 raise refused or outcome
-            refused, end = outcome, Deadline(min(self._limits.probe_timeout, end.left() or 0.0))
+            refused = outcome
+            left = self._end.left()
+            self._allow(self._limits.probe_timeout if left is None else min(self._limits.probe_timeout, left))
 
     # Requests that are out
+
+    def _allow(self, seconds: float) -> None:
+        """So long is waited for what is out, not counting a person's time."""
+        self._end = Deadline(seconds)
+        for pending in self._out.values():
+            self._connection.table.start(pending, self._end)
 
     def _send(self, method: str, params: Optional[Dict[str, Any]]) -> None:
         self._out[method] = self._connection.open_request(method, params, timeout=None, settle=self._heard)
@@ -259,16 +269,16 @@ class Opening:
             self._answers.put((pending, item))
             self._arrived.set()
 
-    def _next(self, end: Deadline) -> Optional[Tuple[str, Any]]:
+    def _next(self) -> Optional[Tuple[str, Any]]:
         """The next answer: of which method, and a result or an exception. None: the time is over."""
         while True:
             try:
                 pending, item = self._answers.get_nowait()
             except Empty:
-                left = end.left() or 0.0
-                if not left:
+                left = self._end.left()
+                if left == 0:
                     return None
-                self._arrived.wait(min(_SLICE, left))
+                self._arrived.wait(_SLICE if left is None else min(_SLICE, left))
                 self._arrived.clear()
                 continue
             if self._out.get(pending.method) is pending:

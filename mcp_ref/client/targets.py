@@ -7,7 +7,7 @@ from ..transports.base import Transport
 from .client import Client
 
 Target = Union[str, Sequence[str], Transport]
-HTTP_OPTIONS = frozenset(("headers", "token", "ssl_context", "cafile"))
+HTTP_OPTIONS = frozenset(("headers", "token", "auth", "ssl_context", "cafile"))
 """The options of `connect` that are about HTTP."""
 
 
@@ -19,6 +19,7 @@ def connect(
     cwd: Optional[str] = None,
     headers: Optional[Mapping[str, str]] = None,
     token: Optional[str] = None,
+    auth: Optional[Any] = None,
     ssl_context: Optional[Any] = None,
     cafile: Optional[str] = None,
     trace: Optional[Any] = None,
@@ -31,16 +32,17 @@ def connect(
     ended by `Client.close`; or ``http://host:port/path`` or ``https://...``, and which HTTP transport the server speaks
     is found out; or ``tcp://host:port``, ``unix:///path``; or a `Transport` of your own.
     ``env`` adds to the child's environment (or is all of it with ``inherit_env=False``), ``cwd`` is its folder.
-    ``headers`` go with each HTTP request, ``token`` as ``Authorization: Bearer``; ``ssl_context`` (an `ssl.SSLContext`)
-    or ``cafile`` (certificates to trust) is for ``https``. See `mcp_ref.transports.http_dial` for proxies.
+    ``headers`` go with each HTTP request, ``token`` as ``Authorization: Bearer``; or ``auth`` gets tokens and sends
+    them, such as an `mcp_ref.auth.OAuth`. ``ssl_context`` (an `ssl.SSLContext`) or ``cafile`` (certificates to trust)
+    is for ``https``. See `mcp_ref.transports.http_dial` for proxies.
     ``trace``: a `mcp_ref.wiretrace.Trace` that sees every message. Other options as `Client`.
-    Raises `ConnectFailed` if there is nobody, `HttpStatus` if a server refuses us, `PeerProtocolError` if we have no
-    revision in common.
+    Raises `ConnectFailed` if there is nobody, `HttpStatus` if a server refuses us, `AuthError` if it lets in
+    nobody without authorization and there is none to be had, `PeerProtocolError` if we have no revision in common.
     """
     client = Client(limits=limits, **options)
     return client.open(transport_to(
-        target, env=env, inherit_env=inherit_env, cwd=cwd, headers=headers, token=token, ssl_context=ssl_context,
-        cafile=cafile, trace=trace, limits=limits,
+        target, env=env, inherit_env=inherit_env, cwd=cwd, headers=headers, token=token, auth=auth,
+        ssl_context=ssl_context, cafile=cafile, trace=trace, limits=limits,
     ))
 
 
@@ -52,6 +54,7 @@ def transport_to(
     cwd: Optional[str] = None,
     headers: Optional[Mapping[str, str]] = None,
     token: Optional[str] = None,
+    auth: Optional[Any] = None,
     ssl_context: Optional[Any] = None,
     cafile: Optional[str] = None,
     trace: Optional[Any] = None,
@@ -62,7 +65,7 @@ def transport_to(
         from ..transports.http_auto import HttpAuto
 
         transport: Transport = HttpAuto(
-            str(target), headers=headers, token=token, ssl_context=ssl_context, cafile=cafile, limits=limits)
+            str(target), headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile, limits=limits)
     else:
         transport = _transport(target, env, inherit_env, cwd, limits)
     if trace is not None:

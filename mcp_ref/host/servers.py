@@ -146,12 +146,14 @@ class Servers:
         `failed` too, and the others are connected. Raises ValueError for a name that `connect` would not take, before
         anything is started; an exception that is no `McpError`, a mistake in the program, is raised when all is over.
         """
-        calls: Dict[str, Callable[[], Client]] = {}
+        calls: "Dict[str, partial[Client]]" = {}
         for name, value in servers.items():
             check_server_name(name, list(calls) + list(self._current()))
             calls[name] = partial(self.connect, name, **_arguments(name, value))
         limits = self.limits
         seconds = limits.initialize_timeout + limits.shutdown_grace + limits.terminate_grace + _KILLED + _MARGIN
+        if any("auth" in call.keywords for call in calls.values()):
+            seconds += limits.authorization_patience  # a person's time
         errors = values(in_parallel("connect", calls, seconds))[1]
         for name, error in errors.items():
             if isinstance(error, RequestTimeout):

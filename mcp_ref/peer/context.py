@@ -97,8 +97,10 @@ class Context:
 
     @property
     def principal(self) -> Any:
-        """Who sent the request, as ``authenticate`` said (HTTP); None where nobody had to show who they are."""
-        return self.session.principal
+        """Who sent the request, as ``authenticate`` said, or a `mcp_ref.auth.Principal`, by the token of this very
+        request (HTTP); None where nobody had to show who they are."""
+        principal = self.incoming.principal
+        return self.session.principal if principal is None else principal
 
     def rate(self, name: str) -> "Rate":
         """How often who sent this request may do something: the bucket for the limit of this name.

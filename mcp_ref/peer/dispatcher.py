@@ -276,7 +276,7 @@ class Connection(Sender):
         self.transport.arrived(data)
         with self._receiving:
             if isinstance(frame, Batch):
-                self._batch(frame, jobs, about)
+                self._batch(frame, jobs, about, principal)
             elif isinstance(frame, Request):
                 self._request(frame, jobs, None, about, principal)
             elif not (isinstance(frame, Result) and may_have_meta(data) and self._fails_by_names(frame, data)):
@@ -346,11 +346,15 @@ class Connection(Sender):
         if error.silent and error.id is not None:
             self.table.fail(error.id, PeerProtocolError("malformed response: %s" % error.message))
 
-    def _batch(self, frame: Batch, jobs: List[Job], about: Optional[RequestId] = None) -> None:
+    def _batch(
+        self, frame: Batch, jobs: List[Job], about: Optional[RequestId] = None, principal: Any = None
+    ) -> None:
         batch = BatchAnswer(about)
         for item in frame.items:
             if isinstance(item, Malformed):
                 self._malformed(item, batch)
+            elif isinstance(item, Request):
+                self._request(item, jobs, batch, None, principal)
             else:
                 self._receive(item, jobs, batch)
         self._release(batch, None)
@@ -367,6 +371,7 @@ class Connection(Sender):
         if incoming is None:
             self._drop_duplicate(request.id)
             return
+        incoming.principal = principal
         if batch is not None:
             batch.expect()
         session: Optional[Session] = None

@@ -12,7 +12,7 @@ request's answer. Afterwards, where ids must be unique for the whole session, it
 """
 
 import threading
-from typing import Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from ..errors import RequestCancelled
 from ..jsonrpc import RequestId
@@ -24,10 +24,12 @@ REMEMBERED = 10_000
 class Incoming:
     """One request of the peer's; what its handler may ask and do about cancellation."""
 
-    __slots__ = ("id", "cancelled", "reason", "done", "_lock", "_watchers")
+    __slots__ = ("id", "principal", "cancelled", "reason", "done", "_lock", "_watchers")
 
     def __init__(self, id: RequestId, lock: threading.Lock) -> None:
         self.id = id
+        self.principal: Any = None
+        """Who sent it, where the transport says that of each request; None: whom the session belongs to."""
         self.cancelled = False
         self.reason: Optional[str] = None
         self.done = False

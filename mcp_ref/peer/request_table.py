@@ -49,7 +49,9 @@ class Progress:
 class Pending:
     """One request of ours that has no answer yet."""
 
-    __slots__ = ("id", "method", "deadline", "idle", "on_progress", "last_progress", "settle", "about", "_queue")
+    __slots__ = (
+        "id", "method", "deadline", "idle", "on_progress", "last_progress", "settle", "about", "still", "_queue",
+    )
 
     def __init__(
         self,
@@ -71,6 +73,8 @@ class Pending:
         """Takes what arrives instead of the queue, for requests that nobody waits for (futures)."""
         self.about: Optional[RequestId] = None
         """The peer's request that it belongs to; its cancellation does, too."""
+        self.still = False
+        """Whether its time stands still, because it waits for a person here before it goes out."""
         self._queue: "Optional[SimpleQueue[Union[Outcome, Progress]]]" = SimpleQueue() if settle is None else None
 
     def deliver(self, item: Union[Outcome, Progress]) -> None:
@@ -200,6 +204,26 @@ class RequestTable:
             self._counters.note("progress for no request", "dropped progress with token %.80r" % (token,))
         else:
             self._counters.note("progress not increasing", "%r after %r, token %.80r" % (progress.value, last, token))
+
+    def stand_still(self, id: RequestId, begins: bool) -> Optional[Pending]:
+        """The time of this request stands still from now on (``begins``), or passes again; the request, if it waits."""
+        with self._lock:
+            pending = self._pending.get(id)
+            if pending is not None:
+                pending.still = begins
+                if begins:
+                    pending.deadline.stop()
+                else:
+                    pending.deadline.go_on()
+        return pending
+
+    def start(self, pending: Pending, deadline: Deadline) -> None:
+        """Give a request its deadline, which stands still if the request does already."""
+        pending.deadline = deadline
+        if pending.still:
+            with self._lock:
+                if pending.still:
+                    deadline.stop()
 
     def find(self, id: RequestId) -> Optional[Pending]:
         """The request with this id, while it waits for its answer."""

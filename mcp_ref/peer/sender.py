@@ -190,7 +190,7 @@ class Sender:
             self.table.remove(pending)
             raise LocalProtocolError("%s: %s" % (method, error)) from None
         self.outbox.send(data, about)
-        pending.deadline = Deadline(timeout, self.limits.request_ceiling)  # only now: a cancellation comes after
+        self.table.start(pending, Deadline(timeout, self.limits.request_ceiling))  # now: a cancellation comes after
         return pending
 
     @property
@@ -306,6 +306,12 @@ class Sender:
         timer.watch(pending.deadline)
         if self.table.ended:
             timer.close()  # it may have been made after the end of the connection looked for one
+
+    def stand_still(self, id: RequestId, begins: bool) -> None:
+        """See `Transport.on_standstill`."""
+        pending = self.table.stand_still(id, begins)
+        if pending is not None and not begins and pending.settle is not None:
+            self.time_out_later(pending)
 
     def _stop_timer(self) -> None:
         """The connection has ended: no timer is begun any more."""

@@ -40,7 +40,12 @@ REFUSALS: Dict[str, Refusal] = {
     "path": Refusal(404, INVALID_REQUEST, "There is nothing at %s; the endpoint has another path"),
     # [2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server] MUST: 405 where there is no GET
     "method": Refusal(405, INVALID_REQUEST, "Method %s is not allowed here"),
+    # [2025-03-26..2025-11-25 basic/authorization §Error Handling]
+    # [2026-07-28 basic/authorization/index §Error Handling] MUST
+    "credentials": Refusal(400, INVALID_REQUEST, "Malformed authorization%s"),
     "principal": Refusal(401, INVALID_REQUEST, "Not authenticated%s"),
+    "scope": Refusal(403, INVALID_REQUEST, "Not allowed%s"),
+    "unchecked": Refusal(503, INTERNAL_ERROR, "Authorization cannot be checked now%s"),
     "media type": Refusal(415, INVALID_REQUEST, "Content-Type must be application/json, not %s"),
     "accept": Refusal(406, INVALID_REQUEST, "Accept must list application/json and text/event-stream, not %s"),
     "stream accept": Refusal(406, INVALID_REQUEST, "Accept must list text/event-stream, not %s"),
@@ -59,15 +64,18 @@ REFUSALS: Dict[str, Refusal] = {
 """Reason -> its answer."""
 
 _SITE = ("host", "origin", "path", "method")
+_WHO = ("credentials", "unchecked", "principal")
 ORDER: Dict[str, Tuple[str, ...]] = {
-    "POST": _SITE + ("media type", "accept", "principal", "length", "session", "body", "no session", "version", "batch",
-                     "closing", "full", "id in use"),
-    "GET": _SITE + ("stream accept", "principal", "no session", "session", "version", "closing", "event"),
-    "DELETE": _SITE + ("principal", "no session", "session", "version"),
+    "POST": _SITE + ("media type", "accept", *_WHO, "length", "scope", "session", "body", "no session", "version",
+                     "batch", "closing", "full", "id in use"),
+    "GET": _SITE + ("stream accept", *_WHO, "scope", "no session", "session", "version", "closing", "event"),
+    "DELETE": _SITE + (*_WHO, "scope", "no session", "session", "version"),
     "OPTIONS": _SITE,
 }
 """Method -> the reasons to refuse it, first to last. Any other method is refused by ``method`` at the latest."""
 
+DENIED = {400: "credentials", 401: "principal", 403: "scope", 503: "unchecked"}
+"""Status that a guard refuses a request with -> the reason."""
 RETRY_AFTER = {503: "5"}
 """Status -> seconds for Retry-After [RFC 9110 §10.2.3]."""
 _EXPOSED = "Mcp-Session-Id, WWW-Authenticate"

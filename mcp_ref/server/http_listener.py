@@ -21,9 +21,11 @@ latter alone, and answers 405 to GET and DELETE.
 Options, of `Server.listen` and `Server.run_http` alike:
 
 ===================  ===============================================================================================
+``auth``             a `mcp_ref.auth.ResourceServer`: clients show tokens of OAuth; by default that of the server
 ``token``            a secret that clients show as ``Authorization: Bearer ...``; compared in constant time
 ``authenticate``     ``f(headers) -> principal``, None for nobody we know; sessions belong to their principal
-``allowed_hosts``    names under which clients may reach us; by default those of this machine, with any port
+``allowed_hosts``    names under which clients may reach us; by default those of this machine, with any port, and the
+                     one that ``auth`` has in its URL
 ``allowed_origins``  pages that may call us from a browser; likewise
 ``sessions``         ``"memory"``, or ``"none"``: each request stands alone, or a `Store` that processes share
 ``json_response``    True: never a stream in reply to a request, False: always one; by default as it comes
@@ -34,7 +36,7 @@ Options, of `Server.listen` and `Server.run_http` alike:
 ``trace``            a `mcp_ref.wiretrace.Trace` that sees every message of every session
 ===================  ===============================================================================================
 
-A server that other machines can reach should have ``token`` or ``authenticate``; one that has neither is logged.
+A server that other machines can reach should have one of the first three; one that has none is logged.
 """
 
 import threading
@@ -43,9 +45,11 @@ from urllib.parse import urlsplit
 
 from ..packagelog import get_logger
 from ..peer.threads import start_thread
+from ..protocol.headervalues import LOOPBACK
 from ..transports.base import Transport
 from ..transports.http_endpoint import Endpoint
-from ..transports.http_exchange import Exchange, Headers
+from ..transports.http_exchange import Exchange
+from ..transports.http_guard import Guard, OneToken
 from ..transports.http_server import HttpServer
 from ..transports.tap import tap
 
@@ -84,7 +88,7 @@ class HttpListener:
         handle = self.endpoint.handle if self.legacy is None else self._handle
         self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context, fds=fds)
         self._path = parts.path or PATH
-        self._open_to_all = not options.get("token") and not options.get("authenticate")
+        self._open_to_all = not _guarded(server, **options)
         self._opened = False
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -98,7 +102,7 @@ class HttpListener:
         host = self.http.address[0]
         if self._open_to_all and not host.startswith(_LOOPBACK):
             get_logger(__name__).warning("%s can be reached from other machines, and nobody has to show who they are"
-                                         ": pass token=... or authenticate=...", self.address)
+                                         ": pass auth=..., token=... or authenticate=...", self.address)
         start_thread("mcp-ref:tick:%d" % self.http.port, self._tick)
 
     @property
@@ -158,14 +162,20 @@ def _legacy_of(server: "Server", options: Dict[str, Any]) -> "SseEndpoint":
 
 
 def _options_of(
-    server: "Server", *, token: Optional[str] = None, trace: "Optional[Trace]" = None, **options: Any
+    server: "Server", *, token: Optional[str] = None, authenticate: Any = None, auth: Optional[Guard] = None,
+    trace: "Optional[Trace]" = None, **options: Any
 ) -> Dict[str, Any]:
     """What both kinds of endpoint are made with."""
     server.resolve()
+    if sum(given is not None for given in (token, authenticate, auth)) > 1:
+        raise ValueError("pass one of auth, token and authenticate")
+    options["authenticate"] = authenticate
     if token is not None:
-        if options.get("authenticate") is not None:
-            raise ValueError("pass token or authenticate, not both")
-        options["authenticate"] = _Token(token)
+        options["authenticate"] = OneToken(token)
+    elif authenticate is None:
+        guard = options["authenticate"] = server.auth if auth is None else auth
+        if guard is not None and guard.hosts:
+            options.setdefault("allowed_hosts", (*LOOPBACK, *guard.hosts))
 
     def connect(transport: Transport) -> "Connection":
         return server.connect(tap(transport, trace, "server"))
@@ -189,22 +199,9 @@ def _mirrored_of(server: "Server") -> "Callable[[Any], Sequence[Mirrored]]":
     return mirrored
 
 
-class _Token:
-    """Knows whoever shows one secret."""
-
-    def __init__(self, token: str) -> None:
-        if not token or not token.isascii() or not token.isprintable() or " " in token:
-            raise ValueError("a token is visible ASCII without blanks")
-        self._token = token.encode("ascii")
-
-    def __call__(self, headers: Headers) -> Optional[str]:
-        from hmac import compare_digest
-
-        from ..protocol.headervalues import bearer
-
-        shown = bearer(headers.get("authorization"))
-        known = shown is not None and compare_digest(shown.encode("utf-8", "replace"), self._token)
-        return "token" if known else None
+def _guarded(server: "Server", token: Any = None, authenticate: Any = None, auth: Any = None, **options: Any) -> bool:
+    """Whether clients have to show who they are."""
+    return any(given is not None for given in (token, authenticate, auth, server.auth))
 
 
 def serve_http(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..messages.base import Icon
     from ..transports.http_call import Answer
     from ..transports.http_call import Caller as HttpCaller
+    from ..transports.http_guard import Guard
     from ..transports.listener import SocketListener
     from ..transports.wsgi import Application
     from ..peer.extension import Extension
@@ -60,6 +61,9 @@ class Server(Offering):
     else a random one of this process. ``state_ttl``: seconds for which a client may come back (default 900).
     ``consume_state(id)`` is called with the id of each state that comes back, and says whether it may be used: a
     function that remembers makes each one good for one time only. See `mcp_ref.server.rounds`.
+    ``auth``: whom clients have to ask for tokens before they are let in over HTTP, a `mcp_ref.auth.ResourceServer`;
+    over stdio nobody shows tokens [2025-03-26..2025-11-25 basic/authorization §Protocol Requirements]
+    [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD NOT.
     ``on_roots_changed(connection)`` is called when a client says that its roots have changed, and
     ``on_log_level(connection, level)`` when it asks for log messages from this level up; raising refuses that.
     Raises TypeError or ValueError for what no client may see: a name that is no text, a broken icon.
@@ -93,6 +97,7 @@ class Server(Offering):
         state_keys: Optional[Sequence[Union[str, bytes]]] = None,
         state_ttl: Optional[float] = None,
         consume_state: Optional[Callable[[str], bool]] = None,
+        auth: "Optional[Guard]" = None,
     ) -> None:
         check_texts("Server", name=name, version=version, title=title, description=description,
                     instructions=instructions)
@@ -105,11 +110,9 @@ class Server(Offering):
         self.executor = executor
         self.strict = strict
         self.mask_errors = mask_errors
-        self._page_size = page_size
-        self.keepalive = keepalive
+        self._page_size, self.keepalive = page_size, keepalive
         self.experimental = experimental
-        self.on_roots_changed = on_roots_changed
-        self.on_log_level = on_log_level
+        self.on_roots_changed, self.on_log_level = on_roots_changed, on_log_level
         self.identify = identify
         self.caches = {}
         if cache is not None:
@@ -122,6 +125,7 @@ class Server(Offering):
         self._states: "Optional[States]" = None
         if self._state_options != (None, None, None):
             self.states  # now, so that the author is told of what is wrong
+        self.auth = auth
         self._features: Dict[str, Any] = {}
         self._announcements = Announcements()
         self._stamps: "Dict[Revision, Stamp]" = {}
@@ -241,9 +245,9 @@ class Server(Offering):
         ``unix:///path``.
 
         Port 0 is any free one; the listener's ``address`` tells which, and its ``close`` ends it and every connection.
-        Options of HTTP: `mcp_ref.server.http_listener`. On the two others there is no authentication: listen on
-        loopback or in a folder of your own; a connection that was silent for ``idle_after`` seconds costs no thread
-        until something comes. Raises `ConnectFailed`.
+        Options of HTTP: `mcp_ref.server.http_listener`. On the two others there is no authentication, which is logged
+        where the server has ``auth``: listen on loopback or in a folder of your own; a connection that was silent for
+        ``idle_after`` seconds costs no thread until something comes. Raises `ConnectFailed`.
         """
         self.resolve()
         if address.startswith(("http://", "https://")):
@@ -254,6 +258,10 @@ class Server(Offering):
             return service
         if options:
             raise TypeError("%s takes no option %s" % (address, ", ".join(sorted(options))))
+        if self.auth is not None:
+            from ..packagelog import get_logger
+
+            get_logger(__name__).warning("auth is for HTTP: on %s nobody has to show a token", address)
         from ..transports.listener import SocketListener
 
         listener = SocketListener(address, self.connect, self.limits, idle_after)

@@ -20,6 +20,7 @@ modules                    what they are
 `http_call`, `wsgi`        carry, too: a plain call, and any WSGI engine
 `http_client`,             the client's side of both, over `http_channel`, with `http_pool`, `http_dial`,
 `sse_client`, `http_auto`  `http_reply`, `http_inbox`, `http_crew`; what goes beside requests without session:
-                           `http_mirroring`; and finding out which transport it is
+                           `http_mirroring`, `http_fields`; what lets them in: `http_authorizing`; and finding
+                           out which transport it is
 =========================  =================================================================================
 """

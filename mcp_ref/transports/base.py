@@ -48,6 +48,8 @@ Received = Union[bytes, Rejected, Failed]
 Annotations = Callable[[str], "Optional[Sequence[Mirrored]]"]
 """What a tool mirrors, by its name, as `mcp_ref.protocol.mirrored.annotations` says; None: the tool is not known."""
 
+Standstill = Callable[[RequestId, bool], None]
+
 
 class Transport:
     """Base of the transports; see the module's promises.
@@ -68,6 +70,9 @@ class Transport:
     bytes, for what goes beside them, and `given_up` is all that the peer hears of its cancellation."""
     annotations: Optional[Annotations] = None
     """Set by the client of a transport that ``mirrors``: what it knows of the server's tools; from any thread."""
+    on_standstill: Optional[Standstill] = None
+    """Set by the client: told when our request of an id begins (True) and ends (False) to wait for a person before
+    it goes out, for such time does not count. From any thread; it does not wait."""
 
     def open(self) -> None:
         """Make the connection. Raises `ConnectFailed` with what was tried; called once, before anything else."""

@@ -14,7 +14,6 @@ era: that server has no older transport at this URL
 Reading: 401 and 403 ask for authorization or deny it, whatever the transport, and are left as they are.
 """
 
-import json
 import threading
 from typing import Any, Dict, List, Optional, Sequence
 
@@ -22,10 +21,10 @@ from ..errors import AnswerLost, TransportError
 from ..jsonrpc import RequestId
 from ..protocol.eras import modern
 from ..revisions import LATEST_HANDSHAKE, Revision, find
-from .base import Annotations, Failed, Received, Transport
+from .base import Annotations, Failed, Received, Standstill, Transport
 from .http_channel import HttpChannel
 from .http_client import StreamableHttp
-from .http_inbox import opening
+from .http_inbox import offered, opening
 
 _AUTHORIZATION = (401, 403)
 
@@ -38,7 +37,6 @@ class HttpAuto(Transport):
 
     def __init__(self, url: str, **options: Any) -> None:
         self._url = url
-        self._options = options
         self._first = StreamableHttp(url, **options)
         self.inner: HttpChannel = self._first
         """The transport in use."""
@@ -84,14 +82,15 @@ class HttpAuto(Transport):
         status = self._first.refusal or 0
         if status in _AUTHORIZATION or (isinstance(refused, Failed) and modern(refused.error)):
             return False
-        named = _offered(initialize).fallback_statuses
+        named = (find(offered(initialize) or "") or LATEST_HANDSHAKE).fallback_statuses
         return 400 <= status < 500 if named == "4xx" else str(status) in named.split()
 
     def _fall_back(self, initialize: bytes) -> bool:
         """Whether HTTP+SSE it is; the handshake has begun again then."""
         from .sse_client import HttpSse
 
-        second = HttpSse(self._url, **self._options)
+        second = HttpSse(self._url, **self._first.options)
+        second.opens_for, second.on_standstill = opening(initialize)[0], self._first.on_standstill
         with self._lock:
             if self._closed:
                 return False
@@ -133,6 +132,15 @@ class HttpAuto(Transport):
     def annotations(self, annotations: Optional[Annotations]) -> None:
         self._first.annotations = annotations
 
+    @property
+    def on_standstill(self) -> Optional[Standstill]:
+        """See `Transport.on_standstill`."""
+        return self._first.on_standstill
+
+    @on_standstill.setter
+    def on_standstill(self, told: Optional[Standstill]) -> None:
+        self._first.on_standstill = told
+
     def ready(self, size: int) -> bool:
         """See `Transport.ready`."""
         return self.inner.ready(size)
@@ -152,7 +160,7 @@ class HttpAuto(Transport):
 
     def again(self) -> Optional[Transport]:
         """See `Transport.again`."""
-        return HttpAuto(self._url, **self._options) if self.inner.again() is not None else None
+        return HttpAuto(self._url, **self._first.options) if self.inner.again() is not None else None
 
     def close(self) -> None:
         """See `Transport.close`."""
@@ -169,11 +177,3 @@ class HttpAuto(Transport):
     def counters(self) -> Dict[str, int]:
         """See `HttpChannel.counters`."""
         return self.inner.counters()
-
-
-def _offered(initialize: bytes) -> Revision:
-    """The revision that a message offers."""
-    try:
-        return find(json.loads(initialize)["params"]["protocolVersion"]) or LATEST_HANDSHAKE
-    except (ValueError, KeyError, TypeError):
-        return LATEST_HANDSHAKE

@@ -21,10 +21,10 @@ redirects are followed within the origin, and they stay out of logs and error te
 """
 
 import json
-import re
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Deque, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Deque, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 from urllib.parse import urljoin
 
 from ..errors import ConnectionLost, HttpStatus, McpError, PeerError, TransportError
@@ -32,10 +32,12 @@ from ..jsonrpc import RequestId
 from ..limits import DEFAULT, Limits
 from ..revisions import Revision
 from .base import Failed, Received, Transport
+from .http_authorizing import Authorizer, Authorizing, Gate, Refusal
 from .http_crew import Crew
 from .http_dial import Dialler, Grip, LetGo, place
-from .http_inbox import CAPACITY, Inbox, opening
-from .http_pool import Fields, Pool
+from .http_fields import ACCEPT, added
+from .http_inbox import CAPACITY, Inbox, offered, opening
+from .http_pool import Fields, Pool, Stale
 from .http_reply import Reply
 
 if TYPE_CHECKING:
@@ -44,27 +46,12 @@ if TYPE_CHECKING:
 _MOST_REDIRECTS = 5
 _REDIRECTS = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (307, 308)}
 """Statuses that send a request elsewhere unchanged; the others would make a GET of a POST [RFC 9110 §15.4]."""
-_OURS = frozenset((
-    "accept", "accept-encoding", "connection", "content-length", "content-type", "host", "last-event-id",
-    "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id", "transfer-encoding",
-))
-"""Header fields that a caller cannot set, nor any that begins with _MIRRORED."""
-_MIRRORED = "mcp-param-"
-ACCEPT: Dict[str, Fields] = {
-    # [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST: both.
-    # [2026-07-28 basic/transports/streamable-http §Sending Messages] MUST
-    "POST": (("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")),
-    # [2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server] MUST
-    "GET": (("Accept", "text/event-stream"), ("Cache-Control", "no-store")),
-    "DELETE": (),
-}
-_FIELD = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
-_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*\Z")
 _ERROR_BODY = 64 * 1024
 _LOUD = 10
 _LASTING = ("subscriptions/listen",)
 """Requests whose answer comes at the end of a long stream: like the streams of GET they take no other's turn."""
 INITIALIZED = "notifications/initialized"
+_CANCELLED = "notifications/cancelled"
 
 
 class Post:
@@ -90,25 +77,32 @@ class Post:
 class HttpChannel(Transport):
     """Base of the two; subclasses say what becomes of the answer to a `POST` (`_perform`).
 
-    ``headers``: more header fields for every request; ``token``: sent as ``Authorization: Bearer``. ``ssl_context``, or
-    ``cafile`` with certificates to trust: see `http_dial`. Raises `ConnectFailed` for a URL that is none, ValueError
-    for a header that cannot be sent.
+    ``headers``: more header fields for every request; ``token``: sent as ``Authorization: Bearer``; or ``auth``, what
+    gets tokens and sends them: see `http_authorizing`. ``ssl_context``, or ``cafile`` with certificates to trust: see
+    `http_dial`. Raises `ConnectFailed` for a URL that is none, ValueError for a header that cannot be sent.
     """
 
     name = "http"
 
     def __init__(
         self, url: str, *, headers: Optional[Mapping[str, str]] = None, token: Optional[str] = None,
-        ssl_context: "Optional[ssl.SSLContext]" = None, cafile: Optional[str] = None, limits: Limits = DEFAULT,
+        auth: Union[Authorizing, Authorizer, None] = None, ssl_context: "Optional[ssl.SSLContext]" = None,
+        cafile: Optional[str] = None, limits: Limits = DEFAULT,
     ) -> None:
-        self._options: Dict[str, Any] = dict(
-            url=url, headers=headers, token=token, ssl_context=ssl_context, cafile=cafile, limits=limits)
-        self.limits = limits
+        if auth is not None and (token is not None or "authorization" in map(str.lower, headers or ())):
+            raise ValueError("auth=... sends the field Authorization itself: no token=... and no such header besides")
         self.where = place(url)
+        self._gate = Gate(auth, self.where.url, ssl_context, cafile, limits)
+        self.options: Dict[str, Any] = dict(
+            headers=headers, token=token, auth=self._gate.authorizer, ssl_context=ssl_context, cafile=cafile,
+            limits=limits)
+        """Those of another transport to the same server."""
+        self._url = url
+        self.limits = limits
         self.origin = self.where.origin
         self.address = self.where.url
         self._target = self.where.target
-        self._added = (("Host", self.where.authority), ("Accept-Encoding", "identity"), *_added(headers or {}, token))
+        self._added = (("Host", self.where.authority), ("Accept-Encoding", "identity"), *added(headers or {}, token))
         self._dialler = Dialler(self.where, limits.connect_timeout, ssl_context, cafile)
         self._pool = Pool(self._dialler, limits.http_keep_alive)
         self._crew = Crew(self.where.authority, limits.max_http_requests, self._pool.prune)
@@ -125,6 +119,7 @@ class HttpChannel(Transport):
         self._lane_empty.set()
         self._grip = Grip()  # connecting, the lane, streams: what belongs to no request
         self._version: Optional[str] = None
+        self._agreed: Optional[str] = None
         self._made_fields: Dict[str, Fields] = {}
         self._why = ""
         self._closed = False
@@ -190,6 +185,7 @@ class HttpChannel(Transport):
     def agreed(self, revision: Revision) -> None:
         """Name it in every request from now on
         [2025-06-18..2025-11-25 basic/transports §Protocol Version Header] MUST."""
+        self._agreed = revision.name
         self._version = revision.name if revision.version_header else None
         self._made_fields = {}
 
@@ -281,6 +277,8 @@ class HttpChannel(Transport):
 
     def _run_post(self, post: Post) -> None:
         post.begun = True
+        if self._gate.authorizer is not None:
+            post.grip.on_standstill = partial(self._stands_still, post.id)
         self._taken_up(post.data)
         last: Sequence[Received] = ()
         try:
@@ -308,6 +306,10 @@ class HttpChannel(Transport):
             if full:
                 self._room.notify_all()
 
+    def _stands_still(self, id: RequestId, begins: bool) -> None:
+        if self.on_standstill is not None:
+            self.on_standstill(id, begins)
+
     def _perform(self, post: Post) -> Sequence[Received]:
         """Send a request and see to its answer; what is last to be read of it. An exception is its outcome."""
         raise NotImplementedError
@@ -324,16 +326,16 @@ class HttpChannel(Transport):
                 method, data, fields = self._lane.popleft()
             self._taken_up(data)
             try:
-                self._deliver(data, fields)
+                self._deliver(method, data, fields)
             except McpError as error:
                 if not self._closed:
                     self._note("undelivered", "%s was not delivered: %s" % (method or "an answer", error))
             if method == INITIALIZED:
                 self._initialized()
 
-    def _deliver(self, data: bytes, fields: Fields) -> None:
-        """Send a message that has no answer."""
-        reply = self._exchange("POST", data, self._grip, fields, self.limits.request_timeout)
+    def _deliver(self, method: str, data: bytes, fields: Fields) -> None:
+        """Send a message that has no answer. A person who has just cancelled a request is not asked to let that in."""
+        reply = self._exchange("POST", data, self._grip, fields, self.limits.request_timeout, ask=method != _CANCELLED)
         try:
             self._check(reply)
             reply.whole(_ERROR_BODY)
@@ -351,19 +353,31 @@ class HttpChannel(Transport):
 
     def _exchange(
         self, method: str, body: Optional[bytes], grip: Grip, fields: Fields = (), timeout: Optional[float] = None,
-        begun: Optional[Reply] = None,
+        begun: Optional[Reply] = None, ask: bool = True,
     ) -> Reply:
-        """Send a request and follow redirects within the origin; the reply, whatever its status, for `Pool.finish`.
+        """Send a request, have it authorized, and follow redirects within the origin; the reply, for `Pool.finish`.
 
-        ``fields``: all header fields; (): those of every request now.
-        Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `LetGo`.
+        ``fields``: all header fields but those of authorization; (): those of every request now. ``ask``: whether the
+        authorizer is asked about a refusal.
+        Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `AuthError`, `LetGo`.
         """
-        target = self._target
-        for _ in range(_MOST_REDIRECTS):
-            reply = self._pool.send(method, target, fields or self._fields(method), body, grip, timeout, begun)
-            begun = None
+        target, tries, redirects = self._target, 0, 0
+        while redirects < _MOST_REDIRECTS:
+            given = self._gate.fields(method, self.where.origin + target, grip) if begun is None else begun.given
+            all_fields = (fields or self._fields(method)) + given
+            sending, begun = begun, None
+            try:
+                reply = self._pool.send(method, target, all_fields, body, grip, timeout, sending, once=bool(given))
+            except Stale:
+                continue
+            if reply.status in Gate.STATUSES and ask and self._gate.authorizer is not None:
+                if not self._let_in(reply, method, target, given, self._revision(body, fields), tries, grip):
+                    return reply
+                tries += 1
+                continue
             if not 300 <= reply.status < 400:
                 return reply
+            redirects += 1
             try:
                 target = self._redirected(reply, method, target)
                 reply.whole(_ERROR_BODY)
@@ -372,6 +386,25 @@ class HttpChannel(Transport):
             if reply.status == 308:
                 self._target = target
         raise HttpStatus("%s is redirected more than %d times" % (self._shown, _MOST_REDIRECTS), reply.status)
+
+    def _let_in(
+        self, reply: Reply, method: str, target: str, given: Fields, revision: Optional[str], tries: int, grip: Grip,
+    ) -> bool:
+        """Have a refusal looked at, which may take long, so the connection is given back first; True: send it again."""
+        try:
+            reply.kept = reply.whole(_ERROR_BODY)
+        except TransportError:
+            reply.kept = b""
+        finally:
+            self._pool.finish(reply, grip)
+        challenges = tuple(reply.headers.get_all("www-authenticate"))
+        url = self.where.origin + target
+        refusal = Refusal(reply.status, challenges, reply.headers, method, url, given, revision, tries)
+        return self._gate.opens(refusal, grip)
+
+    def _revision(self, body: Optional[bytes], fields: Fields) -> Optional[str]:
+        """The revision of a request with this body and these fields."""
+        return dict(fields).get("MCP-Protocol-Version") or self._agreed or offered(body)
 
     def _redirected(self, reply: Reply, method: str, target: str) -> str:
         """The target that a redirect names."""
@@ -419,7 +452,7 @@ class HttpChannel(Transport):
         text = "%s answered %d %s" % (self._shown, reply.status, reply.reason)
         line = error["message"] if error is not None else _first_line(body)
         if reply.status == 401 and not any(name.lower() == "authorization" for name, _ in self._added):
-            line = (line and line + "; ") + "it wants authorization: pass token=... or headers={...}"
+            line = (line and line + "; ") + "it wants authorization: pass token=..., auth=... or headers={...}"
         raise HttpStatus(repr(text + (line and ": " + line))[1:-1], reply.status, challenges)
 
     def _note(self, name: str, text: str) -> None:
@@ -430,20 +463,6 @@ class HttpChannel(Transport):
             from ..packagelog import get_logger
 
             get_logger(__name__).warning("%s: %s: %s", self.origin, name, text)
-
-
-def _added(headers: Mapping[str, str], token: Optional[str]) -> Fields:
-    """The caller's header fields. Raises ValueError, which does not repeat their values."""
-    fields = {name.lower(): (name, value) for name, value in headers.items()}
-    if token is not None:
-        fields["authorization"] = ("Authorization", "Bearer " + token)
-    fields.setdefault("user-agent", ("User-Agent", "mcp_ref"))
-    for key, (name, value) in fields.items():
-        if key in _OURS or key.startswith(_MIRRORED) or not _FIELD.match(name):
-            raise ValueError("%.80r is no header field that you can set" % name)
-        if not isinstance(value, str) or not _VALUE.match(value):
-            raise ValueError("the value of the header field %s cannot be sent" % name)
-    return tuple(fields.values())
 
 
 def _json_error(body: bytes) -> Tuple[Any, Optional[Dict[str, Any]]]:

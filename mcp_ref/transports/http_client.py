@@ -42,8 +42,9 @@ from ..protocol.headervalues import is_session_id, media_type
 from ..protocol.sse import Parser
 from ..revisions import Revision
 from .base import Failed, Received, Transport
-from .http_channel import ACCEPT, HttpChannel, Post
+from .http_channel import HttpChannel, Post
 from .http_dial import Grip, LetGo
+from .http_fields import ACCEPT
 from .http_inbox import is_answer
 from .http_mirroring import common, fields_of
 from .http_pool import Fields
@@ -120,7 +121,7 @@ class StreamableHttp(HttpChannel):
 
     def again(self) -> Optional[Transport]:
         """See `Transport.again`."""
-        return type(self)(**self._options) if self._expired else None
+        return type(self)(self._url, **self.options) if self._expired else None
 
     def _conversation(self) -> Fields:
         """[2025-03-26..2025-11-25 basic/transports §Session Management] MUST: the session's id on every request."""
@@ -265,10 +266,21 @@ class StreamableHttp(HttpChannel):
 
     def _initialized(self) -> None:
         """Ask for the stream before the requests that wait go out, so that it hears what they set off."""
-        begun = self._pool.begin("GET", self._target, self._fields("GET"), self._listening)
+        begun = self._begin_listening()
         super()._initialized()
         if not self._crew.submit(lambda: self._listen(begun), urgent=True) and begun is not None:
             self._pool.finish(begun, self._listening)
+
+    def _begin_listening(self) -> Optional[Reply]:
+        """See `Pool.begin`."""
+        try:
+            given = self._gate.fields("GET", self.where.origin + self._target, self._listening)
+        except McpError:
+            return None  # which `_listen` will come upon, too
+        begun = self._pool.begin("GET", self._target, self._fields("GET") + given, self._listening)
+        if begun is not None:
+            begun.given = given
+        return begun
 
     def _listen(self, begun: Optional[Reply]) -> None:
         """Hold the standalone stream open as long as the server has one, one connection after the other.
@@ -317,15 +329,15 @@ class StreamableHttp(HttpChannel):
         [2025-03-26..2025-11-25 basic/transports §Session Management] SHOULD."""
         if self._session is None:
             return
-        reply = self._exchange("DELETE", None, grip, timeout=self.limits.shutdown_grace)
+        reply = self._exchange("DELETE", None, grip, timeout=self.limits.shutdown_grace, ask=False)
         self._pool.finish(reply, grip)
         if reply.status >= 400 and reply.status not in (404, 405):
             self._note("session not ended", "DELETE was answered %d %s" % (reply.status, reply.reason))
 
-    def _deliver(self, data: bytes, fields: Fields) -> None:
+    def _deliver(self, method: str, data: bytes, fields: Fields) -> None:
         session = None if fields else self._session
         try:
-            super()._deliver(data, fields)
+            super()._deliver(method, data, fields)
         except HttpStatus as error:
             if error.status != 404 or session is None:
                 raise

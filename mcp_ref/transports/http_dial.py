@@ -15,7 +15,8 @@ import re
 import socket
 import sys
 import threading
-from typing import TYPE_CHECKING, Dict, NamedTuple, Optional
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, NamedTuple, Optional
 from urllib.parse import quote, unquote, urlsplit
 
 from ..errors import ConnectFailed, ConnectionLost, TransportError
@@ -43,6 +44,8 @@ class Grip:
         self._sock: Optional[socket.socket] = None
         self._waiting: Optional[threading.Event] = None
         self.gone = False
+        self.on_standstill: Optional[Callable[[bool], None]] = None
+        """Told when a time begins (True) and ends (False) that does not count; see `standstill`."""
 
     def hold(self, sock: socket.socket) -> None:
         """This socket is used from now on. Raises `LetGo` if there is nothing to do any more."""
@@ -73,6 +76,33 @@ class Grip:
             gone = self.gone
         if gone or waiting.wait(seconds):
             raise LetGo("the request was given up")
+
+    def wait(self, event: threading.Event) -> None:
+        """Wait for an event, which nobody else waits for. Raises `LetGo` as `pause` does; the event is set then, too.
+        """
+        with self._lock:
+            before, self._waiting = self._waiting, event
+            gone = self.gone
+        if not gone:
+            event.wait()
+        with self._lock:
+            self._waiting = before
+            gone = self.gone
+        if gone:
+            raise LetGo("the request was given up")
+
+    @contextmanager
+    def standstill(self) -> Iterator[None]:
+        """While a person is waited for: what this belongs to does not age meanwhile. Not to be nested."""
+        told = self.on_standstill
+        if told is None:
+            yield
+            return
+        told(True)
+        try:
+            yield
+        finally:
+            told(False)
 
 
 def _shut(sock: socket.socket) -> None:

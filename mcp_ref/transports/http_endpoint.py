@@ -27,7 +27,7 @@ import threading
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 from .. import deadline
-from ..errors import AuthError, RpcError
+from ..errors import RpcError
 from ..jsonrpc import Error, Frame, Malformed, Request, RequestId, encode, parse
 from ..limits import DEFAULT, Limits
 from ..protocol import httprules
@@ -37,7 +37,8 @@ from ..protocol.httprules import REFUSALS, Verdict
 from ..protocol.mirrored import Mirrored
 from ..revisions import REVISIONS, revision
 from .base import Transport
-from .http_exchange import Exchange, Headers, Pairs
+from .http_exchange import Exchange, Pairs
+from .http_guard import Authenticate, Denied, Guard, guard_of
 from .http_in_session import open_session, post_in_session
 from .http_modern import ModernTransport, post_modern, refuse_modern
 from .http_session import JSON_HEADERS, HttpSession
@@ -47,8 +48,6 @@ from .store import Store
 
 Connect = Callable[[Transport], Any]
 """Makes and starts the `Connection` over a transport: `Server.connect`."""
-Authenticate = Callable[[Headers], Any]
-"""Gets the header fields; returns who it is, or None: nobody we know. May raise `AuthError`, which says why."""
 
 ALL = tuple(map(str, REVISIONS))
 UNASKED = "with json_response=True and streams=False nothing can carry a question to a client: allow one of them"
@@ -79,7 +78,8 @@ class Endpoint:
 
     ``sessions``: "memory", "none", a `SessionTable`, or a `Store` that several processes share. ``json_response``:
     whether replies to requests are JSON (True) or streams (False); None: what suits each. ``allowed_hosts``,
-    ``allowed_origins``: see `headervalues.Hosts`; by default the names of this machine with any port. ``strict``
+    ``allowed_origins``: see `headervalues.Hosts`; by default the names of this machine with any port.
+    ``authenticate``: who may ask, a function or a guard; see `http_guard`. ``strict``
     refuses what real but careless clients send.
     ``revisions``: names of those that the server speaks. ``mirrored``: which arguments of a tool, by its name, are
     repeated in header fields. ``poll_after``: seconds after which the connection of a
@@ -99,7 +99,7 @@ class Endpoint:
         json_response: Optional[bool] = None,
         allowed_hosts: Sequence[str] = LOOPBACK,
         allowed_origins: Sequence[str] = LOOPBACK,
-        authenticate: Optional[Authenticate] = None,
+        authenticate: Union[Authenticate, Guard, None] = None,
         strict: bool = False,
         revisions: Sequence[str] = ALL,
         mirrored: Optional[Callable[[Any], Sequence[Mirrored]]] = None,
@@ -124,7 +124,7 @@ class Endpoint:
         self.sessions: Optional[SessionTable] = None
         self.unasked = "" if streams or json_response is not True else UNASKED
         """Why no client of the handshake era can be asked anything here, if that is so; shells may know more."""
-        self._authenticate = authenticate
+        self._guard = guard_of(authenticate)
         self._shared: Optional[ModernTransport] = None
         if sessions != "none" and self.eras.legacy:
             self.sessions = self._table(sessions, streams)
@@ -164,6 +164,8 @@ class Endpoint:
     def handle(self, exchange: Exchange) -> None:
         """Answer one request, now or later."""
         request = exchange.request
+        if self._guard is not None and self._guard.answers(exchange):
+            return
         get = request.headers.get
         verdict = self._judge(
             request.method, request.path, get("host"), get("origin"), get("accept"), get("content-type"))
@@ -218,7 +220,7 @@ class Endpoint:
 
     def refuse(
         self, exchange: Exchange, verdict: Verdict, reason: str, found: str = "", code: Optional[int] = None,
-        id: Optional[RequestId] = None,
+        id: Optional[RequestId] = None, challenges: Sequence[str] = (),
     ) -> None:
         """Reply with the refusal of that name in `httprules.REFUSALS`."""
         refusal = REFUSALS[reason]
@@ -226,37 +228,50 @@ class Endpoint:
         headers = JSON_HEADERS + verdict.cors
         if reason == "method":
             headers += (("Allow", self._rules.allow),)
-        elif reason == "principal":
-            headers += (("WWW-Authenticate", "Bearer"),)
         elif refusal.status in httprules.RETRY_AFTER:
             headers += (("Retry-After", httprules.RETRY_AFTER[refusal.status]),)
+        headers += tuple(("WWW-Authenticate", challenge) for challenge in challenges)
         text = refusal.text % found
         body = encode(Error(id, refusal.code if code is None else code, text))
         exchange.reply(refusal.status, headers, body)
 
     def _admit(self, exchange: Exchange, verdict: Verdict) -> "tuple[bool, Any]":
         """Whether the request is let in, and who sends it; the reply is out if it is not."""
-        if self._authenticate is None:
+        if self._guard is None:
             return True, None
-        why = ""
         try:
-            principal = self._authenticate(exchange.request.headers)
-        except AuthError as error:
-            principal, why = None, ": %s" % error
-        except Exception:
-            from ..packagelog import get_logger
-
-            get_logger(__name__).exception("authenticate failed")
-            self.refuse(exchange, verdict, "failure")
+            return True, self._guard.admit(exchange.request)
+        except Exception as error:
+            self._deny(exchange, verdict, error)
             return False, None
-        if principal is None:
-            self.refuse(exchange, verdict, "principal", why)
-        return principal is not None, principal
+
+    def _allows(self, exchange: Exchange, verdict: Verdict, principal: Any, frame: Optional[Frame] = None) -> bool:
+        """Whether whom we have let in may ask for this; the reply is out if he may not."""
+        if self._guard is None:
+            return True
+        try:
+            denied: Optional[Exception] = self._guard.allows(principal, frame)
+        except Exception as error:
+            denied = error
+        if denied is not None:
+            self._deny(exchange, verdict, denied, getattr(frame, "id", None))
+        return denied is None
+
+    def _deny(self, exchange: Exchange, verdict: Verdict, error: Exception, id: Optional[RequestId] = None) -> None:
+        """Reply with what the guard has raised."""
+        if isinstance(error, Denied):
+            reason = httprules.DENIED[error.status]
+            self.refuse(exchange, verdict, reason, error.why, id=id, challenges=error.challenges)
+            return
+        from ..packagelog import get_logger
+
+        get_logger(__name__).error("authenticate failed", exc_info=error)
+        self.refuse(exchange, verdict, "failure", id=id)
 
     def _session(self, exchange: Exchange, verdict: Verdict) -> Optional[HttpSession]:
         """The session of a request that must have one, and its checks; the reply is out if there is none."""
         admitted, principal = self._admit(exchange, verdict)
-        if not admitted:
+        if not admitted or not self._allows(exchange, verdict, principal):
             return None
         id = exchange.request.headers.get(_SESSION)
         session = None if id is None else self._known(id, principal)
@@ -345,7 +360,7 @@ class Endpoint:
 
     def _post(self, exchange: Exchange, verdict: Verdict) -> None:
         principal = None
-        if self._authenticate is not None:
+        if self._guard is not None:
             admitted, principal = self._admit(exchange, verdict)
             if not admitted:
                 return
@@ -356,10 +371,14 @@ class Endpoint:
         try:
             frame = parse(exchange.request.body, True, self.limits)
         except Malformed as error:
+            if not self._allows(exchange, verdict, principal):
+                return
             if id is None or self.sessions is None or self.eras.kind(version) == MODERN:
                 self._broken(exchange, verdict, None, error)
             else:
                 self._post_to_session(exchange, verdict, error, principal, id)
+            return
+        if self._guard is not None and not self._allows(exchange, verdict, principal, frame):
             return
         era = self.eras.judge(frame, version, id is not None) if self.eras.modern else LEGACY
         if era == MODERN:
@@ -425,7 +444,7 @@ class Endpoint:
         elif isinstance(frame, Malformed):
             self._broken(exchange, verdict, session, frame)
         elif not self._version_refused(exchange, verdict, session):
-            post_in_session(self, exchange, verdict, frame, session)
+            post_in_session(self, exchange, verdict, frame, session, principal)
 
     def forms(self, verdict: Verdict) -> Tuple[bool, bool]:
         """Whether a reply may be JSON, and whether it may be a stream: what the client takes and we prefer."""

@@ -17,25 +17,27 @@ if TYPE_CHECKING:
 
 
 def post_in_session(
-    endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame: Frame, session: HttpSession
+    endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame: Frame, session: HttpSession, principal: Any
 ) -> None:
-    """Answer one POST of this session."""
+    """Answer one POST of this session; ``principal``: who sent it, by the credentials of this very request."""
     if isinstance(frame, Request):
-        _ask(endpoint, exchange, verdict, session, frame, (frame.id,))
+        _ask(endpoint, exchange, verdict, session, frame, principal, (frame.id,))
     elif isinstance(frame, Batch):
-        _batch(endpoint, exchange, verdict, session, frame)
+        _batch(endpoint, exchange, verdict, session, frame, principal)
     else:
         tell(exchange, verdict, session, frame)
 
 
-def tell(exchange: Exchange, verdict: Verdict, session: HttpSession, frame: Frame) -> None:
-    """A message without an answer."""
-    jobs = session.receive(frame, exchange.request.body)
+def tell(exchange: Exchange, verdict: Verdict, session: HttpSession, frame: Frame, principal: Any = None) -> None:
+    """A message whose answer, if there is one, goes another way than in this reply."""
+    jobs = session.receive(frame, exchange.request.body, principal=principal)
     exchange.reply(202, verdict.cors)
     session.connection.work(jobs)
 
 
-def _batch(endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, session: HttpSession, batch: Batch) -> None:
+def _batch(
+    endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, session: HttpSession, batch: Batch, principal: Any
+) -> None:
     """[2025-03-26 basic/transports §Sending Messages to the Server] MUST"""
     connection = session.connection
     found = httprules.kinds(batch)
@@ -47,13 +49,13 @@ def _batch(endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, session: 
         connection.counters.note("mixed batch", fault)
     if found.requests or found.broken:
         key: Any = object()
-        _ask(endpoint, exchange, verdict, session, batch, (key, *dict.fromkeys(found.requests)), key)
+        _ask(endpoint, exchange, verdict, session, batch, principal, (key, *dict.fromkeys(found.requests)), key)
     else:
         tell(exchange, verdict, session, batch)
 
 
 def _ask(
-    endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, session: HttpSession, frame: Frame,
+    endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, session: HttpSession, frame: Frame, principal: Any,
     keys: Sequence[RequestId], about: Optional[RequestId] = None,
 ) -> None:
     """A message with requests in it: the reply comes when they are answered, or before with something else."""
@@ -65,7 +67,7 @@ def _ask(
         found = "id is in use" if reason == "id in use" else ""
         endpoint.refuse(exchange, verdict, reason, found)
         return
-    session.connection.work(session.receive(frame, exchange.request.body, about))
+    session.connection.work(session.receive(frame, exchange.request.body, about, principal=principal))
 
 
 def open_session(

@@ -83,6 +83,15 @@ def opening(message: bytes) -> Tuple[Optional[RequestId], str]:
     return value.get("id"), value["method"]
 
 
+def offered(message: Optional[bytes]) -> Optional[str]:
+    """The revision that a message offers, if it is an `initialize`."""
+    try:
+        name = json.loads(message or b"null")["params"]["protocolVersion"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return name if isinstance(name, str) else None
+
+
 def is_answer(data: bytes) -> bool:
     """Whether what a server sent is, or holds, the answer to a request."""
     if b'"method"' not in data:

@@ -27,6 +27,10 @@ _REPEATABLE = ("GET", "DELETE")
 """Methods that do nothing a second time that they have not done the first time [RFC 9110 §9.2.2]."""
 
 
+class Stale(AnswerLost):
+    """A kept connection had ended, and the request may be sent again; see ``once`` of `Pool.send`."""
+
+
 class Link:
     """One connection of a pool."""
 
@@ -88,11 +92,12 @@ class Pool:
 
     def send(
         self, method: str, target: str, fields: Fields, body: Optional[bytes], grip: Grip,
-        timeout: Optional[float] = None, begun: Optional[Reply] = None,
+        timeout: Optional[float] = None, begun: Optional[Reply] = None, once: bool = False,
     ) -> Reply:
         """Send a request; its reply, the body of which is not read yet. `finish` has to follow.
 
         ``timeout``: seconds of silence after which the server is taken for dead. ``begun``: what `begin` returned.
+        ``once``: these fields hold for one attempt, so that the caller makes the next one, after `Stale`.
 
         Raises `ConnectFailed`, if it was not sent; `AnswerLost`, if no reply came; `LetGo`.
         """
@@ -124,6 +129,8 @@ class Pool:
                 if not again:
                     where = self.where.origin + target.partition("?")[0]
                     raise AnswerLost("%s %s: no answer came: %s" % (method, where, words(error))) from error
+                if once:
+                    raise Stale("the connection had ended") from error
 
     def _head(self, method: str, target: str, fields: Fields, body: Optional[bytes]) -> bytes:
         if self._dialler.absolute:

@@ -25,6 +25,10 @@ class Reply(HTTPResponse):
     headers: Headers  # type: ignore[assignment]
     link: Any = None
     """The connection that it came by; see `http_pool`."""
+    given: Any = ()
+    """The header fields by which its request was to be let in; see `http_authorizing`."""
+    kept: Optional[bytes] = None
+    """The body, where it was read and may be asked for again."""
 
     def __init__(self, sock: socket.socket, method: str) -> None:
         super().__init__(sock, method=method)
@@ -100,6 +104,8 @@ class Reply(HTTPResponse):
 
     def whole(self, limit: int) -> bytes:
         """All of the body. Raises `AnswerLost`, and `TransportError` for one of more than ``limit`` bytes."""
+        if self.kept is not None:
+            return self.kept
         parts: List[bytes] = []
         size = self.length or 0
         while size <= limit:

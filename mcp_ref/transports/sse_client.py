@@ -7,10 +7,13 @@ Any handshake revision may be spoken over it.
 """
 
 import threading
+from functools import partial
 from typing import Optional, Sequence
 from urllib.parse import urljoin
 
+from ..deadline import Deadline
 from ..errors import AnswerLost, ConnectFailed, McpError
+from ..jsonrpc import RequestId
 from ..protocol.headervalues import media_type
 from ..protocol.sse import Event, Parser
 from .base import Received
@@ -18,6 +21,9 @@ from .http_channel import HttpChannel, Post
 from .http_client import EVENTS
 from .http_dial import Grip, LetGo, place
 from .http_reply import Reply
+
+_SLICE = 0.5
+"""Seconds that `open` waits in one go, for its time may stand still."""
 
 
 class HttpSse(HttpChannel):
@@ -30,15 +36,30 @@ class HttpSse(HttpChannel):
         self._stream = Grip()
         self._ready = threading.Event()
         self._failure: Optional[McpError] = None
+        self.opens_for: Optional[RequestId] = None
+        """The request that waits for `open`, if there is one."""
 
     def open(self) -> None:
         """Open the stream and wait for the endpoint. Raises `ConnectFailed` or, for a status, `HttpStatus`."""
+        end = Deadline(self.limits.initialize_timeout)
+        self._stream.on_standstill = partial(self._waits_for_person, end)
         self._crew.submit(self._listen, urgent=True)
-        ready = self._ready.wait(self.limits.initialize_timeout)
+        left = end.left()
+        while left != 0 and not self._ready.wait(_SLICE if left is None else min(left, _SLICE)):
+            left = end.left()
+        ready = self._ready.is_set()
         failure = self._failure if ready else ConnectFailed("%s sent no endpoint event in time" % self._shown)
         if failure is not None:
             self.close()
             raise failure
+
+    def _waits_for_person(self, end: Deadline, begins: bool) -> None:
+        if begins:
+            end.stop()
+        else:
+            end.go_on()
+        if self.opens_for is not None:
+            self._stands_still(self.opens_for, begins)
 
     def _listen(self) -> None:
         """Read the stream to its end."""

@@ -126,7 +126,7 @@ class _Streams(Endpoint):
 
     def _get(self, exchange: Exchange, verdict: Verdict) -> None:
         admitted, principal = self._admit(exchange, verdict)
-        if not admitted:
+        if not admitted or not self._allows(exchange, verdict, principal):
             return
         version = exchange.request.headers.get("mcp-protocol-version")
         fault = "" if version is None else httprules.version_fault(version, self.revisions, None, self.strict)
@@ -186,12 +186,12 @@ class _Messages(Endpoint):
         elif session is None:
             self.refuse(exchange, verdict, "session")
         elif not self._version_refused(exchange, verdict, session):
-            self._take(exchange, verdict, session)
+            self._take(exchange, verdict, session, principal)
 
-    def _take(self, exchange: Exchange, verdict: Verdict, session: HttpSession) -> None:
+    def _take(self, exchange: Exchange, verdict: Verdict, session: HttpSession, principal: Any) -> None:
         """Take a message. Batches go by the rules of pipes: what belongs into one, no page says of this transport."""
         frame = self._frame(exchange, verdict, session)
-        if frame is None:
+        if frame is None or not self._allows(exchange, verdict, principal, frame):
             return
         if isinstance(frame, Batch):
             found = httprules.kinds(frame)
@@ -204,4 +204,4 @@ class _Messages(Endpoint):
         elif asks and self.closing:
             self.refuse(exchange, verdict, "closing", id=getattr(frame, "id", None))
         else:
-            tell(exchange, verdict, session, frame)
+            tell(exchange, verdict, session, frame, principal)

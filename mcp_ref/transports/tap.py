@@ -10,7 +10,7 @@ from ..errors import TransportError
 from ..jsonrpc import RequestId
 from ..revisions import Revision
 from ..wiretrace import CLIENT, SERVER, Trace
-from .base import Annotations, Failed, Received, Transport
+from .base import Annotations, Failed, Received, Standstill, Transport
 
 
 def tap(transport: Transport, trace: Optional[Trace], side: str) -> Transport:
@@ -117,6 +117,15 @@ class Tap(Transport):
     @annotations.setter
     def annotations(self, annotations: Optional[Annotations]) -> None:
         self.inner.annotations = annotations
+
+    @property
+    def on_standstill(self) -> Optional[Standstill]:
+        """See `Transport.on_standstill`."""
+        return self.inner.on_standstill
+
+    @on_standstill.setter
+    def on_standstill(self, told: Optional[Standstill]) -> None:
+        self.inner.on_standstill = told
 
     def poll_later(self, about: RequestId) -> bool:
         """See `Transport.poll_later`."""

@@ -10,11 +10,12 @@ import json
 import os
 import pathlib
 import sys
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple, Type
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))  # so that it runs from a checkout
 
 from mcp_ref import Client, Limits, connect  # noqa: E402
+from mcp_ref.errors import McpError  # noqa: E402
 from mcp_ref.revisions import HANDSHAKE_REVISIONS  # noqa: E402
 from mcp_ref.wiretrace import to_text  # noqa: E402
 
@@ -88,6 +89,12 @@ def schema_preservation(client: Client) -> None:
     client.call_tool("json_schema_echo", {"schema": schema})
 
 
+def authorized(client: Client) -> None:
+    """Ask for something twice, as some of these mocks change their minds after the first time."""
+    list(client.tools())
+    client.call_tool("test-tool", {})
+
+
 SCENARIOS: Dict[str, Callable[[Client], None]] = {
     "initialize": initialize,
     "tools_call": tools_call,
@@ -125,12 +132,25 @@ OFFERS: Dict[str, Any] = {"elicitation": accept, "sampling": answer, "roots": [p
 
 def main(scenario: str, wire: str, url: str) -> None:
     """Run one scenario. Raises what the library raises."""
-    act = SCENARIOS.get(scenario)
+    act = authorized if scenario.startswith("auth/") else SCENARIOS.get(scenario)
     if act is None:
-        sys.exit("no scenario %r; there are %s" % (scenario, ", ".join(SCENARIOS)))
+        sys.exit("no scenario %r; there are auth/*, %s" % (scenario, ", ".join(SCENARIOS)))
+    options: Dict[str, Any] = dict(OFFERS, limits=PATIENT, era="auto", revisions=revisions(wire))
+    refused: Tuple[Type[McpError], ...] = ()
+    if act is authorized:
+        from tests.conformance import authorization
+
+        context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+        options["auth"], refused = authorization.grant_for(scenario, context), authorization.REFUSALS.get(scenario, ())
     with to_text(sys.stderr, None) as trace:
-        with connect(url, trace=trace, limits=PATIENT, era="auto", revisions=revisions(wire), **OFFERS) as client:
-            act(client)
+        try:
+            with connect(url, trace=trace, **options) as client:
+                act(client)
+        except refused as error:
+            print("stopped, as it should: %s" % error, file=sys.stderr)
+        else:
+            if refused:
+                sys.exit("nothing was raised, where the client must stop")
 
 
 if __name__ == "__main__":

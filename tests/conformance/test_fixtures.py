@@ -14,11 +14,15 @@ from mcp_ref.client.sampling import Sampling
 from mcp_ref.codec import encode
 from mcp_ref.errors import PeerError
 from mcp_ref.revisions import LATEST_HANDSHAKE
+from mcp_ref.transports.http_authorizing import Authorizing
 from mcp_ref.transports.memory import pair
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
+from tests.auth.test_es256 import PEM
+from tests.conformance import authorization
 from tests.conformance import client as client_fixture
 from tests.conformance import server as server_fixture
+from tests.support.authorized import Authorized
 from tests.support.sides import delivered
 
 HANDSHAKE = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -446,11 +450,44 @@ def test_the_client_does_what_the_scenario_wants(scenario, monkeypatch):
     assert seen == expected
 
 
+@pytest.mark.parametrize("wire", ["2025-06-18", NEW])
+def test_the_client_authorizes(wire, monkeypatch):
+    """Its "browser" has no person; the tool that such mocks offer is called."""
+    monkeypatch.delenv("MCP_CONFORMANCE_CONTEXT", raising=False)
+    mock = Server("mock")
+    seen: List[str] = []
+    mock.tool(name="test-tool")(lambda: seen.append("called"))
+    with Authorized(wire, server=mock) as scene:
+        client_fixture.main("auth/metadata-default", wire, scene.protected.url)
+    assert seen == ["called"]
+
+
+def test_where_the_client_must_stop_it_says_if_it_did_not(monkeypatch):
+    monkeypatch.delenv("MCP_CONFORMANCE_CONTEXT", raising=False)
+    mock = Server("mock")
+    mock.tool(name="test-tool")(lambda: None)
+    with Authorized(NEW, server=mock) as scene:
+        with pytest.raises(SystemExit, match="nothing was raised"):
+            client_fixture.main("auth/iss-wrong-issuer", NEW, scene.protected.url)
+        scene.issuing.iss = "https://another.example.com"
+        client_fixture.main("auth/iss-wrong-issuer", NEW, scene.protected.url)
+
+
+CONTEXT = {"client_id": "id", "client_secret": "s", "idp_client_id": "id2", "idp_id_token": "t",
+           "idp_issuer": "https://idp.example.com", "idp_token_endpoint": "https://idp.example.com/token",
+           "private_key_pem": PEM, "valid_jwt": "a.b.c"}
+
+
+@pytest.mark.parametrize("scenario", sorted(authorization.GRANTS))
+def test_the_client_has_a_grant_for_each_of_these(scenario):
+    assert isinstance(authorization.grant_for(scenario, CONTEXT), Authorizing)
+
+
 def test_the_client_offers_the_revision_of_the_wire_and_older_ones_with_a_handshake():
     assert {wire: client_fixture.revisions(wire) for wire in [*HANDSHAKE[1:], NEW]} == {
         NEW: [NEW], **{wire: HANDSHAKE[:HANDSHAKE.index(wire) + 1] for wire in HANDSHAKE[1:]}}
 
 
 def test_the_client_names_the_scenarios_when_it_gets_an_unknown_one():
-    with pytest.raises(SystemExit, match="no scenario 'nothing'; there are initialize, "):
+    with pytest.raises(SystemExit, match="no scenario 'nothing'; there are auth/., initialize, "):
         client_fixture.main("nothing", "2025-11-25", "http://127.0.0.1:1/mcp")

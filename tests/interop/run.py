@@ -8,6 +8,7 @@
  - our host with five of those servers at once
  - our server below WSGI engines and in frameworks (`http_shells`), in several processes behind nginx (`http_scale`),
    and behind programs that carry one transport over another (`proxies`)
+ - clients that have to be let in, ours and theirs, with an authorization server that is not ours (`authorization`)
  - `theirs-...`: the official clients against the official servers; a walk that fails there is not our fault
 
 The peers are pinned and installed below `build/peers` (`tests/tools/peers.py`). Prints one JSON line per step and ends
@@ -116,6 +117,7 @@ def our_client(name: str, command: List[str]) -> None:
 
 def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     """Every pairing by name; installs the peers."""
+    import authorization
     import both_eras
     import http_scale
     import http_shells
@@ -139,6 +141,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
             table["theirs-%s-%s" % (client, name)] = partial(theirs[client], script)
             table["theirs-%s-%s-http" % (client, name)] = partial(elsewhere, theirs[client], script)
     table.update({name: partial(walk, commands, serving, theirs["client-v1"]) for name, walk in proxies.WALKS.items()})
+    table.update({name: partial(walk, commands) for name, walk in authorization.WALKS.items()})
     table.update(http_shells.SHELLS)
     table.update(http_scale.SCALES)
     return table

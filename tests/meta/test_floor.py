@@ -10,7 +10,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, Set, Union
 
 import pytest
 
-from tests.meta.facts import ROOT, expect_nothing, imported_names, missing, python_files, shown, tree_of
+from tests.meta.facts import ROOT, expect_nothing, imported_names, missing, nodes_of, python_files, shown, tree_of
 from tests.tools import interpreters
 
 ALL = python_files("mcp_ref", "tests", "examples")
@@ -22,7 +22,8 @@ SELF_EVIDENT_LINES = 8  # a public function of no more lines may go without a do
 OF_ONE_SYSTEM = {"msvcrt", "winreg", "_winapi", "fcntl", "resource", "termios", "tty", "pwd", "grp", "pty"}
 # These run in environments of their own, beside the packages that they test.
 WITH_FOREIGN_PACKAGES = ("tests/interop/official_client_v", "tests/interop/official_server_v",
-                         "tests/interop/official_everything", "tests/interop/mounted")
+                         "tests/interop/official_everything", "tests/interop/official_authorization",
+                         "tests/interop/mounted")
 ALLOWED_BESIDE: Dict[str, Set[str]] = {
     "mcp_ref": set(), "examples": {"mcp_ref"}, "tests": {"mcp_ref", "pytest", "tests"},
 }
@@ -66,10 +67,10 @@ def stdlib_names() -> Set[str]:
     return found | set(sys.builtin_module_names) - {"site-packages", "__pycache__"}
 
 
-def foreign(tree: ast.AST, allowed: Set[str]) -> Iterator[str]:
+def foreign(nodes: Iterable[ast.AST], allowed: Set[str]) -> Iterator[str]:
     """Line and name of each absolute import that is neither allowed nor in this version's standard library."""
     fine = allowed | OF_ONE_SYSTEM | stdlib_names()
-    for node in ast.walk(tree):
+    for node in nodes:
         for name in {name.split(".")[0] for name in imported_names(node)} - fine:
             yield "%d: %s" % (getattr(node, "lineno"), name)
 
@@ -77,11 +78,11 @@ def foreign(tree: ast.AST, allowed: Set[str]) -> Iterator[str]:
 def foreign_in(path: pathlib.Path) -> Iterator[str]:
     """The same for a file, by the folder it stands in."""
     folder = shown(path).split("/")[0]
-    folders = (path.parent, TOOLS, BENCH) if folder == "tests" else ()
+    folders = {"tests": (path.parent, TOOLS, BENCH), "examples": (path.parent,)}.get(folder, ())
     scripts = [script for each in folders for script in each.glob("*.py")]
     beside = {script.stem for script in scripts}
     if not shown(path).startswith(WITH_FOREIGN_PACKAGES):
-        yield from foreign(tree_of(path), ALLOWED_BESIDE[folder] | beside)
+        yield from foreign(nodes_of(path), ALLOWED_BESIDE[folder] | beside)
 
 
 def test_files_import_the_standard_library_only() -> None:
@@ -132,21 +133,21 @@ def test_public_names_have_docstrings() -> None:
     expect_clean(python_files("mcp_ref"), lambda path: public_without_docstring(tree_of(path)))
 
 
-def long_functions(tree: ast.AST) -> List[str]:
+def long_functions(nodes: Iterable[ast.AST]) -> List[str]:
     """Functions with more lines than one can read at a time."""
-    sizes = [(lines_of(node), node) for node in ast.walk(tree)
+    sizes = [(lines_of(node), node) for node in nodes
              if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     return ["%d: %s has %d lines" % (node.lineno, node.name, size) for size, node in sizes if size > MAX_FUNCTION_LINES]
 
 
 def test_functions_are_short() -> None:
     """Which table or layer is missing where one is not?"""
-    expect_clean(ALL, lambda path: long_functions(tree_of(path)))
+    expect_clean(ALL, lambda path: long_functions(nodes_of(path)))
 
 
 def test_library_checks_with_if_and_raise() -> None:
     """`-O` would disarm an `assert`."""
-    expect_clean(python_files("mcp_ref"), lambda path: ["%d: assert" % node.lineno for node in ast.walk(tree_of(path))
+    expect_clean(python_files("mcp_ref"), lambda path: ["%d: assert" % node.lineno for node in nodes_of(path)
                                                         if isinstance(node, ast.Assert)])
 
 
@@ -155,13 +156,13 @@ def test_library_checks_with_if_and_raise() -> None:
     ("def f():\n    import numpy.linalg", ["numpy"]), ("import fcntl", []), ("import pytest", ["pytest"]),
 ])
 def test_the_checker_sees_foreign_imports(line: str, names: List[str]) -> None:
-    assert [found.split()[1] for found in foreign(ast.parse(line), set())] == names
+    assert [found.split()[1] for found in foreign(ast.walk(ast.parse(line)), set())] == names
 
 
 def test_the_checker_sees_long_functions_and_missing_docstrings() -> None:
     long = "def f():\n" + "    pass\n" * 60
-    assert long_functions(ast.parse(long)) == ["1: f has 61 lines"]
-    assert not long_functions(ast.parse(long[:-9]))
+    assert long_functions(ast.walk(ast.parse(long))) == ["1: f has 61 lines"]
+    assert not long_functions(ast.walk(ast.parse(long[:-9])))
     body = "(*x):\n" + "    pass\n" * 8
     text = "class A:\n  x = 1\n  def b%s  def _c%sdef d%sdef _e%sdef f(): pass" % (body, body, body, body)
     assert list(public_without_docstring(ast.parse(text))) == ["1: A", "3: b", "21: d"]

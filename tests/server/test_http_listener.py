@@ -128,7 +128,7 @@ def test_without_sessions_each_request_stands_alone():
     ("http://127.0.0.1:0/?x", {}, "scheme, host, port and path"),
     ("http://me@127.0.0.1:0/", {}, "scheme, host, port and path"),
     ("http://127.0.0.1:0", {"token": "a b"}, "visible ASCII"),
-    ("http://127.0.0.1:0", {"token": "a", "authenticate": print}, "not both"),
+    ("http://127.0.0.1:0", {"token": "a", "authenticate": print}, "pass one of auth, token and authenticate"),
     ("http://127.0.0.1:0", {"sessions": "disk"}, "sessions is"),
     ("http://127.0.0.1:0", {"allowed_hosts": ["a b"]}, "is no host"),
 ])

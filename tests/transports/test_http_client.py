@@ -464,19 +464,29 @@ class Forwarding:
                 sock = self._listener.accept()[0]
             except OSError:
                 return
-            head_bytes = b""
-            while b"\r\n\r\n" not in head_bytes:
-                head_bytes += sock.recv(1)
-            self.heads.append(head_bytes)
-            if self._refuse:
-                sock.sendall(head(407, [("Content-Length", "0")]))
-                sock.close()
-                continue
-            there = socket.create_connection(("127.0.0.1", self.server.port))
-            self._socks += [sock, there]
-            sock.sendall(head(200))
-            self._start(self._pump, sock, there)
-            self._start(self._pump, there, sock)
+            self._socks.append(sock)
+            try:
+                self._tunnel(sock)
+            except OSError:  # the client has left
+                pass
+
+    def _tunnel(self, sock: socket.socket) -> None:
+        head_bytes = b""
+        while b"\r\n\r\n" not in head_bytes:
+            piece = sock.recv(1)
+            if not piece:
+                return
+            head_bytes += piece
+        self.heads.append(head_bytes)
+        if self._refuse:
+            sock.sendall(head(407, [("Content-Length", "0")]))
+            sock.shutdown(socket.SHUT_RDWR)
+            return
+        there = socket.create_connection(("127.0.0.1", self.server.port))
+        self._socks.append(there)
+        sock.sendall(head(200))
+        self._start(self._pump, sock, there)
+        self._start(self._pump, there, sock)
 
     def _pump(self, source: socket.socket, drain: socket.socket) -> None:
         try:

@@ -11,42 +11,9 @@ from mcp_ref.limits import Limits
 from mcp_ref.revisions import HANDSHAKE_REVISIONS
 from mcp_ref.transports.http_auto import HttpAuto
 from mcp_ref.transports.sse_client import HttpSse
-from tests.support.scripted_http import SERVER, Request, ScriptedHttp, chunk, log
+from tests.support.scripted_http import Request, ScriptedHttp, chunk, log
+from tests.support.scripted_sse import Older
 from tests.support.sides import eventually, in_thread
-
-
-class Older:
-    """Makes a scripted server one of HTTP+SSE, at ``/sse`` and ``/messages``."""
-
-    def __init__(self, server: ScriptedHttp) -> None:
-        self.server = server
-        self.refusal = 405
-        self.endpoint: Any = b"/messages?session=7"
-        self.stream: Any = None
-        self.begun = threading.Event()
-        server.on["GET"], server.on["*"] = self.listen, self.take
-
-    def listen(self, request: Request) -> None:
-        request.begin_events()
-        request.event(log("too early"), event="message")
-        request.event(self.endpoint, event="endpoint")
-        self.stream = request
-        self.begun.set()
-        request.wait_gone()
-
-    def take(self, request: Request) -> None:
-        if request.target.partition("?")[0] != "/messages":
-            request.reply(self.refusal, b"only GET here", "text/plain")
-            return
-        request.reply(202)
-        self.begun.wait(10)
-        if request.key == "initialize":
-            revision = request.message["params"]["protocolVersion"]
-            result: Any = {"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": SERVER}
-        else:
-            result = {"content": [{"type": "text", "text": request.key}]}
-        if "id" in request.message and "method" in request.message:
-            self.stream.event(request.result(result), event="message")
 
 
 @pytest.fixture

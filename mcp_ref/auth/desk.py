@@ -1,0 +1,41 @@
+"""What a grant has at hand: who is to be asked, what is kept, the time, and who waits."""
+
+from typing import TYPE_CHECKING, Callable, Optional
+
+from ..limits import Limits
+from .store import TokenStore
+from .tokens import ClientInfo, TokenEndpoint
+
+if TYPE_CHECKING:
+    from .discovery import Discovered
+    from .dpop import Prover
+    from .fetch import Fetcher
+    from .jose import Signer
+
+
+class Desk:
+    """What a grant has at hand while it gets one token for one server."""
+
+    def __init__(
+        self, server_url: str, fetcher: "Fetcher", store: TokenStore, limits: Limits, now: Callable[[], float],
+        prover: "Optional[Prover]" = None, revision: Optional[str] = None,
+    ) -> None:
+        self.server_url = server_url
+        """That of the MCP server, as it was given."""
+        self.fetcher, self.store, self.limits, self.now = fetcher, store, limits, now
+        self.prover = prover
+        """Makes proofs for DPoP; None: tokens are not bound to a key."""
+        self.revision = revision
+        """The MCP revision that the refused request named; None: not known."""
+
+    def pause(self, seconds: float) -> None:
+        """Wait for so long. Raises `LetGo` as soon as nobody wants the token any more."""
+        raise NotImplementedError
+
+    def person(self, busy: bool) -> None:
+        """From now on (True) a person is waited for, whose time does not count; or not any more."""
+        raise NotImplementedError
+
+    def endpoint(self, found: "Discovered", client: ClientInfo, signer: "Optional[Signer]" = None) -> TokenEndpoint:
+        """The token endpoint of the server that was found, for this client."""
+        return TokenEndpoint(self.fetcher, found.server, client, signer, self.prover, self.now)

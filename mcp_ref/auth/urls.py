@@ -1,0 +1,166 @@
+"""URLs of authorization: which may be asked at all, and where the documents of a server are to be found.
+
+Every URL that comes from the network goes through `checked` before anything is sent to it
+[2025-06-18..2025-11-25 basic/authorization §Communication Security]
+[2026-07-28 basic/authorization/security-considerations §Communication Security] MUST.
+
+Identifiers (issuers, resources) are kept exactly as they were published and compared as strings; nothing here rewrites
+one.
+
+>>> resource_metadata_urls("https://example.com/public/mcp")[0]
+'https://example.com/.well-known/oauth-protected-resource/public/mcp'
+>>> covers("https://example.com", "https://example.com/public/mcp")
+True
+"""
+
+import re
+from typing import List, NamedTuple, Tuple
+from urllib.parse import urlsplit
+
+from ..errors import DiscoveryFailed
+
+_PORTS = {"http": 80, "https": 443}
+_CHARS = re.compile(r"[\x21-\x7e]+\Z")
+_AUTHORITY = re.compile(r"(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9][A-Za-z0-9._\-]{0,254}))(?::([0-9]{1,5}))?\Z")
+_FOUR = re.compile(r"127(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}\Z")
+_LONGEST = 8192
+
+
+class Parts(NamedTuple):
+    """A URL taken apart; ``scheme`` and ``host`` in lower case, an IPv6 address without brackets."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    query: str
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, without the port that the scheme has anyway."""
+        host = "[%s]" % self.host if ":" in self.host else self.host
+        return "%s://%s%s" % (self.scheme, host, "" if self.port == _PORTS[self.scheme] else ":%d" % self.port)
+
+    @property
+    def loopback(self) -> bool:
+        """Whether the host is this machine, by its name or by an address that is written out."""
+        return self.host in ("localhost", "::1") or _FOUR.match(self.host) is not None
+
+
+def split(url: str, what: str) -> Parts:
+    """Take an http or https URL apart. Raises `DiscoveryFailed`, which says what is wrong with ``what``."""
+    if not isinstance(url, str) or not _CHARS.match(url) or "\\" in url or len(url) > _LONGEST:
+        raise DiscoveryFailed("the %s is no URL" % what)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise DiscoveryFailed("the %s is no URL" % what) from None
+    scheme = parts.scheme.lower()
+    if scheme not in _PORTS or not url[len(scheme):].startswith("://"):
+        raise DiscoveryFailed("the %s is no https URL" % what)
+    if "@" in parts.netloc:
+        raise DiscoveryFailed("the %s has a user or password in it" % what)
+    place = _AUTHORITY.match(parts.netloc)
+    port = int(place.group(3) or _PORTS[scheme]) if place else 0
+    if place is None or not 0 < port < 65536:
+        raise DiscoveryFailed("the %s names no host and port" % what)
+    if "#" in url:
+        raise DiscoveryFailed("the %s has a fragment" % what)
+    return Parts(scheme, (place.group(1) or place.group(2)).lower(), port, parts.path, parts.query)
+
+
+def checked(url: str, what: str, here: bool = True) -> str:
+    """The URL as it is, if it may be asked: https, or http on this machine; no user, no fragment.
+
+    ``what`` says in errors which URL it is, such as ``"token_endpoint"``; ``here=False`` refuses this machine as well,
+    for what a server elsewhere tells us must not make us ask the programs around us. Raises `DiscoveryFailed`, whose
+    text shows scheme, host and port only.
+    """
+    parts = split(url, what)
+    if parts.loopback and not here:
+        raise DiscoveryFailed("the %s is on this machine (%s), but the server that names it is not"
+                              % (what, parts.origin))
+    if parts.scheme != "https" and not parts.loopback:
+        raise DiscoveryFailed("the %s (%s) is not https" % (what, parts.origin))
+    return url
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of a URL. Raises `DiscoveryFailed`."""
+    return split(url, "URL").origin
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL leads to this machine. Raises `DiscoveryFailed` for what is no URL."""
+    return split(url, "URL").loopback
+
+
+def shown(url: str) -> str:
+    """A URL for logs and errors: without its query, which may be secret."""
+    return repr(url.partition("?")[0].partition("#")[0][:200])[1:-1]
+
+
+def canonical(url: str) -> str:
+    """The identifier of the MCP server at this URL, where it does not publish one itself [RFC 8707 §2].
+
+    Scheme and host in lower case, no fragment, no slash at the end of the root
+    [2025-06-18..2025-11-25 basic/authorization §Canonical Server URI]
+    [2026-07-28 basic/authorization/index §Canonical Server URI] SHOULD. Reading: no query either, as RFC 8707 advises,
+    for it may hold keys.
+    """
+    parts = split(url.partition("#")[0], "URL of the server")
+    return parts.origin + ("" if parts.path == "/" else parts.path)
+
+
+def covers(resource: str, server_url: str) -> bool:
+    """Whether a published identifier is that of the MCP server at this URL, or of a path above it.
+
+    Reading: a document at the root may be that of the whole origin, so an identifier may end before the path of the
+    endpoint does; never inside a segment, and never on another origin [RFC 9728 §3.3]. A slash at its end does not
+    count, nor does the case of scheme and host
+    [2025-06-18..2025-11-25 basic/authorization §Canonical Server URI]
+    [2026-07-28 basic/authorization/index §Canonical Server URI] SHOULD. A query must be that of the URL.
+    """
+    try:
+        named, asked = split(resource, "resource"), split(server_url.partition("#")[0], "URL of the server")
+    except DiscoveryFailed:
+        return False
+    above = named.path.rstrip("/")
+    inside = asked.path.rstrip("/") == above or asked.path.startswith(above + "/")
+    return named.origin == asked.origin and inside and named.query in ("", asked.query)
+
+
+def resource_metadata_urls(server_url: str) -> List[str]:
+    """Where the document of a protected resource may be: at the path of the endpoint, then at the root
+    [2025-11-25 basic/authorization §Protected Resource Metadata Discovery Requirements]
+    [2026-07-28 basic/authorization/authorization-server-discovery §Protected Resource Metadata Discovery Requirements]
+    MUST.
+    """
+    parts = split(server_url.partition("#")[0], "URL of the server")
+    root = parts.origin + "/.well-known/oauth-protected-resource"
+    return [root] if parts.path in ("", "/") else [root + parts.path, root]
+
+
+_WITH_PATH: Tuple[str, ...] = (
+    "{origin}/.well-known/oauth-authorization-server{path}",
+    "{origin}/.well-known/openid-configuration{path}",
+    "{origin}{path}/.well-known/openid-configuration",
+)
+_WITHOUT_PATH: Tuple[str, ...] = (
+    "{origin}/.well-known/oauth-authorization-server",
+    "{origin}/.well-known/openid-configuration",
+)
+
+
+def server_metadata_urls(issuer: str) -> List[str]:
+    """Where the metadata of an issuer may be, in the order of the page
+    [2025-11-25 basic/authorization §Authorization Server Metadata Discovery]
+    [2026-07-28 basic/authorization/authorization-server-discovery §Authorization Server Metadata Discovery] MUST.
+    A slash at the end of the issuer is left out [RFC 8414 §3.1]. Raises `DiscoveryFailed`, also for an issuer with a
+    query [RFC 8414 §2].
+    """
+    parts = split(issuer, "issuer")
+    if "?" in issuer:
+        raise DiscoveryFailed("the issuer (%s) has a query" % parts.origin)
+    path = parts.path[:-1] if parts.path.endswith("/") else parts.path
+    return [form.format(origin=parts.origin, path=path) for form in (_WITH_PATH if path else _WITHOUT_PATH)]

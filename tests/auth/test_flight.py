@@ -1,0 +1,263 @@
+"""Work that several threads want: done once, given up only when nobody is left, and a person's time told to all."""
+import threading
+from typing import Any, Callable, List, Optional
+
+import pytest
+
+from mcp_ref.auth.flight import Flight
+from mcp_ref.errors import AuthError, Unauthorized
+from mcp_ref.transports.http_dial import Grip, LetGo
+
+PATIENCE = 10.0
+
+
+class Rider:
+    """A thread in a flight."""
+
+    def __init__(self, flight: Flight) -> None:
+        self.grip = Grip()
+        self.still: List[bool] = []
+        self.stands = threading.Event()
+        self.grip.on_standstill = self._told
+        seat = flight.board()
+        assert seat is not None
+        self.error: Optional[BaseException] = None
+        self._thread = threading.Thread(target=self._run, args=(flight, seat))
+
+    def start(self) -> "Rider":
+        self._thread.start()
+        return self
+
+    def _told(self, begins: bool) -> None:
+        self.still.append(begins)
+        if begins:
+            self.stands.set()
+
+    def _run(self, flight: Flight, seat: threading.Event) -> None:
+        try:
+            flight.ride(seat, self.grip)
+        except BaseException as error:
+            self.error = error
+
+    def end(self) -> Optional[BaseException]:
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive(), "nobody has told it"
+        return self.error
+
+
+class Work:
+    """Work that waits until it is told how to go on."""
+
+    def __init__(self, ends: Callable[[Flight], None] = lambda flight: None) -> None:
+        self.begun, self.go, self.over = threading.Event(), threading.Event(), threading.Event()
+        self.error: Optional[BaseException] = None
+        self.flight = Flight(self._run)
+        self._ends = ends
+        self.runs = 0
+
+    def _run(self, flight: Flight) -> None:
+        self.runs += 1
+        self.begun.set()
+        try:
+            assert self.go.wait(PATIENCE)
+            self._ends(flight)
+        except BaseException as error:
+            self.error = error
+            raise
+        finally:
+            self.over.set()
+
+
+def test_all_who_ride_wait_for_one_piece_of_work() -> None:
+    work = Work()
+    riders = [Rider(work.flight) for _ in range(5)]
+    work.flight.start()
+    for rider in riders:
+        rider.start()
+    assert work.begun.wait(PATIENCE) and not work.flight.over
+    work.go.set()
+    assert [rider.end() for rider in riders] == [None] * 5 and work.runs == 1
+    assert work.flight.over and work.flight.board() is None
+
+
+@pytest.mark.parametrize("error", [Unauthorized("x"), LetGo("x")])
+def test_all_get_the_error(error: BaseException) -> None:
+    def fail(flight: Flight) -> None:
+        raise error
+
+    work = Work(fail)
+    riders = [Rider(work.flight).start() for _ in range(3)]
+    work.flight.start()
+    work.go.set()
+    assert [rider.end() for rider in riders] == [error] * 3
+
+
+def test_of_an_error_of_the_program_only_its_kind_is_told() -> None:
+    def fail(flight: Flight) -> None:
+        raise OSError("no route to https://auth.example/authorize?state=secret")
+
+    work = Work(fail)
+    rider = Rider(work.flight).start()
+    work.flight.start()
+    work.go.set()
+    told = rider.end()
+    assert isinstance(told, AuthError) and "OSError" in str(told) and "secret" not in str(told)
+    assert told.__cause__ is work.error
+
+
+def test_one_who_leaves_takes_nothing_away_from_the_others() -> None:
+    work = Work(lambda flight: flight.pause(0))
+    first, second = Rider(work.flight).start(), Rider(work.flight).start()
+    work.flight.start()
+    first.grip.let_go()
+    assert isinstance(first.end(), LetGo) and not work.flight.over
+    work.go.set()
+    assert second.end() is None and work.error is None
+
+
+def test_when_nobody_is_left_the_work_ends_at_its_next_pause() -> None:
+    seats: List[Any] = []
+
+    def work_on(flight: Flight) -> None:
+        try:
+            flight.pause(PATIENCE)
+        finally:
+            seats.append(flight.board())
+
+    work = Work(work_on)
+    riders = [Rider(work.flight).start() for _ in range(3)]
+    work.flight.start()
+    for rider in riders:
+        rider.grip.let_go()
+        assert isinstance(rider.end(), LetGo)
+    work.go.set()
+    assert work.over.wait(PATIENCE) and isinstance(work.error, LetGo)
+    assert seats == [None], "nobody can join what has been given up"
+
+
+class Boards(threading.Event):
+    """In place of the event that nobody is there: somebody comes just after it was looked at."""
+
+    flight: Flight
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        self.seat = self.flight.board()
+        return True
+
+
+def test_who_comes_at_the_very_last_moment_is_not_left_behind() -> None:
+    def work_on(flight: Flight) -> None:
+        flight._alone = boards
+        flight.pause(0)
+
+    boards, work = Boards(), Work(work_on)
+    boards.flight = work.flight
+    first = Rider(work.flight).start()
+    work.flight.start()
+    work.go.set()
+    assert first.end() is None and work.error is None and boards.seat is not None
+    work.flight.ride(boards.seat, Grip())
+
+
+class Counting(Grip):
+    """Counts how often it waits."""
+
+    waits = 0
+
+    def wait(self, event: threading.Event) -> None:
+        self.waits += 1
+        assert self.waits < 10, "it waits without waiting"
+        super().wait(event)
+
+
+def test_waiting_sleeps() -> None:
+    busy, seen = threading.Event(), threading.Event()
+
+    def work_on(flight: Flight) -> None:
+        flight.person(True)
+        assert busy.wait(PATIENCE)
+        flight.person(False)
+
+    work, grip = Work(work_on), Counting()
+    grip.on_standstill = lambda begins: seen.set()
+    seat = work.flight.board()
+    assert seat is not None
+    work.flight.start()
+    ends = threading.Timer(0.0, lambda: (work.go.set(), seen.wait(PATIENCE), busy.set()))
+    ends.start()
+    work.flight.ride(seat, grip)
+    ends.join(PATIENCE)
+    assert 1 <= grip.waits <= 4
+
+
+def test_who_comes_before_that_pause_keeps_it_going() -> None:
+    work = Work(lambda flight: flight.pause(0))
+    first = Rider(work.flight).start()
+    work.flight.start()
+    assert work.begun.wait(PATIENCE)
+    first.grip.let_go()
+    first.end()
+    second = Rider(work.flight).start()
+    work.go.set()
+    assert second.end() is None and work.error is None
+
+
+def test_a_request_that_was_given_up_before_does_not_wait() -> None:
+    work = Work()
+    rider, other = Rider(work.flight), Rider(work.flight).start()
+    rider.grip.let_go()
+    work.flight.start()
+    assert isinstance(rider.start().end(), LetGo)
+    work.go.set()
+    assert other.end() is None
+
+
+def test_while_a_person_is_waited_for_nobody_ages() -> None:
+    asked, answered = threading.Event(), threading.Event()
+
+    def ask(flight: Flight) -> None:
+        for _ in range(2):
+            flight.person(True)
+            asked.set()
+            assert answered.wait(PATIENCE)
+            flight.person(False)
+
+    work = Work(ask)
+    first, leaves = Rider(work.flight).start(), Rider(work.flight).start()
+    work.flight.start()
+    assert first.still == []
+    work.go.set()
+    assert asked.wait(PATIENCE) and first.stands.wait(PATIENCE) and leaves.stands.wait(PATIENCE)
+    late = Rider(work.flight).start()
+    assert late.stands.wait(PATIENCE)
+    leaves.grip.let_go()
+    assert isinstance(leaves.end(), LetGo) and leaves.still == [True, False]
+    answered.set()
+    for rider in (first, late):
+        assert rider.end() is None
+        assert rider.still and rider.still == [True, False] * (len(rider.still) // 2)
+
+
+@pytest.mark.race
+def test_riders_that_come_and_go_at_the_end_all_come_free() -> None:
+    begin = threading.Barrier(5)
+    work = Work(lambda flight: None)
+    stays = Rider(work.flight).start()
+    work.flight.start()
+    outcomes: List[Any] = []
+
+    def ride() -> None:
+        begin.wait(PATIENCE)
+        seat = work.flight.board()
+        if seat is not None:
+            work.flight.ride(seat, Grip())
+        outcomes.append(seat)
+
+    threads = [threading.Thread(target=ride) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    begin.wait(PATIENCE)
+    work.go.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert stays.end() is None and len(outcomes) == 4

@@ -1,0 +1,143 @@
+"""Proofs of possession, as a protected server checks them [RFC 9449 §4.3]."""
+import pytest
+
+from mcp_ref.auth import ResourceServer
+from mcp_ref.auth import proofs as module
+from mcp_ref.auth.challenge import parse
+from mcp_ref.auth.dpop import Prover
+from mcp_ref.auth.jose import HmacSigner, make_jwt, split_jwt, thumbprint
+from mcp_ref.auth.proofs import SECONDS, Proofs
+from mcp_ref.transports.http_exchange import Headers, HttpRequest
+from tests.conformance.es256 import Es256Signer
+from tests.support.protected import DOCUMENT, NOW, RESOURCE, Door, access
+from tests.support.requirements_table import HANDSHAKE, STATELESS
+
+KEY, OTHER = Es256Signer(4711), Es256Signer(4712)
+BOUND = {"cnf": {"jkt": thumbprint(KEY.public_jwk)}}
+TOKEN = "t0ken"
+
+
+def asked(*values, method="POST", path="/mcp"):
+    return HttpRequest(method, path, Headers([("DPoP", value) for value in values]))
+
+
+def made(signer=KEY, header=(), **claims):
+    """A proof, with these claims and members of its header in place of the right ones; None: left out."""
+    right = split_jwt(Prover(KEY, lambda: NOW).proof("POST", RESOURCE, TOKEN))
+    said = {name: value for name, value in {**right.claims, **claims}.items() if value is not None}
+    head = {"typ": "dpop+jwt", "jwk": signer.public_jwk, **dict(header)}
+    return make_jwt(signer, said, [(name, value) for name, value in head.items() if value is not None])
+
+
+def check(*values, now=NOW, resource=RESOURCE, **request):
+    return Proofs(resource, lambda: now).check(asked(*values, **request), TOKEN)
+
+
+def test_a_good_proof_tells_the_key():
+    assert check(made()) == thumbprint(KEY.public_jwk)
+
+
+BAD = {
+    "two": lambda: [made(), made()], "none": lambda: [], "nothing": lambda: [""], "no JWT": lambda: ["a.b"],
+    "typ": lambda: [made(header=[("typ", "JWT")])], "no typ": lambda: [made(header=[("typ", None)])],
+    "crit": lambda: [made(header=[("crit", ["x"])])], "no jwk": lambda: [made(header=[("jwk", None)])],
+    "jwk text": lambda: [made(header=[("jwk", "x")])], "jwk empty": lambda: [made(header=[("jwk", {})])],
+    "another jwk": lambda: [made(header=[("jwk", OTHER.public_jwk)])],
+    "private jwk": lambda: [made(header=[("jwk", dict(KEY.public_jwk, d="AQ"))])],
+    "off the curve": lambda: [made(header=[("jwk", dict(KEY.public_jwk, y=KEY.public_jwk["x"]))])],
+    "shared secret": lambda: [made(HmacSigner(b"x" * 32), header=[("jwk", {"kty": "oct", "k": "eA"})])],
+    "cut": lambda: [made()[:-4]], "changed": lambda: [made()[:-6] + "AAAAAA"],
+    "htm": lambda: [made(htm="GET")], "no htm": lambda: [made(htm=None)], "htm case": lambda: [made(htm="post")],
+    "htu": lambda: [made(htu="https://evil.example/mcp")], "no htu": lambda: [made(htu=None)],
+    "htu path": lambda: [made(htu=RESOURCE + "/x")], "htu number": lambda: [made(htu=1)],
+    "ath": lambda: [made(ath="x")], "no ath": lambda: [made(ath=None)],
+    "iat old": lambda: [made(iat=NOW - SECONDS - 1)], "iat new": lambda: [made(iat=NOW + SECONDS + 1)],
+    "iat huge": lambda: [made(iat=10 ** 400)], "iat huge and old": lambda: [made(iat=-10 ** 400)],
+    "no iat": lambda: [made(iat=None)],
+    "iat text": lambda: [made(iat="%d" % NOW)],
+    "iat true": lambda: [made(iat=True)],
+    "no jti": lambda: [made(jti=None)], "jti number": lambda: [made(jti=1)], "jti empty": lambda: [made(jti="")],
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_proof(name):
+    with pytest.raises(ValueError) as raised:
+        check(*BAD[name]())
+    assert TOKEN not in str(raised.value) and KEY.public_jwk["x"] not in str(raised.value)
+
+
+@pytest.mark.parametrize("htu, resource, path", [
+    (RESOURCE, RESOURCE, "/mcp"), (RESOURCE + "?a=b#c", RESOURCE, "/mcp"),
+    ("HTTPS://MCP.example.com:443/mcp", RESOURCE, "/mcp"),
+    (RESOURCE, RESOURCE, "/behind/a/proxy"), (RESOURCE, "https://mcp.example.com", "/mcp"),
+    ("https://mcp.example.com/", "https://mcp.example.com", "/"), ("https://mcp.example.com/sse", RESOURCE, "/sse")])
+def test_addresses(htu, resource, path):
+    assert check(made(htu=htu), resource=resource, path=path)
+
+
+def test_a_proof_is_good_once(monkeypatch):
+    clock = [NOW]
+    proofs, first = Proofs(RESOURCE, lambda: clock[0]), made()
+    assert proofs.check(asked(first), TOKEN)
+    with pytest.raises(ValueError, match="used before"):
+        proofs.check(asked(first), TOKEN)
+    other = make_jwt(OTHER, dict(split_jwt(first).claims), [("typ", "dpop+jwt"), ("jwk", OTHER.public_jwk)])
+    assert proofs.check(asked(other), TOKEN) != proofs.check(asked(made(iat=NOW)), TOKEN)  # of another key
+    clock[0] += SECONDS
+    assert len(proofs._used) == 3
+    with pytest.raises(ValueError, match="used before"):
+        proofs.check(asked(first), TOKEN)
+    clock[0] += 1
+    with pytest.raises(ValueError, match="just now"):
+        proofs.check(asked(first), TOKEN)
+    assert proofs.check(asked(made(iat=clock[0])), TOKEN) and len(proofs._used) == 1
+    monkeypatch.setattr(module, "REMEMBERED", 2)
+    for _ in range(4):
+        assert proofs.check(asked(made(iat=clock[0])), TOKEN)
+    assert len(proofs._used) == 2
+
+
+EVERY = HANDSHAKE[1:] + (STATELESS,)
+
+
+def knock(door, scheme, token, prover=None):
+    fields = {"Authorization": "%s %s" % (scheme, token)}
+    if prover is not None:
+        fields["DPoP"] = prover.proof("POST", RESOURCE, token)
+    return door.knock(None, fields)
+
+
+def told(reply):
+    return {found.scheme: found.params for found in parse(reply.headers.get_all("WWW-Authenticate"))}
+
+
+@pytest.mark.parametrize("revision", EVERY)
+@pytest.mark.parametrize("dpop", [True, "required"])
+def test_a_token_that_is_bound_to_a_key_takes_a_proof(revision, dpop):
+    prover, thief = Prover(KEY, lambda: NOW), Prover(OTHER, lambda: NOW)
+    with Door(revision, dpop=dpop, scopes="read") as door:
+        door.tokens["bound"] = access(claims=BOUND)
+        assert knock(door, "DPoP", "bound", prover).status == 200
+        rows = [("DPoP", "bound", None, "invalid_dpop_proof"), ("DPoP", "bound", thief, "invalid_token"),
+                ("DPoP", "good", prover, "invalid_token"), ("DPoP", "unknown", prover, "invalid_token")]
+        rows += [("Bearer", "bound", prover, "invalid_token" if dpop is True else None)]
+        for scheme, token, who, error in rows:
+            refused = knock(door, scheme, token, who)
+            assert refused.status == 401
+            challenges = told(refused)
+            assert list(challenges) == (["dpop"] if dpop == "required" else ["bearer", "dpop"])
+            assert challenges["dpop"].get("error") == error and challenges["dpop"]["algs"] == "ES256 RS256"
+            assert challenges["dpop"]["resource_metadata"] and challenges["dpop"]["scope"] == "read"
+        assert knock(door, "Bearer", "good").status == (401 if dpop == "required" else 200)
+        document = door.get(DOCUMENT).message
+        assert document["dpop_signing_alg_values_supported"] == ["ES256", "RS256"]
+        assert document.get("dpop_bound_access_tokens_required") is (True if dpop == "required" else None)
+
+
+def test_without_dpop_no_bound_token_is_taken():
+    with Door(STATELESS) as door:
+        door.tokens["bound"] = access(claims=BOUND)
+        assert knock(door, "Bearer", "bound").status == knock(door, "DPoP", "bound").status == 401
+    with pytest.raises(ValueError, match="dpop is False, True or"):
+        ResourceServer(RESOURCE, ["https://a.example"], {}.get, dpop="yes")

@@ -1,0 +1,45 @@
+"""The signers that the README shows: what they sign is taken by `mcp_ref.auth.jws`."""
+import shutil
+import subprocess
+
+import pytest
+
+from mcp_ref.auth.dpop import Prover
+from mcp_ref.auth.jose import split_jwt
+from mcp_ref.auth.jws import key_of, verifies
+from tests.auth.test_es256 import PEM
+from tests.meta.test_readme import README, blocks
+
+
+def shown(name, folder, monkeypatch):
+    """The class of this name, from the README's block that has it, run beside a file ``key.pem``."""
+    code, = [block.code for block in blocks(README.read_text(encoding="utf-8")) if "class %s(" % name in block.code]
+    (folder / "key.pem").write_text(PEM)
+    monkeypatch.chdir(folder)
+    names = {}
+    exec(compile(code, "README.md", "exec"), names)
+    return names[name], names
+
+
+def check(signer):
+    assert signer.alg == "ES256" and set(signer.public_jwk) == {"kty", "crv", "x", "y"}
+    key = key_of(signer.public_jwk)
+    for _ in range(20):  # numbers with zeros in front are shorter in DER
+        proof = split_jwt(Prover(signer).proof("POST", "https://mcp.example.com/mcp", "token"))
+        assert len(proof.signature) == 64 and verifies(key, "ES256", proof.signed, proof.signature)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl command here")
+def test_the_signer_over_openssl(tmp_path, monkeypatch):
+    made, names = shown("OpensslSigner", tmp_path, monkeypatch)
+    check(made("key.pem"))
+    assert names["auth"].signer.alg == "ES256"
+    with pytest.raises(subprocess.CalledProcessError):
+        made("no-such-key.pem")
+
+
+def test_the_signer_over_cryptography(tmp_path, monkeypatch):
+    ec = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ec")
+    made, names = shown("CryptographySigner", tmp_path, monkeypatch)
+    check(names["signer"])
+    check(made(ec.generate_private_key(ec.SECP256R1())))

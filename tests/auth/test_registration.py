@@ -1,0 +1,201 @@
+"""How a client becomes one: the order of the ways, what is said and kept, and to whom nothing is shown."""
+from typing import Any, Dict, List, Optional, Tuple
+
+import pytest
+
+from mcp_ref.auth.registration import Identity, application_type, choose, known
+from mcp_ref.auth.tokens import ClientInfo
+from mcp_ref.errors import RegistrationRefused
+from tests.support.scripted_desk import ISSUER, NOW, ListDesk, answer, server
+
+REDIRECT = "http://localhost:7/callback"
+DOCUMENT = "https://app.example/client.json"
+MADE = {"client_id": "made-1", "token_endpoint_auth_method": "none", "redirect_uris": [REDIRECT]}
+NONE: Dict[str, Any] = {"registration_endpoint": None}
+CIMD = {"client_id_metadata_document_supported": True}
+
+
+def asked(issuer: str) -> Tuple[str, Optional[str]]:
+    assert issuer == ISSUER
+    return "asked-1", "asked-secret"
+
+
+@pytest.mark.parametrize(("identity", "members", "client_id"), [
+    (Identity("mine"), {}, "mine"),
+    (Identity("mine", metadata_url=DOCUMENT, ask=asked), CIMD, "mine"),
+    (Identity(metadata_url=DOCUMENT, ask=asked), CIMD, DOCUMENT),
+    (Identity(metadata_url=DOCUMENT, ask=asked), {}, "made-1"),
+    (Identity(metadata_url=DOCUMENT, ask=asked), NONE, "asked-1"),
+    (Identity(metadata_url=DOCUMENT), {**CIMD, **NONE}, DOCUMENT),
+    (Identity(ask=asked), {}, "made-1"),
+    (Identity(), {}, "made-1"),
+    (Identity(ask=asked), NONE, "asked-1"),
+])
+def test_the_first_way_that_is_open_is_taken(identity: Identity, members: Dict[str, Any], client_id: str) -> None:
+    desk = ListDesk(answer(MADE, 201))
+    info = choose(identity, server(**members), REDIRECT, None, desk)
+    assert (info.client_id, info.issuer) == (client_id, ISSUER)
+    assert len(desk.fetched.sent) == (client_id == "made-1")
+    assert desk.persons == ([True, False] if client_id == "asked-1" else [])
+
+
+@pytest.mark.parametrize(("identity", "members", "named"), [
+    (Identity(), NONE, "client_id="), (Identity(ask=lambda issuer: None), NONE, "client_id="),
+    (Identity(), {**NONE, **CIMD}, "client_metadata_url="),
+])
+def test_without_any_way_the_error_says_what_to_pass(identity: Identity, members: Dict[str, Any], named: str) -> None:
+    with pytest.raises(RegistrationRefused, match=named):
+        choose(identity, server(**members), REDIRECT, None, ListDesk())
+
+
+# --- dynamic registration
+
+def registered(identity: Identity = Identity(), redirect: str = REDIRECT, scopes: Any = None, **members: Any) -> Any:
+    desk = ListDesk(answer({**MADE, "redirect_uris": [redirect]}, 201))
+    choose(identity, server(**members), redirect, scopes, desk)
+    return desk.fetched.sent[0].json
+
+
+def test_a_registration_says_who_we_are_and_what_we_need() -> None:
+    assert registered(Identity(name="Demo", uri="https://demo.example"), scopes=["a", "b"]) == {
+        "client_name": "Demo", "client_uri": "https://demo.example", "redirect_uris": [REDIRECT],
+        "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
+        "token_endpoint_auth_method": "none", "application_type": "native", "scope": "a b"}
+    assert "scope" not in registered() and "client_uri" not in registered()
+
+
+@pytest.mark.parametrize(("redirect", "kind"), [
+    ("http://localhost:7/callback", "native"), ("http://127.0.0.1:7/callback", "native"),
+    ("http://[::1]:7/callback", "native"), ("https://app.example/callback", "web"),
+    ("https://localhost/callback", "web"),
+])
+def test_programs_on_this_machine_are_native(redirect: str, kind: str) -> None:
+    assert application_type(redirect) == kind and registered(redirect=redirect)["application_type"] == kind
+
+
+@pytest.mark.parametrize(("taken", "method"), [
+    (None, "none"), (["none", "client_secret_basic"], "none"), (["client_secret_post"], "client_secret_post"),
+    (["client_secret_post", "client_secret_basic"], "client_secret_basic"), (["private_key_jwt"], "none"), ([], "none"),
+])
+def test_we_ask_for_a_method_that_the_server_takes(taken: Optional[List[str]], method: str) -> None:
+    assert registered(token_endpoint_auth_methods_supported=taken)["token_endpoint_auth_method"] == method
+
+
+@pytest.mark.parametrize(("made", "taken", "method"), [
+    ({"token_endpoint_auth_method": "client_secret_post", "client_secret": "s"}, ["none"], "client_secret_post"),
+    ({"client_secret": "s"}, ["none"], "none"),  # a secret that is not to be shown
+    ({"client_secret": "s"}, None, "client_secret_basic"), ({"client_secret": "s"}, ["client_secret_post"],
+                                                            "client_secret_post"),
+    ({}, None, "none"), ({"client_secret": ""}, None, "none"), ({"token_endpoint_auth_method": 3}, None, "none"),
+])
+def test_the_answer_prescribes_the_method_or_the_metadata_does(made: Any, taken: Any, method: str) -> None:
+    desk = ListDesk(answer({"client_id": "x", **made}, 201))
+    info = choose(Identity(), server(token_endpoint_auth_methods_supported=taken), REDIRECT, None, desk)
+    assert info.method == method and info.registered and info.redirect_uris == [REDIRECT]
+
+
+@pytest.mark.parametrize(("value", "status", "says"), [
+    ({"error": "invalid_redirect_uri", "error_description": "no loopback\x1b"}, 400,
+     r"invalid_redirect_uri \(no loopback"),
+    ({"error": "invalid_client_metadata"}, 400, "invalid_client_metadata"), (b"<html>", 500, "status 500"),
+    (b"", 200, "status 200"), ({"client_id": 3}, 201, "status 201"), ({"client_id": ""}, 201, "status 201"),
+    ({}, 302, "302"),
+])
+def test_a_refused_registration_says_why_and_what_to_pass(value: Any, status: int, says: str) -> None:
+    desk = ListDesk(answer(value, status))
+    with pytest.raises(RegistrationRefused, match=says) as raised:
+        choose(Identity(), server(), REDIRECT, None, desk)
+    assert REDIRECT in str(raised.value) and "native" in str(raised.value) and "redirect_uri=" in str(raised.value)
+    assert desk.store.get("client", ISSUER) is None and "\x1b" not in str(raised.value)
+
+
+def test_a_registration_with_another_redirect_uri_is_of_no_use() -> None:
+    desk = ListDesk(answer({**MADE, "redirect_uris": ["https://evil.example/"]}, 201))
+    with pytest.raises(RegistrationRefused, match="other redirect URIs"):
+        choose(Identity(), server(), REDIRECT, None, desk)
+
+
+# --- what is kept
+
+def test_a_registration_is_kept_for_its_issuer_and_its_redirect_uri() -> None:
+    other = "http://localhost:8/callback"
+    desk = ListDesk(answer(MADE, 201), answer({**MADE, "client_id": "made-2", "redirect_uris": [other]}, 201))
+    first = choose(Identity(), server(), REDIRECT, None, desk)
+    assert choose(Identity(), server(), REDIRECT, None, desk) == first == known(Identity(), server(), desk)
+    assert choose(Identity(), server(), other, None, desk).client_id == "made-2"
+    assert [len(desk.fetched.sent), desk.fetched.answers] == [2, []]
+
+
+def test_a_registration_is_made_anew_for_scopes_that_it_does_not_have() -> None:
+    desk = ListDesk(answer(MADE, 201), answer({**MADE, "client_id": "made-2"}, 201))
+    first = choose(Identity(), server(), REDIRECT, ["a", "b"], desk)
+    assert choose(Identity(), server(), REDIRECT, ["b"], desk) == first
+    assert choose(Identity(), server(), REDIRECT, None, desk) == first
+    assert choose(Identity(), server(), REDIRECT, ["c"], desk).client_id == "made-2"
+    assert choose(Identity(), server(), REDIRECT, ["c", "a"], desk).client_id == "made-2"
+    assert [sent.json["scope"] for sent in desk.fetched.sent] == ["a b", "a b c"]
+
+
+def test_another_issuer_does_not_get_it() -> None:
+    desk = ListDesk(answer(MADE, 201), answer({**MADE, "client_id": "made-2"}, 201))
+    choose(Identity(), server(), REDIRECT, None, desk)
+    two = server()
+    two.issuer = "https://two.example"
+    assert known(Identity(), two, desk) is None
+    assert choose(Identity(), two, REDIRECT, None, desk).client_id == "made-2"
+    assert known(Identity(), server(), desk).client_id == "made-1"  # type: ignore[union-attr]
+
+
+def test_a_record_under_the_wrong_issuer_is_not_used() -> None:
+    desk = ListDesk()
+    desk.store.set("client", ISSUER, ClientInfo("x", issuer="https://other.example").to_json())
+    assert known(Identity(), server(), desk) is None
+
+
+@pytest.mark.parametrize(("ends", "again"), [
+    (0, False), (NOW + 1, False), (NOW, True), (NOW - 1, True), ("x", False), (10 ** 400, False), (-10 ** 400, False)])
+def test_a_secret_that_has_ended_makes_a_new_registration(ends: Any, again: bool) -> None:
+    desk = ListDesk(answer({**MADE, "client_secret": "s", "client_secret_expires_at": ends}, 201), answer(MADE, 201))
+    choose(Identity(), server(), REDIRECT, None, desk)
+    choose(Identity(), server(), REDIRECT, None, desk)
+    assert len(desk.fetched.sent) == 1 + again
+
+
+def test_who_was_asked_once_is_not_asked_again() -> None:
+    desk = ListDesk()
+    first = choose(Identity(ask=asked), server(**NONE), REDIRECT, None, desk)
+    assert (first.client_secret, first.method, first.registered) == ("asked-secret", "client_secret_basic", False)
+    assert choose(Identity(), server(**NONE), "http://localhost:9/callback", None, desk) == first
+
+
+# --- credentials from before
+
+def test_credentials_go_to_the_issuer_that_was_named_only() -> None:
+    identity = Identity("mine", "my-secret", "https://named.example")
+    with pytest.raises(RegistrationRefused, match="https://named.example.*issuer=") as raised:
+        choose(identity, server(), REDIRECT, None, ListDesk())
+    assert "my-secret" not in str(raised.value)
+    assert choose(identity._replace(issuer=ISSUER), server(), REDIRECT, None, ListDesk()).client_secret == "my-secret"
+
+
+def test_credentials_without_a_named_issuer_belong_to_the_first() -> None:
+    desk, identity = ListDesk(), Identity("mine", "my-secret")
+    assert known(identity, server(), desk) is not None
+    two = server()
+    two.issuer = "https://two.example"
+    with pytest.raises(RegistrationRefused, match="belongs to the authorization server %s" % ISSUER):
+        known(identity, two, desk)
+    assert known(identity, server(), desk) is not None
+    assert known(Identity("other"), two, desk) is not None
+
+
+def test_a_metadata_document_is_for_every_issuer() -> None:
+    desk, identity = ListDesk(), Identity(metadata_url=DOCUMENT)
+    two = server(**CIMD)
+    two.issuer = "https://two.example"
+    infos = [known(identity, each, desk) for each in (server(**CIMD), two)]
+    assert [info and info.client_id for info in infos] == [DOCUMENT] * 2
+
+
+def test_no_secret_is_in_a_repr() -> None:
+    assert "my-secret" not in repr(Identity("mine", "my-secret"))
