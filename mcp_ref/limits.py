@@ -125,6 +125,9 @@ class Limits(Record):
     """The head of an HTTP request, and what surrounds the data of a chunked one; tokens may have 48 KB. More: 431."""
     max_header_fields: int = 100
     """Header fields of one HTTP request, as in `http.server`. More: 431."""
+    max_body_bytes_total: int = 256 * 1024 * 1024
+    """Bodies of requests that an HTTP server holds at a time, over all its connections; a quarter of it is for those of
+    up to 16 KiB. What has no room now is answered 503, what never fits 413. By default it is three of the largest."""
     max_stream_bytes: int = 4 * 1024 * 1024
     """Bytes that may wait on an open HTTP stream for a client that reads slowly; then it is let go. One message may be
     larger, if nothing waits before it."""

@@ -179,7 +179,7 @@ def _left_behind(before: _Snapshot) -> str:
         return ""
     end = time.monotonic() + LEAK_GRACE_SECONDS
     while found and time.monotonic() < end:
-        threads = _threads() - before.threads
+        threads = [thread for thread in _threads() - before.threads if thread.is_alive()]  # one may be about to start
         for thread in threads:
             thread.join(0.01)  # nearly always it is all: a thread of the library that is just about to end
         if not threads:

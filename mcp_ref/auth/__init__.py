@@ -15,8 +15,8 @@ Reading order, beside the pages `basic/authorization` and the RFCs that they nam
 1.  `challenge`, `urls`, `documents`, `client_document`, `scopes`: the words, without input or output
 2.  `fetch`, `discovery`: who issues tokens for a server
 3.  `jose`, `jws`, `jwks`: what is signed
-4.  A client's way to a token: `tokens`, `registration`, `code_flow`, `redirect`, `store`, `desk`, `grant`, `oauth`;
-    `flight`, `keeper`, `authorizer`: one for all threads, kept and renewed
+4.  A client's way to a token: `tokens`, `token_endpoint`, `scopes`, `registration`, `code_flow`, `redirect`, `store`,
+    `desk`, `grant`, `oauth`; `flight`, `keeper`, `authorizer`: one for all threads, kept and renewed
 5.  `assertions`, `dpop`, `machine`: clients without a person, and tokens that only their owner can use
 6.  The server's side: `access`, `claims`, `known`, `verifiers`, `needs`, `proofs`, `refusals`, `published`,
     `resource_server`

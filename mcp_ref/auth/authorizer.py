@@ -107,7 +107,7 @@ class Engine(Authorizer):
         found = challenges.parse(refusal.challenges)
         error = challenges.find(found, "error")
         if refusal.status == 401 and self._prover is not None:
-            new = self._prover.learn(refusal.url, dict(refusal.headers.pairs()))
+            new = self._prover.learn(refusal.url, dict(refusal.headers.pairs()), refusal.fields)
             if error == "use_dpop_nonce" and new:
                 return True
         attempt = Attempt(refusal, found)
@@ -117,15 +117,10 @@ class Engine(Authorizer):
             work, about = self._keeper.widen, ("403", *(attempt.scopes or ()))
         else:
             return False
-        while not self._newer(attempt.used):
+        while not self._keeper.helps(attempt):
             if self._fly(lambda desk: work(attempt, desk), about, grip, refusal.revision):
                 break  # there is a token now, be it even the same: some servers make one good again
         return True
-
-    def _newer(self, used: Optional[str]) -> bool:
-        """Whether there is a token, other than the one that was refused."""
-        token = self._keeper.token
-        return token is not None and token.access_token != used
 
     def _early(self, token: Token, grip: Grip) -> Token:
         """Another token for one that is about to end, or the same; a person is not waited for, as it is good yet."""

@@ -42,7 +42,8 @@ from urllib.parse import parse_qsl, urlencode
 from ..errors import DiscoveryFailed, IssuerMismatch, TokenRefused
 from ..revisions import LATEST, REVISIONS
 from .scopes import OFFLINE
-from .tokens import ClientInfo, Token, TokenEndpoint, explained, sayable
+from .token_endpoint import TokenEndpoint
+from .tokens import ClientInfo, Token, explained, sayable
 
 if TYPE_CHECKING:
     from .discovery import Discovered

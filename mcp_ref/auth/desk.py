@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Callable, Optional
 
 from ..limits import Limits
 from .store import TokenStore
-from .tokens import ClientInfo, TokenEndpoint
+from .token_endpoint import TokenEndpoint
+from .tokens import ClientInfo
 
 if TYPE_CHECKING:
     from .discovery import Discovered

@@ -23,7 +23,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from .jose import Signer, b64url, make_jwt, thumbprint
+from .jose import Signer, b64url, make_jwt, split_jwt, thumbprint
 from .urls import origin, split
 
 USE_NONCE = "use_dpop_nonce"
@@ -76,11 +76,12 @@ class Prover:
         fields = [("DPoP", self.proof(method, url, token))]
         return fields if token is None else [("Authorization", "DPoP " + token), *fields]
 
-    def learn(self, url: str, headers: Mapping[str, str]) -> bool:
+    def learn(self, url: str, headers: Mapping[str, str], sent: Optional[Sequence[Tuple[str, str]]] = None) -> bool:
         """Keep the nonce of an answer from this URL for the next proof; ``headers`` by lower-case names.
 
-        Whether it is a new one: then a request that was refused for want of it may be made again. What is no nonce is
-        ignored, as are two of them in one answer [RFC 9449 §8.1].
+        Whether it is a new one, not that of the proof in ``sent``, the header fields of the request (None: than the
+        last one that was learned): then a request that was refused for want of it may be made again, also if somebody
+        else has learned it meanwhile. What is no nonce is ignored, as are two of them in one answer [RFC 9449 §8.1].
         """
         nonce = headers.get("dpop-nonce", "")
         if not _NONCE.match(nonce):
@@ -91,7 +92,10 @@ class Prover:
             self._nonces[server] = nonce
             while len(self._nonces) > MAX_ORIGINS:
                 del self._nonces[next(iter(self._nonces))]
-        return new
+        if sent is None:
+            return new
+        proof = dict(sent).get("DPoP")
+        return proof is not None and split_jwt(proof).claims.get("nonce") != nonce
 
     def suits(self, algorithms: Optional[Sequence[str]]) -> bool:
         """Whether a server that announces these algorithms takes our proofs; None: it does not say, so it may."""

@@ -1,6 +1,6 @@
 """The token for one MCP server: where it is, whether it will do, and what is done to get another one.
 
-Everything here but `Keeper.load` and `Keeper.renewable` runs in a `Flight`, so never twice at a time.
+Everything here but `Keeper.load`, `Keeper.renewable` and `Keeper.helps` runs in a `Flight`, so never twice at a time.
 """
 
 import threading
@@ -63,6 +63,13 @@ class Keeper:
     def renewable(self, token: Token) -> bool:
         """Whether there is a way to another token that needs no person and no refusal."""
         return self._found is not None and (token.refresh_token is not None or not self._grant.interactive)
+
+    def helps(self, attempt: "Attempt") -> bool:
+        """Whether there is a token, other than the one that was refused, and got for what it did not allow."""
+        token = self.token
+        if token is None or token.access_token == attempt.used:
+            return False
+        return attempt.refusal.status != 403 or set(attempt.scopes or ()) <= set(token.known_scopes)
 
     # What is done in flight
 
@@ -137,6 +144,8 @@ class Keeper:
 
     def widen(self, attempt: "Attempt", desk: Desk) -> None:
         """The token does not allow what was asked for."""
+        if self.helps(attempt):
+            return  # another flight has just ended
         found = self._discovered(attempt)
         token = self._own(found)
         needed = attempt.scopes or supported(found) or []

@@ -36,7 +36,8 @@ from .documents import AuthorizationServer
 from .grant import Desk, Grant
 from .jose import split_jwt
 from .registration import bind
-from .tokens import ClientInfo, Token, TokenEndpoint, method_for
+from .token_endpoint import TokenEndpoint
+from .tokens import ClientInfo, Token, method_for
 from .urls import origin, shown
 
 if TYPE_CHECKING:

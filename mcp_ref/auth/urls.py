@@ -23,6 +23,7 @@ _PORTS = {"http": 80, "https": 443}
 _CHARS = re.compile(r"[\x21-\x7e]+\Z")
 _AUTHORITY = re.compile(r"(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9][A-Za-z0-9._\-]{0,254}))(?::([0-9]{1,5}))?\Z")
 _FOUR = re.compile(r"127(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}\Z")
+_USER = re.compile("//[^/@]*@")
 _LONGEST = 8192
 
 
@@ -96,8 +97,8 @@ def is_loopback(url: str) -> bool:
 
 
 def shown(url: str) -> str:
-    """A URL for logs and errors: without its query, which may be secret."""
-    return repr(url.partition("?")[0].partition("#")[0][:200])[1:-1]
+    """A URL for logs and errors: without its query, user and password, which may be secret."""
+    return repr(_USER.sub("//", url.partition("?")[0].partition("#")[0])[:200])[1:-1]
 
 
 def canonical(url: str) -> str:

@@ -9,6 +9,16 @@ costs most to find out. The body of a refusal is a JSON-RPC error without id, or
 be read [2025-11-25 basic/transports §Security Warning] MAY.
 
 Statuses that the pages do not name (406, 413, 415, 503) are those of RFC 9110 §15.
+
+What carries the requests refuses some before there is one to judge, in plain text, and names the limit:
+
+======  ==============================================================================================================
+408     the head took longer than ``http_header_timeout``, or the body than ``http_body_timeout``
+413     the body has more than ``max_message_bytes``, or would not fit into ``max_body_bytes_total`` if it were alone
+414     the request line has more than ``max_request_line_bytes``
+431     the head has more than ``max_header_bytes``, or ``max_header_fields``
+503     there is no room for another body (``max_body_bytes_total``), or connection (``max_http_connections``)
+======  ==============================================================================================================
 """
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple

@@ -14,9 +14,9 @@ modules                    what they are
                            `sse_endpoint` is the same for HTTP+SSE
 `store`, `sqlite_store`    sessions that processes share, with `http_store`, `http_copy`
 `http_server`              carries: the socket engine. Bytes: `http_head`, `http_parsing`, `http_shape`,
-                           `http_replies`; connections: `http_connection`, `http_answering`, `http_tls`,
-                           `http_accepting`; threads: `http_reactor`, `http_lead`, `http_workers`,
-                           `http_mailbox`
+                           `http_replies`, `http_bodies`; connections: `http_connection`,
+                           `http_answering`, `http_tls`, `http_accepting`; threads: `http_reactor`,
+                           `http_lead`, `http_workers`, `http_mailbox`
 `http_call`, `wsgi`        carry, too: a plain call, and any WSGI engine
 `http_client`,             the client's side of both, over `http_channel`, with `http_pool`, `http_dial`,
 `sse_client`, `http_auto`  `http_reply`, `http_inbox`, `http_crew`; what goes beside requests without session:

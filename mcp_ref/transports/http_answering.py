@@ -29,11 +29,13 @@ class HttpExchange(Exchange):
         self._connection = connection
         self._close = head.close
         self._state = _NEW
-        self._held = b""
+        self._unsent = b""
         self._thread: Optional[int] = None
         self._chunked = head.version != "HTTP/1.0"
         self._silent = False
         self._watched = False
+        self._returned = False
+        self._held = connection.parser.hand_over()  # last: before, the parser still answers for it
 
     @property
     def ends_with_client(self) -> bool:
@@ -52,9 +54,23 @@ class HttpExchange(Exchange):
             self._connection.reactor.handler(self)
         except BaseException:  # SystemExit ends no thread of ours either
             self._failed()
+        finally:
+            self._returned = True
+            if self._held:
+                with self._connection.lock:
+                    self.let_go()
         self._thread = None
-        if self._held:
+        if self._unsent:
             self.send(b"")
+
+    def let_go(self) -> None:
+        """Let the body go if nobody needs it any more (see `http_bodies`); ask again when that may have changed. Lock
+        held."""
+        if self._held and self._returned and (self._state != _NEW or self._connection.gone):
+            held, self._held = self._held, 0
+            if self._state != _DONE:  # otherwise all of this exchange is over
+                self.request = self.request._replace(body=b"")
+            self._connection.reactor.bodies.release(held)
 
     def _failed(self) -> None:
         connection = self._connection
@@ -92,6 +108,7 @@ class HttpExchange(Exchange):
         if self._state != _NEW or self._connection.gone:
             return False
         self._state = state
+        self.let_go()
         self._connection.last = self._connection.last or ends
         return True
 
@@ -121,7 +138,7 @@ class HttpExchange(Exchange):
             if not self._begin(_STREAM, ends):
                 return
             self._silent = silent
-            self._held = head
+            self._unsent = head
         if self._thread != threading.get_ident():
             self.send(b"")
 
@@ -138,7 +155,7 @@ class HttpExchange(Exchange):
 
     def _put(self, data: bytes, end: bytes = b"") -> bool:
         """Send a piece, and ``end`` behind it, behind the head if that was held back. Lock held."""
-        before, self._held = self._held, b""
+        before, self._unsent = self._unsent, b""
         if self._silent:
             data = end = b""
         if data and self._chunked:
@@ -160,8 +177,8 @@ class HttpExchange(Exchange):
     def end(self) -> bytes:
         """End the stream from the engine's side; what is to be sent last. Lock held."""
         self._state = _DONE
-        held, self._held = self._held, b""
-        return held + (LAST_CHUNK if self._chunked and not self._silent else b"")
+        unsent, self._unsent = self._unsent, b""
+        return unsent + (LAST_CHUNK if self._chunked and not self._silent else b"")
 
     def lose(self) -> None:
         """The client is gone: tell whoever wants to know. On a worker, without the lock."""

@@ -233,7 +233,8 @@ class Caller:
             self._handle(exchange)
         else:
             context = contextvars.copy_context()
-            self._crew.submit(lambda: context.run(self._handle_apart, exchange), urgent=True)
+            if not self._crew.submit(lambda: context.run(self._handle_apart, exchange), urgent=True):
+                self._handle(exchange)  # the endpoint is closed, and says so
         if not exchange.begun(timeout, self.tick):
             exchange.leave()
             raise RequestTimeout("no reply to %s %s within %g seconds" % (request.method, request.path, timeout or 0))

@@ -42,7 +42,7 @@ class Connection:
         self.peer = peer
         self.reactor = reactor
         self.lock = threading.Lock()
-        self.parser = RequestParser(reactor.limits)
+        self.parser = RequestParser(reactor.limits, reactor.bodies)
         self.exchange: Optional["HttpExchange"] = None
         self.outbox: Deque[Any] = deque()
         self.backlog = 0

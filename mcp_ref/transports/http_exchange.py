@@ -63,6 +63,7 @@ class HttpRequest(NamedTuple):
     """As it came, without the query; not decoded."""
     headers: Headers
     body: bytes = b""
+    """There until the handler has returned and the reply has begun; an open stream has no use for it."""
     query: str = ""
     """What follows the ``?``, not decoded."""
     version: str = "HTTP/1.1"

@@ -4,6 +4,9 @@ A `RequestParser` belongs to one connection. What arrives goes in by `feed`, how
 requests come out of `next`, one after the other; `Refused` says what to answer to anything else, after
 which the connection cannot be used any more, since nobody knows where the next request begins.
 
+What is held of bodies is counted (`http_bodies`): by the parser while they come, and from then on by whoever calls
+`RequestParser.hand_over`.
+
 The head is the business of `http_head`, which also says how strict this is, and why. Of chunks these are refused: sizes
 with a sign, ``0x``, an underscore or spaces, line ends other than CR LF, data without its CR LF, and extensions and
 trailers that are more than a head may be.
@@ -14,6 +17,7 @@ import re
 from typing import Optional, Tuple
 
 from ..limits import DEFAULT, Limits
+from .http_bodies import Bodies
 from .http_head import HARMLESS, TOKEN, Head, bad, check_size, parse_head
 from .http_shape import Refused
 
@@ -22,13 +26,19 @@ _EMPTY_LINES = re.compile(rb"^(?:\r\n)+").sub
 
 
 class RequestParser:
-    """The requests of one connection; see the module. Not thread-safe."""
+    """The requests of one connection; see the module. Not thread-safe.
 
-    __slots__ = ("limits", "received", "_buffer", "_looked", "_head", "_first", "_sink", "_missing", "_step",
-                 "_declared", "_overhead")
+    ``bodies``: what all parsers of one engine share; by default one of its own.
+    """
 
-    def __init__(self, limits: Limits = DEFAULT) -> None:
+    __slots__ = ("limits", "received", "_bodies", "_held", "_buffer", "_looked", "_head", "_first", "_sink", "_missing",
+                 "_step", "_declared", "_overhead")
+
+    def __init__(self, limits: Limits = DEFAULT, bodies: Optional[Bodies] = None) -> None:
         self.limits = limits
+        self._bodies = Bodies(limits) if bodies is None else bodies
+        self._held = 0
+        """Bytes of bodies that are counted and have not been handed over."""
         self._buffer = b""
         self._looked = 0
         """Where the search for the end of the head goes on."""
@@ -78,6 +88,8 @@ class RequestParser:
             if head is None:
                 return None
             self._missing = head.length
+            if head.length > 0:
+                self._bodies.check(head.length, head.length)
         if head.length == 0:
             self._head = None
             return head, b""
@@ -86,6 +98,18 @@ class RequestParser:
         body = self._first if self._sink is None else self._sink.getvalue()
         self._begin()
         return head, body
+
+    def hand_over(self) -> int:
+        """How many bytes are counted of what `next` has returned. Whoever asks has to release them."""
+        held, self._held = self._held, 0
+        return held
+
+    def discard(self) -> None:
+        """Let go what is held, because nobody wants it any more. Again: nothing happens."""
+        self._buffer, self._first, self._sink = b"", b"", None
+        held = self.hand_over()
+        if held:
+            self._bodies.release(held)
 
     def _take_head(self) -> Optional[Head]:
         buffer = self._buffer
@@ -120,12 +144,17 @@ class RequestParser:
         else:
             piece, self._buffer = buffer[:missing], buffer[missing:]
         if piece:
-            self._keep(piece)
+            self._keep(piece, length)
             self._missing = missing - len(piece)
         return not self._missing
 
-    def _keep(self, piece: bytes) -> None:
-        """Put a piece to the body. `io.BytesIO` copies it while it is in the cache, and hands out its own bytes."""
+    def _keep(self, piece: bytes, size: int) -> None:
+        """Put a piece to a body of this size, as far as that is known.
+
+        `io.BytesIO` copies it while it is in the cache, and hands out its own bytes.
+        """
+        self._bodies.add(len(piece), size)
+        self._held += len(piece)
         self.received += len(piece)
         if self._sink is not None:
             self._sink.write(piece)
@@ -172,7 +201,7 @@ class RequestParser:
                     step = self._trailer(line)
         self._buffer, self._missing, self._step = buffer[position:], missing, step
         if pieces:
-            self._keep(b"".join(pieces))
+            self._keep(b"".join(pieces), self._declared)
         return step == "done"
 
     def _line_end(self, buffer: bytes, start: int) -> int:
@@ -194,6 +223,7 @@ class RequestParser:
         size = int(digits, 16)
         self._declared += size
         check_size(self._declared, self.limits)
+        self._bodies.check(size, self._declared)
         return size
 
     def _trailer(self, line: bytes) -> str:

@@ -18,6 +18,7 @@ from .. import deadline
 from ..limits import Limits
 from .http_accepting import Acceptor
 from .http_answering import HttpExchange
+from .http_bodies import Bodies, NoRoom
 from .http_connection import PIPELINED, Connection
 from .http_exchange import Exchange
 from .http_lead import Lead
@@ -47,6 +48,7 @@ class Reactor:
                  ssl_context: Any = None, name: str = "http") -> None:
         self.handler = handler
         self.limits = limits
+        self.bodies = Bodies(limits)
         self.draining = False
         self.closing = False
         self._notices = Notices(lambda job: self._jobs.append(job))
@@ -211,6 +213,8 @@ class Reactor:
         try:
             found = parser.next()
         except Refused as refused:
+            if isinstance(refused, NoRoom):
+                self._note("bodies without room", "%s: %s" % (connection.peer, refused.reason))
             self._refuse(connection, refused)
             return
         if found is None:
@@ -258,6 +262,8 @@ class Reactor:
     def _refuse(self, connection: Connection, refused: Refused, method: str = "") -> None:
         self._note("requests answered %d" % refused.status, "%s: %d, %s"
                    % (connection.peer, refused.status, refused.reason))
+        connection.deadline = None
+        connection.parser.discard()
         with connection.lock:
             connection.last = True
             connection.push(refusal(refused.status, refused.reason, method))
@@ -324,6 +330,9 @@ class Reactor:
         with connection.lock:
             exchange, connection.exchange = connection.exchange, None
             connection.outbox.clear()
+            connection.parser.discard()
+            if exchange is not None:
+                exchange.let_go()
             if connection.interest:
                 connection.interest = 0
                 self._selector.unregister(connection.sock)
@@ -373,7 +382,8 @@ class Reactor:
                            % (connection.peer, self.limits.tls_handshake_timeout))
             self.lose(connection)
             return
-        if stage == "body" and now < (connection.deadline or now) + connection.parser.received / _BODY_RATE:
+        earned = 0.0 if self.bodies.scarce else connection.parser.received / _BODY_RATE
+        if stage == "body" and now < (connection.deadline or now) + earned:
             return
         self._refuse(connection, Refused(408, "the %s took longer than http_%s_timeout"
                                          % (stage, "header" if stage == "head" else stage)))
@@ -415,8 +425,12 @@ class Reactor:
 
 
 def _is_broken(sock: socket.socket) -> bool:
-    """Whether a client that sends no more has gone altogether; nothing is read from it that would say so."""
+    """Whether a client that sends no more has gone altogether; nothing is read from it that would say so.
+
+    The error may have been taken already: `ssl` reads a reset as an end. But then there is no peer any more.
+    """
     try:
+        sock.getpeername()
         return bool(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
     except OSError:
         return True

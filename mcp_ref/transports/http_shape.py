@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, NoReturn, Optional, Tuple
 from urllib.parse import urlsplit
 
+from ..protocol.httprules import RETRY_AFTER
+
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 _VERSION = re.compile(r"HTTP/1\.[0-9]").fullmatch
 _TARGET = re.compile(r"[!-~]+").fullmatch
@@ -45,6 +47,12 @@ class Shape(BaseHTTPRequestHandler):
         self.request_version = "HTTP/1.1"
         self.requestline = line
         self.command = command
+
+    def send_response(self, code: int, message: Optional[str] = None) -> None:
+        """Says also when it is worth another try, as the endpoints do."""
+        super().send_response(code, message)
+        if code in RETRY_AFTER:
+            self.send_header("Retry-After", RETRY_AFTER[code])
 
     def version_string(self) -> str:
         """Names nothing that an attacker could look up."""

@@ -30,6 +30,7 @@ class Requests:
         self.url = scene.protected.url
         self.engine = self.grant.authorizer(self.url, limits=BOUNDED)
         self.needs: List[str] = []
+        self.challenge = "Bearer"
         self.refusals = 0
 
     def send(self, grip: Optional[Grip] = None, before: Callable[[], Any] = lambda: None) -> str:
@@ -51,7 +52,7 @@ class Requests:
     def _refused(self, token: str) -> Optional[Tuple[int, str]]:
         claims = next((one.tokens[token] for one in self.scene.protected.issuing if token in one.tokens), None)
         if claims is None:
-            return 401, "Bearer"
+            return 401, self.challenge
         if not set(self.needs) <= set(claims["scope"].split()):
             return 403, 'Bearer error="insufficient_scope", scope="%s"' % " ".join(self.needs)
         return None
@@ -186,6 +187,7 @@ def test_what_a_person_refuses_is_refused_to_all_and_may_be_asked_again(scene: A
         with pytest.raises(TokenRefused, match="not today"):
             each.result()
     assert scene.authorizations() == 1
+    assert requests.engine._flight is None, "nothing keeps the error and what hangs on it"  # type: ignore[attr-defined]
     scene.issuing.error = None
     assert requests.send() in scene.issuing.tokens and scene.authorizations() == 2
 
@@ -258,6 +260,56 @@ def test_a_refresh_token_that_is_refused_leads_to_a_new_authorization(scene: Aut
     assert requests.send() in scene.issuing.tokens
     assert scene.authorizations() == 2 and scene.issuing.grants().count(REFRESH) == 1
     assert len(scene.issuing.seen("/register")) == (2 if error in ("invalid_client", "unauthorized_client") else 1)
+
+
+def test_a_refresh_token_that_was_refused_is_not_shown_again(scene: Authorized) -> None:
+    requests = Requests(scene)
+    requests.send()
+    scene.issuing.revoke_all()
+    scene.issuing.error = Refused("access_denied")
+    for _ in range(2):
+        with pytest.raises(TokenRefused, match="access_denied"):
+            requests.send()
+    assert scene.issuing.grants().count(REFRESH) == 1 and scene.authorizations() == 3
+
+
+def test_a_refresh_token_of_another_registration_is_not_shown(scene: Authorized) -> None:
+    store = MemoryStore()
+    requests = Requests(scene, store=store)
+    requests.send()
+    scene.issuing.revoke()
+    record = dict(store.get("client", scene.issuing.issuer) or {}, client_id="other")
+    store.set("client", scene.issuing.issuer, record)
+    scene.issuing.add_client("other")
+    requests.send()
+    assert scene.issuing.grants() == ["authorization_code"] * 2 and scene.posted()["client_id"] == "other"
+
+
+def test_a_renewed_token_that_is_refused_is_not_renewed_again(scene: Authorized) -> None:
+    requests = Requests(scene)
+    requests.send()
+    scene.issuing.revoke()
+    real = scene.issuing.issue
+
+    def issue(claims: Any) -> Any:
+        made = real(claims)
+        if scene.issuing.grants()[-1] == REFRESH:
+            scene.issuing.revoke()
+        return made
+
+    scene.issuing.issue = issue  # type: ignore[method-assign]
+    assert requests.send() in scene.issuing.tokens
+    assert scene.issuing.grants() == ["authorization_code", REFRESH, "authorization_code"]
+
+
+def test_a_challenge_that_wants_more_than_the_token_has_is_not_met_by_renewing_it(scene: Authorized) -> None:
+    requests = Requests(scene)
+    requests.challenge = 'Bearer scope="a"'
+    requests.send()
+    scene.issuing.revoke()
+    requests.challenge = 'Bearer scope="a b"'
+    requests.send()
+    assert scene.issuing.grants() == ["authorization_code"] * 2 and scene.asked()["scope"] == "a b"
 
 
 @pytest.mark.parametrize("broken", [
@@ -365,6 +417,28 @@ def test_step_up_asks_for_the_union_and_a_refusal_after_it_is_final(scene: Autho
     with pytest.raises(InsufficientScope):
         requests.send()
     assert scene.authorizations() == 3, "nor after a renewal"
+
+
+@pytest.mark.parametrize("refused", [(401, "Bearer"), (403, 'Bearer error="insufficient_scope", scope="write"')])
+def test_who_comes_just_after_an_authorization_has_ended_uses_it(
+    scene: Authorized, monkeypatch: pytest.MonkeyPatch, refused: Tuple[int, str],
+) -> None:
+    requests = Requests(scene)
+    requests.send()
+    fields = requests.engine.fields("POST", requests.url, Grip())
+    if refused[0] == 401:
+        scene.issuing.revoke()
+    else:
+        requests.needs = ["write"]
+    requests.send()
+    asked = len(scene.issuing.seen("/token")), scene.authorizations()
+    looks = iter([False])
+    real = requests.engine._keeper.helps  # type: ignore[attr-defined]
+    monkeypatch.setattr(requests.engine._keeper, "helps",  # type: ignore[attr-defined]
+                        lambda attempt: next(looks, None) is not False and real(attempt))
+    refusal = Refusal(refused[0], (refused[1],), Headers(), "POST", requests.url, fields, REVISION, 0)
+    assert requests.engine.refused(refusal, Grip())
+    assert (len(scene.issuing.seen("/token")), scene.authorizations()) == asked
 
 
 def test_what_was_asked_for_before_is_asked_for_again(scene: Authorized) -> None:
@@ -524,7 +598,7 @@ def test_a_nonce_of_the_server_is_used_once_it_is_known(scene: Authorized) -> No
     assert dict(fields)["Authorization"] == "DPoP " + token and "DPoP" in dict(fields)
     challenge = 'DPoP error="use_dpop_nonce"'
     refusal = Refusal(401, (challenge,), Headers([("DPoP-Nonce", "n-1")]), "POST", requests.url, fields, REVISION, 0)
-    assert requests.engine.refused(refusal, Grip()) and scene.authorizations() == 1
+    assert requests.engine.refused(refusal, Grip()) and scene.issuing.grants() == ["authorization_code"]
     proofs = {dict(requests.engine.fields("POST", requests.url, Grip()))["DPoP"] for _ in range(3)}
     assert len(proofs) == 3
 

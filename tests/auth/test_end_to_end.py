@@ -7,9 +7,10 @@ from typing import Any, Iterator, List
 
 import pytest
 
-from mcp_ref import connect
+from mcp_ref import Server, connect
 from mcp_ref.auth import FileStore, OAuth
 from mcp_ref.errors import AuthError, McpError
+from tests.conformance.es256 import Es256Signer
 from tests.support.auth_server import CODE, REFRESH, AuthorizationServer, Browser, ProtectedServer, Refusal, browser
 from tests.support.authorized import BOUNDED, PATIENCE, Authorized, used
 from tests.support.scripted_web import Asked, ScriptedWeb
@@ -167,6 +168,32 @@ def test_two_programs_with_one_file_do_not_show_the_same_refresh_token(tmp_path:
         assert scene.issuing.grants() == [CODE, REFRESH]
 
 
+@pytest.mark.race
+def test_requests_that_need_different_scopes_at_once_all_get_them(repetition: int) -> None:
+    server, names = Server("protected", "1"), ["tool%d" % number for number in range(AT_ONCE)]
+    for name in names:
+        server.tool(name=name)(lambda: "done")
+    with Authorized(server=server) as scene, scene.connect() as client:
+        scene.protected.needs = {"tools/call:" + name: ["for-" + name] for name in names}
+        gate, refused = scene.protected.gate(), []  # type: Any, List[int]
+
+        def together(asked: Asked) -> Any:
+            answer = scene.protected.usual(asked)
+            if answer.status == 403:
+                with scene.protected.lock:
+                    refused.append(403)
+                    if len(refused) == AT_ONCE:
+                        gate.open()
+                gate.passing()
+            return answer
+
+        scene.protected.answers["/mcp"] = together
+        each = iter(names)
+        assert at_once(AT_ONCE, lambda: client.call_tool(next(each)).text) == ["done"] * AT_ONCE
+        assert scene.authorizations() <= 1 + AT_ONCE
+        assert set(scene.asked()["scope"].split()) == {"for-" + name for name in names}
+
+
 def test_when_the_person_says_no_all_hear_it_and_are_not_asked_again() -> None:
     asked: List[str] = []
     with Authorized() as scene, scene.connect() as client:
@@ -230,3 +257,57 @@ def test_nothing_else_waits_while_a_person_is_asked() -> None:
             gate.open()
             thread.join(PATIENCE)
             assert not thread.is_alive() and scene.authorizations() == 2
+
+
+# --- with a key -------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_tokens_that_are_bound_to_a_key_and_nonces_at_both_servers(revision: str) -> None:
+    with Authorized(revision) as scene:
+        scene.issuing.nonce, scene.protected.nonce = "of-the-issuer", "of-the-resource"
+        with used(scene, dpop=Es256Signer.generate()) as client:
+            scene.protected.nonce = "another"
+            assert client.call_tool("echo", {"text": "hi"}).text == "hi"
+        assert scene.issuing.grants() == [CODE, CODE] and scene.authorizations() == 1
+        assert {bearer.partition(" ")[0] for bearer in scene.protected.bearers() if bearer} == {"DPoP"}
+
+
+@pytest.mark.race
+def test_a_new_nonce_for_many_at_once_is_no_reason_for_another_token(repetition: int) -> None:
+    with Authorized() as scene:
+        scene.issuing.refreshes = False
+        scene.protected.nonce = "first"
+        with scene.connect(dpop=Es256Signer.generate()) as client:
+            together, refused = scene.protected.gate(), []  # type: Any, List[int]
+
+            def all_refused(asked: Asked) -> Any:
+                answer = scene.protected.usual(asked)
+                if answer.status == 401:
+                    with scene.protected.lock:
+                        refused.append(401)
+                        if len(refused) == AT_ONCE:
+                            together.open()
+                    together.passing()
+                return answer
+
+            scene.protected.nonce = "second"
+            scene.protected.answers["/mcp"] = all_refused
+            assert at_once(AT_ONCE, lambda: client.call_tool("echo", {"text": "hi"}).text) == ["hi"] * AT_ONCE
+        assert scene.authorizations() == 1 and scene.issuing.grants() == [CODE]
+
+
+@pytest.mark.parametrize("place", ["issuer", "resource"])
+def test_a_server_that_wants_another_nonce_each_time_is_given_up(place: str) -> None:
+    with Authorized() as scene:
+        nonces = iter("nonce-%d" % number for number in range(1000))
+        server, path = (scene.issuing, "/token") if place == "issuer" else (scene.protected, "/mcp")
+
+        def another(asked: Asked) -> Any:
+            server.nonce = next(nonces)
+
+        server.nonce = next(nonces)
+        server.answers[path] = another
+        error = scene.refused(dpop=Es256Signer.generate())
+        assert isinstance(error, AuthError) and "nonce-" not in str(error)
+        assert len(server.seen(path)) <= 2 + BOUNDED.max_authorizations
+        assert scene.authorizations() <= BOUNDED.max_authorizations

@@ -16,10 +16,12 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 import pytest
 
 from mcp_ref import connect
+from mcp_ref.auth import ClientCredentials, EnterpriseManaged, WorkloadIdentity
 from mcp_ref.auth.redirect import MAX_OPEN, Redirect
 from mcp_ref.errors import AuthError, McpError
 from mcp_ref.limits import Limits
 from mcp_ref.wiretrace import JsonLinesSink, Trace
+from tests.conformance.es256 import Es256Signer
 from tests.support.auth_server import OUT, AuthorizationServer, Browser, Refusal, browser, fetched
 from tests.support.authorized import BOUNDED, PATIENCE, Authorized, altered, used
 from tests.support.scripted_web import CUT, Answer, Asked, Reply, ScriptedWeb, redirect, reply_html, reply_json
@@ -293,7 +295,8 @@ TOKENS: Dict[str, Dict[str, Any]] = {
     "no token": {"access_token": OUT}, "a number": {"access_token": 7}, "empty": {"access_token": ""},
     "null": {"access_token": None}, "a line end": {"access_token": "abc\r\nX-Evil: yes"},
     "a space": {"access_token": "abc def"}, "not ASCII": {"access_token": "t\u00f6ken"},
-    "a kind of its own": {"token_type": "mac"}, "no kind that is text": {"token_type": 7},
+    "a kind of its own": {"token_type": "mac"}, "itself as its kind": {"token_type": "good-token"},
+    "no kind that is text": {"token_type": 7},
     "bound to a key that nobody has": {"token_type": "DPoP"}, "an error as well": {"error": "invalid_grant"},
 }
 
@@ -344,6 +347,62 @@ def test_what_a_server_says_of_a_refusal_is_told_without_our_secrets(log: io.Str
         assert "invalid_grant" in str(error) and "\n" not in str(error) and "\x1b" not in str(error)
         assert "\u202e" not in str(error) and len(str(error)) < 1000
         assert_secret([scene.issuing], told(error), log.getvalue())
+
+
+def by_basic(scene: Authorized) -> Any:
+    """A program with a secret, in the header."""
+    scene.issuing.add_client("program", "its&secret=1", "client_secret_basic")
+    return ClientCredentials("program", "its&secret=1", issuer=scene.issuing.issuer)
+
+
+def by_post(scene: Authorized) -> Any:
+    """The same, in the form."""
+    scene.issuing.add_client("program", "its&secret=1", "client_secret_post")
+    scene.issuing.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"]
+    return ClientCredentials("program", "its&secret=1", issuer=scene.issuing.issuer)
+
+
+def by_key(scene: Authorized) -> Any:
+    """A program that signs."""
+    scene.issuing.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"]
+    scene.issuing.clients["program"] = {"token_endpoint_auth_method": "private_key_jwt", "redirect_uris": []}
+    return ClientCredentials("program", signer=Es256Signer.generate(), issuer=scene.issuing.issuer)
+
+
+def by_workload(scene: Authorized) -> Any:
+    """A program that its platform vouches for."""
+    return WorkloadIdentity("opaque-assertion-of-the-platform")
+
+
+def by_company(scene: Authorized) -> Any:
+    """A program of a company's person."""
+    scene.issuing.add_client("program", "its&secret=1")
+    return EnterpriseManaged("program", "its&secret=1", id_token="opaque-id-token-of-the-person",
+                             idp_client_id="program", idp_client_secret="its&secret=1",
+                             idp_token_endpoint=scene.issuing.issuer + "/token", issuer=scene.issuing.issuer)
+
+
+@pytest.mark.parametrize("grant", [by_basic, by_post, by_key, by_workload, by_company])
+def test_what_machines_show_is_not_told_either(grant: Any, log: io.StringIO) -> None:
+    with Authorized() as scene:
+        auth = grant(scene)
+
+        def echo(asked: Asked) -> Reply:
+            scene.issuing.usual(asked)
+            shown = [asked.headers.get("authorization", "").partition(" ")[2]]
+            shown += [asked.form.get(name, "") for name in ("client_secret", "assertion", "subject_token")]
+            shown += [asked.form.get("client_assertion", "")]
+            said = "sent " + " ".join(filter(None, shown))  # what is longest comes last, for long texts are cut
+            return reply_json({"error": "invalid_grant", "error_description": said, "error_uri": said}, 400)
+
+        scene.issuing.answers["/token"] = echo
+        error = scene.refused(auth)
+        sent = {"its&secret=1", "its%26secret%3D1", "opaque-assertion-of-the-platform", "opaque-id-token-of-the-person"}
+        sent |= {one.headers["authorization"].partition(" ")[2] for one in scene.issuing.seen("/token")
+                 if "authorization" in one.headers}
+        scene.issuing.secrets |= sent
+        assert scene.issuing.seen("/token") and isinstance(error, AuthError)
+        assert_secret([scene.issuing], told(error), log.getvalue(), repr(auth))
 
 
 def test_what_a_registration_says_is_told_without_the_secret_that_it_has(log: io.StringIO) -> None:

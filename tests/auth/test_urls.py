@@ -67,6 +67,7 @@ def test_errors_show_no_query(url: str) -> None:
         checked(url, "thing")
     assert "s3cret" not in str(caught.value)
     assert "s3cret" not in shown("https://h/a?s3cret#s3cret") and shown("https://h/\x1b[1m").isprintable()
+    assert shown("https://me:s3cret@h/a") == "https://h/a" and shown("https://h/a@b") == "https://h/a@b"
 
 
 @pytest.mark.parametrize("url, expected", [

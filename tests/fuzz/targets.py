@@ -1,5 +1,6 @@
 """All targets, in the order of the layers."""
-from . import conversations, languages, rules, standalone, statelessly, vocabulary, wire
+from . import (authorization, conversations, granting, languages, rules, standalone, statelessly, tokens, vocabulary,
+               wire)
 
 TARGETS = (wire.TARGETS + vocabulary.TARGETS + languages.TARGETS + rules.TARGETS + standalone.TARGETS
-           + conversations.TARGETS + statelessly.TARGETS)
+           + authorization.TARGETS + tokens.TARGETS + granting.TARGETS + conversations.TARGETS + statelessly.TARGETS)

@@ -102,10 +102,10 @@ in_thread = Outcome
 def eventually(condition: Callable[[], Any]) -> None:
     """Wait, bounded, for something that has no event of its own."""
     tick = threading.Event()
-    for _ in range(int(PATIENCE / 0.002)):
+    for number in range(int(PATIENCE / 0.002)):
         if condition():
             return
-        tick.wait(0.002)
+        tick.wait(min(0.0002 * (number + 1), 0.002))
     raise AssertionError("it never came")
 
 

@@ -1,4 +1,5 @@
 """What an HTTP client's requests have to do with authorization: asked before each, and about each refusal."""
+import contextlib
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
@@ -245,38 +246,40 @@ def test_what_getting_a_token_raises_is_the_outcome_of_the_request(server: Scrip
     assert not server.seen("tools/call")
 
 
-@pytest.mark.parametrize("key", ["initialize", "notifications/initialized", "tools/call"])
-@pytest.mark.parametrize("fault", ["fields", "refused", ("X", "a\r\nY: secret"), ("Mcp-Session-Id", "mine")])
-def test_a_mistake_of_an_authorizer_is_an_error_of_its_request(server: ScriptedHttp, key: str, fault: Any) -> None:
-    """Of a store that somebody has written, say; nothing hangs, and nothing is sent that should not be."""
-    if key != "initialize":
-        refusing(key, server, 9)
-    begun = key == "initialize"
-
-    def fail(*anything: Any) -> Any:
-        raise RuntimeError("secret")
+@pytest.mark.parametrize("fault", [None, ("X", "a\r\nY: secret"), ("Mcp-Session-Id", "mine"), ("a b", "c")])
+def test_a_mistake_of_an_authorizer_is_an_error_of_its_request(server: ScriptedHttp, fault: Any) -> None:
+    """Of a store that somebody has written, say; and nothing is sent that should not be."""
+    faults: List[Any] = []
 
     def fields(method: str, url: str, grip: Grip) -> Any:
-        return () if not begun else fail() if fault == "fields" else (fault,)
+        if faults == [None]:
+            raise RuntimeError("secret")
+        return tuple(faults)
 
-    auth = Scripted(fail)
-    if fault != "refused":
-        auth.fields = fields  # type: ignore[method-assign]
-    elif key == "initialize":
-        refusing(key, server, 9)
-    if key == "initialize":
-        with pytest.raises(AuthError, match="error of the program") as caught:
-            opened(server, auth)
-        assert "secret" not in str(caught.value) and bool(server.seen("initialize")) == (fault == "refused")
-        return
+    auth = Scripted()
+    auth.fields = fields  # type: ignore[method-assign]
     with opened(server, auth) as client:
-        begun = True
-        with pytest.raises(AuthError, match="error of the program"):
-            client.call_tool("it") if fault != "refused" or key == "tools/call" else _raise(AuthError(
-                "error of the program"))
-        begun = False
+        faults.append(fault)
+        with pytest.raises(AuthError, match="error of the program: (Runtime|Value)Error$"):
+            client.call_tool("it")
+        faults.clear()
         client.ping()
-    assert not [request for request in server.seen() if "y" in request.headers or "mine" in request.headers.values()]
+    assert not server.seen("tools/call")
+
+
+@pytest.mark.parametrize("key", ["initialize", "notifications/initialized", "GET", "tools/call"])
+def test_so_is_one_in_what_it_does_about_a_refusal(server: ScriptedHttp, key: str) -> None:
+    """Also where nobody hears of it: nothing hangs."""
+    refusing(key, server, 1)
+
+    def fail(refusal: Refusal, grip: Grip) -> bool:
+        raise RuntimeError("secret")
+
+    expected = pytest.raises(AuthError, match="error of the program: RuntimeError$")
+    with expected if key in ("initialize", "tools/call") else contextlib.nullcontext():
+        with opened(server, Scripted(fail)) as client:
+            client.call_tool("it")
+    assert len(server.seen(key)) == 1
 
 
 # --- After a refusal --------------------------------------------------------------------------------------------------

@@ -1,0 +1,237 @@
+"""A protected server under attack: ways in without a good token, other people's sessions, slow authorization servers."""
+import itertools
+import json
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+
+import pytest
+
+from mcp_ref import deadline
+from mcp_ref.auth import AccessToken, Introspection, Principal, ResourceServer
+from mcp_ref.auth.jwks import KeySet
+from mcp_ref.auth.needs import Needs
+from mcp_ref.auth.published import KEPT
+from mcp_ref.errors import AuthError, DiscoveryFailed
+from mcp_ref.limits import Limits
+from mcp_ref.protocol.httprules import preflight
+from tests.auth.test_jwks import OLD, Clock, key_set, published, token_of
+from tests.support.auth_server import AuthorizationServer
+from tests.support.http_exchange import exchange, request
+from tests.support.http_modern import STATELESS, enveloped, made
+from tests.support.legacy_web import LegacyWeb
+from tests.support.protected import NOW, RESOURCE, Door, access, protected_server, tokens
+from tests.support.requirements_table import HANDSHAKE
+from tests.support.scripted_web import Reply, reply_json
+from tests.support.sides import in_thread
+
+EVERY = HANDSHAKE[1:] + (STATELESS,)
+every_revision = pytest.mark.parametrize("revision", EVERY)
+METHODS = ("GET", "POST", "DELETE", "HEAD", "PUT", "PATCH", "TRACE", "CONNECT", "get", "Post", "")
+BODIES: Tuple[Any, ...] = (
+    b"", b"{", [], [request(1, "tools/list")], request(1, "tools/list"), request(1, "initialize", {}),
+    request(1, "subscriptions/listen", enveloped()), {"jsonrpc": "2.0", "id": 1, "result": {}},
+    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made_clock = Clock()
+    monkeypatch.setattr(deadline, "clock", made_clock)
+    return made_clock
+
+
+@pytest.fixture
+def issuing() -> Iterator[AuthorizationServer]:
+    with AuthorizationServer() as server:
+        server.keys = [published(OLD)]
+        yield server
+
+
+# --- no good token, no way in -----------------------------------------------------------------------------------------
+
+def attempts(fields: Dict[str, Optional[str]]) -> Iterator[Any]:
+    """Requests of every method to every spelling of the endpoint, with these fields."""
+    for method, path in itertools.product(METHODS, ("/mcp", "/mcp/", "//mcp", "/mcp//", "/MCP", "/%6dcp", "/mcp;a")):
+        for body in BODIES if method == "POST" and path == "/mcp" else (BODIES[4],):
+            yield exchange(method, fields, body, path=path)
+
+
+@every_revision
+@pytest.mark.parametrize("token", [None, "unknown", "expired", "elsewhere", "foreign"])
+def test_nothing_is_reached_without_a_good_token(revision: str, token: Optional[str]) -> None:
+    with Door(revision) as door:
+        session = None if revision == STATELESS else door.session("good")
+        before = len(door.sessions)
+        for more in ({}, {"Last-Event-ID": "0-0-0"}, {"X-HTTP-Method-Override": "GET"}, {"Origin": "http://localhost"},
+                     {"X-Forwarded-Authorization": "Bearer good"}, {"Proxy-Authorization": "Bearer good"}):
+            for asked in attempts({**door.fields(token, session), **more}):
+                assert door.send(asked).status in (401, 404, 405, 415), asked
+        assert door.server.ran == [] and len(door.sessions) == before
+        assert set(door.endpoint.counters.snapshot()) <= {
+            "sessions begun", "refused: principal", "refused: path", "refused: method", "refused: media type"}
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE[1:])
+def test_a_session_is_of_no_use_to_another_principal(revision: str) -> None:
+    with Door(revision) as door:
+        session = door.session("good")
+        for more in ({}, {"Last-Event-ID": "0-0-0"}):
+            for method in ("GET", "POST", "DELETE"):
+                for body in BODIES[1:] if method == "POST" else (b"",):
+                    reply = door.send(exchange(method, {**door.fields("other", session), **more}, body))
+                    assert reply.status in (404, 400) and not reply.streaming
+                    assert "session" in json.dumps(reply.message)
+        assert door.call("who", "good").status == 200
+
+
+# --- one scope rule for all ways of asking ----------------------------------------------------------------------------
+
+NEEDS = {"resources/subscribe": "watch", "resources/subscribe:file:///a": "watch:a", "prompts/get:secret": "plan",
+         "resources/read:file:///{name}": "files"}
+
+
+def of_prompt(name: Any) -> Dict[str, Any]:
+    """The params of `completion/complete` for a prompt."""
+    return {"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": "a", "value": ""}}
+
+
+def of_template(uri: Any) -> Dict[str, Any]:
+    """The params of `completion/complete` for a template."""
+    return {"ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "a", "value": ""}}
+
+
+@pytest.mark.parametrize("method, params, needed", [
+    ("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["file:///b"]}}, "watch"),
+    ("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["file:///b", "file:///a"]}}, "watch watch:a"),
+    ("subscriptions/listen", {"notifications": {"resourceSubscriptions": []}}, ""),
+    ("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, ""),
+    ("subscriptions/listen", {"notifications": {"resourceSubscriptions": "file:///a"}}, ""),
+    ("subscriptions/listen", {"notifications": {"resourceSubscriptions": [7, None, {}]}}, "watch"),
+    ("subscriptions/listen", {"notifications": [1]}, ""), ("subscriptions/listen", None, ""),
+    ("completion/complete", of_prompt("secret"), "plan"), ("completion/complete", of_prompt("open"), ""),
+    ("completion/complete", of_template("file:///{name}"), "files"), ("completion/complete", of_prompt([]), ""),
+    ("completion/complete", {"ref": "secret"}, ""), ("completion/complete", {}, ""),
+])
+def test_other_ways_to_the_same_thing_need_the_same(method: str, params: Any, needed: str) -> None:
+    assert Needs((), NEEDS).of([(method, params)]) == needed.split()
+
+
+def test_a_listener_needs_what_a_subscriber_needs() -> None:
+    with Door(STATELESS, needs={"resources/subscribe": "watch"}) as door:
+        params = {"notifications": {"resourceSubscriptions": ["file:///a"]}}
+        refused = door.send(made(request(1, "subscriptions/listen", enveloped(params)), door.fields("good")))
+        assert refused.status == 403 and door.challenge(refused)["scope"] == "watch"
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE)
+def test_over_the_older_transport_scopes_come_before_what_is_wrong_with_a_body(revision: str) -> None:
+    server = protected_server(ResourceServer(RESOURCE, ["https://auth.example.com"], tokens(), scopes="read",
+                                             publish_server_metadata=False, now=lambda: NOW))
+    with LegacyWeb(server, revision, {"Authorization": "Bearer good"}, authenticate=server.auth) as web:
+        for body in (b"{", b"[]", b'{"jsonrpc": "2.0", "id": 1}'):
+            asked = web.made("POST", web.address, body, {"Authorization": "Bearer narrow"})
+            assert web.handle(asked).status == 403
+            asked = web.made("POST", web.address, body, {"Authorization": "Bearer good"})
+            assert web.handle(asked).status == 400
+
+
+# --- who is who -------------------------------------------------------------------------------------------------------
+
+def test_no_two_principals_are_the_same() -> None:
+    texts: List[Optional[str]] = [None, "", "null", '"', '","', '"]', "a", "a,b", "\\", "\\u0061", "\ud800", "\u00e9",
+                                  "token x"]
+    seen: Set[str] = set()
+    for issuer, subject, client in itertools.product(texts, repeat=3):
+        seen.add(Principal.of(AccessToken(subject, client, issuer), "one"))
+    without = [Principal.of(AccessToken(None, None, issuer), token) for issuer in texts for token in ("one", "two")]
+    assert len(seen) == len(texts) ** 3 - (len(texts) - 1)  # those that name nobody are known by their token alone
+    assert len(set(without)) == 2 and len(seen.intersection(without)) == 1
+
+
+@pytest.mark.parametrize("thumbprint", [7, None, "", ["x"], {}, True])
+@pytest.mark.parametrize("dpop", [False, True])
+def test_a_token_bound_to_what_is_no_key_is_of_no_use(thumbprint: Any, dpop: bool) -> None:
+    with Door(STATELESS, dpop=dpop) as door:
+        door.tokens["bound"] = access(claims={"cnf": {"jkt": thumbprint}})
+        assert door.knock("bound").status == 401
+
+
+# --- authorization servers that are slow ------------------------------------------------------------------------------
+
+def held(issuing: AuthorizationServer, path: str, reply: Callable[[Any], Reply]) -> Any:
+    """Have answers at this path wait at a gate."""
+    gate = issuing.gate()
+
+    def slowly(asked: Any) -> Reply:
+        gate.passing()
+        return reply(asked)
+
+    issuing.answers[path] = slowly
+    return gate
+
+
+@pytest.mark.race
+def test_made_up_tokens_do_not_hold_all_threads(issuing: AuthorizationServer) -> None:
+    """Half of ``max_workers`` ask about tokens; a token that is known goes through all the while."""
+    issuing.add_client("me", "s3cret")
+    verify = Introspection(issuing.origin + "/introspect", "me", "s3cret", limits=Limits(max_workers=4))
+    issuing.tokens["known"] = {"sub": "ada"}
+    assert verify("known") is not None
+    gate = held(issuing, "/introspect", lambda asked: reply_json({"active": False}))
+    waiting = [in_thread(verify, "made up %d" % number) for number in range(2)]
+    issuing.wait_for("/introspect", 3)
+    late = in_thread(verify, "one more")
+    with pytest.raises(AuthError, match="max_workers"):
+        late.get()
+    assert verify("known") is not None
+    gate.open()
+    for outcome in waiting:
+        with pytest.raises(AuthError, match="not active"):
+            outcome.get()
+    with pytest.raises(AuthError, match="not active"):
+        verify("later")
+
+
+@pytest.mark.race
+def test_keys_at_hand_serve_while_they_are_fetched_again(issuing: AuthorizationServer, clock: Clock,
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = key_set(issuing, lifetime=600.0)
+    assert keys.signed(token_of(OLD), "ES256")
+    gate = held(issuing, "/jwks", lambda asked: reply_json({"keys": issuing.keys}))
+    clock.now += 600.0
+    fetching = in_thread(keys.signed, token_of(OLD), "ES256")
+    gate.wait_arrived()
+    meanwhile = in_thread(keys.signed, token_of(OLD), "ES256")
+    assert meanwhile.get() is True
+    clock.now += 600.0  # too old now, so they have to wait
+    monkeypatch.setattr("mcp_ref.auth.jwks.MAX_WAITING", 0)
+    with pytest.raises(DiscoveryFailed, match="being fetched"):
+        keys.signed(token_of(OLD), "ES256")
+    gate.open()
+    assert fetching.get() is True and keys.signed(token_of(OLD), "ES256")
+
+
+@pytest.mark.race
+def test_metadata_at_hand_serve_while_they_are_fetched_again(issuing: AuthorizationServer) -> None:
+    now = [0.0]
+    auth = ResourceServer(RESOURCE, [issuing.issuer], tokens(), now=lambda: now[0])
+
+    def ask() -> Optional[int]:
+        asked = exchange("GET", path="/authorize")
+        assert auth.answers(asked)
+        return asked.status
+
+    assert ask() == 302
+    gate = held(issuing, "/.well-known/oauth-authorization-server", lambda asked: reply_json(issuing.metadata))
+    now[0] += KEPT
+    fetching = in_thread(ask)
+    gate.wait_arrived()
+    meanwhile = [in_thread(ask) for _ in range(6)]
+    assert [outcome.get() for outcome in meanwhile] == [302] * 6
+    gate.open()
+    assert fetching.get() == 302
+
+
+# --- browsers ---------------------------------------------------------------------------------------------------------
+
+def test_a_page_may_send_a_proof() -> None:
+    assert dict(preflight("POST", "Authorization, DPoP"))["Access-Control-Allow-Headers"] == "authorization, dpop"

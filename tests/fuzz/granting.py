@@ -1,0 +1,223 @@
+"""Targets for what an authorization server and a browser hand to us: redirects, answers with tokens, registrations.
+
+The server knows what we have sent it, secrets and all, and may say any of it again: none of it may get into an error.
+"""
+from base64 import b64encode
+from random import Random
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from urllib.parse import parse_qsl, quote, quote_plus, urlencode
+
+from mcp_ref.auth.code_flow import CodeFlow
+from mcp_ref.auth.desk import Desk
+from mcp_ref.auth.discovery import Discovered
+from mcp_ref.auth.documents import AuthorizationServer
+from mcp_ref.auth.fetch import Answer
+from mcp_ref.auth.registration import Identity, register
+from mcp_ref.auth.store import MemoryStore
+from mcp_ref.auth.token_endpoint import TokenEndpoint
+from mcp_ref.auth.tokens import ClientInfo, Token
+from mcp_ref.errors import AuthError, IssuerMismatch, RegistrationRefused, TokenRefused
+from mcp_ref.limits import DEFAULT
+
+from .engine import Broken, Target
+from .inventing import as_bytes, mutated, mutated_bytes, text, value
+from .wire import one_line
+
+ISSUER = "https://auth.example"
+SERVER = "https://mcp.example/mcp"
+REDIRECT = "http://localhost:7/callback"
+NOW = 1_700_000_000.0
+LINE = 2000
+CODE, VERIFIER, STATE = "c0de/+=c0de", "ver1f1er-of-PKCE", "5tate-of-ours"
+ID, SECRET, GIVEN = "client", "s3cret of+ours/=", "g1ven-t0ken"
+OURS = (CODE, VERIFIER, STATE, SECRET, GIVEN)
+
+
+def forms(secret: str) -> List[str]:
+    """How a server might say a secret again."""
+    pair = "%s:%s" % (quote_plus(ID), quote_plus(secret))
+    return [secret, quote(secret), quote(secret, safe=""), quote_plus(secret), b64encode(pair.encode()).decode(),
+            secret[:5] + "\n" + secret[5:], "\\".join(secret)]
+
+
+SAYINGS = [form for secret in OURS for form in forms(secret)]
+
+
+def silent(error: AuthError, secrets: Sequence[str] = OURS) -> None:
+    """No text of an error has a secret in it, in any form that gives it away."""
+    for said in (str(error), getattr(error, "error", ""), getattr(error, "description", "")):
+        one_line(said, LINE)
+        for secret in secrets:
+            if any(form in said for form in forms(secret)[:5]):
+                raise Broken("secret: %r" % said) from None
+
+
+def server(iss: bool = False, **members: Any) -> AuthorizationServer:
+    """The authorization server."""
+    return AuthorizationServer(ISSUER, ISSUER + "/token", ISSUER + "/authorize", ISSUER + "/register",
+                               iss_parameter_supported=iss, **members)
+
+
+# -- Redirects -----------------------------------------------------------------------------------
+
+MARKS = ("&", "=", "?", "#", "%", "%00", "%ed%a0%80", "%26", ";", "/", "\\", " ", "\n", "\xe9", "\ud800", "state=",
+         "&state=x", "&code=y", "&iss=", "&error=access_denied", "+", "[]")
+
+
+def make_redirects(random: Random) -> Tuple[str, bool]:
+    """The URL that a browser came back to, and whether the server announces `iss`."""
+    said = {"state": STATE, "code": CODE, "iss": ISSUER, "error": "access_denied", "error_description": "no " + STATE}
+    pairs = [(key, good if random.random() < 0.9 else random.choice((
+        text(random), good + "x", good.upper(), good[:-1], good + "/", "", random.choice(SAYINGS)))) for key, good in said.items()
+        if random.random() < (0.9 if key in ("state", "code") else 0.4)]
+    if random.random() < 0.2:
+        random.shuffle(pairs)
+    if pairs and random.random() < 0.1:
+        pairs.append(random.choice(pairs))
+    found = REDIRECT + "?" + urlencode(pairs, errors="surrogatepass")
+    for _ in range(random.choice((0, 0, 0, 1, 2))):
+        at = random.randrange(len(found) + 1)
+        found = found[:at] + random.choice(MARKS) + found[at + random.randrange(2):]
+    return found, random.random() < 0.5
+
+
+def check_redirects(case: Tuple[str, bool]) -> None:
+    """Only errors of authorization; a code only with our state, the right issuer and no error, and to our place."""
+    redirect, announced = case
+    flow = CodeFlow(Discovered(SERVER, None, server(announced), False), ClientInfo(ID), REDIRECT, None, VERIFIER, STATE)
+    try:
+        code = flow.code(redirect)
+    except (IssuerMismatch, TokenRefused) as error:
+        silent(error)
+        return
+    place, _, query = redirect.partition("#")[0].partition("?")
+    pairs = parse_qsl(query, keep_blank_values=True)
+    said = dict(pairs)
+    if place != REDIRECT or [each for key, each in pairs if key == "state"] != [STATE] or "error" in said:
+        raise Broken("code: of another authorization")
+    if said.get("iss", None if announced else ISSUER) != ISSUER or len(pairs) != len(said):
+        raise Broken("code: of another issuer")
+    if not code or code != said["code"]:
+        raise Broken("code: %r" % code)
+    urlencode([("code", code)])
+
+
+# -- Answers of the token endpoint and of registration -------------------------------------------
+
+TOKEN: Dict[str, Any] = {"access_token": GIVEN, "token_type": "Bearer", "expires_in": 3600, "refresh_token": "r" + GIVEN,
+                         "scope": "a b", "issued_token_type": "x"}
+REFUSAL: Dict[str, Any] = {"error": "invalid_grant", "error_description": "no", "error_uri": "https://x.example"}
+CLIENT: Dict[str, Any] = {"client_id": ID, "client_secret": SECRET, "client_secret_expires_at": 0, "client_name": "x",
+                          "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "client_secret_basic"}
+METHODS = ("none", "client_secret_basic", "client_secret_post")
+
+
+class Reply(NamedTuple):
+    """What comes back: status, content type, body."""
+
+    status: int
+    kind: str
+    body: bytes
+
+
+def reply(random: Random, good: Dict[str, Any], status: int) -> Reply:
+    """An answer with faults; what it says may be what we have sent."""
+    found = dict(good)
+    for _ in range(random.randrange(3)):
+        said = random.choice(SAYINGS)
+        found[random.choice(list(found))] = random.choice((said, "%s, %s!" % (text(random), said), "x" * 390 + said))
+    changed = mutated(random, found, random.choice((0, 0, 1, 2)))
+    body = as_bytes(changed) if random.random() < 0.9 else mutated_bytes(random, as_bytes(changed))
+    return Reply(status if random.random() < 0.9 else random.choice((200, 302, 401, 500)),
+                 random.choice(("application/json", "", "text/html")), body)
+
+
+def make_answers(random: Random) -> Tuple[int, Reply, Optional[Reply]]:
+    """How the client shows who it is, an answer of the token endpoint, and perhaps one of registration before it."""
+    good, status = random.choice(((TOKEN, 200), (REFUSAL, 400)))
+    first = reply(random, *random.choice(((CLIENT, 201), (CLIENT, 201), (REFUSAL, 400))))
+    return random.randrange(len(METHODS)), reply(random, good, status), first if random.random() < 0.5 else None
+
+
+class Listed:
+    """In place of a `Fetcher`: answers in turn."""
+
+    def __init__(self, *replies: Reply) -> None:
+        self.answers = [Answer(each.status, {"content-type": each.kind}, each.body, ISSUER + "/x") for each in replies]
+
+    def post_form(self, asked: str, fields: Sequence[Tuple[str, str]], headers: Sequence[Tuple[str, str]] = ()) -> Answer:
+        """The next answer, if what is asked can be sent."""
+        for each in urlencode(list(fields)), *(said for _, said in headers):
+            if not (each.isascii() and each.isprintable()):
+                raise Broken("sent: %r" % each)
+        return self.answers.pop(0)
+
+    def post_json(self, asked: str, sent: Any, headers: Any = ()) -> Answer:
+        """The next answer."""
+        return self.answers.pop(0)
+
+
+def check_answers(case: Tuple[int, Reply, Optional[Reply]]) -> None:
+    """Only errors of authorization, and none says a secret; a token that is taken can be used, kept and shown."""
+    which, answer, registered = case
+    client = ClientInfo(ID, SECRET, METHODS[which], ISSUER)
+    fetcher: Any = Listed(*filter(None, (registered, answer)))
+    try:
+        if registered is not None:
+            client = register(Identity(name="x"), server(), REDIRECT, ["a"],
+                              Desk(SERVER, fetcher, MemoryStore(), DEFAULT, lambda: NOW))
+            check_client(client)
+        flow = CodeFlow(Discovered(SERVER, None, server(), False), client, REDIRECT, ["a"], VERIFIER, STATE)
+        token = flow.exchange(CODE, TokenEndpoint(fetcher, server(), client, now=lambda: NOW))
+    except (TokenRefused, RegistrationRefused) as error:
+        told = list(OURS[:4]) if registered is None else list(OURS[:3])
+        if client.client_secret and len(client.client_secret) > 8:
+            told.append(client.client_secret)
+        silent(error, told if isinstance(error, TokenRefused) else ())
+        return
+    if token.access_token in repr(token) and len(token.access_token) > 12:
+        raise Broken("repr: %r" % token)
+    if not (token.access_token.isascii() and token.access_token.isprintable() and " " not in token.access_token):
+        raise Broken("token: %r cannot be sent" % token.access_token)
+    if token.token_type != "Bearer" or (token.issuer, token.resource) != (ISSUER, SERVER):
+        raise Broken("token: %r" % token.to_json())
+    if Token.of_json(token.to_json()) != token:
+        raise Broken("again: %r" % token.to_json())
+    if token.expires_at is not None and not NOW <= (token.renew_at or 0) <= token.expires_at:
+        raise Broken("times: %r and %r" % (token.renew_at, token.expires_at))
+
+
+def check_client(client: ClientInfo) -> None:
+    """A registration that is taken can be kept, and does not show its secret."""
+    if ClientInfo.of_json(client.to_json()) != client:
+        raise Broken("again: %r" % client.to_json())
+    if client.client_secret and len(client.client_secret) > 8 and client.client_secret in repr(client):
+        raise Broken("repr: %r" % client)
+    if REDIRECT not in (client.redirect_uris or ()) or client.issuer != ISSUER:
+        raise Broken("client: %r" % client.to_json())
+
+
+# -- What a store gives back ---------------------------------------------------------------------
+
+
+def make_records(random: Random) -> Any:
+    """Something like a record of a token or a client."""
+    good = Token(GIVEN, expires_at=NOW, scopes=["a"], issuer=ISSUER, resource=SERVER, client_id=ID).to_json()
+    good = random.choice((good, ClientInfo(ID, SECRET, redirect_uris=[REDIRECT]).to_json()))
+    found = mutated(random, good, random.randrange(4))
+    return found if isinstance(found, dict) else {"access_token": value(random)}
+
+
+def check_records(case: Dict[str, Any]) -> None:
+    """A token, a client, or None; what is taken is kept as it is."""
+    for cls in (Token, ClientInfo):
+        found: Any = cls.of_json(case)  # type: ignore[attr-defined]
+        if found is not None and cls.of_json(found.to_json()) != found:  # type: ignore[attr-defined]
+            raise Broken("again: %r" % found.to_json())
+
+
+TARGETS = (
+    Target("redirects", make_redirects, check_redirects),
+    Target("answers", make_answers, check_answers),
+    Target("records", make_records, check_records),
+)
