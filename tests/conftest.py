@@ -12,6 +12,7 @@ file descriptor and no child process may be there that was not there before. Wha
 import faulthandler
 import gc
 import os
+import sys
 import threading
 import time
 from typing import Any, Dict, Iterator, List, Optional, Set
@@ -45,6 +46,8 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_teardown(item: pytest.Item, nextitem: Optional[pytest.Item]) -> None:
     """Have each module find the garbage of its own tests; what is left, reports above all, stays to the end, too."""
     if nextitem is None or nextitem.path != item.path:
+        if "tests.meta.facts" in sys.modules and (nextitem is None or nextitem.path.parent != item.path.parent):
+            sys.modules["tests.meta.facts"].forget_trees()  # the largest thing of all
         gc.collect()
         gc.freeze()
 
@@ -67,11 +70,14 @@ class _Clock:
 
     set_at = -1.0
     seconds = 0.0
+    item: Any = None
+    """The test that runs."""
 
     @classmethod
     def start(cls, item: pytest.Item) -> None:
         marker = item.get_closest_marker("time_limit")
         seconds = marker.args[0] if marker else TIME_LIMIT_SECONDS
+        cls.item = item
         now = time.monotonic()
         if seconds != cls.seconds or now - cls.set_at > 1.0:
             faulthandler.dump_traceback_later(seconds, exit=True, file=item.config.stash[REAL_STDERR])
@@ -200,11 +206,10 @@ def _tapped() -> List[str]:
 
 
 @pytest.fixture(autouse=True)
-def _judged(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Every test gets this. It is one fixture, since each costs more than what these two do in most tests."""
-    before, findings = _Snapshot(), _tapped()
+def _judged() -> Iterator[None]:
+    """Every test gets this. It is one, and asks for none, since each fixture costs more than what it does here."""
+    item, before, findings, problems = _Clock.item, _Snapshot(), _tapped(), []
     yield
-    item, problems = request.node, []
     if findings and item.get_closest_marker("sends_illegal") is None:
         problems.append("sent what the official schema refuses:\n  " + "\n  ".join(findings[:10]))
     if FAILED not in item.stash and not item.get_closest_marker("leaves"):

@@ -7,7 +7,7 @@ A verifier turns the text of a token into an `AccessToken`; the resource server 
 from dataclasses import dataclass, field
 from hashlib import sha256
 from json import dumps
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..records import Record
 
@@ -37,11 +37,30 @@ class AccessToken(Record):
 
     @property
     def thumbprint(self) -> Optional[str]:
-        """Of the key without which the token is of no use, if it is bound to one [RFC 9449 §6]: claim ``cnf.jkt``."""
+        """Of the key without which the token is of no use, if it is bound to one [RFC 9449 §6]: claim ``cnf.jkt``.
+
+        One that is not a text is "", which no key has.
+        """
         confirmation = self.claims.get("cnf")
         found = confirmation.get("jkt") if isinstance(confirmation, dict) else None
-        return found if isinstance(found, str) else None
+        return found if found is None or isinstance(found, str) else ""
 
+    @property
+    def misfit(self) -> Optional[str]:
+        """The name of a member that is not of its type, as where claims were taken as they came; None: all are."""
+        for name, kinds in _KINDS:
+            found = getattr(self, name)
+            texts = found if kinds is _TEXTS and isinstance(found, kinds) else ()
+            if not isinstance(found, kinds) or isinstance(found, bool) or not all(isinstance(t, str) for t in texts):
+                return name
+        return None
+
+
+_TEXT, _TEXTS = (str, type(None)), (list, tuple, set, frozenset)
+_KINDS: Tuple[Tuple[str, Tuple[type, ...]], ...] = (
+    ("subject", _TEXT), ("client_id", _TEXT), ("issuer", _TEXT), ("audience", _TEXTS), ("scopes", _TEXTS),
+    ("expires_at", (int, float, type(None))), ("claims", (dict,)),
+)
 
 Verify = Callable[[str], Optional[AccessToken]]
 """Gets a token; returns what it says, or None: it is none of those that are known. May raise `Unauthorized`, whose text

@@ -21,16 +21,12 @@ from typing import List, Optional, Sequence, Tuple
 
 from ..errors import TokenRefused
 from .jose import Signer, make_jwt
+from .tokens import sayable
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 """[RFC 7523 §2.2]"""
 LIFETIME = 60.0
 """Seconds that an assertion is good for: enough for one request, and for clocks that differ a little."""
-
-
-def method_of(signer: Signer) -> str:
-    """The name of the way of authentication [OpenID Connect Core 1.0 §9]: another one for shared secrets."""
-    return "client_secret_jwt" if signer.alg.startswith("HS") else "private_key_jwt"
 
 
 def client_assertion(signer: Signer, client_id: str, issuer: str, now: float) -> str:
@@ -50,6 +46,6 @@ def assertion_fields(signer: Signer, client_id: str, issuer: str, now: float,
     """
     if algorithms is not None and signer.alg not in algorithms:
         raise TokenRefused("the authorization server takes assertions signed with %s, and the signer signs with %s"
-                           % (", ".join(algorithms) or "nothing", signer.alg), "invalid_client")
+                           % (sayable(", ".join(algorithms)) or "nothing", signer.alg), "invalid_client")
     return [("client_assertion_type", ASSERTION_TYPE),
             ("client_assertion", client_assertion(signer, client_id, issuer, now))]

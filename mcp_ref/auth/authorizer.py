@@ -107,7 +107,8 @@ class Engine(Authorizer):
         found = challenges.parse(refusal.challenges)
         error = challenges.find(found, "error")
         if refusal.status == 401 and self._prover is not None:
-            new = self._prover.learn(refusal.url, dict(refusal.headers.pairs()), refusal.fields)
+            nonces = {"dpop-nonce": refusal.headers.get("dpop-nonce") or ""}
+            new = self._prover.learn(refusal.url, nonces, refusal.fields)
             if error == "use_dpop_nonce" and new:
                 return True
         attempt = Attempt(refusal, found)

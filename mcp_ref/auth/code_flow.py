@@ -140,7 +140,7 @@ class CodeFlow:
         if issuer is not None and issuer != self.issuer:
             raise IssuerMismatch("the redirect comes from another issuer than %s: nothing of it was used" % self.issuer)
         if "error" in said:
-            hidden = (self.state, self.verifier, said.get("code", ""))
+            hidden = [self.state, self.verifier, said.get("code", ""), *self.client.secrets]
             error, why = sayable(said["error"], hidden), sayable(said.get("error_description"), hidden)
             reason = explained(error or "no reason given", why)
             raise TokenRefused("%s does not authorize us: %s" % (self.issuer, reason), error, why)
@@ -160,6 +160,7 @@ class CodeFlow:
 def parameters(query: str) -> Optional[Dict[str, str]]:
     """The parameters of a redirect; None where one comes twice [RFC 6749 §3.1] MUST NOT, or it cannot be read."""
     try:
+        query.encode("utf-8")  # a lone surrogate, from a host's own browser: it could not be sent on
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=100, errors="strict")
     except ValueError:
         return None

@@ -1,8 +1,11 @@
 """What a grant has at hand: who is to be asked, what is kept, the time, and who waits."""
 
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
+from ..deadline import Deadline
+from ..errors import Unauthorized
 from ..limits import Limits
+from .errand import Errand
 from .store import TokenStore
 from .token_endpoint import TokenEndpoint
 from .tokens import ClientInfo
@@ -12,6 +15,10 @@ if TYPE_CHECKING:
     from .dpop import Prover
     from .fetch import Fetcher
     from .jose import Signer
+
+
+_SLICE = 0.1
+"""Seconds between two looks at whether anybody still waits."""
 
 
 class Desk:
@@ -36,6 +43,23 @@ class Desk:
     def person(self, busy: bool) -> None:
         """From now on (True) a person is waited for, whose time does not count; or not any more."""
         raise NotImplementedError
+
+    def asked(self, callback: Callable[..., Any], *arguments: Any) -> Any:
+        """What a callback of our user returns that asks a person, whose time does not count.
+
+        Raises what it raises; `Unauthorized` if it has not returned after ``authorization_patience``; `LetGo`.
+        """
+        patience = self.limits.authorization_patience
+        self.person(True)
+        try:
+            errand, deadline = Errand(callback, *arguments), Deadline(patience)
+            while not errand.wait(min(_SLICE, deadline.left() or 0.0)):
+                if deadline.expired():
+                    raise Unauthorized("nobody has answered within authorization_patience (%g seconds)" % patience)
+                self.pause(0)
+            return errand.result
+        finally:
+            self.person(False)
 
     def endpoint(self, found: "Discovered", client: ClientInfo, signer: "Optional[Signer]" = None) -> TokenEndpoint:
         """The token endpoint of the server that was found, for this client."""

@@ -4,12 +4,13 @@ Requests that are refused at the same time need one token, not one each, and one
 starts a `Flight`, the others join it. The work has a thread of its own: it belongs to no request, so that one that is
 given up does not take away what the others wait for. Only when nobody is left does it end, at its next `pause`.
 
-====================  =====================================  ==========================================
-thread                waits for                              comes free by
-====================  =====================================  ==========================================
-of a request          the work, in `ride`                    its end; the end of the request's `Grip`
+=====================  =====================================  ==========================================
+thread                 waits for                              comes free by
+=====================  =====================================  ==========================================
+of a request           the work, in `ride`                    its end; the end of the request's `Grip`
 ``mcp-ref:authorize``  authorization servers; `pause`        ``auth_timeout``; nobody being left
-====================  =====================================  ==========================================
+``mcp-ref:asking``     a callback, in an `errand.Errand`      the callback; nobody has to wait for it
+=====================  =====================================  ==========================================
 """
 
 import threading

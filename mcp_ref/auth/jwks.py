@@ -6,15 +6,16 @@ when                                             what happens
 the first token comes                            the set is fetched
 a token names a key that is not in the set,      the set is fetched again, if the last fetch is ``pause`` seconds
 or names none and no key fits                    ago: keys may have changed, and tokens are made up easily
-the set is older than ``lifetime``               the set is fetched again, so that a withdrawn key goes
+the set is older than ``lifetime``               the set is fetched again, so that a withdrawn key goes; one thread
+                                                 does that, for others the keys at hand serve meanwhile
 fetching fails                                   the keys at hand serve up to twice their lifetime; then, or
                                                  without any, `DiscoveryFailed`. Fetched again after ``pause``
 a key cannot be read, or is of an unknown kind   it is left out, with a line in the log [RFC 7517 §5] SHOULD
 a fetched set has a shared secret (``oct``)      it is left out: what is published is no secret
 ===============================================  ===================================================================
 
-Threads that need the set while it is fetched wait for that one fetch, MAX_WAITING at most: for others there are no keys
-now. Those whose key is known do not wait.
+Threads that need a newer set than the one at hand while it is fetched wait for that one fetch, MAX_WAITING at most: for
+others there are no keys now. Those whose key is known do not wait.
 """
 
 import threading
@@ -31,7 +32,8 @@ from .urls import checked
 MAX_KEYS = 100
 """Keys of one set; servers have two or three."""
 MAX_WAITING = 16
-"""Threads that wait for one fetch; whoever makes up names of keys must not hold all that a server has."""
+"""Threads that wait for one fetch, or half of ``max_workers`` if that is less: whoever makes up names of keys must not
+hold all that a server has."""
 MAX_TRIED = 8
 """Keys that one signature is tried with, where the token does not say which it is."""
 
@@ -62,6 +64,7 @@ class KeySet:
             self._url = configured(source, "URL of the keys") if isinstance(source, str) else source
             self._fetcher = fetcher or Fetcher(limits)
             self._patience = limits.auth_timeout
+            self._most_waiting = min(MAX_WAITING, limits.max_workers // 2)
         self._lifetime = lifetime
         self._pause = pause
         self._next: Optional[float] = None
@@ -94,19 +97,26 @@ class KeySet:
         found = self._set
         if self._url is None:
             return found
-        if found.keys is None or deadline.clock() - found.at >= self._lifetime:
-            found = self._newer(found)
-        if found.keys is None or deadline.clock() - found.at >= 2 * self._lifetime:
+        if not self._younger(found, self._lifetime):
+            found = self._newer(found, wait=not self._younger(found, 2 * self._lifetime))
+        if not self._younger(found, 2 * self._lifetime):
             raise DiscoveryFailed("there are no keys to check tokens with: %s" % self._failure)
         return found
 
-    def _newer(self, seen: _Set) -> _Set:
-        """A newer set than ``seen`` where one can be had now, else the one at hand. One thread fetches, others wait."""
+    @staticmethod
+    def _younger(found: _Set, seconds: float) -> bool:
+        return found.keys is not None and deadline.clock() - found.at < seconds
+
+    def _newer(self, seen: _Set, wait: bool = True) -> _Set:
+        """A newer set than ``seen`` where one can be had now, else the one at hand. One thread fetches; others
+        ``wait``, or do with what is there."""
         if self._url is None:
             return seen
         with self._fetched:
+            if self._fetching and not wait:
+                return self._set
             if self._fetching:
-                if self._waiting >= MAX_WAITING:
+                if self._waiting >= self._most_waiting:
                     raise DiscoveryFailed("the keys to check tokens with are being fetched, and many wait for them")
                 self._waiting += 1
                 try:

@@ -7,15 +7,17 @@ import threading
 from dataclasses import replace as changed
 from typing import TYPE_CHECKING, List, Optional, Sequence
 
-from ..errors import AuthError, InsufficientScope, TokenRefused, Unauthorized
+from ..errors import InsufficientScope, TokenRefused, Unauthorized
+from ..packagelog import get_logger
 from ..revisions import LATEST
 from ..transports.http_authorizing import Fields, Refusal
+from ..transports.http_dial import LetGo
 from . import challenge as challenges
 from .desk import Desk
 from .discovery import Discovered, discover, first
 from .fetch import Fetcher
 from .scopes import choose, supported
-from .tokens import Token
+from .tokens import Token, sayable
 from .urls import canonical, shown
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ class Keeper:
     # What is done in flight
 
     def renew_early(self, desk: Desk) -> None:
-        """Replace the token before it ends. Where that fails it serves until it is refused."""
+        """Replace the token before it ends. Where that fails, for whatever reason, it serves until it is refused."""
         token, found = self.token, self._found
         if token is None or found is None or token.renew_at is None or self._grant.now() < token.renew_at:
             return
@@ -83,7 +85,10 @@ class Keeper:
             if renewed is None and not self._grant.interactive:
                 renewed = self._grant.obtain(found, token.requested, desk)
                 self._keep(renewed)
-        except AuthError:
+        except LetGo:
+            raise
+        except Exception as error:
+            get_logger(__name__).info("a token is not renewed before its end: %s", type(error).__name__)
             renewed = None
         if renewed is None and self.token is not None:
             self.token = changed(self.token, renew_at=None)
@@ -98,9 +103,12 @@ class Keeper:
             return None
         with self._grant.store.exclusive(desk.pause):
             other = self._stored()
-            if other is not None and other.access_token != token.access_token and self._fits(other, found):
-                self.token = other
-                return other
+            if other is not None and other.access_token != token.access_token and self._is_of(other, found):
+                token = self.token = other  # and with it its refresh token: ours may have been exchanged for that
+                if self._alive(token):
+                    return token
+            if token.refresh_token is None:
+                return None
             try:
                 renewed = self._grant.renew(token, found, desk)
             except TokenRefused as error:
@@ -114,10 +122,13 @@ class Keeper:
                 self._keep(renewed)  # before anybody else looks
             return renewed
 
-    def _fits(self, token: Token, found: Discovered) -> bool:
-        """Whether this token is from this server, for this resource, and has not ended."""
-        alive = token.expires_at is None or self._grant.now() < token.expires_at
-        return alive and (token.issuer, token.resource) == (found.server.issuer, found.resource)
+    def _is_of(self, token: Token, found: Discovered) -> bool:
+        """Whether this token is from this server, for this resource."""
+        return (token.issuer, token.resource) == (found.server.issuer, found.resource)
+
+    def _alive(self, token: Token) -> bool:
+        """Whether this token has not ended, as far as it is known."""
+        return token.expires_at is None or self._grant.now() < token.expires_at
 
     def _discovered(self, attempt: "Attempt") -> Discovered:
         self._found = discover(self._fetcher, self._url, attempt.challenges, attempt.refusal.revision or str(LATEST),
@@ -128,9 +139,10 @@ class Keeper:
         """The token was refused, or there was none."""
         found = self._discovered(attempt)
         other = self._stored()
-        if other is not None and other.access_token != attempt.used and self._fits(other, found):
+        if other is not None and other.access_token != attempt.used and self._is_of(other, found):
             self.token = other  # of another program that uses the store
-            return
+            if self._alive(other):
+                return
         token = self._own(found)
         kept = [] if token is None else token.known_scopes
         if token is not None and set(attempt.scopes or ()) <= set(kept):
@@ -149,8 +161,8 @@ class Keeper:
         found = self._discovered(attempt)
         token = self._own(found)
         needed = attempt.scopes or supported(found) or []
-        here = token is not None and token.access_token in (self._authorized, self._renewal) and self._authorized
-        if token is not None and here and set(needed) <= set(token.requested or ()):
+        lately = (self._authorized, self._renewal) if self._authorized else ()  # in this program
+        if token is not None and token.access_token in lately and set(needed) <= set(token.requested or ()):
             raise InsufficientScope("%s wants the scopes %s, which were asked for and are not granted"
                                     % (shown(self._url), " ".join(needed) or "(it names none)"), needed)
         self._authorize(found, attempt.scopes, [] if token is None else token.known_scopes, desk)
@@ -158,7 +170,7 @@ class Keeper:
     def _own(self, found: Discovered) -> Optional[Token]:
         """The token, if it is from the server that was found and for its resource; any other is forgotten."""
         token = self.token
-        if token is not None and (token.issuer, token.resource) != (found.server.issuer, found.resource):
+        if token is not None and not self._is_of(token, found):
             token = self.token = None
             self._grant.store.delete("token", self._key)
         return token
@@ -181,7 +193,7 @@ class Keeper:
                 raise Unauthorized("%s takes only tokens that are bound to a key: pass dpop=" % shown(self._url))
         elif not desk.prover.suits(found.server.dpop_signing_alg_values_supported):
             raise Unauthorized("%s does not take the algorithm of dpop=: it takes %s" % (
-                shown(found.server.issuer), ", ".join(found.server.dpop_signing_alg_values_supported or ())))
+                shown(found.server.issuer), sayable(", ".join(found.server.dpop_signing_alg_values_supported or ()))))
 
 
 class Attempt:

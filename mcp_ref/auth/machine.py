@@ -31,13 +31,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Union
 
 from ..errors import DiscoveryFailed, TokenRefused
-from .assertions import method_of
 from .documents import AuthorizationServer
 from .grant import Desk, Grant
 from .jose import split_jwt
 from .registration import bind
 from .token_endpoint import TokenEndpoint
-from .tokens import ClientInfo, Token, method_for
+from .tokens import ClientInfo, Token, method_for, method_of
 from .urls import origin, shown
 
 if TYPE_CHECKING:

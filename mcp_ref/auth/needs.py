@@ -1,6 +1,6 @@
 """Which scopes a message needs: of everything, of its method, and of the one thing that it names.
 
->>> needs = Needs(["files:read"], {"tools/call:delete": "files:write", "logging/setLevel": ["admin"]})
+>>> needs = Needs(["files:read"], {"tools/call:delete": "files:write", "resources/subscribe": ["files:watch"]})
 >>> needs.of([("tools/call", {"name": "delete"})])
 ['files:read', 'files:write']
 
@@ -8,12 +8,17 @@ All that fits counts, not just what fits best: a tool that needs more than other
 All messages of a batch count, so that a client gets to know at once what it has to ask for
 [2026-07-28 basic/authorization/index §Runtime Insufficient Scope Errors] SHOULD.
 
+What leads to the same thing needs the same: `subscriptions/listen` what `resources/subscribe` needs for each resource
+that it names, for it took its place; `completion/complete` what it takes to get the prompt or to read the resource (by
+its template) whose arguments it helps to find, for it may tell what is in there.
+
 Where what a message needs depends on more than a name, a function ``f(method, params)`` says it, for requests and
-notifications alike. That is the way for a resource of a template, too: one such resource has many URIs.
+notifications alike, each as it came. That is the way for a resource of a template, too: one such resource has many
+URIs.
 """
 
 import re
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ..methods import METHODS
 
@@ -31,6 +36,8 @@ NAMED: Dict[str, str] = {
     "resources/unsubscribe": "uri",
 }
 """Method -> the member of its params that says which one."""
+_COMPLETED = {"ref/prompt": "prompts/get", "ref/resource": "resources/read"}
+"""Type of what is completed -> the method that uses it."""
 _METHODS = frozenset(row.name for row in METHODS)
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+\Z")
 
@@ -68,11 +75,32 @@ class Needs:
             if self._asked is not None:
                 found += scope_list(self._asked(method, dict(params or {})))
             elif self._table:
-                found += self._table.get(method, ())
-                name = (params or {}).get(NAMED.get(method, ""))
-                if isinstance(name, str):
-                    found += self._table.get("%s:%s" % (method, name), ())
+                for meant, named in _meanings(method, params or {}):
+                    found += self._table.get(meant, ())
+                    name = named.get(NAMED.get(meant, ""))
+                    if isinstance(name, str):
+                        found += self._table.get("%s:%s" % (meant, name), ())
         return list(dict.fromkeys(found))
+
+
+def _meanings(method: str, params: Mapping[str, Any]) -> Iterator[Tuple[str, Mapping[str, Any]]]:
+    """This message, and those that lead to the same thing."""
+    yield method, params
+    if method == "subscriptions/listen":
+        uris = _member(params, "notifications").get("resourceSubscriptions")
+        for uri in uris if isinstance(uris, list) else ():
+            yield "resources/subscribe", {"uri": uri}
+    elif method == "completion/complete":
+        reference = _member(params, "ref")
+        meant = _COMPLETED.get(str(reference.get("type")))
+        if meant is not None:
+            yield meant, reference
+
+
+def _member(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A member that is an object; {} if it is none."""
+    found = params.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _checked(key: str) -> str:

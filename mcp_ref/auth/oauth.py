@@ -23,6 +23,7 @@ from ..errors import AuthError, DiscoveryFailed, TokenRefused, Unauthorized
 from . import registration
 from .client_document import check_client_id_url
 from .code_flow import CodeFlow, check_pkce
+from .errand import Errand
 from .grant import Desk, Grant
 from .redirect import Redirect, place_of
 from .scopes import supported
@@ -51,7 +52,7 @@ class OAuth(Grant):
     ``redirect_uri``: where the browser comes back to. On ``localhost`` (or ``127.0.0.1``) this package listens there,
     at a random port if it names none. ``open_browser(url)`` shows a page; None: `webbrowser`. ``authorize(url)``
     instead does it all, for programs with a browser of their own: it returns the URL that the browser came back to, and
-    nothing listens. Both run on a thread of their own.
+    nothing listens. Both run on a thread of their own, and are waited for as long as ``authorization_patience``.
 
     ``signer``: signs assertions instead of a secret. For ``scopes``, ``store``, ``choose_server``, ``dpop`` and ``now``
     see `Grant`. Raises ValueError for what does not go together.
@@ -122,12 +123,7 @@ class OAuth(Grant):
         self, authorize: Callable[[str], str], found: "Discovered", scopes: Optional[List[str]], desk: Desk,
     ) -> Token:
         flow = self._flow(self.redirect_uri, found, scopes, desk)
-        desk.person(True)
-        try:
-            redirect = authorize(flow.url)
-        finally:
-            desk.person(False)
-        return self._exchanged(flow, redirect, found, desk)
+        return self._exchanged(flow, desk.asked(authorize, flow.url), found, desk)
 
     def _with_listener(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
         host, port, path = place_of(self.redirect_uri)
@@ -135,8 +131,13 @@ class OAuth(Grant):
             flow = self._flow(redirect.uri, found, scopes, desk)
             desk.person(True)
             try:
-                self._show(flow.url)
-                came = redirect.wait(flow.state, desk.limits.authorization_patience, desk.pause)
+                showing = Errand(self._show, flow.url)  # a browser in a terminal returns only after the redirect
+
+                def pause(seconds: float) -> None:
+                    showing.wait(0)
+                    desk.pause(seconds)
+
+                came = redirect.wait(flow.state, desk.limits.authorization_patience, pause)
             finally:
                 desk.person(False)
             token = self._exchanged(flow, came, found, desk)

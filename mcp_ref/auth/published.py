@@ -18,6 +18,7 @@ All of it is public: any page may read it, and no token is wanted.
 """
 
 import threading
+from functools import partial
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
 from urllib.parse import urlsplit
 
@@ -67,7 +68,7 @@ class Metadata:
     Thread-safe. ``get`` raises `AuthError` where there is none.
     """
 
-    def __init__(self, issuer: str, given: Optional[Mapping[str, Any]], fetcher: Optional[Fetcher],
+    def __init__(self, issuer: str, given: Optional[Mapping[str, Any]], fetcher: Fetcher,
                  now: Callable[[], float]) -> None:
         self._issuer = issuer
         self._fetcher = fetcher
@@ -83,24 +84,28 @@ class Metadata:
         if self._given is not None:
             return self._given
         if self._now() >= self._due:
-            if not self._waiting.acquire(blocking=False):
-                raise AuthError("its metadata are being fetched")
-            try:
-                with self._fetching:
-                    self._renew()
-            finally:
-                self._waiting.release()
+            self._renew()
         if self._found is None:
-            raise AuthError("its metadata could not be fetched")
+            raise AuthError("its metadata are being fetched, or could not be")
         return self._found
 
     def _renew(self) -> None:
+        """Fetch them, or wait while another thread does; where there are some already nobody waits for newer ones."""
+        if self._waiting.acquire(blocking=False):
+            try:
+                if self._fetching.acquire(blocking=self._found is None):
+                    try:
+                        self._fetch()
+                    finally:
+                        self._fetching.release()
+            finally:
+                self._waiting.release()
+
+    def _fetch(self) -> None:
         """Fetch them, if nobody has meanwhile. What was fetched before stays good where that fails."""
         if self._now() < self._due:
             return
         try:
-            if self._fetcher is None:
-                self._fetcher = Fetcher()
             self._found = metadata_of(self._fetcher, self._issuer)
             self._due = self._now() + KEPT
         except AuthError as error:
@@ -122,7 +127,7 @@ class Published:
         self._pages: Dict[str, Page] = {urlsplit(url).path: self._resource for url in urls}
         if metadata is not None:
             self._pages[SERVER_METADATA] = self._server
-            self._pages.update((path, self._redirect) for path in _WAYS)
+            self._pages.update((path, partial(self._redirect, way)) for path, way in _WAYS.items())
         self._pages.pop(urlsplit(resource).path, None)
 
     def answers(self, exchange: Exchange) -> bool:
@@ -145,10 +150,9 @@ class Published:
             members = {name: value for name, value in server.raw.items() if name not in _NOT_REPEATED}
             exchange.reply(200, _DOCUMENT, dumps({"issuer": self._origin, **members}).encode("ascii"))
 
-    def _redirect(self, exchange: Exchange) -> None:
+    def _redirect(self, way: _Way, exchange: Exchange) -> None:
         """[2025-03-26 basic/authorization §Fallbacks for Servers without Metadata Discovery] MUST"""
         request = exchange.request
-        way = _WAYS[request.path if request.path in _WAYS else request.root + request.path]
         server = self._known(exchange, way.method)
         if server is None:
             return

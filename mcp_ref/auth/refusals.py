@@ -48,8 +48,8 @@ class Refusals:
                             "invalid_request")
         if len(fields) > 1:
             raise self.make(400, "there are several fields Authorization", "invalid_request")
-        scheme, _, token = (fields[0] if fields else "").strip().partition(" ")
-        scheme, token = scheme.lower(), token.strip()
+        scheme, _, token = (fields[0] if fields else "").strip(" \t").partition(" ")
+        scheme, token = scheme.lower(), token.strip(" \t")
         if scheme not in map(str.lower, self._schemes):
             raise self.make(401, "this server wants an access token in the field Authorization", "", self._everything)
         if not _TOKEN.match(token) or len(token) > self._most:

@@ -110,13 +110,7 @@ def _holds(info: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]])
 
 
 def _ask(identity: Identity, server: "AuthorizationServer", desk: "Desk") -> ClientInfo:
-    answer = None
-    if identity.ask is not None:
-        desk.person(True)
-        try:
-            answer = identity.ask(server.issuer)
-        finally:
-            desk.person(False)
+    answer = None if identity.ask is None else desk.asked(identity.ask, server.issuer)
     if answer is None:
         how = ["client_id="]
         if server.client_id_metadata_document_supported:
@@ -181,7 +175,7 @@ def register(
     ends = ends if secret is not None and isinstance(ends, (int, float)) and 0 < ends < 1e14 else None  # 0: never
     expires_at = None if ends is None else float(ends)
     return ClientInfo(
-        client_id, secret, method if isinstance(method, str) else method_for(server, secret), server.issuer,
+        client_id, secret, sayable(method, [secret or ""]) or method_for(server, secret), server.issuer,
         expires_at, True, _redirects(value, redirect_uri), list(scopes) if scopes else None,
     )
 

@@ -157,7 +157,7 @@ class ResourceServer(Guard):
             raise self._refusals.invalid("the token is of another authorization server")
         if not any(_spelled(name) in self._audience for name in access.audience):
             raise self._refusals.invalid("the token is not for this server")
-        if access.expires_at is not None and not access.expires_at > self._now():
+        if self._over(access):
             raise self._refusals.invalid("the token has expired")
         self._check_key(request, scheme, token, access.thumbprint)
         return Principal.of(access, token)
@@ -174,7 +174,15 @@ class ResourceServer(Guard):
             return None
         return self._refusals.insufficient(needed)
 
+    def expired(self, principal: Any) -> bool:
+        """See `Guard.expired`; by the time alone, for the token is not kept."""
+        return isinstance(principal, Principal) and self._over(principal.access)
+
     # How
+
+    def _over(self, access: AccessToken) -> bool:
+        """Whether the time of a token is over."""
+        return access.expires_at is not None and not access.expires_at > self._now()
 
     def _verified(self, token: str) -> Optional[AccessToken]:
         """What the verifier says. Raises `Denied`; an error of the verifier's own is told without its text, which may
@@ -192,12 +200,15 @@ class ResourceServer(Guard):
             raise McpError("verify raised %s %s" % (type(error).__name__, _place(error))) from None
         if access is not None and not isinstance(access, AccessToken):
             raise McpError("verify returns an AccessToken or None, not a %s" % type(access).__name__)
+        wrong = None if access is None else access.misfit
+        if wrong is not None:
+            raise McpError("verify returns an AccessToken whose %s is not of its type" % wrong)
         return access
 
     def _check_key(self, request: HttpRequest, scheme: str, token: str, bound: Optional[str]) -> None:
         """A token is bound to a key if and only if that is shown [RFC 9449 §7.1, §7.2] MUST. Raises `Denied`."""
         if (bound is not None) != (scheme == "dpop"):
-            why = "a key, so it takes a proof of that" if bound else "no key, so it is shown as Bearer"
+            why = "no key, so it is shown as Bearer" if bound is None else "a key, so it takes a proof of that"
             raise self._refusals.invalid("the token is bound to " + why)
         if self._proofs is None or scheme != "dpop":
             return

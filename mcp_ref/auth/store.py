@@ -15,6 +15,7 @@ the system.
 
 import os
 import secrets
+import stat
 import sys
 import threading
 from contextlib import contextmanager
@@ -30,6 +31,10 @@ _WAIT = 0.05
 """Seconds between two looks at a lock that somebody else has."""
 _LONGEST = 1200
 """Looks until a lock counts as left behind by something that hangs: a minute, which is longer than a request."""
+MAX_FILE = 16 * 1024 * 1024
+"""Bytes of a file of tokens; one token takes a few thousand."""
+_LOCKING = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+"""How a lock is opened; not through a link, which would make a file at a place that somebody else has chosen."""
 
 
 class TokenStore:
@@ -97,7 +102,8 @@ class FileStore(TokenStore):
     half written, and programs that change it at the same time wait for each other (with a lock on a second file,
     ``path + ".lock"``, where the system has such locks). On Windows the file's protection is that of its folder.
 
-    A file that cannot be understood, or that others may read, raises `AuthError` and is left alone.
+    A file that cannot be understood, that is another user's, or that others may read, raises `AuthError` and is left
+    alone.
     """
 
     def __init__(self, path: "Union[str, os.PathLike[str]]") -> None:
@@ -139,16 +145,13 @@ class FileStore(TokenStore):
 
     def _read(self) -> Dict[str, Dict[str, Any]]:
         try:
-            with open(self.path, "rb") as file:
-                mode = os.fstat(file.fileno()).st_mode
-                data = file.read()
+            with open(self.path, "rb", opener=_open) as file:
+                self._check(os.fstat(file.fileno()))
+                data = file.read(MAX_FILE)
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise AuthError("the tokens in %s cannot be read: %s" % (self.path, error.strerror)) from None
-        if sys.platform != "win32" and mode & 0o077:
-            raise AuthError("the tokens in %s can be seen by others (mode %o): make it 600, or remove the file"
-                            % (self.path, mode & 0o777))
         try:
             value = loads(data)
         except JsonError:
@@ -157,6 +160,20 @@ class FileStore(TokenStore):
         if not isinstance(records, dict) or not all(isinstance(each, dict) for each in records.values()):
             raise AuthError("the file of tokens %s cannot be understood: move it away, or remove it" % self.path)
         return records
+
+    def _check(self, found: os.stat_result) -> None:
+        """See that what is at the path is a file of our user alone, of a size that can be read. Raises `AuthError`."""
+        if not stat.S_ISREG(found.st_mode):
+            raise AuthError("%s is no file, so no tokens can be kept there: pass another path" % self.path)
+        if sys.platform != "win32":
+            if found.st_uid != os.geteuid():
+                raise AuthError("the file of tokens %s belongs to another user: pass another path" % self.path)
+            if found.st_mode & 0o077:
+                raise AuthError("the tokens in %s can be seen by others (mode %o): make it 600, or remove the file"
+                                % (self.path, found.st_mode & 0o777))
+        if found.st_size > MAX_FILE:
+            raise AuthError("the file of tokens %s has more than %d bytes: move it away, or remove it"
+                            % (self.path, MAX_FILE))
 
     def _write(self, records: Dict[str, Dict[str, Any]]) -> None:
         fresh = "%s.%s" % (self.path, secrets.token_hex(8))
@@ -176,7 +193,7 @@ class FileStore(TokenStore):
         """Hold the lock that the programs share."""
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-            descriptor = os.open(self.path + suffix, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            descriptor = os.open(self.path + suffix, _LOCKING, 0o600)
         except OSError as error:
             raise AuthError("the tokens cannot be kept in %s: %s" % (self.path, error.strerror)) from None
         try:
@@ -189,6 +206,11 @@ class FileStore(TokenStore):
             yield
         finally:
             os.close(descriptor)  # and with it the lock
+
+
+def _open(path: str, flags: int) -> int:
+    """Open a file, or a pipe in its place without waiting for somebody who writes to it."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _sleep(seconds: float) -> None:

@@ -13,7 +13,6 @@ What an authorization server says about a refusal is cleaned of everything that 
 
 import time
 from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Sequence, Tuple
-from urllib.parse import quote_plus
 
 from ..errors import AuthError, TokenRefused
 from .challenge import scope_list
@@ -62,7 +61,7 @@ class TokenEndpoint:
         asked = dict(fields)
         if requested is None and "scope" in asked:
             requested = asked["scope"].split(" ")
-        return self._token(self.answer(fields), asked.get("resource", ""), requested)
+        return self._token(self.answer(fields), asked, requested)
 
     def answer(self, fields: Form) -> Mapping[str, Any]:
         """Make one token request and return the answer's object as it is, for grants that give no access token
@@ -108,7 +107,7 @@ class TokenEndpoint:
             return [*named, *made], []
         if client.method != "none":
             raise TokenRefused("the authorization server wants a way of authentication that is unknown here: %s"
-                               % sayable(client.method), "invalid_client")
+                               % sayable(client.method, client.secrets), "invalid_client")
         return named, []
 
     def _wants_nonce(self, answer: "Answer") -> bool:
@@ -119,18 +118,21 @@ class TokenEndpoint:
         return new and answer.status in (400, 401) and _value(answer).get("error") == "use_dpop_nonce"
 
     def _refused(self, status: int, value: Mapping[str, Any], asked: Mapping[str, str]) -> TokenRefused:
-        from .fetch import basic
-
-        secrets = [text for name, text in asked.items() if name not in _PUBLIC]
-        if self.client.client_secret:  # in every form in which it may have been sent, and so be sent back
-            field = basic(self.client.client_id, self.client.client_secret)[1]
-            secrets += [self.client.client_secret, quote_plus(self.client.client_secret), field.partition(" ")[2]]
+        secrets = self._secrets(value, asked)
         error = sayable(value.get("error"), secrets)
         said = sayable(value.get("error_description"), secrets)
         reason = explained(error or "status %d" % status, said)
         return TokenRefused("%s gives no token: %s" % (self.server.issuer, reason), error, said)
 
-    def _token(self, value: Mapping[str, Any], resource: str, requested: Optional[Sequence[str]]) -> Token:
+    def _secrets(self, value: Mapping[str, Any], asked: Mapping[str, str]) -> List[str]:
+        """What an error must not show, though the server may say it: what it was sent, and what it gives."""
+        found = [text for name, text in asked.items() if name not in _PUBLIC]
+        found += [text for text in map(value.get, ("access_token", "refresh_token")) if isinstance(text, str)]
+        return found + self.client.secrets
+
+    def _token(
+        self, value: Mapping[str, Any], asked: Mapping[str, str], requested: Optional[Sequence[str]],
+    ) -> Token:
         access, kind = value.get("access_token"), value.get("token_type", "Bearer")
         scheme = SCHEMES.get(kind.lower()) if isinstance(kind, str) else None
         if not isinstance(access, str) or not USABLE.match(access):
@@ -138,18 +140,18 @@ class TokenEndpoint:
         if scheme is None or scheme == "DPoP" and self.prover is None:
             # A token of a kind that one does not know must not be used [RFC 6749 §7.1]
             raise TokenRefused("%s gives a token of a kind that is unknown here: %s"
-                               % (self.server.issuer, sayable(kind, [access]) or "none"))
+                               % (self.server.issuer, sayable(kind, self._secrets(value, asked)) or "none"))
         if scheme != "DPoP" and self.prover is not None:
             # The protection that was asked for would be gone without a word [RFC 9449 §5]
             raise TokenRefused("%s gives a token that is not bound to a key, and dpop= asks for one that is"
                                % self.server.issuer)
         refresh, scope = value.get("refresh_token"), value.get("scope")
-        asked = None if requested is None else list(requested)
+        scopes = None if requested is None else list(requested)
         expires_at, renew_at = _times(value.get("expires_in"), self.now())
         return Token(
             access, scheme, expires_at, refresh if isinstance(refresh, str) and refresh else None,
-            scope_list(scope) or [] if isinstance(scope, str) else asked,  # left out: as asked for [RFC 6749 §5.1]
-            self.server.issuer, resource, self.client.client_id, asked, renew_at,
+            scope_list(scope) or [] if isinstance(scope, str) else scopes,  # left out: as asked for [RFC 6749 §5.1]
+            self.server.issuer, asked.get("resource", ""), self.client.client_id, scopes, renew_at,
         )
 
 

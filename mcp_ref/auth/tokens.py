@@ -7,6 +7,7 @@ Nothing here is ever shown: neither `Token` nor `ClientInfo` has a secret in its
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
+from urllib.parse import quote_plus
 
 from ..records import Record
 
@@ -96,6 +97,15 @@ class ClientInfo(Record):
     def __repr__(self) -> str:
         return "ClientInfo(method=%r, issuer=%r, registered=%r)" % (self.method, self.issuer, self.registered)
 
+    @property
+    def secrets(self) -> List[str]:
+        """The secret in every form in which it may have been sent, and so be sent back; [] without one."""
+        if not self.client_secret:
+            return []
+        from .fetch import basic
+
+        return [self.client_secret, basic(self.client_id, self.client_secret)[1].partition(" ")[2]]
+
     def to_json(self) -> Dict[str, Any]:
         """All of it, for a store."""
         return {name: value for name, value in self._fields() if value is not None}
@@ -120,6 +130,11 @@ def union(*scopes: Optional[Sequence[str]]) -> List[str]:
     return list(dict.fromkeys(scope for each in scopes if each for scope in each))
 
 
+def method_of(signer: "Signer") -> str:
+    """The name of the way of authentication [OpenID Connect Core 1.0 §9]: another one for shared secrets."""
+    return "client_secret_jwt" if signer.alg.startswith("HS") else "private_key_jwt"
+
+
 def method_for(server: "AuthorizationServer", secret: Optional[str], signer: "Optional[Signer]" = None) -> str:
     """How a client shows who it is, that has this secret or this signer: the first way that the server takes.
 
@@ -128,8 +143,6 @@ def method_for(server: "AuthorizationServer", secret: Optional[str], signer: "Op
     """
     ways: List[str] = []
     if signer is not None:
-        from .assertions import method_of
-
         ways.append(method_of(signer))
     elif secret is not None:
         ways += ["client_secret_basic", "client_secret_post"]
@@ -141,13 +154,17 @@ def method_for(server: "AuthorizationServer", secret: Optional[str], signer: "Op
 
 
 def sayable(text: Any, secrets: Sequence[str] = ()) -> str:
-    """What an authorization server has written, short and harmless, without any of these secrets; no text: ``""``."""
+    """What an authorization server has written, short and harmless; no text: ``""``.
+
+    Without any of these secrets, be they as they are, as in a form, or with other characters where blanks are.
+    """
     if not isinstance(text, str):
         return ""
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) > 3:
-            text = text.replace(secret, "***")
-    return _UNSPEAKABLE.sub(" ", _JWT.sub("***", text)[:400]).strip()[:200]
+    said = _UNSPEAKABLE.sub(" ", text)
+    forms = [form for secret in secrets if len(secret) > 3 for form in (secret, quote_plus(secret))]
+    for form in sorted(forms, key=len, reverse=True):
+        said = said.replace(_UNSPEAKABLE.sub(" ", form), "***")
+    return _JWT.sub("***", said).strip()[:200]
 
 
 def explained(error: str, description: str) -> str:

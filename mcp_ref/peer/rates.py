@@ -25,6 +25,11 @@ class Rate:
         self._at = deadline.clock()
         self._lock = threading.Lock()
 
+    def full(self) -> bool:
+        """Whether it is as good as new."""
+        with self._lock:
+            return self._left + (deadline.clock() - self._at) * self.per_second >= self._burst
+
     def take(self) -> bool:
         """Take one permission; False if there is none left now."""
         with self._lock:

@@ -30,8 +30,8 @@ _SLICE = 0.5
 """Seconds that a caller waits in one go. A Ctrl-C that comes between looking for signals and beginning to wait is seen
 only when the wait ends; so is any on Windows."""
 _LONG = 4096
-_MOST_RATES = 10_000
-"""Buckets of one connection, see `Sender.rate`."""
+_FEW_RATES, _MOST_RATES = 128, 10_000
+"""Buckets of one connection, see `Sender.rate`: so many are kept, and so many at most of those that are not full."""
 
 
 def may_have_meta(data: bytes) -> bool:
@@ -73,19 +73,31 @@ class Sender:
         self._timer: Optional["_Timer"] = None
         self._timers_over = False
         self._rates: Dict[Any, Rate] = {}
+        self._rates_due = _FEW_RATES
 
     def rate(self, name: str, who: Any = None) -> Rate:
         """How often something may happen on this connection: the bucket for the limit of this name.
 
         ``who``: the principal whose bucket it is, where several share the connection.
         """
-        key = name if who is None else (name, who if isinstance(who, Hashable) else repr(who))
+        key: Any = name
+        if who is not None:  # a text that has more to it (`auth.Principal`) is not kept, just its text
+            key = name, str(who) if isinstance(who, str) else who if isinstance(who, Hashable) else repr(who)
         found = self._rates.get(key)
         if found is None:
-            if len(self._rates) >= _MOST_RATES:
-                self._rates.clear()  # of principals who are long gone, most of them
+            if len(self._rates) >= self._rates_due:
+                self._forget_rates()
             found = self._rates.setdefault(key, Rate(getattr(self.limits, name)))
         return found
+
+    def _forget_rates(self) -> None:
+        """Let go the buckets that are full, for a new one is so as well: most are of principals who are long gone."""
+        for key, rate in self._rates.copy().items():
+            if rate.full():
+                self._rates.pop(key, None)
+        if len(self._rates) >= _MOST_RATES:
+            self._rates.clear()
+        self._rates_due = min(_MOST_RATES, max(_FEW_RATES, 2 * len(self._rates)))
 
     def _with_id(self, error: Error) -> Error:
         """How an error without readable id is written depends on the revision; see `jsonrpc.Error`."""

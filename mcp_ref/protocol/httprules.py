@@ -89,7 +89,7 @@ DENIED = {400: "credentials", 401: "principal", 403: "scope", 503: "unchecked"}
 RETRY_AFTER = {503: "5"}
 """Status -> seconds for Retry-After [RFC 9110 §10.2.3]."""
 _EXPOSED = "Mcp-Session-Id, WWW-Authenticate"
-_ALLOWED_FIELDS = ("authorization", "content-type", "accept", "last-event-id")
+_ALLOWED_FIELDS = ("authorization", "dpop", "content-type", "accept", "last-event-id")
 _PREFLIGHT_SECONDS = "3600"
 
 

@@ -335,6 +335,7 @@ class HttpChannel(Transport):
 
     def _deliver(self, method: str, data: bytes, fields: Fields) -> None:
         """Send a message that has no answer. A person who has just cancelled a request is not asked to let that in."""
+        self._grip.asked = 0  # it is that of all of them
         reply = self._exchange("POST", data, self._grip, fields, self.limits.request_timeout, ask=method != _CANCELLED)
         try:
             self._check(reply)
@@ -361,7 +362,7 @@ class HttpChannel(Transport):
         authorizer is asked about a refusal.
         Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `AuthError`, `LetGo`.
         """
-        target, tries, redirects = self._target, 0, 0
+        target, redirects = self._target, 0
         while redirects < _MOST_REDIRECTS:
             given = self._gate.fields(method, self.where.origin + target, grip) if begun is None else begun.given
             all_fields = (fields or self._fields(method)) + given
@@ -370,10 +371,10 @@ class HttpChannel(Transport):
                 reply = self._pool.send(method, target, all_fields, body, grip, timeout, sending, once=bool(given))
             except Stale:
                 continue
+            reply.given = given
             if reply.status in Gate.STATUSES and ask and self._gate.authorizer is not None:
-                if not self._let_in(reply, method, target, given, self._revision(body, fields), tries, grip):
+                if not self._let_in(reply, method, target, self._revision(body, fields), grip):
                     return reply
-                tries += 1
                 continue
             if not 300 <= reply.status < 400:
                 return reply
@@ -388,7 +389,7 @@ class HttpChannel(Transport):
         raise HttpStatus("%s is redirected more than %d times" % (self._shown, _MOST_REDIRECTS), reply.status)
 
     def _let_in(
-        self, reply: Reply, method: str, target: str, given: Fields, revision: Optional[str], tries: int, grip: Grip,
+        self, reply: Reply, method: str, target: str, revision: Optional[str], grip: Grip,
     ) -> bool:
         """Have a refusal looked at, which may take long, so the connection is given back first; True: send it again."""
         try:
@@ -399,7 +400,8 @@ class HttpChannel(Transport):
             self._pool.finish(reply, grip)
         challenges = tuple(reply.headers.get_all("www-authenticate"))
         url = self.where.origin + target
-        refusal = Refusal(reply.status, challenges, reply.headers, method, url, given, revision, tries)
+        refusal = Refusal(reply.status, challenges, reply.headers, method, url, reply.given, revision, grip.asked)
+        grip.asked += 1
         return self._gate.opens(refusal, grip)
 
     def _revision(self, body: Optional[bytes], fields: Fields) -> Optional[str]:
@@ -444,13 +446,16 @@ class HttpChannel(Transport):
         except TransportError:
             body = b""
         challenges = reply.headers.get_all("www-authenticate")
+        sent = (*self._added, *reply.given)
         id, error = _json_error(body)
+        if error is not None:
+            error["message"] = _hidden(error["message"], sent)
         if post is not None and error is not None and reply.status not in (401, 403) and post.may_have(id):
             refused = PeerError(error["code"], error["message"], error.get("data"), post.method, post.id)
             refused.status = reply.status
             raise refused
-        text = "%s answered %d %s" % (self._shown, reply.status, reply.reason)
-        line = error["message"] if error is not None else _first_line(body)
+        text = _hidden("%s answered %d %s" % (self._shown, reply.status, reply.reason), sent)
+        line = error["message"] if error is not None else _first_line(_hidden(body.decode("utf-8", "replace"), sent))
         if reply.status == 401 and not any(name.lower() == "authorization" for name, _ in self._added):
             line = (line and line + "; ") + "it wants authorization: pass token=..., auth=... or headers={...}"
         raise HttpStatus(repr(text + (line and ": " + line))[1:-1], reply.status, challenges)
@@ -477,6 +482,15 @@ def _json_error(body: bytes) -> Tuple[Any, Optional[Dict[str, Any]]]:
     return None, None
 
 
-def _first_line(body: bytes) -> str:
-    lines = body.decode("utf-8", "replace").strip().splitlines()
+def _hidden(text: str, sent: Fields) -> str:
+    """A server's words without the token that it was sent, which some repeat."""
+    for name, value in sent:
+        if name.lower() == "authorization":
+            for secret in (value, value.partition(" ")[2]):
+                text = text.replace(secret, "***") if len(secret) > 3 else text
+    return text
+
+
+def _first_line(text: str) -> str:
+    lines = text.strip().splitlines()
     return lines[0].strip()[:200] if lines else ""

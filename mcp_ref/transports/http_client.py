@@ -301,9 +301,14 @@ class StreamableHttp(HttpChannel):
             self._note("no stream", "the server's own messages are not heard any more: %s" % error)
 
     def _listen_once(self, trail: Trail, grip: Grip, begun: Optional[Reply]) -> bool:
-        """One connection; whether to try another one."""
+        """One connection; whether to try another one.
+
+        Nobody has asked for this stream, so a person is asked once at most: what it takes to go on with it later on
+        comes by the requests.
+        """
         try:
-            reply = self._exchange("GET", None, grip, self._fields("GET") + trail.fields(), begun=begun)
+            fields = self._fields("GET") + trail.fields()
+            reply = self._exchange("GET", None, grip, fields, begun=begun, ask=not trail.begun)
         except (ConnectFailed, AnswerLost):
             return True
         try:
@@ -315,7 +320,8 @@ class StreamableHttp(HttpChannel):
                 raise self._expire()
             if reply.status == 405:
                 return False
-            if reply.status >= 500 or reply.status in _LATER:
+            lapsed = reply.status == 401 and trail.begun and self._gate.authorizer is not None
+            if reply.status >= 500 or reply.status in _LATER or lapsed:
                 return True
             raise HttpStatus("GET %s answered %d %s" % (self._shown, reply.status, reply.reason), reply.status)
         finally:

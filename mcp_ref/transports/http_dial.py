@@ -46,6 +46,8 @@ class Grip:
         self.gone = False
         self.on_standstill: Optional[Callable[[bool], None]] = None
         """Told when a time begins (True) and ends (False) that does not count; see `standstill`."""
+        self.asked = 0
+        """How often authorization was asked about refusals of what this is for, over all its connections."""
 
     def hold(self, sock: socket.socket) -> None:
         """This socket is used from now on. Raises `LetGo` if there is nothing to do any more."""
@@ -164,6 +166,9 @@ class Proxy(NamedTuple):
     host: str
     port: int
     credentials: str
+
+    def __repr__(self) -> str:
+        return "Proxy(%r, %d)" % (self.host, self.port)
 
 
 def find_proxy(where: Place) -> Optional[Proxy]:

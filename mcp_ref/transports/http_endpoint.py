@@ -73,6 +73,11 @@ class Counts:
             return dict(self._counts)
 
 
+def _id_of(frame: Optional[Frame]) -> Optional[RequestId]:
+    """That of a request, to name it in a refusal; a response has the id of a request of ours, not of one of theirs."""
+    return frame.id if isinstance(frame, Request) else None
+
+
 class Endpoint:
     """The endpoint at ``path`` (None: any path). Thread-safe.
 
@@ -175,10 +180,12 @@ class Endpoint:
             self.refuse(exchange, verdict, verdict.reason, verdict.found)
 
     def tick(self) -> None:
-        """Keep streams alive and end idle sessions; to be called about once a second."""
+        """Keep streams alive, or end them, and end idle sessions; to be called about once a second."""
         now = deadline.clock()
         for session in self._all():
             session.keep(now, self.poll_after)
+            if self._guard is not None and self._guard.expired(session.shown):
+                session.hang_up()
             if session.busy:
                 session.used = now
             elif session.id is not None and self.sessions is not None and self.sessions.idle(session, now):
@@ -186,7 +193,7 @@ class Endpoint:
         if self.sessions is not None:
             self.sessions.tick(now)
         if self._shared is not None:
-            self._shared.keep(now)
+            self._shared.keep(now, self._guard)
 
     def close(self, grace: float) -> None:
         """Take no new requests; what runs has ``grace`` seconds; then every stream and session ends.
@@ -254,7 +261,7 @@ class Endpoint:
         except Exception as error:
             denied = error
         if denied is not None:
-            self._deny(exchange, verdict, denied, getattr(frame, "id", None))
+            self._deny(exchange, verdict, denied, _id_of(frame))
         return denied is None
 
     def _deny(self, exchange: Exchange, verdict: Verdict, error: Exception, id: Optional[RequestId] = None) -> None:
@@ -287,6 +294,7 @@ class Endpoint:
         if session is None or session.principal != principal or session.connection is None:
             return None
         session.used = deadline.clock()
+        session.shown = principal
         return session
 
     def _version_refused(self, exchange: Exchange, verdict: Verdict, session: HttpSession) -> bool:
@@ -374,7 +382,7 @@ class Endpoint:
             if not self._allows(exchange, verdict, principal):
                 return
             if id is None or self.sessions is None or self.eras.kind(version) == MODERN:
-                self._broken(exchange, verdict, None, error)
+                self.broken(exchange, verdict, None, error)
             else:
                 self._post_to_session(exchange, verdict, error, principal, id)
             return
@@ -384,7 +392,7 @@ class Endpoint:
         if era == MODERN:
             post_modern(self, exchange, verdict, frame, principal)
         elif isinstance(era, RpcError):
-            refuse_modern(self, exchange, verdict, era, getattr(frame, "id", None))
+            refuse_modern(self, exchange, verdict, era, _id_of(frame))
         elif self.sessions is None:
             from .http_stateless import post_alone
 
@@ -394,7 +402,7 @@ class Endpoint:
         elif isinstance(frame, Request) and frame.method == "initialize":
             open_session(self, exchange, verdict, frame, principal)
         else:
-            self.refuse(exchange, verdict, "no session", id=getattr(frame, "id", None))
+            self.refuse(exchange, verdict, "no session", id=_id_of(frame))
 
     def shared(self) -> ModernTransport:
         """What carries the requests of the stateless era; made with the first one, and anew if a handler closed it."""
@@ -409,17 +417,10 @@ class Endpoint:
                     self._shared = shared
         return shared
 
-    def _frame(self, exchange: Exchange, verdict: Verdict, session: HttpSession) -> Optional[Frame]:
-        """The message in the body; the reply is out if there is none."""
-        try:
-            return parse(exchange.request.body, True, self.limits)
-        except Malformed as error:
-            self._broken(exchange, verdict, session, error)
-            return None
-
-    def _broken(
+    def broken(
         self, exchange: Exchange, verdict: Verdict, session: Optional[HttpSession], error: Malformed
     ) -> None:
+        """Reply to a body that is no message."""
         if session is not None:
             session.connection.malformed(error)
         self.refuse(exchange, verdict, "body", error.message, error.code, None if error.silent else error.id)
@@ -442,7 +443,7 @@ class Endpoint:
         if session is None:
             self.refuse(exchange, verdict, "session")
         elif isinstance(frame, Malformed):
-            self._broken(exchange, verdict, session, frame)
+            self.broken(exchange, verdict, session, frame)
         elif not self._version_refused(exchange, verdict, session):
             post_in_session(self, exchange, verdict, frame, session, principal)
 

@@ -4,6 +4,11 @@ An endpoint asks its guard three times: `Guard.answers` for requests to addresse
 other request once its header fields are in order and before its body is looked at, and `Guard.allows` when it is known
 what is asked for. A guard refuses by `Denied`. The guard of OAuth is `mcp_ref.auth.resource_server`.
 
+A stream on which a client only listens (of a GET, of `subscriptions/listen`) ends when its guard calls `Guard.expired`
+what was shown last: by the session, or by the request that opened it. The client comes back with something better.
+Reading: no page asks for that, but otherwise who has lost his token would hear of everything as long as he likes. The
+stream of HTTP+SSE does not end, for it is the session; there, too, each message that a client sends is checked.
+
 =================  =====================================================================================
 status             means
 =================  =====================================================================================
@@ -55,6 +60,13 @@ class Guard:
         ``frame`` None: there is no message, or none that can be read.
         """
         return None
+
+    def expired(self, principal: Any) -> bool:
+        """Whether what this principal has shown `admit` is good no longer, so that the streams end which it listens on.
+
+        Asked about once a second; it must not wait for anything.
+        """
+        return False
 
 
 class Known(Guard):

@@ -38,6 +38,7 @@ from ..protocol.httpera import mismatch
 from ..protocol.httprules import Verdict
 from ..protocol.sse import comment, encode_event
 from .http_exchange import Exchange
+from .http_guard import Guard
 from .http_routed import HttpRouted
 from .http_session import JSON_HEADERS
 from .http_streams import STREAM_HEADERS
@@ -71,6 +72,8 @@ class Reply:
     gone = False
     """Whether the client has gone away."""
     sent_at = 0.0
+    listens = False
+    """Whether the client only listens; see `http_guard`."""
     _started = False
     _over = False
 
@@ -209,10 +212,12 @@ class ModernTransport(HttpRouted):
 
             get_logger(__name__).info("request %.80r cancelled: %s", reply.id, _GONE)
 
-    def keep(self, now: float) -> None:
-        """From time to time: keep quiet streams alive."""
+    def keep(self, now: float, guard: Optional[Guard]) -> None:
+        """From time to time: keep quiet streams alive; end those on which somebody listens who may not any more."""
         for reply in self._running():
             reply.keep(now, self._limits.stream_keepalive)
+            if reply.listens and guard is not None and guard.expired(reply.client):
+                self.connection.inflight.cancel(reply, "what the client has shown is good no longer")
 
 
 def post_modern(endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame: Frame, principal: Any) -> None:
@@ -242,6 +247,7 @@ def _ask(endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame: Requ
         return
     json, sse = endpoint.forms(verdict)
     reply = Reply(exchange, verdict.cors, frame.id, json, sse or listens)
+    reply.listens = listens
     transport = endpoint.shared()
     if principal is not None and not transport.expect(reply, principal):
         text = "Busy: max_inflight (%d) requests of this client are running" % endpoint.limits.max_inflight

@@ -43,7 +43,7 @@ class Reply(HTTPResponse):
             raise UnknownProtocol(version)
         self.version = 10 if version == "HTTP/1.0" else 11
         self.code = self.status = status
-        self.reason = reason.strip()
+        self.reason = repr(reason.strip()[:200])[1:-1]  # a server's words, bound for error texts
         self.headers = self.msg = headers  # type: ignore[assignment]
         self.will_close = self._check_close()  # type: ignore[attr-defined]
         coding = headers.get("transfer-encoding")

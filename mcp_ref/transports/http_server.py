@@ -105,6 +105,11 @@ class HttpServer:
         """How many connections are open."""
         return len(self._reactor.connections) if self._reactor is not None else 0
 
+    @property
+    def body_bytes(self) -> int:
+        """How much of requests' bodies is held, of all connections; see `http_bodies`."""
+        return self._reactor.bodies.held if self._reactor is not None else 0
+
     def counters(self) -> Dict[str, int]:
         """What was refused or let go so far, by reason."""
         return dict(self._reactor.counters) if self._reactor is not None else {}

@@ -52,7 +52,8 @@ class HttpSession(HttpRouted):
         super().__init__(limits)
         self.id = id
         self.principal = principal
-        """The `Connection` over this transport, set by the endpoint."""
+        self.shown = principal
+        """The same, as the guard has made it of what came with the latest request."""
         self.used = deadline.clock()
         """When something last came from the client."""
         self._replies: Dict[RequestId, Stream] = {}
@@ -196,6 +197,13 @@ class HttpSession(HttpRouted):
                     continue
                 if stream.sent_at + self._limits.stream_keepalive <= now:
                     stream.write(_COMMENT, now)
+
+    def hang_up(self) -> None:
+        """End the connections of the streams of GETs; the session goes on, and so do they when they are asked for."""
+        with self._lock:
+            for stream in self._listening:
+                if not self._part(stream):
+                    stream.end()
 
     @property
     def busy(self) -> bool:

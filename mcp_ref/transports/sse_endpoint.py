@@ -25,7 +25,7 @@ from typing import Any, Callable, Dict, List, Optional
 from urllib.parse import parse_qs
 
 from .. import deadline
-from ..jsonrpc import Batch, Request, RequestId
+from ..jsonrpc import Batch, Malformed, Request, RequestId, parse
 from ..limits import DEFAULT, Limits
 from ..protocol import httprules
 from ..protocol.httprules import Verdict
@@ -68,6 +68,9 @@ class SseSession(HttpSession):
         with self._lock:
             if not any(stream.write(event, deadline.clock()) for stream in self._listening):
                 self._count("messages without a stream")
+
+    def hang_up(self) -> None:
+        """Nothing, for the stream is the session; see `http_guard`."""
 
     @property
     def busy(self) -> bool:
@@ -190,8 +193,13 @@ class _Messages(Endpoint):
 
     def _take(self, exchange: Exchange, verdict: Verdict, session: HttpSession, principal: Any) -> None:
         """Take a message. Batches go by the rules of pipes: what belongs into one, no page says of this transport."""
-        frame = self._frame(exchange, verdict, session)
-        if frame is None or not self._allows(exchange, verdict, principal, frame):
+        try:
+            frame = parse(exchange.request.body, True, self.limits)
+        except Malformed as error:
+            if self._allows(exchange, verdict, principal):
+                self.broken(exchange, verdict, session, error)
+            return
+        if not self._allows(exchange, verdict, principal, frame):
             return
         if isinstance(frame, Batch):
             found = httprules.kinds(frame)

@@ -27,6 +27,8 @@ from tests.support.authorized import BOUNDED, PATIENCE, Authorized, altered, use
 from tests.support.scripted_web import CUT, Answer, Asked, Reply, ScriptedWeb, redirect, reply_html, reply_json
 
 HURRIED = Limits(request_timeout=PATIENCE, initialize_timeout=PATIENCE, auth_timeout=0.3, authorization_patience=0.3)
+ALONE = Limits(request_timeout=PATIENCE, initialize_timeout=PATIENCE, authorization_patience=0.3)
+"""Servers have time, a person has not."""
 TEN_MEGABYTES = 10 * 1024 * 1024
 SCOPES = re.compile(r"[!#-\[\]-~]+( [!#-\[\]-~]+)*\Z")
 """[RFC 6749 §3.3]"""
@@ -540,14 +542,14 @@ def test_an_answer_that_comes_in_drops(place: str) -> None:
 
 def test_a_person_who_never_comes_back() -> None:
     with Authorized() as scene:
-        error = scene.refused(authorize=None, open_browser=lambda url: True, limits=HURRIED)
+        error = scene.refused(authorize=None, open_browser=lambda url: True, limits=ALONE)
         assert isinstance(error, AuthError) and "authorization_patience" in str(error)
         assert not scene.issuing.seen("/token")
 
 
 def test_a_browser_that_cannot_be_opened() -> None:
     with Authorized() as scene:
-        error = scene.refused(authorize=None, open_browser=lambda url: False, limits=HURRIED)
+        error = scene.refused(authorize=None, open_browser=lambda url: False, limits=ALONE)
         assert isinstance(error, AuthError)
         assert_secret([scene.issuing], told(error))
 

@@ -172,7 +172,7 @@ def test_with_a_callback_nothing_listens(scene: Authorized) -> None:
 
     def authorize(url: str) -> str:
         seen.append(url)
-        assert threading.current_thread().name == "mcp-ref:authorize"
+        assert threading.current_thread().name == "mcp-ref:asking"
         return browser(url)
 
     with used(scene, OAuth(authorize=authorize, redirect_uri="https://app.example/callback")):

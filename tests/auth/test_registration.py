@@ -87,6 +87,7 @@ def test_we_ask_for_a_method_that_the_server_takes(taken: Optional[List[str]], m
     ({"client_secret": "s"}, None, "client_secret_basic"), ({"client_secret": "s"}, ["client_secret_post"],
                                                             "client_secret_post"),
     ({}, None, "none"), ({"client_secret": ""}, None, "none"), ({"token_endpoint_auth_method": 3}, None, "none"),
+    ({"token_endpoint_auth_method": "my s3cret\x1b", "client_secret": "s3cret"}, None, "my ***"),
 ])
 def test_the_answer_prescribes_the_method_or_the_metadata_does(made: Any, taken: Any, method: str) -> None:
     desk = ListDesk(answer({"client_id": "x", **made}, 201))

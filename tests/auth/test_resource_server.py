@@ -17,7 +17,7 @@ from mcp_ref.errors import AuthError, DiscoveryFailed, McpError, Unauthorized
 from mcp_ref.limits import Limits
 from mcp_ref.server.http_listener import HttpListener
 from mcp_ref.transports.http_exchange import Headers, HttpRequest
-from mcp_ref.transports.http_guard import Guard, Known, OneToken, guard_of
+from mcp_ref.transports.http_guard import Denied, Guard, Known, OneToken, guard_of
 from mcp_ref.transports.sqlite_store import SqliteStore
 from tests.support.auth_server import AuthorizationServer
 from tests.support.http_exchange import BOTH, exchange, opening, request
@@ -468,6 +468,35 @@ def test_guards():
     guard = Guard()
     assert guard_of(guard) is guard and guard.admit(HttpRequest("GET", "/", Headers())) is None
     assert guard.allows(None, None) is None and not guard.answers(exchange("GET"))
+
+
+@pytest.mark.parametrize("field, status", [
+    ("Bearer \nt0ken", 400), ("Bearer t0ken\r", 400), ("Bearer \xa0t0ken", 400), ("\x85Bearer t0ken", 401),
+    ("Bearer\xa0t0ken", 401), (" bearer  t0ken\t", None)])
+def test_only_blanks_stand_around_a_token(field, status):
+    known = {"t0ken": access(expires_at=None)}
+    guard = ResourceServer("https://mcp.example.com/mcp", "https://auth.example.com", known.get)
+    asked = HttpRequest("POST", "/mcp", Headers([("Authorization", field)]))
+    if status is None:
+        assert guard.admit(asked).subject == "ada"
+    else:
+        with pytest.raises(Denied) as raised:
+            guard.admit(asked)
+        assert raised.value.status == status
+
+
+MISTYPED = {"subject": 1, "client_id": ["x"], "issuer": {}, "audience": "https://mcp.example.com/mcp", "scopes": "read",
+            "expires_at": "1e9", "claims": None}
+
+
+@pytest.mark.parametrize("name, value", [
+    *MISTYPED.items(), ("audience", [["x"]]), ("scopes", [1]), ("expires_at", True)])
+def test_a_verifier_that_passes_on_claims_of_the_wrong_type_is_at_fault(name, value):
+    found = access(**{name: value})
+    guard = ResourceServer("https://mcp.example.com/mcp", "https://auth.example.com", lambda token: found)
+    with pytest.raises(McpError, match="AccessToken whose %s is not of its type" % name):
+        guard.admit(HttpRequest("POST", "/mcp", Headers([("Authorization", "Bearer t0ken")])))
+    assert access(scopes=("read",), audience={"x"}, expires_at=None, subject=None).misfit is None
 
 
 def test_limits_of_the_server_bound_a_token():

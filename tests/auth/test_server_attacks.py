@@ -1,34 +1,36 @@
-"""A protected server under attack: ways in without a good token, other people's sessions, slow authorization servers."""
+"""A protected server under attack: ways in without a good token, sessions of others, slow authorization servers."""
 import itertools
 import json
+import socket
+import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import pytest
 
-from mcp_ref import deadline
-from mcp_ref.auth import AccessToken, Introspection, Principal, ResourceServer
-from mcp_ref.auth.jwks import KeySet
+from mcp_ref import Server, connect, deadline
+from mcp_ref.auth import AccessToken, Introspection, OAuth, Principal, ResourceServer
 from mcp_ref.auth.needs import Needs
 from mcp_ref.auth.published import KEPT
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.limits import Limits
 from mcp_ref.protocol.httprules import preflight
-from tests.auth.test_jwks import OLD, Clock, key_set, published, token_of
-from tests.support.auth_server import AuthorizationServer
+from mcp_ref.server.http_listener import HttpListener
+from tests.auth.test_jwks import OLD, OTHER, Clock, key_set, published, token_of
+from tests.support.auth_server import AuthorizationServer, browser
 from tests.support.http_exchange import exchange, request
 from tests.support.http_modern import STATELESS, enveloped, made
 from tests.support.legacy_web import LegacyWeb
 from tests.support.protected import NOW, RESOURCE, Door, access, protected_server, tokens
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted_web import Reply, reply_json
-from tests.support.sides import in_thread
+from tests.support.sides import Gate, eventually, in_thread, said
 
 EVERY = HANDSHAKE[1:] + (STATELESS,)
 every_revision = pytest.mark.parametrize("revision", EVERY)
 METHODS = ("GET", "POST", "DELETE", "HEAD", "PUT", "PATCH", "TRACE", "CONNECT", "get", "Post", "")
 BODIES: Tuple[Any, ...] = (
     b"", b"{", [], [request(1, "tools/list")], request(1, "tools/list"), request(1, "initialize", {}),
-    request(1, "subscriptions/listen", enveloped()), {"jsonrpc": "2.0", "id": 1, "result": {}},
+    request(1, "subscriptions/listen", {}), {"jsonrpc": "2.0", "id": 1, "result": {}},
     {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
 
 
@@ -134,6 +136,15 @@ def test_over_the_older_transport_scopes_come_before_what_is_wrong_with_a_body(r
             assert web.handle(asked).status == 400
 
 
+@every_revision
+def test_a_refused_response_does_not_look_like_the_refusal_of_a_request_with_its_id(revision: str) -> None:
+    with Door(revision, scopes="read") as door:
+        for token, status in (("narrow", 403), ("good", 400)):
+            for response in ({"result": {}}, {"error": {"code": 1, "message": "no"}}):
+                refused = door.send(exchange("POST", door.fields(token), {"jsonrpc": "2.0", "id": 1, **response}))
+                assert refused.status == status and "id" not in refused.message
+
+
 # --- who is who -------------------------------------------------------------------------------------------------------
 
 def test_no_two_principals_are_the_same() -> None:
@@ -147,7 +158,7 @@ def test_no_two_principals_are_the_same() -> None:
     assert len(set(without)) == 2 and len(seen.intersection(without)) == 1
 
 
-@pytest.mark.parametrize("thumbprint", [7, None, "", ["x"], {}, True])
+@pytest.mark.parametrize("thumbprint", [7, "", ["x"], {}, True])
 @pytest.mark.parametrize("dpop", [False, True])
 def test_a_token_bound_to_what_is_no_key_is_of_no_use(thumbprint: Any, dpop: bool) -> None:
     with Door(STATELESS, dpop=dpop) as door:
@@ -192,8 +203,7 @@ def test_made_up_tokens_do_not_hold_all_threads(issuing: AuthorizationServer) ->
 
 
 @pytest.mark.race
-def test_keys_at_hand_serve_while_they_are_fetched_again(issuing: AuthorizationServer, clock: Clock,
-                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_at_hand_serve_while_they_are_fetched_again(issuing: AuthorizationServer, clock: Clock) -> None:
     keys = key_set(issuing, lifetime=600.0)
     assert keys.signed(token_of(OLD), "ES256")
     gate = held(issuing, "/jwks", lambda asked: reply_json({"keys": issuing.keys}))
@@ -202,12 +212,25 @@ def test_keys_at_hand_serve_while_they_are_fetched_again(issuing: AuthorizationS
     gate.wait_arrived()
     meanwhile = in_thread(keys.signed, token_of(OLD), "ES256")
     assert meanwhile.get() is True
-    clock.now += 600.0  # too old now, so they have to wait
-    monkeypatch.setattr("mcp_ref.auth.jwks.MAX_WAITING", 0)
-    with pytest.raises(DiscoveryFailed, match="being fetched"):
-        keys.signed(token_of(OLD), "ES256")
     gate.open()
-    assert fetching.get() is True and keys.signed(token_of(OLD), "ES256")
+    assert fetching.get() is True and keys.signed(token_of(OLD), "ES256") and len(issuing.seen("/jwks")) == 2
+
+
+@pytest.mark.race
+def test_made_up_names_of_keys_do_not_hold_all_threads(issuing: AuthorizationServer, clock: Clock) -> None:
+    keys = key_set(issuing, limits=Limits(max_workers=4))
+    assert keys.signed(token_of(OLD), "ES256")
+    gate = held(issuing, "/jwks", lambda asked: reply_json({"keys": issuing.keys}))
+    clock.now += 30.0
+    waiting = [in_thread(keys.signed, token_of(OTHER), "ES256") for _ in range(3)]
+    gate.wait_arrived()
+    eventually(lambda: keys._waiting == 2)
+    late = in_thread(keys.signed, token_of(OTHER), "ES256")
+    with pytest.raises(DiscoveryFailed, match="being fetched"):
+        late.get()
+    assert keys.signed(token_of(OLD), "ES256")
+    gate.open()
+    assert [outcome.get() for outcome in waiting] == [False] * 3
 
 
 @pytest.mark.race
@@ -229,6 +252,125 @@ def test_metadata_at_hand_serve_while_they_are_fetched_again(issuing: Authorizat
     assert [outcome.get() for outcome in meanwhile] == [302] * 6
     gate.open()
     assert fetching.get() == 302
+
+
+# --- streams that are open when a token expires -----------------------------------------------------------------------
+
+def announce(server: Server, name: str) -> None:
+    """Have clients told that the list of tools has changed."""
+
+    @server.tool(name=name)
+    def more() -> str:
+        """One more tool."""
+        return ""
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE[1:])
+def test_nobody_goes_on_listening_with_a_token_that_has_expired(revision: str) -> None:
+    now = [NOW]
+    with Door(revision, now=lambda: now[0]) as door:
+        door.tokens["fresh"] = access(expires_at=NOW + 600)
+        session = door.session("good")
+        stream = door.send(exchange("GET", door.fields("good", session)))
+        now[0] += 59
+        door.endpoint.tick()
+        announce(door.server, "one")
+        stream.wait(lambda: b"list_changed" in stream.raw)
+        assert not stream.finished
+        now[0] += 1
+        door.endpoint.tick()
+        assert stream.finished
+        told = stream.raw
+        announce(door.server, "two")
+        assert stream.raw == told and door.send(exchange("GET", door.fields("good", session))).status == 401
+        again = door.send(exchange("GET", door.fields("fresh", session)))
+        again.wait(lambda: b"list_changed" in again.raw)  # what was missed
+        door.endpoint.tick()
+        assert not again.finished and door.call("who", "fresh").status == 200
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE[1:])
+def test_a_stream_goes_on_where_the_session_has_shown_a_fresh_token(revision: str) -> None:
+    now = [NOW]
+    with Door(revision, now=lambda: now[0]) as door:
+        door.tokens["fresh"] = access(expires_at=NOW + 600)
+        stream = door.send(exchange("GET", door.fields("good", door.session("good"))))
+        assert door.call("who", "fresh").status == 200
+        now[0] += 60
+        door.endpoint.tick()
+        announce(door.server, "one")
+        stream.wait(lambda: b"list_changed" in stream.raw)
+        assert not stream.finished
+
+
+def test_a_listener_is_cut_off_when_its_token_expires_and_no_other_request() -> None:
+    now = [NOW]
+    with Door(STATELESS, now=lambda: now[0]) as door:
+        door.tokens["longer"] = access(subject="eve", expires_at=NOW + 600)
+        gate = Gate()
+
+        @door.server.tool
+        def wait() -> str:
+            """Until the test goes on."""
+            gate.hold()
+            return "done"
+
+        def listen(token: str) -> Any:
+            params = {"notifications": {"toolsListChanged": True}}
+            return door.send(made(request(7, "subscriptions/listen", enveloped(params)), door.fields(token)))
+
+        with gate:
+            short, long = listen("good"), listen("longer")
+            call = request(8, "tools/call", enveloped({"name": "wait", "arguments": {}}))
+            running = in_thread(door.send, made(call, door.fields("good")))
+            gate.entered()
+            for stream in (short, long):
+                stream.wait(lambda stream=stream: b"acknowledged" in stream.raw)
+            now[0] += 60
+            door.endpoint.tick()
+            announce(door.server, "one")
+            long.wait(lambda: b"list_changed" in long.raw)
+            assert short.finished and b"list_changed" not in short.raw and not long.finished
+        assert said(running.get().message) == "done"
+
+
+@every_revision
+def test_our_client_comes_back_with_another_token_and_hears_the_rest(revision: str) -> None:
+    later = [0.0]
+    with AuthorizationServer() as issuing, socket.create_server(("127.0.0.1", 0)) as listening:
+        url = "http://127.0.0.1:%d/mcp" % listening.getsockname()[1]
+        mint, issuing.expires_in = issuing.mint, 600
+
+        def now() -> float:
+            return time.time() + later[0]
+
+        def expiring(claims: Dict[str, Any]) -> str:
+            claims["exp"] = now() + 600
+            return mint(claims)
+
+        issuing.mint = expiring
+        issuing.add_client("resource", "secret")
+        verify = Introspection(issuing.issuer + "/introspect", "resource", "secret", issuer=issuing.issuer, remember=0)
+        auth = ResourceServer(url, [issuing.issuer], verify, now=now)
+        server = protected_server(auth, [revision])
+        told: List[Any] = []
+        limits = Limits(stream_retry=0.01)
+        with HttpListener(server, url, fds=[listening.detach()], legacy=False) as listener, connect(
+                url, auth=OAuth(authorize=browser, now=now), on_notification=lambda *said: told.append(said),
+                limits=limits) as client:
+            client.call_tool("who")
+            if revision == STATELESS:
+                client.listen("tools")
+            announce(server, "one")
+            eventually(lambda: len(told) == 1)
+            later[0] = 1000.0
+            listener.endpoint.tick()
+            eventually(lambda: len(issuing.seen("/token")) == 2)
+            if revision == STATELESS:
+                eventually(lambda: len(server.listeners) == 1)
+            announce(server, "two")
+            eventually(lambda: len(told) == 2)
+            assert len(issuing.seen("/authorize")) == 1 and client.call_tool("who") is not None
 
 
 # --- browsers ---------------------------------------------------------------------------------------------------------

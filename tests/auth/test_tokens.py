@@ -2,6 +2,7 @@
 import base64
 import json
 from typing import Any, Dict, List, Optional
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -185,6 +186,29 @@ def test_nothing_of_what_we_sent_and_nothing_odd_is_in_a_refusal() -> None:
     text = str(raised.value) + raised.value.error + raised.value.description
     assert not any(secret in text for secret in ("the-code-1", "the-verifier-1", SECRET, "eyJ", "\x1b", "\n", '"'))
     assert len(raised.value.description) <= 200 and raised.value.description.startswith("code *** [31m")
+
+
+ODD = "s3cret of+ours/="
+
+
+@pytest.mark.parametrize("said", [ODD, quote_plus(ODD), ODD.replace(" ", "\n"), "the/code+1", quote_plus("the/code+1"),
+                                  base64.b64encode(("me:" + quote_plus(ODD)).encode()).decode()])
+@pytest.mark.parametrize("answered", [
+    lambda said: {"error": said}, lambda said: {"error": "x", "error_description": said},
+    lambda said: {"access_token": "at", "token_type": said}, lambda said: {"access_token": said, "token_type": said}])
+def test_a_server_that_says_again_what_it_was_sent_is_not_quoted(said: str, answered: Any) -> None:
+    fetcher = ListFetcher(answer(answered("so: %s." % said)))
+    with pytest.raises(TokenRefused) as raised:
+        endpoint(fetcher, ClientInfo("me", ODD, "client_secret_basic")).request([("code", "the/code+1")])
+    for text in (str(raised.value), raised.value.error, raised.value.description):
+        assert said not in text and ODD not in text
+    assert "so: ***." in str(raised.value) or "without an access token" in str(raised.value)
+
+
+def test_a_method_that_tells_a_secret_is_not_quoted() -> None:
+    with pytest.raises(TokenRefused) as raised:
+        endpoint(ListFetcher(), ClientInfo("me", ODD, "the " + quote_plus(ODD))).request([("code", "c")])
+    assert str(raised.value).endswith("unknown here: the ***")
 
 
 @pytest.mark.parametrize("said", [None, 1, [], {}, "", "é€"])

@@ -139,15 +139,15 @@ def test_where_a_resource_describes_itself(url: str, expected: List[str]) -> Non
                            "/tenant1/.well-known/openid-configuration"]),
     ("https://h/a/b/", ["/.well-known/oauth-authorization-server/a/b", "/.well-known/openid-configuration/a/b",
                         "/a/b/.well-known/openid-configuration"]),
-    ("https://h/{origin}%7B", ["/.well-known/oauth-authorization-server/{origin}%7B",
-                               "/.well-known/openid-configuration/{origin}%7B",
-                               "/{origin}%7B/.well-known/openid-configuration"]),
+    ("https://h/%7Borigin%7D", ["/.well-known/oauth-authorization-server/%7Borigin%7D",
+                                "/.well-known/openid-configuration/%7Borigin%7D",
+                                "/%7Borigin%7D/.well-known/openid-configuration"]),
 ])
 def test_where_an_issuer_describes_itself(issuer: str, expected: List[str]) -> None:
     assert server_metadata_urls(issuer) == ["https://h" + path for path in expected]
 
 
-@pytest.mark.parametrize("issuer", ["https://h?x=1", "https://h/a?", "https://h/#a", "h"])
+@pytest.mark.parametrize("issuer", ["https://h?x=1", "https://h/{origin}", "https://h/a?", "https://h/#a", "h"])
 def test_an_issuer_has_neither_query_nor_fragment(issuer: str) -> None:
     """[RFC 8414 §2]"""
     with pytest.raises(DiscoveryFailed, match="the issuer"):

@@ -81,7 +81,7 @@ def test_an_offer_is_told_when_its_client_operates_and_when_that_is_over(revisio
     with Scene(revision, roots=offer) as scene:
         assert offer.log == [("attach", scene.client)]
         client = scene.client
-    assert offer.log == [("attach", client), ("detach", client)]
+    eventually(lambda: offer.log == [("attach", client), ("detach", client)])
 
 
 def test_an_offer_is_told_nothing_of_a_client_that_never_operated():
@@ -115,7 +115,7 @@ def test_a_connection_that_ends_while_it_is_told_leaves_nobody_attached():
         gate.open()
         opening.get()
         client.close()
-    assert offer.log == [("attach", client), ("detach", client)]
+    eventually(lambda: offer.log == [("attach", client), ("detach", client)])
 
 
 def test_a_notification_reaches_the_offer_that_wants_it_before_the_user():

@@ -1,11 +1,13 @@
-"""Targets for how a client learns whom to ask for tokens: challenges, URLs, documents, and the way from one to the next.
+"""Targets for how a client learns whom to ask for tokens: challenges, URLs, documents, and all of them in turn.
 
 A stranger writes all of it: an MCP server that has just refused us, and the authorization servers that it names.
 """
 import json
 import re
+from ipaddress import ip_address
 from random import Random
-from typing import Any, Dict, List, Optional, Tuple
+from socket import AI_NUMERICHOST, getaddrinfo
+from typing import Any, Dict, List, Tuple
 
 from mcp_ref.auth import challenge, urls
 from mcp_ref.auth.client_document import check_client_metadata
@@ -16,7 +18,7 @@ from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.transports.http_dial import place
 
 from .engine import Broken, Target
-from .inventing import as_bytes, mutated, mutated_bytes, name, text
+from .inventing import as_bytes, mutated, mutated_bytes, text
 from .wire import one_line
 
 LINE = 2000
@@ -80,11 +82,13 @@ def check_challenges(case: Tuple[List[str], List[Tuple[str, List[Tuple[str, str]
 
 ORIGINS = ("https://a.example", "https://a.example:443", "HTTPS://A.Example", "http://localhost", "http://localhost:80",
            "http://127.0.0.1:8", "http://[::1]:9", "https://[2001:db8::1]", "http://a.example", "https://127.0.0.1",
+           "https://127.1", "https://2130706433", "https://0x7f.1", "https://0", "https://[::ffff:127.0.0.1]",
+           "https://[0:0::1]", "https://[::]", "https://localhost.", "https://a.localhost", "https://8.8.8.8",
            "https://user:%s@a.example" % HIDDEN)
 PIECES = ("/", "//", "mcp", "/mcp", "a", "..", "/../", "/./", "%2e%2e", "%2F", "?", "#", "@", ":", ":0", ":99999", "\\",
           "?k=" + HIDDEN, "user:x@", "localhost", "a.example", ".a.example", "a.example.", "127.1", "[", "]",
-          "[::1]", "::", " ", "\t", "\n", "\x00", "\xe9", "\u0430", "%00", "%", ";", "&", "https://", "http:", "file://",
-          "javascript:", "{path}", "%s", "/.well-known/oauth-protected-resource", "0", "_")
+          "[::1]", "::", " ", "\t", "\n", "\x00", "\xe9", "\u0430", "%00", "%", ";", "&", "https://", "http:",
+          "file://", "javascript:", "{path}", "%s", "/.well-known/oauth-protected-resource", "0", "_")
 ALLOWED = re.compile(r"(?i:https)://(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9][\w.\-]*)(?::\d{1,5})?(?:[/?][^#\s]*)?\Z"
                      r"|(?i:http)://(?:(?i:localhost)|127\.\d+\.\d+\.\d+|\[::1\])(?::\d{1,5})?(?:[/?][^#\s]*)?\Z",
                      re.ASCII)
@@ -131,8 +135,23 @@ def accepted(found: str, here: bool = True) -> None:
     parts, where = urls.split(found, "URL"), place(found)
     if (where.scheme, where.host, where.port) != (parts.scheme, parts.host, parts.port):
         raise Broken("place: %r is asked at %r" % (found, where))
-    if not same_origin(found, parts.origin) or not (here or not parts.loopback):
+    if not same_origin(found, parts.origin):
         raise Broken("origin: %r of %r" % (parts.origin, found))
+    if not here and on_this_machine(parts.host):
+        raise Broken("here: %r" % found)
+
+
+def on_this_machine(host: str) -> bool:
+    """Whether a name of this machine or, as the system reads them, one of its addresses."""
+    name = host[:-1] if host.endswith(".") else host
+    if name.rpartition(".")[2] == "localhost" and ".." not in name and not name.startswith("."):
+        return True
+    try:
+        address = ip_address(getaddrinfo(host, 1, flags=AI_NUMERICHOST)[0][4][0])
+    except (OSError, UnicodeError):
+        return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or address.is_unspecified
 
 
 def check_urls(case: Tuple[str, str]) -> None:
@@ -180,7 +199,7 @@ METADATA: Dict[str, Any] = {
     "client_id_metadata_document_supported": True, "authorization_response_iss_parameter_supported": True}
 CLIENT_URL = "https://app.example/client.json"
 CLIENT: Dict[str, Any] = {
-    "client_id": CLIENT_URL, "client_name": "App", "redirect_uris": ["http://localhost/callback", "https://app.example/"],
+    "client_id": CLIENT_URL, "client_name": "App", "redirect_uris": ["http://localhost/callback", "https://a.example/"],
     "grant_types": ["authorization_code"], "response_types": ["code"], "token_endpoint_auth_method": "none",
     "client_uri": "https://app.example", "jwks_uri": "https://app.example/j", "jwks": {"keys": []}, "scope": "a b"}
 ENDPOINTS = ("authorization_endpoint", "registration_endpoint", "introspection_endpoint", "jwks_uri")

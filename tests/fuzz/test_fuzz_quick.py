@@ -9,7 +9,8 @@ from tests.fuzz.engine import Broken, Target, explore, failure_of, make_case, ru
 from tests.fuzz.inventing import mutated, mutated_bytes, value
 from tests.fuzz.targets import TARGETS
 
-CASES = {"server": 25, "client": 25, "alone": 50, "told": 25, "schemas": 400, "forms": 300, "sampling": 300}
+CASES = {"server": 25, "client": 25, "alone": 50, "told": 25, "schemas": 400, "forms": 300, "sampling": 300,
+         "jwts": 500, "keys": 500, "answers": 500, "challenges": 500}
 SEED = 20260728
 
 

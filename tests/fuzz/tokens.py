@@ -12,7 +12,7 @@ from mcp_ref.auth.jose import HmacSigner, Jwt, Signer, b64url, make_jwt, split_j
 from mcp_ref.auth.jwks import KeySet
 from mcp_ref.auth.verifiers import JwtVerifier
 from mcp_ref.errors import DiscoveryFailed, Unauthorized
-from tests.conformance.es256 import Es256Signer
+from tests.conformance.es256 import GX, GY, P, Es256Signer
 from tests.support.rs256 import Rs256Signer
 
 from .engine import Broken, Target
@@ -43,7 +43,7 @@ def kinds() -> Tuple[Kind, ...]:
     made = []
     ways: List[Tuple[Signer, Any]] = [(HmacSigner(SECRET), SECRET), (Es256Signer(77), None), (Rs256Signer(), None)]
     for signer, keys in ways:
-        verify = JwtVerifier(ISSUER, keys=keys or {"keys": [signer.public_jwk]}, audience=HERE,
+        verify = JwtVerifier(ISSUER, keys=keys or {"keys": [each.public_jwk for each, _ in ways[1:]]}, audience=HERE,
                              algorithms=[signer.alg], leeway=LEEWAY, now=lambda: NOW)
         tokens = [make_jwt(signer, dict(CLAIMS, sub=sub), [("typ", kind)])
                   for sub, kind in (("ada", "at+jwt"), ("bob", "JWT"))]
@@ -99,6 +99,14 @@ def rearranged(random: Random, token: str) -> str:
     return ".".join(parts)
 
 
+def padded(random: Random, token: str) -> str:
+    """A token whose signature has bytes more or less, some of which say nothing in a number."""
+    signed, _, signature = token.rpartition(".")
+    data, at = unb64url(signature), random.choice((0, 0, 32, 64, 256))
+    data = random.choice((data[:at] + b"\0" + data[at:], data[:-1], data[1:], data + data, data[32:] + data[:32], b""))
+    return "%s.%s" % (signed, b64url(data))
+
+
 def body(random: Random, good: Dict[str, Any]) -> bytes:
     """Header or claims with faults, some of them no JSON any more."""
     found = mutated(random, dict(good, alg=random.choice(ALGS)) if "alg" in good else good, random.randrange(3))
@@ -110,7 +118,7 @@ def resigned(random: Random) -> str:
     secret = SECRET
     if random.random() < 0.2:
         jwk = random.choice(kinds()[1:]).signer.public_jwk
-        secret = random.choice((json.dumps(jwk).encode(), unb64url(jwk.get("n", jwk.get("x")))))
+        secret = random.choice((json.dumps(jwk).encode(), unb64url(jwk["n"] if "n" in jwk else jwk["x"])))
     header: Dict[str, Any] = dict(HEADER, alg=random.choice(("HS256", "HS256", "HS256", "ES256", "RS256", "none")))
     if random.random() < 0.2:
         header[random.choice(("kid", "crit", "jwk", "jku", "b64", "typ"))] = random.choice((
@@ -131,6 +139,10 @@ def make_jwts(random: Random) -> Tuple[int, str]:
     pick = random.random()
     if pick < 0.4:
         return which, resigned(random)
+    if pick < 0.42:
+        return which, random.choice(random.choice(kinds()).good)
+    if pick < 0.5:
+        return which, padded(random, token)
     token = rearranged(random, token) if pick < 0.6 else token
     for _ in range(random.choice((0, 1, 1, 1, 2))):
         token = changed(random, token) if token else token
@@ -199,7 +211,8 @@ def make_keys(random: Random) -> Tuple[int, Any, Any, bool]:
     for jwk in jwks:
         for key in ("n", "e", "x", "y", "k"):
             if key in jwk and random.random() < 0.1:
-                jwk[key] = random.choice(("AA" + jwk[key], changed(random, jwk[key]), "", "AQ", "A" * 43, "_" * 2000))
+                jwk[key] = random.choice(("AA" + jwk[key], "AAAA" + jwk[key], changed(random, jwk[key]), "", "AQ",
+                                          "A" * 43, "_" * 2000))
     random.shuffle(jwks)
     found: Any = {"keys": jwks}
     return (which, random.choice((None, None, "h", "e", "r", "x")),
@@ -234,6 +247,10 @@ def check_keys(case: Tuple[int, Any, Any, bool]) -> None:
         if b64url(SECRET) in str(error):
             raise Broken("shown: %s" % error) from None
         return
+    if not fetched:
+        for jwk in _within(found):
+            if jwk.get("kty") == "EC" and not _on_curve(jwk):
+                raise Broken("keys: one that is none: %r" % jwk)
     if not signed <= {kind.signer.alg} or (signed and fetched and not which):
         raise Broken("signed: by %r" % signed)
     if signed and not any(_has(jwk, which) and (kid is None or jwk.get("kid") in (None, kid))
@@ -247,6 +264,14 @@ def _within(found: Any) -> List[Dict[str, Any]]:
     """The keys of a set, or the one key."""
     listed = found.get("keys") if "kty" not in found else [found]
     return [jwk for jwk in listed or () if isinstance(jwk, dict)]
+
+
+def _on_curve(jwk: Dict[str, Any]) -> bool:
+    """Whether a key is a point of P-256, as the signer of the tests says it."""
+    octets = [unb64url(jwk[key]) for key in ("x", "y")]
+    x, y = (int.from_bytes(number, "big") for number in octets)
+    a = (GY * GY - GX ** 3) % P + 3 * GX  # which is the last number of the curve
+    return [len(number) for number in octets] == [32, 32] and max(x, y) < P and (y * y - x ** 3 + 3 * x - a) % P == 0
 
 
 def _has(jwk: Dict[str, Any], which: int) -> bool:

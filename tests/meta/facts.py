@@ -53,8 +53,8 @@ def text_of(path: pathlib.Path) -> str:
 def tree_of(path: pathlib.Path) -> ast.Module:
     """A Python file's syntax tree, read with the grammar of 3.8.
 
-    All trees together are a million objects: the collector would go through those that are there for each new one.
-    `conftest.py` forgets them when the last test of this folder is over.
+    All trees together are a million objects, which the collector would go through again and again: it rests
+    meanwhile. `tests/conftest.py` forgets them when the last test of a folder is over.
     """
     gc.disable()
     try:

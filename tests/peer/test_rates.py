@@ -97,3 +97,34 @@ def test_threads_that_ask_for_a_rate_at_once_get_the_same_one() -> None:
     with conversation("server") as talk:
         made = [in_thread(talk.connection.rate, "max_completions_per_second") for _ in range(4)]
         assert len({id(rate.get()) for rate in made}) == 1
+
+
+def test_a_bucket_of_many_principals_is_kept_while_it_is_not_full(clock: List[float]) -> None:
+    name = "max_completions_per_second"
+    with conversation("server", limits=Limits(**{name: 3})) as talk:
+        rate, held = talk.connection.rate, talk.connection._rates
+        assert taken(rate(name, "busy")) == 3
+        for number in range(1000):
+            rate(name, "guest %d" % number).take()
+            clock[0] += 0.0001
+        assert len(held) > 1000 and taken(rate(name, "busy")) == 0, "a second has not passed"
+        clock[0] += 0.5
+        assert rate(name, "busy").take()
+        clock[0] += 0.4
+        for number in range(2000):
+            rate(name, "another %d" % number)
+        assert len(held) < 1000, "those that are full are as good as new ones"
+        assert taken(rate(name, "busy")) == 1, "0.4 seconds at 3 a second"
+
+
+def test_buckets_are_bounded_and_go_by_the_text_of_a_principal(clock: List[float]) -> None:
+    class Principal(str):
+        """A text that has more to it."""
+
+    with conversation("server") as talk:
+        rate, held = talk.connection.rate, talk.connection._rates
+        for number in range(25_000):
+            rate("max_completions_per_second", Principal(number)).take()
+        assert len(held) <= 10_000
+        assert rate("max_completions_per_second", Principal("x")) is rate("max_completions_per_second", "x")
+        assert {type(key[1]) for key in held if isinstance(key, tuple)} == {str}

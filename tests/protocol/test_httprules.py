@@ -116,7 +116,8 @@ def test_only_pages_that_are_allowed_may_see_the_reply(fields, fields_named):
 @pytest.mark.parametrize("wanted, allowed", [
     ("authorization, mcp-protocol-version", {"authorization", "mcp-protocol-version"}),
     ("Mcp-Session-Id,Last-Event-ID, Mcp-Param-X", {"mcp-session-id", "last-event-id", "mcp-param-x"}),
-    ("x-evil, cookie, accept", {"accept"}), (None, {"authorization", "content-type", "accept", "last-event-id"}),
+    ("x-evil, cookie, accept", {"accept"}),
+    (None, {"authorization", "dpop", "content-type", "accept", "last-event-id"}),
 ])
 def test_a_preflight_is_told_which_fields_may_be_sent(wanted, allowed):
     fields = dict(preflight("GET, POST", wanted))

@@ -9,16 +9,26 @@ import gc
 import json
 import os
 import sys
+import tempfile
 import threading
-from typing import Any, Dict
+from contextlib import ExitStack
+from typing import Any, Dict, List
+
+from tokens import AUDIENCE, ISSUER, SECRET
 
 from mcp_ref import Context, Limits, Server
+from mcp_ref.auth import JwtVerifier, ResourceServer
+from mcp_ref.peer import workers
+from mcp_ref.server import SqliteStore
+from mcp_ref.transports import http_store, http_workers
 
-LIMITS = Limits(session_idle=4.0, http_write_timeout=3.0, http_body_timeout=3.0, http_header_timeout=3.0,
+LIMITS = Limits(session_idle=4.0, http_write_timeout=2.0, http_body_timeout=3.0, http_header_timeout=3.0,
                 max_stream_bytes=1 << 20, max_log_messages_per_second=1e6, max_progress_per_second=1e6,
-                max_sessions=20_000)
-WATCHED = ("HttpSession", "Connection", "HttpExchange", "Stream", "Context", "Session", "Replay")
+                max_sessions=20_000, max_cached_tokens=20)
+WATCHED = ("HttpSession", "StoreSession", "Connection", "HttpExchange", "Stream", "Context", "Session", "Replay",
+           "Reply", "Listener")
 """Names of classes whose objects are counted."""
+http_workers.IDLE = workers.IDLE = http_store.COPY_SECONDS = http_store._SWEEP_SECONDS = 2.0
 
 server = Server("soak", version="1", limits=LIMITS)
 
@@ -69,7 +79,7 @@ def given_back() -> None:
     trim(0)
 
 
-def held(listener: Any) -> Dict[str, Any]:
+def held(listeners: Dict[str, Any], store: SqliteStore) -> Dict[str, Any]:
     """What this process holds."""
     gc.collect()
     given_back()
@@ -77,26 +87,42 @@ def held(listener: Any) -> Dict[str, Any]:
                                   if type(thing).__module__.startswith("mcp_ref."))
     with open("/proc/self/status", encoding="ascii") as status:
         rows = dict(line.split(":", 1) for line in status)
+    https = [listener.http for listener in listeners.values()]
+    endpoints = [listener.endpoint for listener in listeners.values()]
+    counters: "collections.Counter[str]" = collections.Counter()
+    for counted in [http.counters() for http in https] + [endpoint.counters.snapshot() for endpoint in endpoints]:
+        counters.update(counted)
     return {
+        "addresses": {name: listener.address for name, listener in listeners.items()},
         "threads": threading.active_count(),
         "names": sorted(thread.name for thread in threading.enumerate()),
         "descriptors": len(os.listdir("/proc/self/fd")),
-        "connections": listener.http.connections,
-        "sessions": len(listener.endpoint.sessions),
+        "connections": sum(http.connections for http in https),
+        "body bytes": sum(http.body_bytes for http in https),
+        "sessions": sum(len(endpoint.sessions.all()) for endpoint in endpoints) + store.count(),
         "memory": int(rows["VmRSS"].split()[0]) * 1024,
         "objects": {name: objects[name] for name in WATCHED},
         "all objects": len(gc.get_objects()),
         "blocks": sys.getallocatedblocks(),
-        "counters": {**listener.http.counters(), **listener.endpoint.counters.snapshot()},
+        "counters": counters,
     }
 
 
 def main() -> None:
     """Serve until the end of standard input."""
-    with server.listen("http://127.0.0.1:0/mcp") as listener:
-        print(listener.address, flush=True)
+    where = "http://127.0.0.1:0/mcp"
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        stores: List[SqliteStore] = [SqliteStore(os.path.join(folder, "sessions.db")) for _ in range(2)]
+        verify = JwtVerifier(ISSUER, keys=SECRET, algorithms=["HS256"], limits=LIMITS)
+        guard = ResourceServer(AUDIENCE, [ISSUER], verify, needs={"tools/call:touch": ["change"]}, limits=LIMITS)
+        options: Dict[str, Dict[str, Any]] = {
+            "main": {}, "one": {"sessions": stores[0]}, "two": {"sessions": stores[1]}, "guarded": {"auth": guard}}
+        listeners = {name: stack.enter_context(server.listen(where, **options[name])) for name in options}
+        for store in stores:
+            stack.callback(store.close)
+        print(listeners["main"].address, flush=True)
         for _ in sys.stdin:
-            print(json.dumps(held(listener)), flush=True)
+            print(json.dumps(held(listeners, stores[0])), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,17 +8,21 @@ import struct
 import threading
 import time
 from types import TracebackType
-from typing import Any, Dict, List, NamedTuple, Optional, Type
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Type
+from urllib.parse import urlsplit
 
-from http_peer import HttpPeer
-from http_wire import end_of, parts_of
-from peer import WrongAnswer, echo_request, result_of
+from http_peer import INITIALIZED, HttpPeer
+from http_wire import Line, Target, end_of, parts_of
+from peer import INITIALIZE, WrongAnswer, echo_request, request, result_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SERVER = pathlib.Path(__file__).with_name("server.py")
 SETTLE_SECONDS = 40.0
-WORKER_SECONDS = 11.0
+WORKER_SECONDS = 4.0
 """After this, a worker without work has ended."""
+
+THREADS_OF_A_LISTENER = 3
+"""That do not end with the work: the selector's, the one that watches it, and the clock."""
 
 
 class Failed(Exception):
@@ -33,6 +37,27 @@ class Soaked(HttpPeer):
         self.write(b"report\n")
         found: Dict[str, Any] = json.loads(self.line())
         return found
+
+    def place(self, name: str) -> Target:
+        """Another endpoint of the server, by its name there."""
+        parts = urlsplit(self.report()["addresses"][name])
+        return Target(parts.hostname or "", parts.port or 0, parts.path)
+
+    @staticmethod
+    def beside(report: Dict[str, Any]) -> int:
+        """How many of its threads are those of other endpoints than the main one."""
+        return THREADS_OF_A_LISTENER * (len(report["addresses"]) - 1)
+
+    @staticmethod
+    def opened(target: Target, line: Line, fields: Sequence[str] = ()) -> str:
+        """The id of a new session there."""
+        answer = line.ask(target.request("POST", request(0, "initialize", INITIALIZE), None, fields))
+        session = answer.field("Mcp-Session-Id")
+        if answer.status != 200 or session is None:
+            raise Failed("initialize was answered %d: %r" % (answer.status, answer.body[:300]))
+        if line.ask(target.request("POST", INITIALIZED, session, fields)).status != 202:
+            raise Failed("initialized was refused")
+        return session
 
     def settle(self, keep: int = 0) -> Dict[str, Any]:
         """What it holds once only ``keep`` sessions are left and nothing is connected. Failed if that does not come."""

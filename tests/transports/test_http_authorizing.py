@@ -618,7 +618,7 @@ def test_a_future_is_given_up_in_time_when_nothing_else_happens(server: Scripted
             return found
 
         client.connection.table.expired = look  # type: ignore[method-assign]
-        future = client.submit_tool("it", timeout=0.02)
+        future = client.submit_tool("it", timeout=0.5)
         auth.wait_for()
         looks.acquire(timeout=0.2)  # its sleep is over then; or it has not begun, for the time stood still before
         auth.allowed.set()

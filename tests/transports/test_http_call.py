@@ -227,6 +227,18 @@ def test_a_handler_that_fails_is_500_or_breaks_the_stream_off(caplog):
         assert "the handler of GET /at-once failed" in [record.getMessage() for record in logged]
 
 
+@pytest.mark.parametrize("what", ["initialize", "tools/list"])
+def test_a_request_that_comes_when_it_is_closed_is_refused(what):
+    with Called() as called:
+        called.caller.close()
+        params = opening("2025-06-18")["params"] if what == "initialize" else {}
+        headers = called.headers if what != "initialize" else {
+            name: value for name, value in called.headers.items() if name != "Mcp-Session-Id"}
+        body = {"jsonrpc": "2.0", "id": 7, "method": what, "params": params}
+        answer = called.caller.call("POST", "/mcp", headers, json.dumps(body).encode(), PATIENCE)
+        assert answer.status in (404, 503) and message(answer)["error"]["message"]
+
+
 @pytest.mark.parametrize("headers", [[("X", "a\r\nSet-Cookie: b")], [("X\n", "a")], [("X", "\0")]])
 def test_a_header_with_a_line_end_is_not_sent(headers):
     with scripted(lambda exchange: exchange.reply(200, headers)) as caller:
