@@ -211,13 +211,14 @@ def work() -> None:
                          legacy=False, **guarding.listener_options(told["guard"])):
             os.write(told["ready"], b"!")
             ending.wait()
-    except KeyboardInterrupt:
-        pass
+    except (KeyboardInterrupt, BrokenPipeError):
+        pass  # told to end; or the parent is gone, and it is too late to tell it anything
     except EXPECTED as error:
         fail(text_of(error))
         code = row_of(error).code
-    if ending is not None and ending.orphaned and told["folder"] is not None:
-        shutil.rmtree(told["folder"], ignore_errors=True)  # there is nobody else to do it
+    finally:
+        if ending is not None and ending.orphaned and told["folder"] is not None:
+            shutil.rmtree(told["folder"], ignore_errors=True)  # there is nobody else to do it, however this ends
     sys.exit(code)
 
 
@@ -226,7 +227,7 @@ class _Ending:
 
     def __init__(self, alive: int) -> None:
         self._alive = alive
-        self._told = self._waits = self.orphaned = False
+        self._told = self._waits = False
         self._woken, self._wake = socket.socketpair()
         self._wake.setblocking(False)
         self._listen()
@@ -247,11 +248,15 @@ class _Ending:
         self._waits = True
         self._listen()
 
+    @property
+    def orphaned(self) -> bool:
+        """Whether the parent is gone."""
+        return bool(select.select([self._alive], [], [], 0)[0])
+
     def wait(self) -> None:
         """Until it is time to end."""
         while not self._told:
             ready, _, _ = select.select([self._woken.fileno(), self._alive], [], [])
             if self._alive in ready:
-                self.orphaned = True
                 return
             self._woken.recv(4096)

@@ -1,4 +1,5 @@
 """`run --workers`: the parent's table of what happens, then real processes: kills, ends, and what clients notice."""
+import json
 import os
 import re
 import signal
@@ -270,6 +271,29 @@ def test_workers_end_when_the_parent_is_killed(tmp_path):
         run.process.kill()
         assert run.over() == -9
     assert not list((tmp_path / "tmp").iterdir()), "the sessions are left behind"
+
+
+def test_a_worker_that_is_ready_when_its_parent_is_gone_leaves_nothing_behind(tmp_path):
+    """Its parent hears nothing more, and nobody else removes the folder."""
+    (tmp_path / "app.py").write_text(APP)
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    sockets = workers.listen("127.0.0.1", 0)
+    (heard, ready), (alive, held) = os.pipe(), os.pipe()
+    for parents in (heard, held):
+        os.close(parents)
+    told = {"file": str(tmp_path / "app.py"), "name": None, "trace": None, "http": "127.0.0.1:0", "guard": {},
+            "sessions": "store:%s" % (folder / "sessions.db"), "folder": str(folder),
+            "fds": [sock.fileno() for sock in sockets], "alive": alive, "ready": ready}
+    worker = subprocess.Popen(
+        [sys.executable, "-c", workers._CODE % (sys.path, workers.__name__), json.dumps(told)],
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[*told["fds"], alive, ready])
+    said = worker.communicate(timeout=SECONDS)[1]
+    for mine in (ready, alive):
+        os.close(mine)
+    for sock in sockets:
+        sock.close()
+    assert (worker.returncode, said) == (0, b"") and not folder.exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.skipif(
