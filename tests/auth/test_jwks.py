@@ -5,7 +5,6 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import pytest
 
-from mcp_ref import deadline
 from mcp_ref.auth import jwks
 from mcp_ref.auth.fetch import Fetcher
 from mcp_ref.auth.jose import Jwt, Signer, make_jwt, split_jwt
@@ -14,6 +13,7 @@ from mcp_ref.auth.jws import key_of, secret_key
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from tests.conformance.es256 import Es256Signer
 from tests.support.auth_server import AuthorizationServer
+from tests.support.clocks import Clock, by_hand
 from tests.support.rs256 import Rs256Signer
 from tests.support.scripted_web import CUT, Reply, redirect, reply_html, reply_json
 
@@ -38,21 +38,9 @@ OLD, NEW, OTHER = (named(Es256Signer(number), name) for number, name in ((11, "o
 RSA = Rs256Signer("rsa")
 
 
-class Clock:
-    """The package's clock, by hand."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(deadline, "clock", made)
-    return made
+    return by_hand(monkeypatch)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import pytest
 
-from mcp_ref import Server, connect, deadline
+from mcp_ref import Server, connect
 from mcp_ref.auth import AccessToken, Introspection, OAuth, Principal, ResourceServer
 from mcp_ref.auth.needs import Needs
 from mcp_ref.auth.published import KEPT
@@ -15,8 +15,9 @@ from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.limits import Limits
 from mcp_ref.protocol.httprules import preflight
 from mcp_ref.server.http_listener import HttpListener
-from tests.auth.test_jwks import OLD, OTHER, Clock, key_set, published, token_of
+from tests.auth.test_jwks import OLD, OTHER, key_set, published, token_of
 from tests.support.auth_server import AuthorizationServer, browser
+from tests.support.clocks import Clock, by_hand
 from tests.support.http_exchange import exchange, request
 from tests.support.http_modern import STATELESS, enveloped, made
 from tests.support.legacy_web import LegacyWeb
@@ -36,9 +37,7 @@ BODIES: Tuple[Any, ...] = (
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made_clock = Clock()
-    monkeypatch.setattr(deadline, "clock", made_clock)
-    return made_clock
+    return by_hand(monkeypatch)
 
 
 @pytest.fixture

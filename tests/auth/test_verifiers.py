@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
-from mcp_ref import Server, deadline
+from mcp_ref import Server
 from mcp_ref.auth.access import AccessToken
 from mcp_ref.auth.jose import HmacSigner, Jwt, Signer, b64url, make_jwt
 from mcp_ref.auth.jwks import KeySet
@@ -15,6 +15,7 @@ from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, Unauthori
 from mcp_ref.limits import Limits
 from tests.conformance.es256 import Es256Signer
 from tests.support.auth_server import OUT, AuthorizationServer
+from tests.support.clocks import Clock, by_hand
 from tests.support.rs256 import Rs256Signer
 from tests.support.scripted_web import CUT, Reply, redirect, reply_html, reply_json
 
@@ -27,21 +28,9 @@ CLAIMS: Dict[str, Any] = {"iss": ISSUER, "sub": "ada", "aud": HERE, "exp": NOW +
                           "scope": "read write"}
 
 
-class Clock:
-    """The package's clock and the wall clock, by hand, together."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(deadline, "clock", made)
-    return made
+    return by_hand(monkeypatch, NOW)
 
 
 def claims(**more: Any) -> Dict[str, Any]:
