@@ -94,9 +94,9 @@ def test_an_answer_with_another_state_is_discarded(revision: str, change: Any) -
 @over("auth.state")
 def test_an_error_with_another_state_is_not_shown(revision: str) -> None:
     with Authorized(revision) as scene:
-        scene.issuing.error = Refusal("access_denied", "call 555 to pay")
+        scene.issuing.error = Refusal("access_denied", "call the hotline to pay")
         error = scene.refused(authorize=altered(state="wrong"))
-        assert "555" not in str(error) and "access_denied" not in str(error)
+        assert "hotline" not in str(error) and "access_denied" not in str(error)
 
 
 def assert_nothing_secret(scene: Authorized, error: BaseException) -> None:
@@ -166,7 +166,7 @@ def test_the_port_that_the_scheme_has_anyway_makes_another_issuer() -> None:
         assert isinstance(scene.refused(), IssuerMismatch)
 
 
-SAID = {"error": "access_denied", "error_description": "call 555 to pay", "error_uri": "https://evil.example.com/pay"}
+SAID = {"error": "access_denied", "error_description": "call the hotline to pay", "error_uri": "https://evil.example.com/pay"}
 
 
 @pytest.mark.spec("auth.iss-error-responses")
@@ -180,7 +180,7 @@ def test_of_an_error_from_another_issuer_nothing_is_shown(advertised: Any, given
         seen: Any = error
         while seen is not None:
             text = "%s %r %r" % (seen, seen, vars(seen))
-            assert not any(word in text for word in ("access_denied", "555", "evil")), text
+            assert not any(word in text for word in ("access_denied", "hotline", "evil")), text
             seen = seen.__cause__ or seen.__context__
 
 
