@@ -33,6 +33,10 @@ class Headers:
         headers._values = values
         return headers
 
+    def having(self, name: str, value: str) -> "Headers":
+        """The same, but for the field of this name, in lower case, which has this value."""
+        return Headers.of({**self._values, name: [value]})
+
     def get(self, name: str) -> Optional[str]:
         """The value; of several fields those of all, joined by commas [RFC 9110 §5.3]; None where there is none."""
         found = self._values.get(name)

@@ -18,7 +18,7 @@ from typing import Optional, Tuple
 
 from ..limits import DEFAULT, Limits
 from .http_bodies import Bodies
-from .http_head import HARMLESS, TOKEN, Head, bad, check_size, parse_head
+from .http_head import HARMLESS, TOKEN, Head, Heads, bad, check_size
 from .http_shape import Refused
 
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})(?:[ \t]*;[\t -~\x80-\xff]*)?").fullmatch
@@ -31,12 +31,13 @@ class RequestParser:
     ``bodies``: what all parsers of one engine share; by default one of its own.
     """
 
-    __slots__ = ("limits", "received", "_bodies", "_held", "_buffer", "_looked", "_head", "_first", "_sink", "_missing",
-                 "_step", "_declared", "_overhead")
+    __slots__ = ("limits", "received", "_bodies", "_heads", "_held", "_buffer", "_looked", "_head", "_first", "_sink",
+                 "_missing", "_step", "_declared", "_overhead")
 
     def __init__(self, limits: Limits = DEFAULT, bodies: Optional[Bodies] = None) -> None:
         self.limits = limits
         self._bodies = Bodies(limits) if bodies is None else bodies
+        self._heads = Heads(limits)
         self._held = 0
         """Bytes of bodies that are counted and have not been handed over."""
         self._buffer = b""
@@ -107,6 +108,7 @@ class RequestParser:
     def discard(self) -> None:
         """Let go what is held, because nobody wants it any more. Again: nothing happens."""
         self._buffer, self._first, self._sink = b"", b"", None
+        self._heads.forget()
         held = self.hand_over()
         if held:
             self._bodies.release(held)
@@ -123,7 +125,7 @@ class RequestParser:
             return None
         self._looked = 0
         self._buffer = buffer[end + 4:]
-        return parse_head(buffer[:end], self.limits)
+        return self._heads.read(buffer[:end])
 
     def _check_beginning(self, head: bytes, limit: int) -> None:
         """Refuse what can only become worse, instead of waiting for the rest of it."""
