@@ -283,6 +283,19 @@ class Connection(Sender):
                 self._receive(frame, jobs, None)
         return jobs
 
+    def take_answer(self, id: RequestId, data: bytes) -> bool:
+        """See `Sender.take_answer`. From any thread, for an answer touches nothing but its request."""
+        try:
+            frame = parse(data, self.batching, self.limits)
+        except Malformed:
+            return False
+        if not isinstance(frame, (Result, Error)) or frame.id != id:
+            return False
+        self.transport.arrived(data)
+        if not (isinstance(frame, Result) and may_have_meta(data) and self._fails_by_names(frame, data)):
+            self.table.resolve(frame)
+        return True
+
     def work(self, jobs: Sequence[Job]) -> None:
         """Have the jobs of `receive` done, in this thread if the executor takes it."""
         if jobs and not self.executor.lend(jobs, self.outbox):

@@ -5,6 +5,7 @@
 """
 
 import threading
+from functools import partial
 from queue import Empty
 from typing import Any, Callable, Dict, Hashable, Optional
 
@@ -160,16 +161,18 @@ class Sender:
                 "%s would wait for the peer on the thread that reads from it; use another executor than inline" % method
             )
         about = None if within is None else within.id
-        pending = self.open_request(method, params, timeout, on_progress, extend_on_progress, about=about)
+        attended = on_progress is None and self.executor.waiting() is None
+        pending = self.open_request(
+            method, params, timeout, on_progress, extend_on_progress, about=about, attended=attended)
         if within is None:
-            return self.wait(pending)
+            return self.wait(pending, attended)
 
         def cancelled() -> None:
             self.cancel(pending, "the request it belongs to was cancelled")
 
         within.watch(cancelled)
         try:
-            return self.wait(pending)
+            return self.wait(pending, attended)
         finally:
             within.unwatch(cancelled)
 
@@ -182,10 +185,12 @@ class Sender:
         extend_on_progress: bool = False,
         settle: Optional[Settle] = None,
         about: Optional[RequestId] = None,
+        attended: bool = False,
     ) -> Pending:
         """Enter a request in the table and send it, without waiting; ``settle`` takes what arrives for it.
 
-        ``about``: the id of the peer's request that it belongs to.
+        ``about``: the id of the peer's request that it belongs to. ``attended``: this thread then waits for the answer,
+        and for nothing else.
         """
         self.session.check_sending(method, "request")
         if timeout is _UNSET:
@@ -201,6 +206,8 @@ class Sender:
         except (JsonError, LocalProtocolError) as error:
             self.table.remove(pending)
             raise LocalProtocolError("%s: %s" % (method, error)) from None
+        if attended:
+            self.transport.attend(pending.id)
         self.outbox.send(data, about)
         self.table.start(pending, Deadline(timeout, self.limits.request_ceiling))  # now: a cancellation comes after
         return pending
@@ -248,10 +255,13 @@ class Sender:
             raise LocalProtocolError("_meta[%s] is the connection's to set, to %s" % (VERSION, envelope[VERSION]))
         return dict(params, _meta=dict(envelope, **given))
 
-    def wait(self, pending: Pending) -> Dict[str, Any]:
-        """Wait for the outcome of an open request in this thread; see `request`."""
+    def wait(self, pending: Pending, attended: bool = False) -> Dict[str, Any]:
+        """Wait for the outcome of an open request in this thread; see `request`, and `open_request` for ``attended``.
+        """
         work = self.executor.waiting()
         try:
+            if attended:
+                self.transport.carry(pending.id, pending.deadline, partial(self.take_answer, pending.id))
             while True:
                 item = self._next(pending, work)
                 if item is None:
@@ -265,6 +275,10 @@ class Sender:
         except BaseException:
             self.cancel(pending, "the caller gave up")  # does nothing if the outcome is there
             raise
+
+    def take_answer(self, id: RequestId, data: bytes) -> bool:
+        """Take the answer to our request of this id, which did not come by `Transport.read`; False: it is none."""
+        raise NotImplementedError
 
     def _next(self, pending: Pending, work: Optional[Callable[[float], None]]) -> Any:
         """What arrives next for this request, or None when its time is over."""

@@ -25,6 +25,7 @@ from ..errors import McpError, Rejected
 from ..jsonrpc import RequestId
 
 if TYPE_CHECKING:
+    from ..deadline import Deadline
     from ..protocol.mirrored import Mirrored
     from ..revisions import Revision
 
@@ -112,6 +113,18 @@ class Transport:
             return False
         self.write(messages)
         return True
+
+    def attend(self, id: RequestId) -> None:
+        """The calling thread sends our request of this id next, and then has only its answer to wait for: in `carry`.
+        """
+
+    def carry(self, id: RequestId, until: "Deadline", take: Callable[[bytes], bool]) -> None:
+        """Wait in the place of the reader for the answer to a request that the calling thread attends.
+
+        That is for transports whose answers come each by a way of its own; others do nothing. Returns when ``take`` has
+        taken the answer (False: it is none), or when it is known that it will come by `read`, if at all, and at the
+        latest at that time.
+        """
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
         """Send one message where it belongs; for transports that are ``routed``. Never waits and never raises.

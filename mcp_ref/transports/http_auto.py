@@ -15,8 +15,9 @@ Reading: 401 and 403 ask for authorization or deny it, whatever the transport, a
 """
 
 import threading
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
+from ..deadline import Deadline
 from ..errors import AnswerLost, TransportError
 from ..jsonrpc import RequestId
 from ..protocol.eras import modern
@@ -122,6 +123,14 @@ class HttpAuto(Transport):
     def announce(self, id: RequestId, method: str, params: Optional[Dict[str, Any]]) -> None:
         """See `Transport.announce`."""
         self.inner.announce(id, method, params)
+
+    def attend(self, id: RequestId) -> None:
+        """See `Transport.attend`; HTTP+SSE has nothing to carry, for its answers come all by one stream."""
+        self._first.attend(id)
+
+    def carry(self, id: RequestId, until: Deadline, take: Callable[[bytes], bool]) -> None:
+        """See `Transport.carry`."""
+        self._first.carry(id, until, take)
 
     @property
     def annotations(self) -> Optional[Annotations]:

@@ -1,6 +1,7 @@
 """What the two HTTP transports of a client have in common.
 
-Every message is a `POST` of its own. Requests go out side by side, each on a thread that then reads its answer.
+Every message is a `POST` of its own. Requests go out side by side, each on a thread that then reads its answer: one of
+the crew, or for small calls the one that waits for it (`http_carrying`).
 Notifications and answers to the server go out one after the other, in their order, each when the one before was
 accepted; and what follows ``notifications/initialized`` waits until that was accepted. What arrives, on whatever
 stream, comes out of `HttpChannel.read` in one queue, which is bounded by bytes.
@@ -24,15 +25,17 @@ import json
 import threading
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any, Deque, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 from urllib.parse import urljoin
 
+from ..deadline import Deadline
 from ..errors import ConnectionLost, HttpStatus, McpError, PeerError, TransportError
 from ..jsonrpc import RequestId
 from ..limits import DEFAULT, Limits
 from ..revisions import Revision
 from .base import Failed, Received, Transport
 from .http_authorizing import Authorizer, Authorizing, Gate, Refusal
+from .http_carrying import Carrier
 from .http_crew import Crew
 from .http_dial import Dialler, Grip, LetGo, place
 from .http_fields import ACCEPT, added
@@ -106,6 +109,7 @@ class HttpChannel(Transport):
         self._dialler = Dialler(self.where, limits.connect_timeout, ssl_context, cafile)
         self._pool = Pool(self._dialler, limits.http_keep_alive)
         self._crew = Crew(self.where.authority, limits.max_http_requests, self._pool.prune)
+        self._carrier = Carrier(self._pool, self._crew)
         self._inbox = Inbox()
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
@@ -169,7 +173,8 @@ class HttpChannel(Transport):
                 begin, self._in_lane = not self._in_lane, True
                 self._lane_empty.clear()
         if post is not None:
-            self._begin(post)
+            if not (self._carries(post) and self._carrier.takes(post)):
+                self._begin(post)
         elif begin:
             self._crew.submit(self._run_lane, urgent=True)  # or the server may wait for what all the others wait for
 
@@ -275,15 +280,48 @@ class HttpChannel(Transport):
         if not self._crew.submit(lambda: self._run_post(post), urgent=post.method in _LASTING):
             self._inbox.put(Failed(post.id, ConnectionLost(self.reason())))
 
-    def _run_post(self, post: Post) -> None:
-        post.begun = True
+    def _carries(self, post: Post) -> bool:
+        """Whether the thread that waits for the answer to this may carry it."""
+        return False
+
+    def attend(self, id: RequestId) -> None:
+        """See `Transport.attend`."""
+        self._carrier.attend(id)
+
+    def carry(self, id: RequestId, until: Deadline, take: Callable[[bytes], bool]) -> None:
+        """See `Transport.carry`, and `http_carrying`."""
+        post = self._carrier.taken(id)
+        if post is None:
+            return
+        self._take_up(post)
+        begun: Optional[Reply] = None
+        come = False
+        try:
+            begun = self._carrier.send(self._target, post.fields or self._fields("POST"), post)
+            come = begun is not None and self._carrier.come(begun, until)
+            if come:
+                self._run_post(post, begun, take)
+        finally:
+            self._carrier.leave(None if come else partial(self._run_post, post, begun))
+
+    def _take_up(self, post: Post) -> None:
+        """Take up a request, once."""
+        if not post.begun:
+            post.begun = True
+            self._taken_up(post.data)
+
+    def _run_post(
+        self, post: Post, begun: Optional[Reply] = None, take: Optional[Callable[[bytes], bool]] = None,
+    ) -> None:
+        self._take_up(post)
         if self._gate.authorizer is not None:
             post.grip.on_standstill = partial(self._stands_still, post.id)
-        self._taken_up(post.data)
         last: Sequence[Received] = ()
         try:
             if not post.grip.gone and not self._why:
-                last = self._perform(post)
+                last = self._perform(post, begun)
+            elif begun is not None:
+                self._pool.finish(begun, post.grip)
         except LetGo:
             pass  # nobody waits for it
         except McpError as error:
@@ -293,9 +331,12 @@ class HttpChannel(Transport):
 
             get_logger(__name__).exception("%s", self.name)
             last = (Failed(post.id, TransportError("%s: %r" % (self.name, error))),)
-        with self._lock:
-            if self._posts.get(post.id) is post:
-                del self._posts[post.id]
+        finally:
+            with self._lock:
+                if self._posts.get(post.id) is post:
+                    del self._posts[post.id]
+        if take is not None and last and self._inbox.quiet and isinstance(last[0], bytes) and take(last[0]):
+            return  # nothing came before it that nobody has read
         if last:
             self._inbox.put(*last)  # at the very end: its reader waits until this thread lets go of the interpreter
 
@@ -310,8 +351,9 @@ class HttpChannel(Transport):
         if self.on_standstill is not None:
             self.on_standstill(id, begins)
 
-    def _perform(self, post: Post) -> Sequence[Received]:
-        """Send a request and see to its answer; what is last to be read of it. An exception is its outcome."""
+    def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
+        """Send a request, unless that was ``begun``, and see to its answer; what is last to be read of it. An exception
+        is its outcome."""
         raise NotImplementedError
 
     # The lane: notifications, and answers to the server

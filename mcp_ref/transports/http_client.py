@@ -42,6 +42,7 @@ from ..protocol.headervalues import is_session_id, media_type
 from ..protocol.sse import Parser
 from ..revisions import Revision
 from .base import Failed, Received, Transport
+from .http_carrying import APART
 from .http_channel import HttpChannel, Post
 from .http_dial import Grip, LetGo
 from .http_fields import ACCEPT
@@ -157,9 +158,13 @@ class StreamableHttp(HttpChannel):
 
     # Requests
 
-    def _perform(self, post: Post) -> Sequence[Received]:
+    def _carries(self, post: Post) -> bool:
+        """See `HttpChannel._carries`."""
+        return self.where.scheme == "http" and self._gate.authorizer is None and post.method not in APART
+
+    def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
         session = None if post.fields else self._session
-        reply = self._exchange("POST", post.data, post.grip, post.fields)
+        reply = self._exchange("POST", post.data, post.grip, post.fields, begun=begun)
         try:
             if reply.status == 404 and (session is not None or self._expired):  # by this request, or another just now
                 raise self._expire()

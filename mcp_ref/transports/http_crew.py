@@ -4,12 +4,17 @@ Named ``mcp-ref:http:*`` and daemons. One that has nothing to do for IDLE second
 """
 
 import threading
+import time
 from collections import deque
 from typing import Callable, Deque, List, Optional
 
 Job = Callable[[], None]
 IDLE = 5.0
 """Seconds."""
+
+
+def _nothing() -> None:
+    """The job of a thread that is there to rest; see `Crew._have_rested`."""
 
 
 class _Member:
@@ -39,6 +44,7 @@ class Crew:
         self._waiting: Deque[Job] = deque()
         self._busy = 0  # with jobs that are not urgent
         self._closed = False
+        self._left = 0.0  # when a thread that is none of ours was last done
 
     def submit(self, job: Job, urgent: bool = False) -> bool:
         """Have this done, later if there is enough to do; ``urgent``: never later. False: the crew is closed."""
@@ -48,15 +54,54 @@ class Crew:
             if not urgent and self._busy >= self._size:
                 self._waiting.append(job)
                 return True
-            member = self._idle.pop() if self._idle else None  # the one that came last: its memory is warm
-            if member is not None:
-                member.job, member.urgent = job, urgent
+            member = self._rested(job, urgent)
             self._busy += not urgent
+        self._set_to_work(member, job, urgent)
+        return True
+
+    def _rested(self, job: Job, urgent: bool) -> Optional[_Member]:
+        """An idle thread, which has this job now; None where there is none. The lock is held."""
+        member = self._idle.pop() if self._idle else None  # the one that came last: its memory is warm
+        if member is not None:
+            member.job, member.urgent = job, urgent
+        return member
+
+    def _set_to_work(self, member: Optional[_Member], job: Job, urgent: bool) -> None:
         if member is not None:
             member.alarm.release()
         else:
             self._start(_Member(job, urgent))
-        return True
+
+    def take_place(self) -> bool:
+        """Count a job that the calling thread does itself, up to `leave_place`; False: there is enough to do, or the
+        crew is closed."""
+        with self._lock:
+            if self._closed or self._busy >= self._size:
+                return False
+            self._busy += 1
+            return True
+
+    def leave_place(self, rest: Optional[Job] = None) -> None:
+        """That job is done, but for the ``rest``, which one of our threads does at once."""
+        with self._lock:
+            self._left = time.monotonic()
+            job = rest or (self._waiting.popleft() if self._waiting else None)
+            if job is None:
+                self._busy -= 1
+                if self._busy or self._idle or self._closed:
+                    return
+            member = None if job is None else self._rested(job, False)
+        if job is not None:
+            self._set_to_work(member, job, False)
+        else:
+            self._have_rested()
+
+    def _have_rested(self) -> None:
+        """Start a thread that has nothing to do, for it will say so."""
+        try:
+            self._start(_Member(_nothing, True))
+        except RuntimeError:
+            pass  # then it is not said
 
     def _start(self, member: _Member) -> None:
         name = "mcp-ref:http:%s" % self._name
@@ -84,8 +129,11 @@ class Crew:
             if self._closed:
                 return
             self._idle.append(member)
-        if member.alarm.acquire(timeout=IDLE):
-            return
+        wait = IDLE
+        while wait > 0:
+            if member.alarm.acquire(timeout=wait):
+                return
+            wait = self._left + IDLE - time.monotonic()
         with self._lock:
             unneeded = member in self._idle
             if unneeded:

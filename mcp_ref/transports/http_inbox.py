@@ -40,6 +40,11 @@ class Inbox:
             self._size += size
             self._wake()
 
+    @property
+    def quiet(self) -> bool:
+        """Whether all that came has been read, and the reader waits for more."""
+        return self._asleep
+
     def _wake(self) -> None:
         if self._asleep:
             self._asleep = False

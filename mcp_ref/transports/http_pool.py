@@ -45,15 +45,16 @@ class Link:
 
     def usable(self) -> bool:
         """Whether it is still open: nothing comes on an idle connection but its end."""
-        return deadline.clock() < self.idle_until and not _readable(self.sock)
+        return deadline.clock() < self.idle_until and not wait_readable(self.sock, 0)
 
 
-def _readable(sock: socket.socket) -> bool:
+def wait_readable(sock: socket.socket, seconds: Optional[float]) -> bool:
+    """Wait until there is something to read, be it the end; False after so many seconds."""
     if not CAN_POLL:
-        return any(select.select([sock], [], [], 0))
+        return any(select.select([sock], [], [], seconds))
     poll = select.poll()
     poll.register(sock, select.POLLIN)
-    return bool(poll.poll(0))
+    return bool(poll.poll(None if seconds is None else seconds * 1000))
 
 
 class Pool:
@@ -73,8 +74,11 @@ class Pool:
         link = Link(self._dialler.dial(grip))
         self._keep_link(link, grip, self._keep)
 
-    def begin(self, method: str, target: str, fields: Fields, grip: Grip) -> Optional[Reply]:
-        """Send a request without a body if that needs no waiting; the reply that is to come, for `send`, or None."""
+    def begin(
+        self, method: str, target: str, fields: Fields, grip: Grip, body: Optional[bytes] = None,
+    ) -> Optional[Reply]:
+        """Send a request, with a short body or none, if that needs no waiting; the reply that is to come, for `send`,
+        or None: then it was not delivered."""
         try:
             link = self._idle_link(grip)
         except LetGo:
@@ -84,7 +88,7 @@ class Pool:
         reply = Reply(link.sock, method)
         reply.link = link
         try:
-            link.sock.sendall(self._head(method, target, fields, None))
+            link.sock.sendall(self._head(method, target, fields, body) + (body or b""))
         except OSError:
             self._discard(link, reply, grip)
             return None

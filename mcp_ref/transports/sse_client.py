@@ -111,9 +111,9 @@ class HttpSse(HttpChannel):
         elif event.event == "message" and event.data and self._ready.is_set():
             self._inbox.put(event.data)
 
-    def _perform(self, post: Post) -> Sequence[Received]:
+    def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
         """[2024-11-05 basic/transports §HTTP with SSE] MUST: a POST to the endpoint; the answer comes on the stream."""
-        reply = self._exchange("POST", post.data, post.grip)
+        reply = self._exchange("POST", post.data, post.grip, begun=begun)
         try:
             self._check(reply, post)
             reply.whole(self.limits.max_message_bytes)

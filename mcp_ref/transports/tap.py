@@ -6,6 +6,7 @@ request always comes before its answer. What could not be sent is told as a find
 
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
+from ..deadline import Deadline
 from ..errors import TransportError
 from ..jsonrpc import RequestId
 from ..revisions import Revision
@@ -108,6 +109,14 @@ class Tap(Transport):
     def announce(self, id: RequestId, method: str, params: Optional[Dict[str, Any]]) -> None:
         """See `Transport.announce`."""
         self.inner.announce(id, method, params)
+
+    def attend(self, id: RequestId) -> None:
+        """See `Transport.attend`."""
+        self.inner.attend(id)
+
+    def carry(self, id: RequestId, until: Deadline, take: Callable[[bytes], bool]) -> None:
+        """See `Transport.carry`."""
+        self.inner.carry(id, until, take)
 
     @property
     def annotations(self) -> Optional[Annotations]:

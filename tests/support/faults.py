@@ -10,6 +10,7 @@ happens to it, and a `LineSplitter` makes messages of what is left. Nothing here
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
+from mcp_ref.deadline import Deadline
 from mcp_ref.errors import ConnectionLost, Rejected
 from mcp_ref.limits import DEFAULT
 from mcp_ref.transports.base import Annotations, Received, Transport
@@ -56,6 +57,12 @@ class Wrapper(Transport):
 
     def announce(self, id: Any, method: str, params: Optional[Dict[str, Any]]) -> None:
         self.inner.announce(id, method, params)
+
+    def attend(self, id: Any) -> None:
+        self.inner.attend(id)
+
+    def carry(self, id: Any, until: Deadline, take: Callable[[bytes], bool]) -> None:
+        self.inner.carry(id, until, take)
 
     def poll_later(self, about: Any) -> bool:
         return self.inner.poll_later(about)

@@ -166,7 +166,8 @@ def test_the_port_that_the_scheme_has_anyway_makes_another_issuer() -> None:
         assert isinstance(scene.refused(), IssuerMismatch)
 
 
-SAID = {"error": "access_denied", "error_description": "call the hotline to pay", "error_uri": "https://evil.example.com/pay"}
+SAID = {"error": "access_denied", "error_description": "call the hotline to pay",
+        "error_uri": "https://evil.example.com/pay"}
 
 
 @pytest.mark.spec("auth.iss-error-responses")
