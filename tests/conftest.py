@@ -7,7 +7,7 @@ something in C holds the interpreter. The same holds for the interpreter's end, 
 Leaks: after each test that passed, no thread that can keep the process alive (or that belongs to the library), no open
 file descriptor and no child process may be there that was not there before. What ends by itself has two seconds.
 
-`--repeat N` runs each selected test marked `race` N times.
+`--repeat N` runs each selected test marked `race` N times; `--part K/N` the K-th of N parts of all tests.
 """
 import faulthandler
 import gc
@@ -15,7 +15,8 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Dict, Iterator, List, Optional, Set
+import zlib
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 import pytest
 
@@ -223,6 +224,23 @@ def _judged() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--repeat", type=int, default=1, metavar="N", help="run each test marked `race` N times")
+    parser.addoption("--part", type=_part, default=(1, 1), metavar="K/N", help="run the K-th of N parts of the tests")
+
+
+def _part(text: str) -> Tuple[int, int]:
+    number, _, parts = text.partition("/")
+    if not 1 <= int(number) <= int(parts):
+        raise ValueError(text)
+    return int(number), int(parts)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
+    """Leave out what is in other parts; whoever runs all parts has run each test once. Cases of one test stay together.
+    """
+    number, parts = config.getoption("part")
+    if parts > 1:
+        items[:] = [item for item in items
+                    if zlib.crc32(item.nodeid.partition("[")[0].encode()) % parts == number - 1]
 
 
 @pytest.fixture

@@ -162,6 +162,26 @@ def test_race(x): pass
     assert code == 0 and "%d passed" % passed in output, output
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_all_parts_together_are_all_tests_each_once(tmp_path: pathlib.Path, parts: int) -> None:
+    text = "import pytest\n\n" + "".join(
+        "@pytest.mark.parametrize('x', [1, 2, 3])\ndef test_%d(x): print('ran %d')\n" % (number, number)
+        for number in range(12))
+    ran = []
+    for part in range(1, parts + 1):
+        (tmp_path / str(part)).mkdir()
+        code, output = _pytest(tmp_path / str(part), text, "-s", "--part", "%d/%d" % (part, parts))
+        ran.append(re.findall(r"ran (\d+)", output))
+        assert code == 0 and 0 < len(ran[-1]) and len(ran[-1]) == 3 * len(set(ran[-1])), "cases stay together"
+    assert sorted(sum(ran, [])) == sorted([str(number) for number in range(12)] * 3)
+
+
+@pytest.mark.parametrize("part", ["0/2", "3/2", "2"])
+def test_a_part_that_is_none_is_refused(tmp_path: pathlib.Path, part: str) -> None:
+    code, output = _pytest(tmp_path, "def test_it(): pass", "--part", part)
+    assert code == 4 and "--part" in output
+
+
 @pytest.mark.parametrize("text, words", [
     ("import pytest\n@pytest.mark.raze\ndef test_it(): pass", "'raze' not found in `markers`"),
     ("import threading\ndef test_it():\n    t = threading.Thread(target=lambda: 1 / 0)\n    t.start()\n    t.join()",

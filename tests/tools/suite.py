@@ -1,20 +1,55 @@
-"""Run the test suite in `.venv`, made where it is missing; arguments go to pytest (`make test ARGS="-k ping"`)."""
+"""Run the test suite in `.venv`, made where it is missing; arguments go to pytest (`make test ARGS="-k ping"`).
+
+Without arguments two halves run side by side, where there are two cores: what the first one says is seen as it comes,
+and what the second one says behind it.
+"""
+import os
 import subprocess
 import sys
+import tempfile
 from typing import List
 
-from environments import PYTEST, ROOT, SetupError, environment
+from environments import PYTEST, ROOT, SetupError, environment, say
 from fetch_suites import cached
+
+HALVES = ("--part=1/2", "--part=2/2")
+APART = ("-p", "no:cacheprovider")
+"""What is remembered of the last run is that of one of them."""
 
 
 def main(arguments: List[str]) -> int:
-    """Return pytest's exit code."""
+    """Return pytest's exit code, the first that is not 0."""
     try:
         python = environment(ROOT / ".venv", PYTEST)
     except SetupError as error:
         print("make test: %s" % error, file=sys.stderr)
         return 2
-    return subprocess.call([python, "-m", "pytest", *arguments], cwd=str(ROOT), env=cached())
+    command = [python, "-m", "pytest"]
+    if arguments or (os.cpu_count() or 1) < 2:
+        return subprocess.call([*command, *arguments], cwd=str(ROOT), env=cached())
+    return run_halves([*command, *APART])
+
+
+def run_halves(command: List[str]) -> int:
+    """Run both halves, and show what they say one after the other."""
+    with tempfile.TemporaryFile() as said:
+        second = subprocess.Popen([*command, HALVES[1]], cwd=str(ROOT), env=cached(), stdin=subprocess.DEVNULL,
+                                  stdout=said, stderr=subprocess.STDOUT)
+        try:
+            say("the first half of the tests; the second one runs beside it")
+            first = subprocess.call([*command, HALVES[0]], cwd=str(ROOT), env=cached())
+            codes = first, second.wait()
+        finally:
+            if second.poll() is None:
+                second.terminate()
+                second.wait()
+        say("the second half")
+        said.seek(0)
+        text = said.read().decode("utf-8", "replace")
+    print(text, end="", flush=True)
+    say("both halves passed" if not any(codes) else "FAILED: %s" % ", ".join(
+        "the %s half" % name for name, code in zip(("first", "second"), codes) if code))
+    return next((code for code in codes if code), 0)
 
 
 if __name__ == "__main__":
