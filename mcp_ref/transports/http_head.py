@@ -27,6 +27,7 @@ _LENGTH = re.compile(r"[0-9]{1,19}").fullmatch
 _USUAL_LENGTH = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ?([0-9]{1,19})(?=\r\n|\Z)").search
 HARMLESS = bytes(code for code in range(256) if code == 9 or 32 <= code != 127)
 """What a line of a head may consist of."""
+_MOST_DIGITS = 19
 _MOST_NAMES = 512
 _REMEMBERED = 2048
 """Bytes of a head that is remembered; an idle connection keeps no more of it."""
@@ -73,10 +74,11 @@ class Heads:
         same = self._head
         if same is not None and block.startswith(self._before) and block.endswith(self._after):
             digits = block[len(self._before):len(block) - len(self._after)]
-            if digits.isdigit() and len(digits) < 20:
+            if digits.isdigit() and len(digits) <= _MOST_DIGITS:
                 return self._with_length(same, digits.decode("ascii"))
         head = parse_head(block, self._limits)
-        usual = _USUAL_LENGTH(block) if len(block) <= _REMEMBERED else None
+        longest = min(_REMEMBERED, self._limits.max_header_bytes - _MOST_DIGITS)
+        usual = _USUAL_LENGTH(block) if len(block) <= longest else None
         if usual is not None:
             self._before, self._after, self._head = block[:usual.start(1)], block[usual.end(1):], head
         return head
@@ -104,6 +106,9 @@ def parse_head(block: bytes, limits: Limits = DEFAULT) -> Head:
     if len(lines[0]) > limits.max_request_line_bytes:
         raise Refused(414, "request line of %d bytes exceeds max_request_line_bytes (%d)"
                       % (len(lines[0]), limits.max_request_line_bytes))
+    if len(block) - len(lines[0]) > limits.max_header_bytes:
+        raise Refused(431, "header fields of %d bytes exceed max_header_bytes (%d)"
+                      % (len(block) - len(lines[0]), limits.max_header_bytes))
     if len(lines) - 1 > limits.max_header_fields:
         raise Refused(431, "%d header fields exceed max_header_fields (%d)"
                       % (len(lines) - 1, limits.max_header_fields))
