@@ -1,6 +1,6 @@
 """From what the user names to a connected client: a command, an address, or a transport."""
 
-from typing import Any, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from ..limits import DEFAULT, Limits
 from ..transports.base import Transport
@@ -37,7 +37,8 @@ def connect(
     is for ``https``. See `mcp_ref.transports.http_dial` for proxies.
     ``trace``: a `mcp_ref.wiretrace.Trace` that sees every message. Other options as `Client`.
     Raises `ConnectFailed` if there is nobody, `HttpStatus` if a server refuses us, `AuthError` if it lets in
-    nobody without authorization and there is none to be had, `PeerProtocolError` if we have no revision in common.
+    nobody without authorization and there is none to be had, `PeerProtocolError` if we have no revision in common, and
+    ValueError for an option about HTTP where the target is none.
     """
     client = Client(limits=limits, **options)
     return client.open(transport_to(
@@ -61,18 +62,29 @@ def transport_to(
     limits: Limits = DEFAULT,
 ) -> Transport:
     """The transport to a target, not opened yet, for `Client.open`; arguments and exceptions as for `connect`."""
+    about_http: Dict[str, Any] = dict(headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile)
     if scheme_of(target) in ("http", "https"):
         from ..transports.http_auto import HttpAuto
 
-        transport: Transport = HttpAuto(
-            str(target), headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile, limits=limits)
+        transport: Transport = HttpAuto(str(target), limits=limits, **about_http)
     else:
+        _check_unused(about_http)
         transport = _transport(target, env, inherit_env, cwd, limits)
     if trace is not None:
         from ..transports.tap import tap
 
         transport = tap(transport, trace, "client")
     return transport
+
+
+def _check_unused(about_http: Mapping[str, Any]) -> None:
+    """Nothing that somebody relies on is ignored. Over stdio credentials come from the environment
+    [2025-03-26..2025-11-25 basic/authorization §Protocol Requirements]
+    [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD."""
+    given = ", ".join(sorted(name for name, value in about_http.items() if value))
+    if given:
+        raise ValueError("%s: only for a server at http:// or https://; give one that is started here what it needs in "
+                         "its environment, by env={...}" % given)
 
 
 def scheme_of(target: Target) -> str:
