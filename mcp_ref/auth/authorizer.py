@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Callable, Optional, Tuple
 from ..errors import AuthError
 from ..limits import DEFAULT, Limits
 from ..transports.http_authorizing import Authorizer, Fields, Grip, Refusal
+from ..transports.http_exchange import Headers
 from . import challenge as challenges
 from .desk import Desk
 from .fetch import Fetcher
@@ -122,6 +123,11 @@ class Engine(Authorizer):
             if self._fly(lambda desk: work(attempt, desk), about, grip, refusal.revision):
                 break  # there is a token now, be it even the same: some servers make one good again
         return True
+
+    def answered(self, url: str, headers: Headers) -> None:
+        """See `Authorizer.answered`: a server may give the nonce for the next proof with any answer [RFC 9449 §8.2]."""
+        if self._prover is not None and origin(url) == self._origin:
+            self._prover.learn(url, {"dpop-nonce": headers.get("dpop-nonce") or ""})
 
     def _early(self, token: Token, grip: Grip) -> Token:
         """Another token for one that is about to end, or the same; a person is not waited for, as it is good yet."""

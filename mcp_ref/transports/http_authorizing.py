@@ -5,7 +5,8 @@ for the header fields of each HTTP request (POST, GET, DELETE), for a token goes
 one session [2025-03-26..2025-11-25 basic/authorization §Token Requirements] MUST
 [2026-07-28 basic/authorization/index §Token Requirements] MUST; and it asks when a request was refused with 401 or 403,
 whether to send it again. Both calls may wait: for an authorization server, for another thread that is at it already,
-for a person. They come from the thread that carries the request, so nothing else waits with it.
+for a person. They come from the thread that carries the request, so nothing else waits with it. Of what was not refused
+it is told, too.
 
 The `Grip` that comes along ends when nobody wants the request any more. `Grip.pause` waits with an eye to that, and
 within `Grip.standstill`, which is for a person's time, the request does not age.
@@ -69,6 +70,9 @@ class Authorizer:
         """
         raise NotImplementedError
 
+    def answered(self, url: str, headers: Headers) -> None:
+        """A request to ``url`` was not refused, and these are the header fields of its reply. Must not wait."""
+
 
 class Authorizing:
     """Base of what is passed as ``auth=`` of a client; one object may serve several servers."""
@@ -125,6 +129,12 @@ class Gate:
                                % (refusal.url.partition("?")[0], refusal.status, refusal.tries))
         with _in_order():
             return self.authorizer.refused(refusal, grip)
+
+    def answered(self, url: str, headers: Headers) -> None:
+        """See `Authorizer.answered`."""
+        if self.authorizer is not None:
+            with _in_order():
+                self.authorizer.answered(url, headers)
 
 
 @contextmanager

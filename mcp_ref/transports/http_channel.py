@@ -414,7 +414,9 @@ class HttpChannel(Transport):
             except Stale:
                 continue
             reply.given = given
-            if reply.status in Gate.STATUSES and ask and self._gate.authorizer is not None:
+            if reply.status not in Gate.STATUSES:
+                self._answered(reply, self.where.origin + target, grip)
+            elif ask and self._gate.authorizer is not None:
                 if not self._let_in(reply, method, target, self._revision(body, fields), grip):
                     return reply
                 continue
@@ -429,6 +431,14 @@ class HttpChannel(Transport):
             if reply.status == 308:
                 self._target = target
         raise HttpStatus("%s is redirected more than %d times" % (self._shown, _MOST_REDIRECTS), reply.status)
+
+    def _answered(self, reply: Reply, url: str, grip: Grip) -> None:
+        """Tell of a reply that is no refusal."""
+        try:
+            self._gate.answered(url, reply.headers)
+        except BaseException:
+            self._pool.finish(reply, grip)
+            raise
 
     def _let_in(
         self, reply: Reply, method: str, target: str, revision: Optional[str], grip: Grip,

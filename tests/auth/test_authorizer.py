@@ -7,7 +7,7 @@ import pytest
 
 from mcp_ref.auth import FileStore, MemoryStore, OAuth
 from mcp_ref.auth.authorizer import Engine
-from mcp_ref.auth.jose import Signer
+from mcp_ref.auth.jose import Signer, split_jwt
 from mcp_ref.errors import AuthError, DiscoveryFailed, InsufficientScope, TokenRefused, Unauthorized
 from mcp_ref.transports.http_authorizing import Grip, Refusal
 from mcp_ref.transports.http_dial import LetGo
@@ -601,6 +601,22 @@ def test_a_nonce_of_the_server_is_used_once_it_is_known(scene: Authorized) -> No
     assert requests.engine.refused(refusal, Grip()) and scene.issuing.grants() == ["authorization_code"]
     proofs = {dict(requests.engine.fields("POST", requests.url, Grip()))["DPoP"] for _ in range(3)}
     assert len(proofs) == 3
+
+
+def test_the_nonce_of_any_answer_is_used_from_then_on(scene: Authorized) -> None:
+    """[RFC 9449 §8.2]"""
+    requests = Requests(scene, dpop=Key())
+    requests.send()
+
+    def nonce() -> Any:
+        return split_jwt(dict(requests.engine.fields("POST", requests.url, Grip()))["DPoP"]).claims.get("nonce")
+
+    assert nonce() is None
+    for sent, expected in [(["n-1"], "n-1"), ([], "n-1"), (["n-2"], "n-2"), (["a b\x00"], "n-2"), (["x", "y"], "n-2")]:
+        requests.engine.answered(requests.url, Headers([("DPoP-Nonce", each) for each in sent]))
+        assert nonce() == expected
+    requests.engine.answered("https://elsewhere.example/", Headers([("DPoP-Nonce", "n-3")]))
+    assert nonce() == "n-2"
 
 
 def test_tokens_from_before_are_used_only_if_they_are_bound_as_they_should_be(scene: Authorized) -> None:

@@ -45,6 +45,9 @@ class Engine(Authorizer):
     def refused(self, refusal: Refusal, grip: Grip) -> bool:
         return self.owner.refused(refusal, grip)
 
+    def answered(self, url: str, headers: Headers) -> None:
+        self.owner.answered(url, headers)
+
 
 class Scripted(Authorizing):
     """Gives each request a token of its own, as DPoP does, and does with refusals what the test says."""
@@ -54,7 +57,8 @@ class Scripted(Authorizing):
         self.asked: List[Tuple[str, str]] = []
         self.refusals: List[Refusal] = []
         self.made: List[Tuple[str, Dict[str, Any]]] = []
-        self.mute = False
+        self.mute = self.breaks = False
+        self.answers: List[Tuple[str, Optional[str]]] = []
         self._lock = threading.Lock()
 
     def authorizer(self, url: str, **options: Any) -> Authorizer:
@@ -65,6 +69,11 @@ class Scripted(Authorizing):
         with self._lock:
             self.asked.append((method, url))
             return () if self.mute else (("Authorization", "Bearer secret-%d" % len(self.asked)), ("X-Proof", method))
+
+    def answered(self, url: str, headers: Headers) -> None:
+        self.answers.append((url, headers.get("dpop-nonce")))
+        if self.breaks:
+            raise ValueError("secret")
 
     def refused(self, refusal: Refusal, grip: Grip) -> bool:
         self.refusals.append(refusal)
@@ -298,6 +307,28 @@ def test_a_refused_request_is_sent_again_when_it_is_mended(server: ScriptedHttp,
     assert refusal.fields == (("Authorization", first.headers["authorization"]), ("X-Proof", first.method))
     assert refusal[:2] == (status, (CHALLENGE,)) and refusal.headers.get("dpop-nonce") == "n1"
     assert (refusal.method, refusal.url, refusal.tries) == (first.method, server.url, 0)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_was_not_refused_is_told_of(server: ScriptedHttp, wire: str) -> None:
+    auth = Scripted(lambda refusal, grip: True)
+    with opened(server, auth, era=wire) as client:
+        if wire != LATEST.name:
+            server.wait_for("GET")
+        eventually(lambda: len(auth.answers) == len(server.seen()))
+        auth.answers.clear()
+        refusing("tools/call", server, 1)
+        client.call_tool("it")
+        assert auth.answers == [(server.url, None)]
+        server.on["tools/call"] = lambda request: request.answer({"content": []}, [("DPoP-Nonce", "n2")])
+        client.call_tool("it")
+        assert auth.answers[1:] == [(server.url, "n2")]
+        auth.breaks = True
+        with pytest.raises(AuthError) as caught:
+            client.call_tool("it")
+        assert "ValueError" in str(caught.value) and "secret" not in str(caught.value)
+        auth.breaks = False
+        client.call_tool("it")
 
 
 @pytest.mark.parametrize("wire", WIRES)
