@@ -12,6 +12,8 @@ thread                   blocks on                                         freed
 ``mcp-ref:http:*``       connecting, sending, receiving; room in the       the server; close; the end of
                          queue; the time before a stream is resumed        its request (`given_up`)
 the connection's reader  the queue; after close, the farewell              a message; close; the grace
+a thread that calls      the first byte of the reply to what it carries    the server; close; the end of
+                                                                           its request, or of its time
 =======================  ================================================  ==============================
 
 An HTTP request that fails is the failure of the one message it carried. Errors are `HttpStatus`, `AnswerLost`,
@@ -21,7 +23,6 @@ An HTTP request that fails is the failure of the one message it carried. Errors 
 redirects are followed within the origin, and they stay out of logs and error texts.
 """
 
-import json
 import threading
 from collections import deque
 from functools import partial
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, FrozenSet, List, M
 from urllib.parse import urljoin
 
 from ..deadline import Deadline
-from ..errors import ConnectionLost, HttpStatus, McpError, PeerError, TransportError
+from ..errors import ConnectionLost, HttpStatus, McpError, TransportError
 from ..jsonrpc import RequestId
 from ..limits import DEFAULT, Limits
 from ..revisions import Revision
@@ -41,6 +42,7 @@ from .http_dial import Dialler, Grip, LetGo, place
 from .http_fields import ACCEPT, added
 from .http_inbox import CAPACITY, Inbox, offered, opening
 from .http_pool import Fields, Pool, Stale
+from .http_refused import refused
 from .http_reply import Reply
 
 if TYPE_CHECKING:
@@ -497,20 +499,7 @@ class HttpChannel(Transport):
             body = reply.whole(_ERROR_BODY)
         except TransportError:
             body = b""
-        challenges = reply.headers.get_all("www-authenticate")
-        sent = (*self._added, *reply.given)
-        id, error = _json_error(body)
-        if error is not None:
-            error["message"] = _hidden(error["message"], sent)
-        if post is not None and error is not None and reply.status not in (401, 403) and post.may_have(id):
-            refused = PeerError(error["code"], error["message"], error.get("data"), post.method, post.id)
-            refused.status = reply.status
-            raise refused
-        text = _hidden("%s answered %d %s" % (self._shown, reply.status, reply.reason), sent)
-        line = error["message"] if error is not None else _first_line(_hidden(body.decode("utf-8", "replace"), sent))
-        if reply.status == 401 and not any(name.lower() == "authorization" for name, _ in self._added):
-            line = (line and line + "; ") + "it wants authorization: pass token=..., auth=... or headers={...}"
-        raise HttpStatus(repr(text + (line and ": " + line))[1:-1], reply.status, challenges)
+        raise refused(reply, body, self._shown, (*self._added, *reply.given), post)
 
     def _note(self, name: str, text: str) -> None:
         """Count something odd, and log it the first times."""
@@ -520,29 +509,3 @@ class HttpChannel(Transport):
             from ..packagelog import get_logger
 
             get_logger(__name__).warning("%s: %s: %s", self.origin, name, text)
-
-
-def _json_error(body: bytes) -> Tuple[Any, Optional[Dict[str, Any]]]:
-    """The id and the error of a body that is a JSON-RPC error response; None where it is none."""
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return None, None
-    error = value.get("error") if isinstance(value, dict) else None
-    if isinstance(error, dict) and type(error.get("code")) is int and isinstance(error.get("message"), str):
-        return value.get("id"), error
-    return None, None
-
-
-def _hidden(text: str, sent: Fields) -> str:
-    """A server's words without the token that it was sent, which some repeat."""
-    for name, value in sent:
-        if name.lower() == "authorization":
-            for secret in (value, value.partition(" ")[2]):
-                text = text.replace(secret, "***") if len(secret) > 3 else text
-    return text
-
-
-def _first_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[0].strip()[:200] if lines else ""
