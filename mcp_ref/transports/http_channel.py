@@ -36,7 +36,7 @@ from ..limits import DEFAULT, Limits
 from ..revisions import Revision
 from .base import Failed, Received, Transport
 from .http_authorizing import Authorizer, Authorizing, Gate, Refusal
-from .http_carrying import Carrier
+from .http_carrying import Attended, has_come
 from .http_crew import Crew
 from .http_dial import Dialler, Grip, LetGo, place
 from .http_fields import ACCEPT, added
@@ -111,7 +111,7 @@ class HttpChannel(Transport):
         self._dialler = Dialler(self.where, limits.connect_timeout, ssl_context, cafile)
         self._pool = Pool(self._dialler, limits.http_keep_alive)
         self._crew = Crew(self.where.authority, limits.max_http_requests, self._pool.prune)
-        self._carrier = Carrier(self._pool, self._crew)
+        self._attended = Attended()
         self._inbox = Inbox()
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
@@ -175,7 +175,7 @@ class HttpChannel(Transport):
                 begin, self._in_lane = not self._in_lane, True
                 self._lane_empty.clear()
         if post is not None:
-            if not (self._carries(post) and self._carrier.takes(post)):
+            if not (self._carries(post) and self._attended.keep(post)):
                 self._begin(post)
         elif begin:
             self._crew.submit(self._run_lane, urgent=True)  # or the server may wait for what all the others wait for
@@ -288,23 +288,35 @@ class HttpChannel(Transport):
 
     def attend(self, id: RequestId) -> None:
         """See `Transport.attend`."""
-        self._carrier.attend(id)
+        left = self._attended.attend(id)
+        if left is not None:
+            self._begin(left)
 
     def carry(self, id: RequestId, until: Deadline, take: Callable[[bytes], bool]) -> None:
         """See `Transport.carry`, and `http_carrying`."""
-        post = self._carrier.taken(id)
+        post = self._attended.claim(id)
         if post is None:
             return
-        self._take_up(post)
+        if not self._crew.take_place():
+            self._begin(post)
+            return
         begun: Optional[Reply] = None
-        come = False
+        rest: Optional[Callable[[], object]] = None
         try:
-            begun = self._carrier.send(self._target, post.fields or self._fields("POST"), post)
-            come = begun is not None and self._carrier.come(begun, until)
-            if come:
-                self._run_post(post, begun, take)
+            self._take_up(post)
+            if not self._why:  # otherwise it is said to be `unsent`
+                fields = post.fields or self._fields("POST")
+                begun = self._pool.begin("POST", self._target, fields, post.grip, post.data)
+            if begun is not None and has_come(begun, until):
+                rest = self._run_post(post, begun, take)
+            else:
+                rest = partial(self._run_post, post, begun)
+        except BaseException:
+            post.grip.let_go()  # nobody waits for it, and it may have been sent
+            rest = partial(self._run_post, post, begun)
+            raise
         finally:
-            self._carrier.leave(None if come else partial(self._run_post, post, begun))
+            self._crew.leave_place(rest)
 
     def _take_up(self, post: Post) -> None:
         """Take up a request, once."""
@@ -314,7 +326,9 @@ class HttpChannel(Transport):
 
     def _run_post(
         self, post: Post, begun: Optional[Reply] = None, take: Optional[Callable[[bytes], bool]] = None,
-    ) -> None:
+    ) -> Optional[Callable[[], object]]:
+        """See a request through. ``take`` is offered the answer; what may have to wait then is returned, to be called.
+        """
         self._take_up(post)
         if self._gate.authorizer is not None:
             post.grip.on_standstill = partial(self._stands_still, post.id)
@@ -333,14 +347,21 @@ class HttpChannel(Transport):
 
             get_logger(__name__).exception("%s", self.name)
             last = (Failed(post.id, TransportError("%s: %r" % (self.name, error))),)
-        finally:
-            with self._lock:
-                if self._posts.get(post.id) is post:
-                    del self._posts[post.id]
-        if take is not None and last and self._inbox.quiet and isinstance(last[0], bytes) and take(last[0]):
-            return  # nothing came before it that nobody has read
-        if last:
-            self._inbox.put(*last)  # at the very end: its reader waits until this thread lets go of the interpreter
+        if take is not None:
+            if not (last and self._inbox.quiet and isinstance(last[0], bytes) and take(last[0])):
+                return partial(self._hand_in, post, last)  # there may be no room
+            last = ()  # nothing came before it that nobody has read
+        self._hand_in(post, last)
+        return None
+
+    def _hand_in(self, post: Post, last: Sequence[Received]) -> None:
+        """A request is over; ``last``: what is last to be read of it, as soon as there is room."""
+        read = not last or self._inbox.put(*last)
+        with self._lock:
+            if self._posts.get(post.id) is post:
+                del self._posts[post.id]
+            if not read:
+                self._under_way |= {post.id}  # the connection has just ended, but this was sent
 
     def _taken_up(self, data: bytes) -> None:
         with self._lock:
@@ -406,7 +427,7 @@ class HttpChannel(Transport):
         authorizer is asked about a refusal.
         Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `AuthError`, `LetGo`.
         """
-        target, redirects = self._target, 0
+        target, redirects = self._target if begun is None else begun.target, 0
         while redirects < _MOST_REDIRECTS:
             given = self._gate.fields(method, self.where.origin + target, grip) if begun is None else begun.given
             all_fields = (fields or self._fields(method)) + given

@@ -1,6 +1,7 @@
 """Threads that do one job at a time, and wait for the next one for a while.
 
-Named ``mcp-ref:http:*`` and daemons. One that has nothing to do for IDLE seconds ends, so an idle client costs none.
+Named ``mcp-ref:http:*`` and daemons. One that has nothing to do for IDLE seconds ends, so an idle client costs none;
+but the last of them stays while others do jobs in their place.
 """
 
 import threading
@@ -8,7 +9,7 @@ import time
 from collections import deque
 from typing import Callable, Deque, List, Optional
 
-Job = Callable[[], None]
+Job = Callable[[], object]
 IDLE = 5.0
 """Seconds."""
 
@@ -91,10 +92,14 @@ class Crew:
                 if self._busy or self._idle or self._closed:
                     return
             member = None if job is None else self._rested(job, False)
-        if job is not None:
-            self._set_to_work(member, job, False)
-        else:
+        if job is None:
             self._have_rested()
+            return
+        try:
+            self._set_to_work(member, job, False)
+        except RuntimeError:  # no thread is left, so it waits for the next one that is done
+            with self._lock:
+                self._waiting.appendleft(job)
 
     def _have_rested(self) -> None:
         """Start a thread that has nothing to do, for it will say so."""
@@ -130,19 +135,19 @@ class Crew:
                 return
             self._idle.append(member)
         wait = IDLE
-        while wait > 0:
-            if member.alarm.acquire(timeout=wait):
-                return
-            wait = self._left + IDLE - time.monotonic()
-        with self._lock:
-            unneeded = member in self._idle
-            if unneeded:
+        while not member.alarm.acquire(timeout=wait):
+            with self._lock:
+                if member not in self._idle:  # somebody is just about to ring
+                    wait = -1.0
+                    continue
+                last = len(self._idle) == 1
+                wait = self._left + IDLE - time.monotonic() if last else 0.0
+                if wait > 0.0:
+                    continue
                 self._idle.remove(member)
-            last = not self._idle
-        if not unneeded:
-            member.alarm.acquire()  # somebody was just about to ring
-        elif last:
-            self._resting()
+            if last:
+                self._resting()
+            return
 
     def close(self) -> None:
         """Let the idle threads end, and the others after what they do; jobs that wait are still done."""

@@ -28,17 +28,18 @@ class Inbox:
         self._size = 0
         self._ended = False
 
-    def put(self, *items: Received) -> None:
-        """Add these, as soon as there is room; after the end they go nowhere."""
+    def put(self, *items: Received) -> bool:
+        """Add these, as soon as there is room; after the end they go nowhere: False."""
         size = sum(len(item) for item in items if isinstance(item, bytes))
         with self._lock:
             while self._items and self._size + size > self._capacity and not self._ended:
                 self._room.wait()
             if self._ended:
-                return
+                return False
             self._items += items
             self._size += size
             self._wake()
+            return True
 
     @property
     def quiet(self) -> bool:

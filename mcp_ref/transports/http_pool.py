@@ -86,9 +86,11 @@ class Pool:
         if link is None:
             return None
         reply = Reply(link.sock, method)
-        reply.link = link
+        reply.link, reply.target = link, target
         try:
+            link.sock.settimeout(0)  # the server may not have read what came before
             link.sock.sendall(self._head(method, target, fields, body) + (body or b""))
+            link.sock.settimeout(None)
         except OSError:
             self._discard(link, reply, grip)
             return None
@@ -198,7 +200,7 @@ class Pool:
         """Seconds for which the server keeps the connection, with some room, or what we think is usual."""
         for part in (reply.headers.get("keep-alive") or "").split(","):
             name, _, value = part.partition("=")
-            if name.strip().lower() == "timeout" and value.strip().isdigit():
+            if name.strip().lower() == "timeout" and value.strip().isdecimal():
                 return min(float(value) - 1.0, 3600.0)
         return self._keep
 

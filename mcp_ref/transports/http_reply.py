@@ -25,6 +25,8 @@ class Reply(HTTPResponse):
     headers: Headers  # type: ignore[assignment]
     link: Any = None
     """The connection that it came by; see `http_pool`."""
+    target = ""
+    """Where its request went; known of those that `Pool.begin` has sent."""
     given: Any = ()
     """The header fields by which its request was to be let in; see `http_authorizing`."""
     kept: Optional[bytes] = None

@@ -1,5 +1,8 @@
 """The thread that waits for an answer carries its request: when it does, when it does not, and that nothing is lost."""
+import pathlib
+import ssl
 import threading
+import time
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import pytest
@@ -8,14 +11,18 @@ from mcp_ref import connect
 from mcp_ref.client import Client
 from mcp_ref.errors import AnswerLost, ConnectionLost, RequestCancelled, RequestTimeout
 from mcp_ref.limits import Limits
+from mcp_ref.peer.mainthread import MainThreadQueue
+from mcp_ref.peer.request_table import RequestTable
 from mcp_ref.transports import http_carrying, http_crew
 from mcp_ref.transports.http_carrying import is_whole
 from mcp_ref.transports.http_channel import HttpChannel, Post
 from mcp_ref.transports.http_crew import Crew
+from mcp_ref.transports.http_dial import Grip
 from mcp_ref.transports.http_inbox import Inbox
+from mcp_ref.transports.http_pool import Pool
 from mcp_ref.wiretrace import Event, Trace
 from tests.support.scripted import PATIENCE
-from tests.support.scripted_http import Request, ScriptedHttp, head, notification
+from tests.support.scripted_http import Cut, Request, ScriptedHttp, head, notification
 from tests.support.sides import Gate, eventually, in_thread
 
 
@@ -31,9 +38,9 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> "Dict[str, List[int]]":
     seen: Dict[str, List[int]] = {}
     run = HttpChannel._run_post
 
-    def run_post(self: HttpChannel, post: Post, *begun: Any) -> None:
+    def run_post(self: HttpChannel, post: Post, *begun: Any) -> Any:
         seen.setdefault(post.method, []).append(threading.get_ident())
-        run(self, post, *begun)
+        return run(self, post, *begun)
 
     monkeypatch.setattr(HttpChannel, "_run_post", run_post)
     return seen
@@ -70,6 +77,7 @@ def said(text: str) -> Dict[str, Any]:
 
 # --- Which replies ----------------------------------------------------------------------------------------------------
 
+PEM = str(pathlib.Path(__file__).parents[1] / "data" / "tls" / "localhost.pem")
 JSON = "Content-Type: application/json"
 BODY = b'{"a":1}'
 
@@ -119,6 +127,15 @@ def test_a_reply_that_is_whole(data: bytes) -> None:
 ])
 def test_a_reply_that_is_left_to_the_crew(data: bytes) -> None:
     assert not is_whole(data)
+
+
+@pytest.mark.parametrize("line", [
+    "Transfer-Encoding : chunked", "\x0bTransfer-Encoding: chunked", "\xa0Transfer-Encoding: chunked",
+    "Transfer-Encoding\x1f: chunked", "Content-Type : text/event-stream;", "\x0cContent-Type: text/event-stream;",
+    "Content-Length : 8", ": x", "no colon", "",
+])
+def test_a_name_that_is_none_is_left_to_the_crew(line: str) -> None:
+    assert not is_whole(reply(line, JSON, "Content-Length: 7")) and not is_whole(reply(JSON, "Content-Length: 7", line))
 
 
 # --- Who carries ------------------------------------------------------------------------------------------------------
@@ -173,6 +190,73 @@ def test_progress_is_told_while_a_call_is_waited_for(server: ScriptedHttp, threa
         assert threading.get_ident() not in threads["tools/call"] and told == [1]
 
 
+def test_over_tls_the_crew_does_it(threads: "Dict[str, List[int]]") -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(PEM)
+    with ScriptedHttp(tls=context) as server, opened(server, cafile=PEM) as client:
+        assert [call(client) for _ in range(3)] == ["tools/call"] * 3
+        assert threading.get_ident() not in threads["tools/call"] and len(threads["tools/call"]) == 4
+
+
+def test_what_comes_with_more_than_an_answer_is_left_to_the_crew(server: ScriptedHttp) -> None:
+    with opened(server) as client:
+        channel = channel_of(client)
+        assert [channel._carries(Post(1, method, b"", ())) for method in
+                ("tools/call", "ping", "initialize", "subscriptions/listen")] == [True, True, False, False]
+
+
+@pytest.mark.race
+def test_a_thread_that_has_other_work_while_it_waits_does_that(server: ScriptedHttp) -> None:
+    """The server asks in the middle of a call, and only this thread may answer."""
+    def listen(request: Request) -> None:
+        server.on["GET"] = lambda request: request.reply(405)
+        request.begin_events()
+        asked.hold()
+        request.event({"jsonrpc": "2.0", "id": 7, "method": "roots/list"})
+        server.wait_for("response")
+        request.end_events()
+
+    def answer(request: Request) -> None:
+        asked.open()
+        server.wait_for("response")
+        request.answer(said("done"))
+
+    server.on["GET"] = listen
+    queue = MainThreadQueue()
+    queue.pump()  # so it is this thread
+    with Gate() as asked, opened(server, executor=queue, roots=["/"]) as client:
+        server.on["tools/call"] = answer
+        assert call(client) == "done" and "result" in server.seen("response")[0].message
+
+
+@pytest.mark.race
+def test_progress_on_the_stream_of_the_server_is_told_while_a_call_is_waited_for(server: ScriptedHttp) -> None:
+    told: List[float] = []
+    token: List[Any] = []
+    asked, over = Gate(), Gate()
+
+    def listen(request: Request) -> None:
+        request.begin_events()
+        asked.hold()
+        request.event(notification("notifications/progress", progressToken=token[0], progress=1))
+        over.hold()
+        request.end_events()
+
+    def answer(request: Request) -> None:
+        meta = request.message["params"].get("_meta", {})
+        if "progressToken" in meta:
+            token.append(meta["progressToken"])
+            asked.open()
+            eventually(lambda: told)
+        request.answer(said("done"))
+
+    server.on["GET"] = listen
+    with opened(server) as client, asked, over:
+        server.on["tools/call"] = answer
+        assert call(client, progress=lambda value, total, text: told.append(value)) == "done" and told == [1]
+        over.open()
+
+
 @pytest.mark.parametrize("cut", [False, True])
 def test_a_reply_in_two_parts_at_any_byte(server: ScriptedHttp, cut: bool) -> None:
     """The second part comes when the client has seen the first, or is given up."""
@@ -220,6 +304,20 @@ def test_a_body_that_is_no_answer_fails_the_call_at_once(
         eventually(lambda: at_rest(channel_of(client)))
 
 
+@pytest.mark.parametrize("body", [
+    b'{"jsonrpc":"2.0","id":%d,"method":"ping"}',  # a request with this very id
+    b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"_meta":{"a b/":1}}}',
+])
+def test_what_has_its_id_and_is_no_answer_fails_the_call_at_once(server: ScriptedHttp, body: bytes) -> None:
+    with opened(server, strict=True) as client:
+        server.on["tools/call"] = lambda request: request.reply(200, body.replace(b"%d", b"%d" % request.message["id"]))
+        with pytest.raises(Exception) as caught:
+            client.call_tool("it", timeout=60)
+        assert "malformed" in str(caught.value) or "holds no response" in str(caught.value), caught.value
+        assert channel_of(client).counters() == {}
+        eventually(lambda: at_rest(channel_of(client)))
+
+
 def test_an_answer_does_not_overtake_what_nobody_has_read(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: List[bytes] = []
@@ -253,6 +351,94 @@ def test_time_is_over_although_nothing_comes(server: ScriptedHttp, monkeypatch: 
             client.call_tool("it", timeout=0.01)
         assert server.wait_for("notifications/cancelled").message["params"]["requestId"] is not None
         eventually(lambda: at_rest(channel_of(client)))
+
+
+@pytest.mark.race
+@pytest.mark.parametrize("line, body", [
+    ("Transfer-Encoding : chunked", b"5\r\n"),
+    ("Content-Type : text/event-stream;", b"id: 1\nretry: 3600000\ndata:\n\n"),
+], ids=["chunks that do not come", "a stream that is resumed in an hour"])
+def test_time_is_over_whatever_the_head_says(server: ScriptedHttp, line: str, body: bytes) -> None:
+    with opened(server) as client, Gate() as gate:
+        server.on["tools/call"] = lambda request: (request.send(reply(line, JSON, "Content-Length: %d" % len(body),
+                                                                      body=body)), gate.hold())[1]
+        waiting = in_thread(client.call_tool, "it", timeout=0.05)
+        gate.entered()
+        with pytest.raises(RequestTimeout):
+            waiting.get(3)
+
+
+@pytest.mark.race
+def test_time_is_over_although_the_server_reads_nothing(
+        server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers requests that it has not read, whose ids are easily guessed, until what is sent has no room."""
+    sent = threading.Semaphore(0)
+    begin = Pool.begin
+
+    def begun(*arguments: Any) -> Any:
+        found = begin(*arguments)
+        sent.release()
+        return found
+
+    def answer(request: Request) -> None:
+        id = request.message["id"]
+        server.on["tools/call"] = lambda request: over.wait(PATIENCE)  # over another connection there is none
+        while not over.is_set():
+            assert sent.acquire(timeout=PATIENCE)
+            body = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"x"}]}}' % id
+            request.send(reply(JSON, "Content-Length: %d" % len(body), body=body))
+            id += 1
+        raise Cut()
+
+    def calls() -> None:
+        for _ in range(2000):
+            client.call_tool("it", {"a": "x" * 15_000}, timeout=0.2)
+
+    over = threading.Event()
+    with opened(server) as client:
+        server.on["tools/call"] = answer
+        monkeypatch.setattr(Pool, "begin", begun)
+        waiting = in_thread(calls)
+        try:
+            with pytest.raises(RequestTimeout):
+                waiting.get()
+        finally:
+            over.set()
+            sent.release()
+
+
+@pytest.mark.race
+def test_time_is_over_although_there_is_no_room_for_what_came(server: ScriptedHttp) -> None:
+    with opened(server) as client:
+        channel = channel_of(client)
+        inbox = Inbox(1)  # nobody reads it
+        inbox.put(b"xx")
+        used, channel._inbox = channel._inbox, inbox
+        try:
+            waiting = in_thread(client.call_tool, "it", timeout=0.05)
+            with pytest.raises(RequestTimeout):
+                waiting.get(3)
+        finally:
+            channel._inbox = used
+            inbox.end(drop=True)
+
+
+def test_it_waits_in_slices_and_never_longer_than_there_is_time(
+        server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: List[float] = []
+    wait = http_carrying.wait_readable
+
+    def waited(sock: Any, seconds: float) -> bool:
+        waits.append(seconds)
+        return len(waits) % 3 == 0 and wait(sock, seconds)  # two slices pass, and it waits on
+
+    with opened(server) as client:
+        monkeypatch.setattr(http_carrying, "wait_readable", waited)
+        assert call(client, timeout=60) == "tools/call" and waits == [http_carrying._SLICE] * 3  # no less, no more
+        waits.clear()
+        assert call(client, timeout=0.4) == "tools/call" and 0 < max(waits) <= 0.4
+        waits.clear()
+        assert call(client, timeout=None) == "tools/call" and waits == [http_carrying._SLICE] * 3
 
 
 @pytest.mark.race
@@ -290,6 +476,174 @@ def test_an_interrupt_while_it_waits_loses_nothing_but_the_call(
         del server.on["tools/call"]
         gate.open()
         assert call(client) == "tools/call"
+
+
+def test_an_interrupt_before_it_is_carried_costs_no_place(
+        server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*ignored: Any) -> None:
+        raise KeyboardInterrupt
+
+    with opened(server, limits=Limits(max_http_requests=1)) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(RequestTable, "start", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                call(client)
+        assert call(client, timeout=2) == "tools/call"
+        eventually(lambda: at_rest(channel_of(client)))
+
+
+@pytest.mark.race
+def test_a_call_of_the_same_thread_in_between_loses_nothing(
+        server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a handler of a signal makes it, or a finalizer."""
+    start = RequestTable.start
+    inner: List[str] = []
+
+    def started(self: RequestTable, *arguments: Any) -> None:
+        start(self, *arguments)
+        monkeypatch.setattr(RequestTable, "start", start)
+        inner.append(call(client, "inner", timeout=2))
+
+    with opened(server) as client:
+        monkeypatch.setattr(RequestTable, "start", started)
+        assert call(client, "outer", timeout=2) == "tools/call" and inner == ["tools/call"]
+        eventually(lambda: at_rest(channel_of(client)))
+
+
+@pytest.mark.race
+def test_an_interrupt_just_after_it_was_sent_does_not_send_it_again(
+        server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = Pool.begin
+    begun: List[Any] = []
+
+    def interrupted(self: Pool, *arguments: Any) -> Any:
+        begun.append(begin(self, *arguments))
+        raise KeyboardInterrupt
+
+    with opened(server) as client, Gate() as gate:
+        server.on["tools/call"] = gate.hold
+        connection = client.connection
+        withdraw, ran = connection._withdraw, threading.Event()
+        run = HttpChannel._run_post
+
+        def ran_post(self: HttpChannel, *arguments: Any) -> None:
+            run(self, *arguments)
+            ran.set()
+
+        def withdrawn(*arguments: Any) -> bool:
+            ran.wait(PATIENCE)  # the crew is quicker than this thread
+            return withdraw(*arguments)
+
+        monkeypatch.setattr(connection, "_withdraw", withdrawn)
+        monkeypatch.setattr(HttpChannel, "_run_post", ran_post)
+        with monkeypatch.context() as patch:
+            patch.setattr(Pool, "begin", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                call(client, "once")
+        gate.open()
+        names = [request.message["params"]["name"] for request in server.seen("tools/call")]
+        begun[0].link.sock.close()
+        assert names.count("once") <= 1, names
+
+
+# --- The end of the connection ----------------------------------------------------------------------------------------
+
+@pytest.mark.race
+def test_what_is_said_to_be_unsent_is_not_sent(server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, letting = Gate(), Gate()
+    carry, let_go = HttpChannel.carry, Grip.let_go
+
+    def carried(self: HttpChannel, *arguments: Any) -> None:
+        taken.hold()
+        carry(self, *arguments)
+
+    def let(self: Grip) -> None:
+        letting.hold()
+        let_go(self)
+
+    with opened(server) as client, taken, letting:
+        channel = channel_of(client)
+        before = len(server.seen("tools/call"))
+        monkeypatch.setattr(HttpChannel, "carry", carried)
+        waiting = in_thread(call, client)
+        taken.entered()
+        id = next(iter(channel._posts))
+        monkeypatch.setattr(Grip, "let_go", let)
+        ending = in_thread(channel._end, "over")
+        letting.entered()
+        assert channel.unsent(id)
+        taken.open()
+        with pytest.raises(Exception):
+            waiting.get()
+        letting.open()
+        ending.get()
+        assert len(server.seen("tools/call")) == before
+
+
+@pytest.mark.race
+def test_what_was_sent_when_the_connection_ended_is_not_said_to_be_unsent(server: ScriptedHttp) -> None:
+    with opened(server) as client, Gate() as gate:
+        server.on["tools/call"] = gate.hold
+        channel = channel_of(client)
+        waiting = in_thread(call, client)
+        gate.entered()
+        id, = channel._posts
+        channel._end("over")
+        assert not channel.unsent(id) and channel.unsent(id + 1)
+        with pytest.raises(ConnectionLost):
+            waiting.get()
+
+
+@pytest.mark.race
+@pytest.mark.parametrize("quiet", [True, False], ids=["carried", "read"])
+def test_what_was_answered_as_the_connection_ended_is_not_said_to_be_unsent(
+        server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch, quiet: bool) -> None:
+    ids: List[Any] = []
+    put = Inbox.put
+
+    def slow(self: Inbox, *items: Any) -> Any:
+        if ids:
+            gate.hold()
+        return put(self, *items)
+
+    with opened(server) as client, Gate() as gate:
+        channel = channel_of(client)
+        monkeypatch.setattr(Inbox, "quiet", False)
+        if not quiet:
+            server.on["tools/call"] = lambda request: request.answer(said("x" * 70_000))
+        monkeypatch.setattr(Inbox, "put", slow)
+        taken_up = channel._taken_up
+        monkeypatch.setattr(channel, "_taken_up", lambda data: (ids.extend(channel._posts), taken_up(data))[1])
+        waiting = in_thread(call, client)
+        gate.entered()
+        channel._end("over")
+        assert not channel.unsent(ids[0])
+        gate.open()
+        with pytest.raises(Exception) as caught:
+            waiting.get()
+        assert not getattr(caught.value, "unsent", False)
+
+
+@pytest.mark.race
+def test_two_requests_under_way_are_redirected_to_the_same_place(server: ScriptedHttp) -> None:
+    first, second = Gate(), Gate()
+    with opened(server) as client, first, second:
+        def answer(request: Request) -> None:
+            if request.target == "/new":
+                request.answer(said("new"))
+                return
+            (first if request.message["params"]["name"] == "first" else second).hold()
+            request.reply(308, headers=[("Location", "/new")])
+
+        server.on["tools/call"] = answer
+        one = in_thread(call, client, "first")
+        first.entered()
+        two = in_thread(call, client, "second")
+        second.entered()
+        second.open()
+        assert two.get() == "new"
+        first.open()
+        assert one.get() == "new"
 
 
 # --- The crew ---------------------------------------------------------------------------------------------------------
@@ -334,6 +688,49 @@ def test_a_place_is_given_to_who_waits_for_one_and_its_rest_is_done() -> None:
     finally:
         crew.close()
     assert not crew.take_place()
+
+
+def test_a_timeout_that_is_no_number_costs_no_place(server: ScriptedHttp) -> None:
+    with opened(server, limits=Limits(max_http_requests=1)) as client:
+        with pytest.raises(TypeError):
+            client.call_tool("it", timeout="5")  # type: ignore[arg-type]
+        assert call(client, timeout=2) == "tools/call"
+        eventually(lambda: at_rest(channel_of(client)))
+
+
+def test_a_job_that_waits_is_not_lost_where_there_is_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_thread(self: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    crew = Crew("test", 1, lambda: None)
+    done = threading.Semaphore(0)
+    try:
+        assert crew.take_place() and crew.submit(lambda: (done.release(), None)[1])
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", no_thread)
+            crew.leave_place()  # whose own job is done: nothing to complain of
+        crew.submit(lambda: (done.release(), None)[1])
+        assert done.acquire(timeout=2) and done.acquire(timeout=2)
+    finally:
+        crew.close()
+
+
+def test_of_those_that_rest_one_stays_while_others_do_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_crew, "IDLE", 0.02)
+    rested: List[float] = []
+    crew = Crew("test", 4, lambda: rested.append(time.monotonic()))
+    try:
+        with Gate() as gate:
+            assert all([crew.submit(gate.hold) for _ in range(3)])
+            gate.entered(3)
+            assert crew.take_place()
+            crew.leave_place()
+            last = crew._left = crew._left + 0.1  # as if another one had just been done then
+        eventually(lambda: len(crew._idle) == 1 or rested)
+        eventually(lambda: rested)
+        assert len(rested) == 1 and rested[0] >= last + http_crew.IDLE and not crew._idle
+    finally:
+        crew.close()
 
 
 @pytest.mark.parametrize("possible", [True, False], ids=["", "no thread left"])
