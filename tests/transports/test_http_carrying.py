@@ -1,4 +1,5 @@
 """The thread that waits for an answer carries its request: when it does, when it does not, and that nothing is lost."""
+import contextlib
 import pathlib
 import ssl
 import threading
@@ -224,7 +225,7 @@ def test_a_thread_that_has_other_work_while_it_waits_does_that(server: ScriptedH
     server.on["GET"] = listen
     queue = MainThreadQueue()
     queue.pump()  # so it is this thread
-    with Gate() as asked, opened(server, executor=queue, roots=["/"]) as client:
+    with contextlib.closing(queue), Gate() as asked, opened(server, executor=queue, roots=["/"]) as client:
         server.on["tools/call"] = answer
         assert call(client) == "done" and "result" in server.seen("response")[0].message
 
