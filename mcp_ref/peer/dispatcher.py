@@ -71,6 +71,11 @@ class Connection(Sender):
     ``role`` says what messages mean, ``executor`` who runs handlers (default: `Workers` of its own).
     """
 
+    batching = False  # for what stands here see `Sender`
+    _lane: Optional[Lane[Notification]] = None
+    _reason: Optional[str] = None
+    _reader: Optional[int] = None
+
     def __init__(
         self,
         transport: Transport,
@@ -85,7 +90,6 @@ class Connection(Sender):
         self.inflight = Inflight()
         self.context_class: Callable[["Connection", Incoming, Request, Optional[Session]], Context] = Context
         self.outbox.on_failure = lambda error: self.transport.close()
-        self.batching = False
         stateless = role.party == lifecycle.SERVER and any(revision.stateless for revision in role.revisions)
         self.stateless = stateless
         """Whether we are a server that takes requests which stand alone; see `mcp_ref.peer.alone`."""
@@ -96,10 +100,7 @@ class Connection(Sender):
         self._receiving = threading.Lock()
         self._ids = IdHistory()
         self._routes: Dict[str, Route] = {}
-        self._lane: Optional[Lane[Notification]] = None
         self._ended = threading.Event()
-        self._reason: Optional[str] = None
-        self._reader: Optional[int] = None
 
     # Life
 

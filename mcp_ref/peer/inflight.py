@@ -108,7 +108,7 @@ class Inflight:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._empty = threading.Condition(self._lock)
+        self._empty: Optional[threading.Condition] = None  # there once somebody waits for it
         self._busy = 0
         self._incoming: Dict[RequestId, Incoming] = {}
 
@@ -144,7 +144,7 @@ class Inflight:
         """The answer of a finished request is in the outbox, or there is none."""
         with self._lock:
             self._busy -= 1
-            if not self._busy:
+            if self._empty is not None and not self._busy:
                 self._empty.notify_all()
 
     def cancel(self, id: RequestId, reason: Optional[str] = None) -> bool:
@@ -167,6 +167,8 @@ class Inflight:
     def wait_empty(self, timeout: float) -> bool:
         """Wait until every request is answered; False after ``timeout`` seconds."""
         with self._lock:
+            if self._empty is None:
+                self._empty = threading.Condition(self._lock)
             return self._empty.wait_for(lambda: not self._busy, timeout)
 
     def __len__(self) -> int:

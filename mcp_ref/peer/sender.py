@@ -54,6 +54,14 @@ def _outbox(transport: Transport, limits: Limits) -> Outbox:
 class Sender:
     """What both halves of a connection share, and everything that sends. Thread-safe."""
 
+    # What few connections ever set stands here: of more than 30 attributes the names are stored with each object.
+    alone = False
+    """Whether only requests are taken that stand alone; see `mcp_ref.peer.alone`."""
+    _envelope: Optional[Dict[str, Any]] = None
+    _sealed = b""  # the same, encoded, and the end of a request after it
+    _timer: Optional["_Timer"] = None
+    _timers_over = False
+
     def __init__(
         self, transport: Transport, party: str, limits: Limits, executor: Optional[Executor], lenient: bool
     ) -> None:
@@ -66,13 +74,7 @@ class Sender:
         """Another one may serve other connections as well, so it is not for us to close."""
         self.table = RequestTable(limits, self.counters)
         self.outbox = _outbox(transport, limits)
-        self.alone = False
-        """Whether only requests are taken that stand alone; see `mcp_ref.peer.alone`."""
         self._lock = threading.Lock()
-        self._envelope: Optional[Dict[str, Any]] = None
-        self._sealed = b""  # the same, encoded, and the end of a request after it
-        self._timer: Optional["_Timer"] = None
-        self._timers_over = False
         self._rates: Dict[Any, Rate] = {}
         self._rates_due = _FEW_RATES
 
