@@ -1,0 +1,124 @@
+"""Targets about heads of HTTP: what is not read again, or is looked at beforehand, says what reading it says."""
+import io
+from random import Random
+from typing import Any, Callable, List, Tuple
+
+from mcp_ref.limits import Limits
+from mcp_ref.protocol.headervalues import media_type
+from mcp_ref.transports.http_carrying import is_whole
+from mcp_ref.transports.http_head import Head, Heads, parse_head
+from mcp_ref.transports.http_reply import BROKEN, Reply
+from mcp_ref.transports.http_shape import Refused
+
+from .engine import Broken, Target
+from .inventing import mutated_bytes
+
+LIMITS = Limits(max_message_bytes=1000, max_request_line_bytes=100, max_header_bytes=600, max_header_fields=10)
+NAMES = ("Content-Length", "content-length", "Content-Type", "Transfer-Encoding", "Host", "Connection", "Expect", "X",
+         "", "Content_Length", "Keep-Alive")
+VALUES = ("7", "007", "8", "1001", "9" * 19, "9" * 20, "", "+7", "7,7", "chunked", "identity", "close", "h:1", "a:b",
+          "100-continue", "application/json", "application/json; charset=x", "text/event-stream", "text/event-stream;")
+JUNK = ("",) * 12 + (" ", "\t", "\x0b", "\x0c", "\x1c", "\x1f", "\x85", "\xa0", "\xad", "\x00", ":", "\r", "\n",
+                     "\r\n ")
+
+
+def make_fields(random: Random, most: int) -> List[str]:
+    """Fields, some of which are none."""
+    def junk() -> str:
+        return random.choice(JUNK)
+
+    return [junk() + random.choice(NAMES) + junk() + random.choice((":", ":", ": ", "")) + junk()
+            + random.choice(VALUES) + junk() for _ in range(random.randrange(most + 1))]
+
+
+# -- Requests ---------------------------------------------------------------------------------------
+
+Blocks = Tuple[bytes, bytes]
+
+
+def make_heads(random: Random) -> Blocks:
+    """A head that can be read, and one that is much like it."""
+    fields = ["Host: h:1", "Content-Length: %d" % random.randrange(1200), "Accept: a/b", "X: y"]
+    fields = fields[:random.randrange(2, 5)]
+    random.shuffle(fields)
+    first = "\r\n".join(["POST /mcp HTTP/1.1", *fields]).encode("latin-1")
+    second = first
+    if random.randrange(2):
+        second = second.replace(b"Content-Length: ", b"Content-Length: " + random.choice(VALUES).encode())
+    if random.randrange(2):
+        second += "".join("\r\n" + field for field in make_fields(random, 2)).encode("latin-1")
+    return first, mutated_bytes(random, second, random.randrange(3))
+
+
+def check_heads(case: Blocks) -> None:
+    """The second head of a connection says what it says as the first one of another."""
+    heads = Heads(LIMITS)
+    _told(heads.read, case[0])
+    found, wanted = _told(heads.read, case[1]), _told(lambda block: parse_head(block, LIMITS), case[1])
+    if found != wanted:
+        raise Broken("read again: %r instead of %r" % (found, wanted))
+
+
+def _told(read: Callable[[bytes], Head], block: bytes) -> Tuple[Any, ...]:
+    try:
+        head = read(block)
+    except Refused as refused:
+        return refused.status, refused.reason
+    return (*head[:3], head.headers.pairs(), *head[4:])
+
+
+# -- Replies ----------------------------------------------------------------------------------------
+
+class _Wire(io.RawIOBase):
+    """Bytes that have come; whoever wants more would wait."""
+
+    def __init__(self, data: bytes) -> None:
+        self._left = data
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The next bytes. Raises `Broken` where there are none."""
+        if not self._left:
+            raise Broken("waits: for more than has come")
+        taken, self._left = self._left[:len(buffer)], self._left[len(buffer):]
+        buffer[:len(taken)] = taken
+        return len(taken)
+
+    def makefile(self, *ignored: Any) -> Any:
+        """What a socket gives to read from."""
+        return io.BufferedReader(self)
+
+
+def make_reply(random: Random) -> bytes:
+    """A reply that is usual, but for fields that are not."""
+    lines = [random.choice(("HTTP/1.1 200 OK", "HTTP/1.1 200 ", "http/1.1 200 \x85", "HTTP/1.1 200 200 3"))]
+    kinds, lengths = ("Content-Type: application/json", "content-type:application/json;"), ("Content-Length: 7", "X: y")
+    fields = [*make_fields(random, 3), random.choice(kinds), random.choice(lengths)]
+    random.shuffle(fields)
+    body = random.choice((b'{"a":1}', b"5\r\nabcd", b"id:1\n\n\n"))
+    return "\r\n".join([*lines, *fields, "", ""]).encode("latin-1") + body
+
+
+def check_reply(data: bytes) -> None:
+    """What looks whole beforehand is read without waiting: as JSON, or it is an error."""
+    if not is_whole(data):
+        return
+    reply = Reply(_Wire(data), "POST")  # type: ignore[arg-type]
+    try:
+        reply.begin()
+    except BROKEN:
+        return
+    kind = media_type(reply.headers.get("content-type"))
+    if kind == "text/event-stream":
+        raise Broken("kind: a stream")
+    if kind == "application/json" and reply.whole(1000) != data[-7:]:
+        raise Broken("body: another one")
+
+
+TARGETS = (
+    Target("heads", make_heads, check_heads),
+    Target("replies", make_reply, check_reply),
+)
