@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -177,16 +178,14 @@ def test_closing_again_does_nothing_and_idle_sessions_are_ended_by_the_clock():
     (signal.SIGTERM, ["-m", "mcp_ref", "run", ECHO]),
 ])
 def test_a_program_serves_over_http_until_it_is_told_to_end(number, how):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, *how, "--http", "127.0.0.1:%d" % port]
+    command = [sys.executable, *how, "--http", "127.0.0.1:0"]
     process = subprocess.Popen(command, cwd=str(EXAMPLES.parent), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
     try:
         line = process.stderr.readline().decode()
-        assert line.endswith("http://127.0.0.1:%d/mcp; Ctrl-C ends it\n" % port), line
-        with Caller("http://127.0.0.1:%d/mcp" % port) as caller:
+        url, words = re.findall(r"(http://127\.0\.0\.1:[1-9]\d*/mcp)(.*)", line)[0]
+        assert words == "; Ctrl-C ends it", line
+        with Caller(url) as caller:
             caller.open()
             answer = json.loads(caller.tool(1, "add", {"a": 1, "b": 2})[2])
             assert answer["result"]["structuredContent"] == {"result": 3}

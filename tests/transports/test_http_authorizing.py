@@ -572,6 +572,14 @@ def as_a_future(client: Client) -> Any:
     return outcome
 
 
+def begun(client: Client) -> None:
+    """Wait until the time of all requests has begun, which is after they went out; or it stands still already."""
+    def ends() -> List[deadline.Deadline]:
+        return [pending.deadline for pending in list(client.connection.table._pending.values())]
+
+    eventually(lambda: ends() and all(end.at is not None or end._stopped is not None for end in ends()))
+
+
 def looked(client: Client) -> None:
     """Have the timer of the connection look at the (manual) clock, for it sleeps by the real one."""
     with pytest.raises((RequestTimeout, RequestCancelled)):
@@ -587,6 +595,7 @@ def test_a_request_does_not_age_while_a_person_is_waited_for(
     with opened(server, auth, era=wire) as client:
         outcome = begin(client)
         auth.wait_for()
+        begun(client)
         if begin is as_a_call:
             clock.jump()
         clock.now += LONG
@@ -614,6 +623,7 @@ def test_then_it_has_as_long_as_it_had_left(
     with gate, opened(server, auth) as client:
         outcome = begin(client)
         auth.wait_for()
+        begun(client)
         clock.now += LONG
         auth.allowed.set()
         gate.entered()
@@ -727,6 +737,7 @@ def test_so_it_is_with_a_person_at_a_browser(clock: Clock) -> None:
         if clients:
             table = clients[0].connection.table
             eventually(lambda: any(pending is not None and pending.still for pending in map(table.find, range(99))))
+            begun(clients[0])
             clock.now += LONG
         return browser(url)
 
@@ -751,6 +762,7 @@ def test_the_time_of_machines_counts(server: ScriptedHttp, clock: Clock) -> None
     with gate, opened(server, Scripted(mend)) as client:
         calling = in_thread(client.call_tool, "it", timeout=5)
         gate.entered()
+        begun(client)
         clock.now += 6
         with pytest.raises(RequestTimeout):
             calling.get()
