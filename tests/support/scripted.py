@@ -169,7 +169,7 @@ class ScriptedPeer:
 
     def _answered(self) -> List[Any]:
         assert self.connection is not None, "whose connection is to ask?"
-        pending = self.connection.open_request("server/discover")
+        pending = self.connection.open_request("server/discover", timeout=PATIENCE)
         start = len(self.seen)
         self.receive(lambda message: message.get("method") == "server/discover" and message["id"] == pending.id)
         self.respond(pending.id, {})
