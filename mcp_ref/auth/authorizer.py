@@ -108,8 +108,7 @@ class Engine(Authorizer):
         found = challenges.parse(refusal.challenges)
         error = challenges.find(found, "error")
         if refusal.status == 401 and self._prover is not None:
-            nonces = {"dpop-nonce": refusal.headers.get("dpop-nonce") or ""}
-            new = self._prover.learn(refusal.url, nonces, refusal.fields)
+            new = self._prover.learn(refusal.url, refusal.headers, refusal.fields)
             if error == "use_dpop_nonce" and new:
                 return True
         attempt = Attempt(refusal, found)
@@ -127,7 +126,7 @@ class Engine(Authorizer):
     def answered(self, url: str, headers: Headers) -> None:
         """See `Authorizer.answered`: a server may give the nonce for the next proof with any answer [RFC 9449 §8.2]."""
         if self._prover is not None and origin(url) == self._origin:
-            self._prover.learn(url, {"dpop-nonce": headers.get("dpop-nonce") or ""})
+            self._prover.learn(url, headers)
 
     def _early(self, token: Token, grip: Grip) -> Token:
         """Another token for one that is about to end, or the same; a person is not waited for, as it is good yet."""

@@ -21,10 +21,13 @@ import re
 import secrets
 import threading
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
+from ..transports.http_exchange import Headers
 from .jose import Signer, b64url, make_jwt, split_jwt, thumbprint
 from .urls import origin, split
+
+AnyHeaders = Union[Mapping[str, str], Headers]
 
 USE_NONCE = "use_dpop_nonce"
 """The error of a server that wants a nonce of its own [RFC 9449 §8]."""
@@ -76,14 +79,14 @@ class Prover:
         fields = [("DPoP", self.proof(method, url, token))]
         return fields if token is None else [("Authorization", "DPoP " + token), *fields]
 
-    def learn(self, url: str, headers: Mapping[str, str], sent: Optional[Sequence[Tuple[str, str]]] = None) -> bool:
+    def learn(self, url: str, headers: AnyHeaders, sent: Optional[Sequence[Tuple[str, str]]] = None) -> bool:
         """Keep the nonce of an answer from this URL for the next proof; ``headers`` by lower-case names.
 
         Whether it is a new one, not that of the proof in ``sent``, the header fields of the request (None: than the
         last one that was learned): then a request that was refused for want of it may be made again, also if somebody
         else has learned it meanwhile. What is no nonce is ignored, as are two of them in one answer [RFC 9449 §8.1].
         """
-        nonce = headers.get("dpop-nonce", "")
+        nonce = headers.get("dpop-nonce") or ""
         if not _NONCE.match(nonce):
             return False
         server = origin(url)

@@ -292,9 +292,7 @@ class Connection(Sender):
             return False
         if not isinstance(frame, (Result, Error)) or frame.id != id:
             return False
-        self.transport.arrived(data)
-        if not (isinstance(frame, Result) and may_have_meta(data) and self._fails_by_names(frame, data)):
-            self.table.resolve(frame)
+        self.receive(frame, data)
         return True
 
     def work(self, jobs: Sequence[Job]) -> None:

@@ -41,6 +41,16 @@ _SOCKET_SLICE = 32 * 1024
 
 CAN_POLL = hasattr(select, "poll")
 
+
+def wait_ready(sock: Any, seconds: Optional[float], for_writing: bool = False) -> bool:
+    """Wait until a socket has something to read, be it the end, or room to write; False after so many seconds."""
+    if not CAN_POLL:
+        return any(select.select([] if for_writing else [sock], [sock] if for_writing else [], [], seconds))
+    poll = select.poll()
+    poll.register(sock, select.POLLOUT if for_writing else select.POLLIN)
+    return bool(poll.poll(None if seconds is None else seconds * 1000))
+
+
 _PRIVATE: Set[int] = set()
 
 

@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING, Optional
 
 from .. import deadline
 from ..jsonrpc import RequestId
-from .http_pool import wait_readable
+from .fds import wait_ready
 from .http_reply import Reply
 
 if TYPE_CHECKING:
     from .http_channel import Post
 
-APART = ("initialize", "subscriptions/listen")
-"""Requests that are never carried: what comes with their replies is no single answer."""
 _SHORT = 16 * 1024
 """Bytes of a request that an idle connection takes at once."""
 _LOOK = 64 * 1024
@@ -76,7 +74,7 @@ def has_come(reply: Reply, until: "deadline.Deadline") -> bool:
     """Wait for a reply, until then at most; whether all of it has come, and is of the usual kind. It is not read."""
     sock = reply.link.sock
     left = until.left()
-    while not wait_readable(sock, _SLICE if left is None else min(left, _SLICE)):
+    while not wait_ready(sock, _SLICE if left is None else min(left, _SLICE)):
         left = until.left()
         if left is not None and left <= 0:
             return False

@@ -53,7 +53,7 @@ _REDIRECTS = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (3
 """Statuses that send a request elsewhere unchanged; the others would make a GET of a POST [RFC 9110 §15.4]."""
 _ERROR_BODY = 64 * 1024
 _LOUD = 10
-_LASTING = ("subscriptions/listen",)
+LASTING = ("subscriptions/listen",)
 """Requests whose answer comes at the end of a long stream: like the streams of GET they take no other's turn."""
 INITIALIZED = "notifications/initialized"
 _CANCELLED = "notifications/cancelled"
@@ -279,7 +279,7 @@ class HttpChannel(Transport):
     # Requests
 
     def _begin(self, post: Post) -> None:
-        if not self._crew.submit(lambda: self._run_post(post), urgent=post.method in _LASTING):
+        if not self._crew.submit(lambda: self._run_post(post), urgent=post.method in LASTING):
             self._inbox.put(Failed(post.id, ConnectionLost(self.reason())))
 
     def _carries(self, post: Post) -> bool:
@@ -301,7 +301,7 @@ class HttpChannel(Transport):
             self._begin(post)
             return
         begun: Optional[Reply] = None
-        rest: Optional[Callable[[], object]] = None
+        rest: Optional[Callable[[], object]] = lambda: self._run_post(post, begun)
         try:
             self._take_up(post)
             if not self._why:  # otherwise it is said to be `unsent`
@@ -309,11 +309,8 @@ class HttpChannel(Transport):
                 begun = self._pool.begin("POST", self._target, fields, post.grip, post.data)
             if begun is not None and has_come(begun, until):
                 rest = self._run_post(post, begun, take)
-            else:
-                rest = partial(self._run_post, post, begun)
         except BaseException:
             post.grip.let_go()  # nobody waits for it, and it may have been sent
-            rest = partial(self._run_post, post, begun)
             raise
         finally:
             self._crew.leave_place(rest)

@@ -42,8 +42,7 @@ from ..protocol.headervalues import is_session_id, media_type
 from ..protocol.sse import Parser
 from ..revisions import Revision
 from .base import Failed, Received, Transport
-from .http_carrying import APART
-from .http_channel import HttpChannel, Post
+from .http_channel import LASTING, HttpChannel, Post
 from .http_dial import Grip, LetGo
 from .http_fields import ACCEPT
 from .http_inbox import is_answer
@@ -159,8 +158,9 @@ class StreamableHttp(HttpChannel):
     # Requests
 
     def _carries(self, post: Post) -> bool:
-        """See `HttpChannel._carries`."""
-        return self.where.scheme == "http" and self._gate.authorizer is None and post.method not in APART
+        """See `HttpChannel._carries`; what comes with a handshake, or in a lasting reply, is no single answer."""
+        return (self.where.scheme == "http" and self._gate.authorizer is None
+                and post.method != "initialize" and post.method not in LASTING)
 
     def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
         session = None if post.fields else self._session

@@ -85,9 +85,9 @@ class Heads:
 
     def _with_length(self, same: Head, digits: str) -> Head:
         """That head, with these digits as its Content-Length."""
-        length = int(digits)
-        if length == same.length and same.headers.get("content-length") == digits:
+        if same.headers.get("content-length") == digits:
             return same
+        length = int(digits)
         check_size(length, self._limits)
         headers = same.headers.having("content-length", digits)
         return Head(same.method, same.target, same.version, headers, length, same.close, same.expects)

@@ -9,14 +9,13 @@ delivered whole and cannot have been worked on: it is sent once more, on a new c
 `POST` whose connection ends is not repeated: nobody knows how far the server has come.
 """
 
-import select
 import socket
 import threading
 from typing import Any, List, Optional, Tuple
 
 from .. import deadline
 from ..errors import AnswerLost
-from .fds import CAN_POLL
+from .fds import wait_ready
 from .http_dial import Dialler, Grip, LetGo
 from .http_reply import BROKEN, Reply, words
 
@@ -45,16 +44,7 @@ class Link:
 
     def usable(self) -> bool:
         """Whether it is still open: nothing comes on an idle connection but its end."""
-        return deadline.clock() < self.idle_until and not wait_readable(self.sock, 0)
-
-
-def wait_readable(sock: socket.socket, seconds: Optional[float]) -> bool:
-    """Wait until there is something to read, be it the end; False after so many seconds."""
-    if not CAN_POLL:
-        return any(select.select([sock], [], [], seconds))
-    poll = select.poll()
-    poll.register(sock, select.POLLIN)
-    return bool(poll.poll(None if seconds is None else seconds * 1000))
+        return deadline.clock() < self.idle_until and not wait_ready(self.sock, 0)
 
 
 class Pool:

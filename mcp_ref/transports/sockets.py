@@ -22,7 +22,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
 from .base import Received
-from .fds import CAN_POLL, LARGEST_READ, SMALLEST_READ, Closed, Descriptor
+from .fds import LARGEST_READ, SMALLEST_READ, Closed, Descriptor, wait_ready
 from .lines import LineTransport
 
 CONNECT_TIMEOUT = 10.0
@@ -143,7 +143,7 @@ class SocketTransport(LineTransport):
         descriptor = self.descriptor
         descriptor.reading = True
         try:
-            return descriptor.closing or bool(_poll(self.socket, seconds, for_writing=False))
+            return descriptor.closing or wait_ready(self.socket, seconds)
         finally:
             descriptor.reading = False
             if descriptor.closing:
@@ -188,7 +188,7 @@ class SocketTransport(LineTransport):
         try:
             if descriptor.closing:
                 return True  # writing says so at once
-            return size <= _SURE_TO_FIT and bool(_poll(self.socket, 0, for_writing=True))
+            return size <= _SURE_TO_FIT and wait_ready(self.socket, 0, for_writing=True)
         finally:
             descriptor.writing = False
             if descriptor.closing:
@@ -206,16 +206,6 @@ class SocketTransport(LineTransport):
         except OSError:
             pass  # the peer was faster
         self.descriptor.close()
-
-
-def _poll(sock: socket.socket, seconds: float, for_writing: bool) -> Any:
-    import select
-
-    if not CAN_POLL:
-        return any(select.select([] if for_writing else [sock], [sock] if for_writing else [], [], seconds))
-    poll = select.poll()
-    poll.register(sock, select.POLLOUT if for_writing else select.POLLIN)
-    return poll.poll(seconds * 1000)
 
 
 class _Dialling(SocketTransport):

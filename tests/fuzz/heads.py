@@ -1,19 +1,17 @@
 """Targets about heads of HTTP: what is not read again, or is looked at beforehand, says what reading it says."""
 import io
 from random import Random
-from typing import Any, Callable, List, Tuple
+from typing import Any, List, Tuple
 
-from mcp_ref.limits import Limits
 from mcp_ref.protocol.headervalues import media_type
 from mcp_ref.transports.http_carrying import is_whole
-from mcp_ref.transports.http_head import Head, Heads, parse_head
+from mcp_ref.transports.http_head import Heads, parse_head
 from mcp_ref.transports.http_reply import BROKEN, Reply
-from mcp_ref.transports.http_shape import Refused
+from tests.transports.http_cases import LIMITS, told
 
 from .engine import Broken, Target
 from .inventing import mutated_bytes
 
-LIMITS = Limits(max_message_bytes=1000, max_request_line_bytes=100, max_header_bytes=600, max_header_fields=10)
 NAMES = ("Content-Length", "content-length", "Content-Type", "Transfer-Encoding", "Host", "Connection", "Expect", "X",
          "", "Content_Length", "Keep-Alive")
 VALUES = ("7", "007", "8", "1001", "9" * 19, "9" * 20, "", "+7", "7,7", "chunked", "identity", "close", "h:1", "a:b",
@@ -53,18 +51,10 @@ def make_heads(random: Random) -> Blocks:
 def check_heads(case: Blocks) -> None:
     """The second head of a connection says what it says as the first one of another."""
     heads = Heads(LIMITS)
-    _told(heads.read, case[0])
-    found, wanted = _told(heads.read, case[1]), _told(lambda block: parse_head(block, LIMITS), case[1])
+    told(heads.read, case[0])
+    found, wanted = told(heads.read, case[1]), told(lambda block: parse_head(block, LIMITS), case[1])
     if found != wanted:
         raise Broken("read again: %r instead of %r" % (found, wanted))
-
-
-def _told(read: Callable[[bytes], Head], block: bytes) -> Tuple[Any, ...]:
-    try:
-        head = read(block)
-    except Refused as refused:
-        return refused.status, refused.reason
-    return (*head[:3], head.headers.pairs(), *head[4:])
 
 
 # -- Replies ----------------------------------------------------------------------------------------

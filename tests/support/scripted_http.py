@@ -125,6 +125,11 @@ def log(text: str) -> Dict[str, Any]:
     return notification("notifications/message", level="info", data=text)
 
 
+def said(text: str) -> Dict[str, Any]:
+    """The result of a tool that says this."""
+    return {"content": [{"type": "text", "text": text}]}
+
+
 class ScriptedHttp:
     """The server; see the module."""
 
@@ -216,7 +221,7 @@ class ScriptedHttp:
         elif request.key == "response" or "id" not in request.message:
             request.reply(202)
         else:
-            request.answer({"content": [{"type": "text", "text": request.key}]})
+            request.answer(said(request.key))
 
     def seen(self, key: Optional[str] = None) -> List[Request]:
         """The requests that have come, all or those of one key or HTTP method."""

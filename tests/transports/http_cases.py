@@ -3,11 +3,22 @@
 An accepted case is followed by the end of the client's side, so () is what an unfinished request gets. A refused case
 is not: the server must refuse it, and end the connection, without being told that nothing more comes.
 """
-from typing import List, NamedTuple, Tuple
+from typing import Callable, List, NamedTuple, Tuple
 
 from mcp_ref.limits import Limits
+from mcp_ref.transports.http_head import Head
+from mcp_ref.transports.http_shape import Refused
 
 LIMITS = Limits(max_message_bytes=1000, max_request_line_bytes=100, max_header_bytes=600, max_header_fields=10)
+
+
+def told(read: Callable[[bytes], Head], block: bytes) -> Tuple[object, ...]:
+    """All that a head says, or how it is refused."""
+    try:
+        head = read(block)
+    except Refused as refused:
+        return refused.status, refused.reason
+    return (*head[:3], head.headers.pairs(), *head[4:])
 
 
 class Case(NamedTuple):

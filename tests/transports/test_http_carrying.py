@@ -4,7 +4,7 @@ import pathlib
 import ssl
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
@@ -23,7 +23,7 @@ from mcp_ref.transports.http_inbox import Inbox
 from mcp_ref.transports.http_pool import Pool
 from mcp_ref.wiretrace import Event, Trace
 from tests.support.scripted import PATIENCE
-from tests.support.scripted_http import Cut, Request, ScriptedHttp, head, notification
+from tests.support.scripted_http import Cut, Request, ScriptedHttp, head, notification, said
 from tests.support.sides import Gate, eventually, in_thread
 
 
@@ -72,8 +72,15 @@ def call(client: Client, name: str = "it", **options: Any) -> str:
     return str(client.call_tool(name, **options).content[0].text)
 
 
-def said(text: str) -> Dict[str, Any]:
-    return {"content": [{"type": "text", "text": text}]}
+@contextlib.contextmanager
+def interrupted(owner: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have a Ctrl-C come where this is called; whatever is done here ends with it."""
+    def interrupt(*ignored: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(owner, name, interrupt)
+        yield
 
 
 # --- Which replies ----------------------------------------------------------------------------------------------------
@@ -427,14 +434,14 @@ def test_time_is_over_although_there_is_no_room_for_what_came(server: ScriptedHt
 def test_it_waits_in_slices_and_never_longer_than_there_is_time(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: List[float] = []
-    wait = http_carrying.wait_readable
+    wait = http_carrying.wait_ready
 
     def waited(sock: Any, seconds: float) -> bool:
         waits.append(seconds)
         return len(waits) % 3 == 0 and wait(sock, seconds)  # two slices pass, and it waits on
 
     with opened(server) as client:
-        monkeypatch.setattr(http_carrying, "wait_readable", waited)
+        monkeypatch.setattr(http_carrying, "wait_ready", waited)
         assert call(client, timeout=60) == "tools/call" and waits == [http_carrying._SLICE] * 3  # no less, no more
         waits.clear()
         assert call(client, timeout=0.4) == "tools/call" and 0 < max(waits) <= 0.4
@@ -463,15 +470,10 @@ def test_another_thread_ends_it(server: ScriptedHttp, how: str) -> None:
 
 def test_an_interrupt_while_it_waits_loses_nothing_but_the_call(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*ignored: Any) -> bool:
-        raise KeyboardInterrupt
-
     with opened(server) as client, Gate() as gate:
         server.on["tools/call"] = gate.hold
-        with monkeypatch.context() as patch:
-            patch.setattr(http_carrying, "wait_readable", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                client.call_tool("it")
+        with interrupted(http_carrying, "wait_ready", monkeypatch):
+            client.call_tool("it")
         server.wait_for("notifications/cancelled")
         eventually(lambda: at_rest(channel_of(client)))
         del server.on["tools/call"]
@@ -481,14 +483,9 @@ def test_an_interrupt_while_it_waits_loses_nothing_but_the_call(
 
 def test_an_interrupt_before_it_is_carried_costs_no_place(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*ignored: Any) -> None:
-        raise KeyboardInterrupt
-
     with opened(server, limits=Limits(max_http_requests=1)) as client:
-        with monkeypatch.context() as patch:
-            patch.setattr(RequestTable, "start", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                call(client)
+        with interrupted(RequestTable, "start", monkeypatch):
+            call(client)
         assert call(client, timeout=2) == "tools/call"
         eventually(lambda: at_rest(channel_of(client)))
 
@@ -699,10 +696,11 @@ def test_a_timeout_that_is_no_number_costs_no_place(server: ScriptedHttp) -> Non
         eventually(lambda: at_rest(channel_of(client)))
 
 
-def test_a_job_that_waits_is_not_lost_where_there_is_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_thread(self: Any) -> None:
-        raise RuntimeError("can't start new thread")
+def no_thread(self: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
 
+
+def test_a_job_that_waits_is_not_lost_where_there_is_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     crew = Crew("test", 1, lambda: None)
     done = threading.Semaphore(0)
     try:
@@ -748,7 +746,3 @@ def test_somebody_says_that_they_rest_if_nobody_of_the_crew_has_done_anything(
         assert resting.wait(PATIENCE if possible else 0.05) is possible and not crew._busy
     finally:
         crew.close()
-
-
-def no_thread(self: Optional[threading.Thread]) -> None:
-    raise RuntimeError("can't start new thread")

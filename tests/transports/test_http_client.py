@@ -21,7 +21,7 @@ from mcp_ref.transports.http_dial import place
 from mcp_ref.transports.http_inbox import Inbox, is_answer, opening
 from mcp_ref.transports.http_reply import Reply
 from tests.support.scripted import PATIENCE
-from tests.support.scripted_http import EVERYTHING, SERVER, Request, ScriptedHttp, chunk, head, log
+from tests.support.scripted_http import EVERYTHING, SERVER, Request, ScriptedHttp, chunk, head, log, said
 from tests.support.sides import Gate, eventually, in_thread
 
 PEM = str(pathlib.Path(__file__).parents[1] / "data" / "tls" / "localhost.pem")
@@ -31,10 +31,6 @@ PEM = str(pathlib.Path(__file__).parents[1] / "data" / "tls" / "localhost.pem")
 def server() -> Iterator[ScriptedHttp]:
     with ScriptedHttp() as made:
         yield made
-
-
-def said(text: str) -> Dict[str, Any]:
-    return {"content": [{"type": "text", "text": text}]}
 
 
 def call(client: Client, name: str = "it", **options: Any) -> str:

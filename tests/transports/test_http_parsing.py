@@ -1,15 +1,15 @@
 """Requests out of bytes: every case of `http_cases`, however it is split, and what it costs to be slow or large."""
 import random
-from typing import Callable, Iterator, List, Tuple, Union
+from typing import Iterator, List, Tuple
 
 import pytest
 
 from mcp_ref.limits import Limits
 from mcp_ref.transports.http_exchange import Headers
-from mcp_ref.transports.http_head import Head, Heads, parse_head
+from mcp_ref.transports.http_head import Heads, parse_head
 from mcp_ref.transports.http_parsing import RequestParser
 from mcp_ref.transports.http_shape import Refused
-from tests.transports.http_cases import ACCEPTED, CASES, LIMITS, Case, chunked, request, sized
+from tests.transports.http_cases import ACCEPTED, CASES, LIMITS, Case, chunked, request, sized, told
 
 
 def parse(pieces: List[bytes], limits: Limits = LIMITS) -> Tuple[List[int], List[bytes]]:
@@ -91,15 +91,6 @@ def test_a_head_is_read_into_its_parts() -> None:
 
 USUAL = b"POST /mcp HTTP/1.1\r\nHost: h:1\r\nContent-Length: 12\r\nMcp-Session-Id: 5\r\nAccept: a/b\r\naccept: c/d"
 LAST = b"POST /mcp HTTP/1.1\r\nHost: h:1\r\nContent-Length: 12"
-
-
-def told(read: Callable[[bytes], Head], block: bytes) -> Union[Tuple[object, ...], Tuple[int, str]]:
-    """All that a head says, or how it is refused."""
-    try:
-        head = read(block)
-    except Refused as refused:
-        return refused.status, refused.reason
-    return (*head[:3], head.headers.pairs(), *head[4:])
 
 
 def changes(block: bytes) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from mcp_ref.client.sampling import Sampling
 from mcp_ref.errors import AnswerLost, RequestTimeout
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, revision
 from mcp_ref.transports.sse_client import HttpSse
-from tests.support.scripted_http import SESSION, Request, ScriptedHttp, log, notification
+from tests.support.scripted_http import SESSION, Request, ScriptedHttp, log, notification, said
 from tests.support.sides import eventually, in_thread
 
 STREAMABLE = ["2025-03-26", "2025-06-18", "2025-11-25"]
@@ -36,10 +36,6 @@ def open_client(server: ScriptedHttp, **options: Any) -> Client:
 
 def text_of(result: Any) -> str:
     return str(result.content[0].text)
-
-
-def said(text: str) -> Dict[str, Any]:
-    return {"content": [{"type": "text", "text": text}]}
 
 
 # --- Requests ---------------------------------------------------------------------------------------------------------
