@@ -7,11 +7,14 @@ something in C holds the interpreter. The same holds for the interpreter's end, 
 Leaks: after each test that passed, no thread that can keep the process alive (or that belongs to the library), no open
 file descriptor and no child process may be there that was not there before. What ends by itself has two seconds.
 
-`--repeat N` runs each selected test marked `race` N times; `--part K/N` the K-th of N parts of all tests.
+`--repeat N` runs each selected test marked `race` N times; `--part K/N` the K-th of N parts of all tests;
+`--only-ids FILE` the tests that a JSON file lists. `--journal FILE` keeps what fails, for `tests/tools/steady.py`.
 """
 import faulthandler
 import gc
+import json
 import os
+import pathlib
 import sys
 import threading
 import time
@@ -53,11 +56,55 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: Optional[pytest.Item]) 
         gc.freeze()
 
 
+# --- the journal ------------------------------------------------------------------------------------------------------
+
+class _Journal:
+    """Writes a JSON line for each failure and for the end of the run; beside it, in a file of its own, what is running.
+
+    Both are on disk at each moment, for a test's time limit ends the process without a word.
+    """
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._lines = open(str(path), "w", encoding="ascii", buffering=1)
+        self._running = open(str(path.with_suffix(".running")), "w", encoding="ascii")
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._running.seek(0)
+        self._running.write(nodeid.encode("ascii", "backslashreplace").decode() + "\n")
+        self._running.truncate()
+        self._running.flush()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._write(test=report.nodeid, message="%s: %s" % (report.when, _message(report)))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._write(uncollected=report.nodeid)
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self._write(end=int(exitstatus))
+
+    def pytest_unconfigure(self) -> None:
+        self._lines.close()
+        self._running.close()
+
+    def _write(self, **entry: Any) -> None:
+        self._lines.write(json.dumps(entry) + "\n")
+
+
+def _message(report: pytest.TestReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return crash.message if crash is not None else report.longreprtext
+
+
 # --- the time limit ---------------------------------------------------------------------------------------------------
 
 def pytest_configure(config: pytest.Config) -> None:
     # Capturing is suspended here, so fd 2 is still the terminal's or the log's.
     config.stash[REAL_STDERR] = os.dup(2)
+    if config.getoption("journal"):
+        config.pluginmanager.register(_Journal(pathlib.Path(config.getoption("journal"))), "journal")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -225,6 +272,8 @@ def _judged() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--repeat", type=int, default=1, metavar="N", help="run each test marked `race` N times")
     parser.addoption("--part", type=_part, default=(1, 1), metavar="K/N", help="run the K-th of N parts of the tests")
+    parser.addoption("--only-ids", metavar="FILE", help="run the tests whose ids this JSON file lists")
+    parser.addoption("--journal", metavar="FILE", help="write what fails, and which test runs, to this file")
 
 
 def _part(text: str) -> Tuple[int, int]:
@@ -237,6 +286,10 @@ def _part(text: str) -> Tuple[int, int]:
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
     """Leave out what is in other parts; whoever runs all parts has run each test once. Cases of one test stay together.
     """
+    only = config.getoption("only_ids")
+    if only:
+        wanted = set(json.loads(pathlib.Path(only).read_text(encoding="ascii")))
+        items[:] = [item for item in items if item.nodeid in wanted]
     number, parts = config.getoption("part")
     if parts > 1:
         items[:] = [item for item in items

@@ -1,7 +1,8 @@
 """Feed the readers random and slightly wrong input for a while: `make fuzz ARGS="--seconds 60 --seed 7 --only codec"`.
 
 Prints the seed, how many cases each target saw, and for each finding the smallest case that still shows it and how to
-see it again; the exit code is 1 if there is one.
+see it again; the exit code is 1 if there is one. In `.ci/run` the case of a finding is run again, as what was found may
+have depended on the machine's load: see `tests/tools/steady.py`.
 """
 import argparse
 import os
@@ -9,7 +10,8 @@ import sys
 import time
 from typing import List, Optional, Sequence
 
-from .engine import Report, Target, explore, make_case, run_case
+from ..tools import steady
+from .engine import Finding, Report, Target, explore, make_case, run_case
 from .targets import TARGETS
 
 
@@ -50,7 +52,21 @@ def main(arguments: Optional[List[str]] = None) -> int:
                     for finding in report(target, seed, options.seconds / len(chosen)).findings]
     for finding in findings:
         print("\n" + str(finding))
-    return 1 if findings else 0
+    return 1 if findings and not steady.unsteady([failure_of(finding) for finding in findings], once_more) else 0
+
+
+def failure_of(finding: Finding) -> steady.Failure:
+    """A finding as a failure; its name says how to see it again."""
+    name = "make fuzz --only %s --seed %d --case %d" % (finding.target, finding.seed, finding.number)
+    return steady.Failure(name, "make fuzz", "%s: %s" % (finding.failure.kind, finding.failure.text))
+
+
+def once_more(failure: steady.Failure) -> Optional[str]:
+    """Run the case of a finding; what was found, if anything."""
+    only, seed, case = failure.name.split()[3::2]
+    target = next(target for target in TARGETS if target.name == only)
+    found = run_case(target, int(seed), int(case))
+    return None if found is None else str(found)
 
 
 if __name__ == "__main__":

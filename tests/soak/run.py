@@ -2,7 +2,8 @@
 
 The server runs in a process of its own. Each phase goes through once with a tenth of what it is measured with, so that
 whatever is made once has been made; then comes the start that everything is compared with. Exit code 1: something was
-answered wrong or lost, a phase did not end, or the server did not come back to where it was.
+answered wrong or lost, a phase did not end, or the server did not come back to where it was. In `.ci/run` it is all
+done again then, with a new server: see `tests/tools/steady.py`.
 """
 import argparse
 import os
@@ -10,10 +11,12 @@ import pathlib
 import random
 import sys
 import time
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))  # whose wire and peer these use
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "bench"), str(TESTS / "tools")]  # the wire and the peer are the benchmark's
 
+import steady  # noqa: E402
 from machine import facts  # noqa: E402
 from peer import WrongAnswer  # noqa: E402
 from phases import PHASES  # noqa: E402
@@ -88,6 +91,13 @@ def main(arguments: Sequence[str]) -> int:
     if not chosen(options):
         parser.error("--only: the phases are %s" % ", ".join(repr(name) for name, _, _ in PHASES))
     print("%s\nscale %g, seed %d" % (facts(), options.scale, options.seed), flush=True)
+    wrong = go(options)
+    failures = [steady.Failure("make soak --seed %d" % options.seed, "make soak", wrong)] if wrong else []
+    return 1 if failures and not steady.unsteady(failures, lambda failure: go(options)) else 0
+
+
+def go(options: argparse.Namespace) -> Optional[str]:
+    """Soak a server of its own; what was wrong, or None."""
     environment = dict(os.environ, PYTHONPATH=str(ROOT))
     try:
         with Soaked([sys.executable, str(SERVER)], environment) as soaked:
@@ -95,8 +105,8 @@ def main(arguments: Sequence[str]) -> int:
     except (Failed, WrongAnswer, OSError) as error:
         faults = ["%s: %s" % (type(error).__name__, error)]
     print("\n" + ("\n".join(["NOT as it has to be:"] + ["  " + fault for fault in faults]) if faults else
-                  "nothing was lost, and everything is back where it was"))
-    return int(bool(faults))
+                  "nothing was lost, and everything is back where it was"), flush=True)
+    return "\n".join(faults) or None
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ shows only as SKIPPED or INFO, or not at all. So a leg passes here if
  - the suite's own exit code is 0. Clients run one scenario at a time, where it tells their exit code and time-outs;
  - our server has outlived everything and had nothing to complain of.
 
+In `.ci/run` a leg that failed is tried again: see `steady`.
+
 Options: `--only LEG` (repeatable), `--record` (write expected.json anew from a run without failures, and look at the
 difference before you commit it).
 """
@@ -27,6 +29,7 @@ import sys
 import time
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
+import steady
 from environments import BUILD, ROOT, SetupError, once, run, say
 
 HOME = BUILD / "conformance"
@@ -274,15 +277,19 @@ def emptied(leg: str) -> pathlib.Path:
 
 # --- all of it --------------------------------------------------------------------------------------------------------
 
-def report(leg: str, checks: Checks, problems: Sequence[str]) -> bool:
-    """Print how a leg went: every problem, and the counts."""
+def go(suite: Suite, leg: str, expected: Dict[str, Listed], record: bool = False) -> List[str]:
+    """Go through one leg and print how it went; what was wrong. ``record``: enter its checks as the expected ones."""
+    checks, problems = (server_leg if leg in SERVER_LEGS else client_leg)(suite, leg)
+    if record:
+        expected[leg] = listed(checks)
+    problems = [*judge(checks, expected.get(leg, {})), *problems]
     for problem in problems:
         print("  %s" % problem)
     statuses = [one["status"] for made in checks.values() for one in made]
     counts = ", ".join("%d %s" % (statuses.count(status), status) for status in (*GOOD, *BAD) if status in statuses)
     print("%s: %s: %d scenarios, checks: %s" % (leg, "FAILED" if problems else "passed", len(checks), counts or "none"),
           flush=True)
-    return not problems
+    return problems
 
 
 def main() -> int:
@@ -292,21 +299,22 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="write the checks of this run to expected.json")
     options = parser.parse_args()
     expected: Dict[str, Listed] = json.loads(EXPECTED.read_text(encoding="utf-8")) if EXPECTED.is_file() else {}
-    passed = []
+    failures: List[steady.Failure] = []
     try:
         suite = install()
         for leg in options.only or [*SERVER_LEGS, *CLIENT_LEGS]:
-            checks, problems = (server_leg if leg in SERVER_LEGS else client_leg)(suite, leg)
-            if options.record:
-                expected[leg] = listed(checks)
-            passed.append(report(leg, checks, [*judge(checks, expected.get(leg, {})), *problems]))
+            problems = go(suite, leg, expected, options.record)
+            if problems:
+                failures.append(steady.Failure(leg, "make conformance", "\n".join(problems)))
+        passed = not failures or steady.unsteady(
+            failures, lambda failure: "\n".join(go(suite, failure.name, expected)))
     except SetupError as error:
         print("conformance: %s" % error, file=sys.stderr)
         return 2
-    if options.record and all(passed):
+    if options.record and passed:
         EXPECTED.write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
-    print("conformance: %s" % ("all legs passed" if all(passed) else "FAILED"))
-    return 0 if all(passed) else 1
+    print("conformance: %s" % ("all legs passed" if passed else "FAILED"))
+    return 0 if passed else 1
 
 
 if __name__ == "__main__":

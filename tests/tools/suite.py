@@ -1,7 +1,7 @@
 """Run the test suite in `.venv`, made where it is missing; arguments go to pytest (`make test ARGS="-k ping"`).
 
 Without arguments two halves run side by side, where there are two cores: what the first one says is seen as it comes,
-and what the second one says behind it.
+and what the second one says behind it. In `.ci/run` a test that failed is tried again: see `steady`.
 """
 import os
 import subprocess
@@ -9,12 +9,12 @@ import sys
 import tempfile
 from typing import List
 
-from environments import PYTEST, ROOT, SetupError, environment, say
+import steady
+from environments import BUILD, PYTEST, ROOT, SetupError, environment, say
 from fetch_suites import cached
 
 HALVES = ("--part=1/2", "--part=2/2")
-APART = ("-p", "no:cacheprovider")
-"""What is remembered of the last run is that of one of them."""
+ALONE = 'one test alone: make test ARGS="tests/FOLDER/test_FILE.py::test_NAME", with the name as it stands above'
 
 
 def main(arguments: List[str]) -> int:
@@ -24,21 +24,26 @@ def main(arguments: List[str]) -> int:
     except SetupError as error:
         print("make test: %s" % error, file=sys.stderr)
         return 2
-    command = [python, "-m", "pytest"]
     if arguments or (os.cpu_count() or 1) < 2:
-        return subprocess.call([*command, *arguments], cwd=str(ROOT), env=cached())
-    return run_halves([*command, *APART])
+        code = subprocess.call([python, "-m", "pytest", *arguments], cwd=str(ROOT), env=cached())
+    else:
+        code = run_halves([steady.Run(python, [half], ROOT, BUILD / "journal" / ("half-%s.jsonl" % half[-3]),
+                                      "make test", cached()) for half in HALVES])
+    if code == steady.FAILED:
+        say(ALONE)
+    return code
 
 
-def run_halves(command: List[str]) -> int:
+def run_halves(halves: List[steady.Run]) -> int:
     """Run both halves, and show what they say one after the other."""
+    one, other = halves
     with tempfile.TemporaryFile() as said:
-        second = subprocess.Popen([*command, HALVES[1]], cwd=str(ROOT), env=cached(), stdin=subprocess.DEVNULL,
+        second = subprocess.Popen(other.command, cwd=str(ROOT), env=cached(), stdin=subprocess.DEVNULL,
                                   stdout=said, stderr=subprocess.STDOUT)
         try:
             say("the first half of the tests; the second one runs beside it")
-            first = subprocess.call([*command, HALVES[0]], cwd=str(ROOT), env=cached())
-            codes = first, second.wait()
+            first = subprocess.call(one.command, cwd=str(ROOT), env=cached())
+            codes = [first, second.wait()]
         finally:
             if second.poll() is None:
                 second.terminate()
@@ -47,6 +52,7 @@ def run_halves(command: List[str]) -> int:
         said.seek(0)
         text = said.read().decode("utf-8", "replace")
     print(text, end="", flush=True)
+    codes = [half.judge(code) for half, code in zip(halves, codes)]
     say("both halves passed" if not any(codes) else "FAILED: %s" % ", ".join(
         "the %s half" % name for name, code in zip(("first", "second"), codes) if code))
     return next((code for code in codes if code), 0)
