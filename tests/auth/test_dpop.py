@@ -8,7 +8,8 @@ from mcp_ref.auth.dpop import MAX_ORIGINS, Prover
 from mcp_ref.auth.jose import HmacSigner, Signer, b64url, split_jwt, thumbprint
 from tests.conformance.es256 import Es256Signer
 
-KEY = Es256Signer(12345)
+PRIVATE = 1234567890123456789012345678901234567890
+KEY = Es256Signer(PRIVATE)
 URL = "https://mcp.example.com/mcp"
 
 
@@ -174,4 +175,4 @@ def test_whether_a_server_takes_the_algorithm(algorithms, suits):
 def test_it_shows_neither_key_nor_nonce():
     prover = Prover(KEY)
     prover.learn(URL, {"dpop-nonce": "hush-hush"})
-    assert "hush" not in repr(prover) and "12345" not in repr(prover)
+    assert "hush" not in repr(prover) and str(PRIVATE) not in repr(prover)
