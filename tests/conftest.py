@@ -15,6 +15,7 @@ import gc
 import json
 import os
 import pathlib
+import signal
 import sys
 import threading
 import time
@@ -103,6 +104,9 @@ def _message(report: pytest.TestReport) -> str:
 def pytest_configure(config: pytest.Config) -> None:
     # Capturing is suspended here, so fd 2 is still the terminal's or the log's.
     config.stash[REAL_STDERR] = os.dup(2)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell leaves it so for what it runs in the background; children inherit it, and tests interrupt theirs.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("journal"):
         config.pluginmanager.register(_Journal(pathlib.Path(config.getoption("journal"))), "journal")
 

@@ -1,12 +1,13 @@
 """The command line as tests run it: in a process of its own, or in this one where that is enough."""
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ECHO = [sys.executable, str(ROOT / "examples" / "echo_server.py")]
-SERVER = "%s %s" % tuple(ECHO)
+SERVER = " ".join(map(shlex.quote, ECHO))
 
 SILENT = """
 import sys, json

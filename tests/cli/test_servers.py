@@ -1,5 +1,6 @@
 """The commands that use a server, against one of ours on a socket and against children."""
 import json
+import shlex
 import subprocess
 import sys
 
@@ -212,7 +213,7 @@ def test_exit_codes_tell_who_said_no(arguments, code, words, address, capsys):
 
 @pytest.mark.parametrize("server, words", [
     ("no-such-command", "no-such-command"),
-    ("%s -c pass" % sys.executable, "exited with code 0"),
+    ("%s -c pass" % shlex.quote(sys.executable), "exited with code 0"),
     ("tcp://127.0.0.1:1", "127.0.0.1"),
     ("unix:///nowhere/at/all", "/nowhere/at/all"),
     ("http://127.0.0.1:1/mcp", "Connection refused"),

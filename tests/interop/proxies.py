@@ -20,6 +20,7 @@ a client that has left one POST.
 import contextlib
 import os
 import pathlib
+import shlex
 import sys
 import tempfile
 from functools import partial
@@ -33,7 +34,7 @@ from official_walk import expect
 from steps import Steps, names, texts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-EXAMPLE = "%s %s" % (sys.executable, ROOT / "examples" / "everything_server.py")
+EXAMPLE = " ".join(map(shlex.quote, [sys.executable, str(ROOT / "examples" / "everything_server.py")]))
 
 Commands = Dict[str, List[str]]
 Ours = Callable[[str], Any]
@@ -85,7 +86,7 @@ def ours_by_remote(commands: Commands, ours: Ours, official: Official) -> None:
 
 def ours_by_gateway(commands: Commands, ours: Ours, official: Official) -> None:
     """Our client through supergateway."""
-    with gateway(" ".join([*commands["everything"], "stdio"]), "http") as url:
+    with gateway(" ".join(map(shlex.quote, [*commands["everything"], "stdio"])), "http") as url:
         everything(url, "supergateway", cancelling=False)
 
 

@@ -2,6 +2,7 @@
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from typing import Tuple
@@ -72,6 +73,16 @@ def _pytest(folder: pathlib.Path, text: str, *options: str, exit_limit: float = 
     done = subprocess.run(command, cwd=str(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=25)
     return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def test_interrupts_work_where_a_shell_had_them_ignored(tmp_path: pathlib.Path) -> None:
+    text = "import signal\ndef test_it(): assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background; children inherit it
+    try:
+        code, output = _pytest(tmp_path, text)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert code == 0, output
 
 
 def test_each_kind_of_leak_is_reported_at_its_test(tmp_path: pathlib.Path) -> None:

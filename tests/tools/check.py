@@ -1,7 +1,7 @@
-"""Check the tree itself: everything in `tests/meta`, then `mypy --strict` and flake8.
+"""Check the tree itself: everything in `tests/meta`, then `mypy --strict` and flake8, and the tests that need packages.
 
-Those two run where the interpreter that runs this has them. In CI (environment variable `CI`) they are installed into
-`build/venvs/check`, so that they do run.
+What needs a package runs where the interpreter that runs this has it. In CI (environment variable `CI`) the packages
+are installed into `build/venvs/check`, so that all of it does run.
 """
 import subprocess
 import sys
@@ -9,13 +9,18 @@ from typing import List, Optional, Tuple
 
 from environments import BUILD, PYTEST, ROOT, SetupError, environment, in_ci, say
 
-LINTERS = ("mypy==2.4.1", "flake8==7.5.0", *PYTEST)
-CHECKS: Tuple[Tuple[str, ...], ...] = (("mypy", "--strict"), ("flake8", "mcp_ref", "tests", "examples"))
+LINTERS = ("mypy==2.4.1", "flake8==7.5.0", "cryptography>=42", *PYTEST)
+CHECKS: Tuple[Tuple[str, ...], ...] = (
+    ("mypy", "--strict"), ("flake8", "mcp_ref", "tests", "examples"),
+    ("pytest", "-p", "no:cacheprovider", "tests/auth/test_readme_signers.py"))
+
+
+NEEDS = {"pytest": "pytest, cryptography"}
 
 
 def has(python: str, module: str) -> bool:
-    """Can that interpreter import the module?"""
-    return subprocess.call([python, "-c", "import " + module], stderr=subprocess.DEVNULL) == 0
+    """Can that interpreter import the module, and what goes with it?"""
+    return subprocess.call([python, "-c", "import " + NEEDS.get(module, module)], stderr=subprocess.DEVNULL) == 0
 
 
 def linter(module: str) -> Optional[str]:

@@ -65,6 +65,11 @@ def closing_line(text: str) -> str:
     return re.sub(r"^=+ | =+$", "", lines[-1])
 
 
+def skips(text: str) -> List[str]:
+    """The lines of a log that say which tests were skipped, and why."""
+    return [line for line in text.splitlines() if line.startswith("SKIPPED [")]
+
+
 def run_all(found: List[Interpreter], arguments: List[str]) -> List[Outcome]:
     """Run the suite on all of them and give the outcomes in their order."""
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
@@ -86,6 +91,8 @@ def main(arguments: List[str]) -> int:
     codes = [judged(outcome) for outcome in outcomes]  # now, when nothing else runs: they run alone
     for outcome, code in zip(outcomes, codes):
         print("  %-8s %-7s %s" % (outcome.label, "FAILED" if code else "passed", closing_line(outcome.text)))
+        for reason in skips(outcome.text):
+            print("             %s" % reason)
     for version in absent:
         print("  %-8s ABSENT  no such CPython on PATH or below `pyenv root`; NOT TESTED" % version)
     if absent and in_ci():

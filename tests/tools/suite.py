@@ -41,7 +41,7 @@ def run_halves(halves: List[steady.Run]) -> int:
         second = subprocess.Popen(other.command, cwd=str(ROOT), env=cached(), stdin=subprocess.DEVNULL,
                                   stdout=said, stderr=subprocess.STDOUT)
         try:
-            say("the first half of the tests; the second one runs beside it")
+            say("all tests, about two minutes on two idle cores; this is the first half, the second one runs beside it")
             first = subprocess.call(one.command, cwd=str(ROOT), env=cached())
             codes = [first, second.wait()]
         finally:
