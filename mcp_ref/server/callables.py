@@ -5,6 +5,7 @@ Most handlers are plain functions, whose code object says it all in about a micr
 is thorough and slow, and loaded only then.
 """
 
+import sys
 from types import FunctionType, MethodType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
@@ -34,7 +35,7 @@ def take_apart(function: Callable[..., Any], name: str, explicit: bool) -> Parts
     _check_flags(code.co_flags, name, explicit)
     count = code.co_argcount
     names = code.co_varnames[:count + code.co_kwonlyargcount]
-    annotations, defaults = plain.__annotations__, plain.__kwdefaults__ or {}
+    annotations, defaults = annotations_of(plain), plain.__kwdefaults__ or {}
     if plain.__defaults__:
         defaults = {**dict(zip(names[count - len(plain.__defaults__):count], plain.__defaults__)), **defaults}
     bound = 1 if plain is not function else 0
@@ -49,6 +50,21 @@ def take_apart(function: Callable[..., Any], name: str, explicit: bool) -> Parts
     return Parts(
         members, by_position, annotations.get("return", MISSING), plain.__globals__, _local_names(plain), plain.__doc__
     )
+
+
+def annotations_of(thing: Any) -> Dict[str, Any]:
+    """The annotations in the body of a class or function itself; names that mean nothing yet are a ForwardRef.
+
+    From Python 3.14 on annotations are evaluated when somebody asks [PEP 649], and no longer kept in a class's dict.
+    """
+    if sys.version_info >= (3, 14):
+        import annotationlib
+
+        return annotationlib.get_annotations(thing, format=annotationlib.Format.FORWARDREF)
+    if isinstance(thing, type):
+        own: Dict[str, Any] = thing.__dict__.get("__annotations__", {})
+        return own
+    return thing.__annotations__ or {}
 
 
 def _check_flags(flags: int, name: str, explicit: bool) -> None:

@@ -27,10 +27,9 @@ from ..messages import content as _blocks
 from ..messages.content import (
     AudioContent, BlobResourceContents, EmbeddedResource, ImageContent, ResourceLink, TextContent, TextResourceContents,
 )
-from .tojson import to_json
+from .tojson import BYTES, NO_TYPE, to_json
 
 BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
-BYTES = (bytes, bytearray, memoryview)
 RESOURCE_CONTENTS = (TextResourceContents, BlobResourceContents)
 PLAIN_TEXT = "text/plain"
 PLAIN_BLOB = "application/octet-stream"
@@ -80,7 +79,7 @@ def content_of(value: Any, path: str = "content") -> List["_blocks.ContentBlock"
     if isinstance(value, (list, tuple)) and any(isinstance(item, BLOCKS) for item in value):
         return [block for at, item in enumerate(value) for block in content_of(item, "%s[%d]" % (path, at))]
     if isinstance(value, BYTES):
-        raise TypeError("bytes have no type: return image(data, mime_type), audio(...) or blob(uri, data, mime_type)")
+        raise TypeError(NO_TYPE)
     if isinstance(value, Model):
         raise TypeError("a %s is not a content block" % type(value).__name__)
     return [TextContent(text=value if isinstance(value, str) else dumps(to_json(value)))]

@@ -11,8 +11,9 @@ types. Output has nothing to leave out either: there all members are required, a
 """
 
 import builtins
+import itertools
 import sys
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..errors import ToolError
 from .tojson import to_json
@@ -23,9 +24,16 @@ Reader = Callable[[Any], Any]
 MISSING: Any = object()
 """No annotation, no default."""
 
+DEEPEST = 20
+"""Classes inside each other, at most."""
+
 
 class SignatureError(TypeError):
     """A function cannot be registered; the text names the parameter and says what to do."""
+
+
+class HoldsMessage(SignatureError):
+    """An annotation names a message of the protocol, which has no schema, but may be returned."""
 
 
 class Unresolved(SignatureError):
@@ -59,17 +67,82 @@ class Form(NamedTuple):
     description: str = ""
 
 
+class Definitions:
+    """The classes that contain themselves, for the ``$defs`` of one schema.
+
+    A class is written out in place. Only where it stands inside itself a ``$ref`` leads to its definition here. ``key``
+    is the class, with the forms of its arguments if it is generic.
+    """
+
+    __slots__ = ("schemas", "_names", "_readers")
+
+    def __init__(self) -> None:
+        self.schemas: Dict[str, Schema] = {}
+        self._names: Dict[Any, str] = {}
+        self._readers: Dict[Any, Optional[Reader]] = {}
+
+    def refer(self, key: Any, name: str) -> Form:
+        """The form of a class inside itself, whose definition is still being made."""
+        readers = self._readers
+
+        def read(value: Any) -> Any:
+            reader = readers[key]
+            return value if reader is None else reader(value)
+
+        return Form({"$ref": "#/$defs/" + self._names.setdefault(key, self._free(name))}, read)
+
+    def define(self, key: Any, form: Form) -> Form:
+        """Keep the form of a class, if something inside refers to it; the same form."""
+        if key in self._names:
+            self.schemas[self._names[key]] = form.schema
+            self._readers[key] = form.read
+        return form
+
+    def adopt(self, schema: Schema) -> Schema:
+        """A schema that brings ``$defs`` of its own, with them moved here, and its references changed to that."""
+        names: Dict[str, str] = {}
+        for name, each in schema.get("$defs", {}).items():
+            names[name] = name if self.schemas.get(name) == each else self._free(name)
+            self.schemas[names[name]] = each  # the name is taken
+        moved: Schema = _moved(schema, {"#/$defs/" + name: "#/$defs/" + other for name, other in names.items()})
+        for name, each in moved.pop("$defs", {}).items():
+            self.schemas[names[name]] = each
+        while list(moved) == ["$ref"] and moved["$ref"][len("#/$defs/"):] in self.schemas:
+            moved = dict(self.schemas[moved["$ref"][len("#/$defs/"):]])  # written out, so that its type can be seen
+        return moved
+
+    def closed(self, schema: Schema) -> Schema:
+        """The schema with the definitions that it may refer to, to stand alone."""
+        return dict(schema, **{"$defs": self.schemas}) if self.schemas else schema
+
+    def _free(self, name: str) -> str:
+        """The name, or with a number where another class has it."""
+        taken = {*self.schemas, *self._names.values()}
+        numbered = (name if number == 1 else "%s%d" % (name, number) for number in itertools.count(1))
+        return next(each for each in numbered if each not in taken)
+
+
+def _moved(value: Any, names: Mapping[str, str]) -> Any:
+    """The same schema, with other references."""
+    if isinstance(value, dict):
+        return {key: names.get(each, each) if key == "$ref" and isinstance(each, str) else _moved(each, names)
+                for key, each in value.items()}
+    return [_moved(each, names) for each in value] if isinstance(value, list) else value
+
+
 class Scope:
     """Where an annotation stands: what errors call the place, the names it can use, the classes around it.
 
-    ``find`` makes forms (it is `typehints.form_of`), ``output`` says which way the values go.
+    ``find`` makes forms (it is `typehints.form_of`), ``output`` says which way the values go. ``inside`` are the
+    classes around it (see `Definitions` for their keys), ``variables`` what type variables stand for.
     """
 
-    __slots__ = ("place", "find", "names", "local", "output", "inside")
+    __slots__ = ("place", "find", "names", "local", "output", "inside", "variables", "definitions")
 
     def __init__(
         self, place: str, find: Callable[[Any, "Scope"], Form], names: Mapping[str, Any], local: Mapping[str, Any],
-        output: bool = False, inside: FrozenSet[Any] = frozenset(),
+        output: bool = False, inside: Tuple[Any, ...] = (), variables: Optional[Mapping[Any, Form]] = None,
+        definitions: Optional[Definitions] = None,
     ) -> None:
         self.place = place
         self.find = find
@@ -77,21 +150,34 @@ class Scope:
         self.local = local
         self.output = output
         self.inside = inside
+        self.variables: Mapping[Any, Form] = {} if variables is None else variables
+        self.definitions = Definitions() if definitions is None else definitions
+
+    def _changed(self, **changes: Any) -> "Scope":
+        return Scope(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
 
     def at(self, text: str) -> "Scope":
         """The same, further on."""
-        return Scope("%s: %s" % (self.place, text), self.find, self.names, self.local, self.output, self.inside)
+        return self._changed(place="%s: %s" % (self.place, text))
 
     def within(self, owner: Any) -> "Scope":
         """The same, with the names of the module of a class, and of the class itself."""
-        local = {**self.local, owner.__name__: owner}
-        return Scope(self.place, self.find, _names_of(owner.__module__), local, self.output, self.inside | {owner})
+        return self._changed(names=_names_of(owner.__module__), local={**self.local, owner.__name__: owner})
 
-    def into(self, owner: Any) -> "Scope":
-        """Inside a class or alias. Raises SignatureError if we are in there already."""
-        if owner in self.inside:
-            raise self.error("%s contains itself, which a schema without $ref cannot say" % owner.__name__)
-        return self.within(owner)
+    def binding(self, variables: Mapping[Any, Form]) -> "Scope":
+        """The same, where these type variables stand for these forms."""
+        return self._changed(variables={**self.variables, **variables}) if variables else self
+
+    def key(self, owner: Any) -> Any:
+        """What tells a class from others here: itself, and what its type variables stand for."""
+        forms = [self.variables.get(variable) for variable in getattr(owner, "__parameters__", ())]
+        return (owner, *[None if form is None else repr(form.schema) for form in forms]) if any(forms) else owner
+
+    def into(self, owner: Any, key: Any) -> "Scope":
+        """Inside a class or alias. Raises SignatureError where it is inside itself with ever other type arguments."""
+        if len(self.inside) >= DEEPEST:
+            raise self.error("%s is %d classes deep, each inside the one before" % (owner.__name__, DEEPEST))
+        return self.within(owner)._changed(inside=(*self.inside, key))
 
     def form(self, annotation: Any) -> Form:
         """The form of an annotation that stands here. Raises SignatureError."""
@@ -241,6 +327,8 @@ def described(form: Form) -> Schema:
 def nullable(schema: Schema) -> Schema:
     """The same, or null; said by types, as ``anyOf`` with null is what clients refuse."""
     schema = dict(schema)
+    if "$ref" in schema:
+        return {"anyOf": [schema, {"type": "null"}]}  # a reference has no types to add one to
     if "anyOf" in schema:
         schema["anyOf"] = [nullable(schema["anyOf"][0])] + schema["anyOf"][1:]
     elif "type" in schema:

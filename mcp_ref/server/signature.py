@@ -20,7 +20,8 @@ Clients never see it.
 
 Parameters are looked at when the signature is made, so that a mistake shows at registration. Only an
 annotation in a string that names something unknown is left until it is needed: it may be defined further
-down. Everything else (schemas, docstring, return annotation) waits for its first use.
+down. A docstring that describes parameters is read then, too, and the return annotation of a tool. Schemas wait for
+their first use.
 Registering costs about 10 µs for three plain parameters, since `inspect` is asked only about callables
 that are no plain functions.
 
@@ -41,15 +42,20 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..jsontext import dumps
 from .callables import Parts, by_name, take_apart
-from .forms import MISSING, BindError, Form, Members, Schema, Scope, SignatureError, Unresolved, nullable
+from .forms import (
+    MISSING, BindError, Definitions, Form, HoldsMessage, Members, Schema, Scope, SignatureError, Unresolved, nullable,
+)
 from .leniency import coerce, types_of
-from .tojson import to_json
+from .tojson import BYTES, NO_TYPE, to_json
 from .typehints import form_of, origin_of, special_name
 
 __all__ = ["BindError", "Signature", "SignatureError", "Unresolved", "to_json"]
 
 _WRAPPED = frozenset(("number", "integer", "boolean", "array", "object", "null"))
 """JSON types that are worth being structured content."""
+
+_DESCRIBING = ("Arg", "arg", "Param", "param", "PARAM", "ARG", "Attributes", "Keyword", "keyword", ":key", "@key")
+"""One of these stands in every docstring that describes parameters."""
 
 
 class Signature:
@@ -67,7 +73,7 @@ class Signature:
 
     __slots__ = (
         "function", "call", "name", "parameters", "context_parameter",
-        "_parts", "_inputs", "_members", "_structured", "_docs", "_schema", "_result",
+        "_parts", "_inputs", "_members", "_definitions", "_structured", "_docs", "_schema", "_result",
     )
 
     def __init__(
@@ -83,18 +89,46 @@ class Signature:
         self.call = by_name(function, parts) if parts.by_position else function
         self._structured = structured
         self._members: Optional[Members] = None
+        self._definitions = Definitions()
         self._docs: Any = None
         self._schema: Optional[Schema] = None
         self._result: Optional[Tuple[Optional[Schema], bool]] = None
         if not explicit:
+            self._check_docstring()
             try:
                 self._compile()
             except Unresolved:
                 pass  # perhaps defined later; told on first use
 
     def _compile(self) -> Members:
-        self._members = Members(self._inputs, self._scope(self.name), "parameter %r")
+        scope = self._scope(self.name)
+        self._members, self._definitions = Members(self._inputs, scope, "parameter %r"), scope.definitions
         return self._members
+
+    def _check_docstring(self) -> None:
+        """Raise SignatureError if the docstring describes a parameter that does not exist: a model would be misled."""
+        if not any(word in (self._parts.doc or "") for word in _DESCRIBING):
+            return  # as nearly always; taking it apart can wait
+        names = [member.name for member in self._parts.members]
+        for name in self._documented().parameters:
+            if name not in names:
+                raise SignatureError("%s: the docstring describes a parameter %r; the parameters are %s" % (
+                    self.name, name, ", ".join(names) or "none"))
+
+    def check_returned(self) -> None:
+        """Raise SignatureError if the return annotation is of values that cannot be sent.
+
+        One that cannot be resolved yet is left until it is needed.
+        """
+        annotation = self._parts.returns
+        if annotation in (MISSING, None, str) or special_name(annotation) in ("NoReturn", "Never"):
+            return
+        if annotation in BYTES:
+            raise SignatureError("%s: return value: %s" % (self.name, NO_TYPE))
+        try:
+            self._result = self._find_result()
+        except Unresolved:
+            pass
 
     def resolve(self) -> Members:
         """The parameters, looked at now if that was left until later. Raises `Unresolved`."""
@@ -119,7 +153,8 @@ class Signature:
     def input_schema(self) -> Schema:
         """The schema of the arguments, the same object each time. Raises `Unresolved`."""
         if self._schema is None:
-            self._schema = self.resolve().schema(self._documented().parameters)
+            members = self.resolve()
+            self._schema = self._definitions.closed(members.schema(self._documented().parameters))
         return self._schema
 
     def choices(self, name: str) -> Optional[List[str]]:
@@ -137,9 +172,20 @@ class Signature:
     @property
     def output_schema(self) -> Optional[Schema]:
         """The schema of the structured content; None where results have none."""
+        return self._returned()[0]
+
+    def _returned(self) -> Tuple[Optional[Schema], bool]:
         if self._result is None:
-            self._result = self._find_result()
-        return self._result[0]
+            try:
+                self._result = self._find_result()
+            except Unresolved as error:
+                if self._structured:
+                    raise
+                from ..packagelog import get_logger
+
+                get_logger(__name__).warning("no structured content: %s", error)
+                self._result = None, False
+        return self._result
 
     def _documented(self) -> Any:
         if self._docs is None:
@@ -149,21 +195,19 @@ class Signature:
         return self._docs
 
     def _find_result(self) -> Tuple[Optional[Schema], bool]:
-        """The output schema, and whether results are wrapped."""
+        """The output schema, and whether results are wrapped. Raises SignatureError for what JSON cannot hold."""
         annotation, wanted = self._parts.returns, self._structured
-        if wanted is False or not wanted and annotation in (MISSING, None, str):
+        if not wanted and annotation in (MISSING, None, str):
             return None, False
+        scope = self._scope("%s: return value" % self.name, output=True)
         try:
-            form = form_of(annotation, self._scope("%s: return value" % self.name, output=True))
-        except SignatureError as error:
+            form = form_of(annotation, scope)
+        except HoldsMessage:
             if wanted:
                 raise
-            if isinstance(error, Unresolved):
-                from ..packagelog import get_logger
-
-                get_logger(__name__).warning("no structured content: %s", error)
-            return None, False
-        return _result_of(form, bool(wanted))
+            return None, False  # content blocks, say, which are sent as they are
+        schema, wrapped = (None, False) if wanted is False else _result_of(form, bool(wanted))
+        return schema if schema is None else scope.definitions.closed(schema), wrapped
 
     # What clients send
 
@@ -182,9 +226,7 @@ class Signature:
 
     def to_structured(self, value: Any) -> Any:
         """The structured content of a returned value; only where there is an output schema. Raises ValueError."""
-        if self._result is None:
-            self._result = self._find_result()
-        return {"result": to_json(value)} if self._result[1] else to_json(value)
+        return {"result": to_json(value)} if self._returned()[1] else to_json(value)
 
 
 def _result_of(form: Form, wanted: bool) -> Tuple[Optional[Schema], bool]:

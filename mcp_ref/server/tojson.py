@@ -8,9 +8,12 @@ list, tuple, set, frozenset, deque                array (a set sorted, where it 
 dict                                              object; keys become strings
 dataclass, named tuple                            object of its fields
 Enum                                              its value, or its name (see `enum_word`)
+Flag                                              array of the names of the members that are set
 bytes, bytearray, memoryview                      base64 string
 datetime, date, time                              ISO 8601 string
-UUID, Decimal, paths                              string
+timedelta                                         ISO 8601 duration: ``P1DT2H``
+UUID, Decimal, paths, IP addresses                string
+a class with ``model_dump`` (pydantic's models)   what that returns
 anything else                                     itself: `dumps` refuses it and names its place
 ================================================  ==========================================
 
@@ -26,6 +29,10 @@ from ..codec import Model
 
 Writer = Callable[[Any], Any]
 Scalar = Union[str, int, float, bool, None]
+
+BYTES = (bytes, bytearray, memoryview)
+NO_TYPE = "bytes have no type: return image(data, mime_type), audio(...) or blob(uri, data, mime_type)"
+"""What an author is told who returns bytes alone."""
 
 
 def to_json(value: Any) -> Any:
@@ -43,6 +50,17 @@ def enum_word(member: enum.Enum) -> Scalar:
     """How a member of an Enum is written: by value if each member's is a string or each an integer, else by name."""
     values = {type(other.value) for other in type(member)}
     return member.value if values == {str} or values == {int} else member.name
+
+
+def flag_names(cls: Any) -> Dict[str, Any]:
+    """The members of a Flag that are one bit each, by name; a value is a set of these."""
+    return {name: member for name, member in cls.__members__.items()
+            if member.name == name and member.value > 0 and not member.value & (member.value - 1)}
+
+
+def describes_itself(cls: Any) -> bool:
+    """Whether a class has a schema and conversions of its own, by methods of the names that pydantic's models have."""
+    return all(callable(getattr(cls, name, None)) for name in ("model_json_schema", "model_validate", "model_dump"))
 
 
 def _convert(value: Any) -> Any:
@@ -91,16 +109,49 @@ def _iso(value: Any) -> str:
     return text
 
 
+def _flag(value: Any) -> List[str]:
+    set_ones = {name: member for name, member in flag_names(type(value)).items() if member in value}
+    rest = value.value
+    for member in set_ones.values():
+        rest &= ~member.value
+    if rest:
+        raise ValueError("%r has bits that no member of %s names" % (value, type(value).__name__))
+    return list(set_ones)
+
+
+def _duration(value: Any) -> str:
+    """An ISO 8601 duration; the sign of a negative one stands in front of all of it."""
+    if value.days < 0:
+        return "-" + _duration(-value)
+    minutes, seconds = divmod(value.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    exact = "%d.%06d" % (seconds, value.microseconds) if value.microseconds else "%d" % seconds
+    parts = [(hours, "%dH" % hours), (minutes, "%dM" % minutes),
+             (seconds or value.microseconds, (exact.rstrip("0") if value.microseconds else exact) + "S")]
+    time = "".join(text for number, text in parts if number)
+    return "P" + ("%dD" % value.days if value.days else "") + ("T" + time if time else "") if value else "PT0S"
+
+
+def _dumped(value: Any) -> Any:
+    """What an object that writes itself says, in the form that its schema describes."""
+    try:
+        return _convert(value.model_dump(mode="json", by_alias=True))
+    except TypeError:  # it knows no options
+        return _convert(value.model_dump())
+
+
 _ATOMS = {str, int, float, bool, type(None)}
 _WRITERS: Dict[type, Optional[Writer]] = {
     str: None, int: None, float: None, bool: None, type(None): None,
     list: _array, tuple: _array, set: _set, frozenset: _set, dict: _object,
-    bytes: _base64, bytearray: _base64, memoryview: _base64,
+    **{cls: _base64 for cls in BYTES},
 }
 
 _ELSEWHERE: Dict[str, Writer] = {
     "datetime.date": _iso, "datetime.datetime": _iso, "datetime.time": _iso,
+    "datetime.timedelta": _duration,
     "uuid.UUID": str, "decimal.Decimal": str, "pathlib.PurePath": str, "collections.deque": _array,
+    "ipaddress.IPv4Address": str, "ipaddress.IPv6Address": str,
 }
 """Classes of modules that need not be loaded, by the name of their top module and their own."""
 
@@ -118,11 +169,15 @@ def _unseen(value: Any) -> Any:
 
 def _writer_of(cls: type) -> Optional[Writer]:
     """How values of a class are written; a writer holds no reference to the class, so that it can go away."""
+    if issubclass(cls, enum.Flag):
+        return _flag
     if issubclass(cls, enum.Enum):
         return enum_word
     if issubclass(cls, Model):
         raise TypeError("a %s is a message, whose form depends on the revision: return it by itself or in a list of"
                         " content, not inside other data" % cls.__name__)
+    if describes_itself(cls):
+        return _dumped
     if hasattr(cls, "__dataclass_fields__"):
         from dataclasses import fields
 

@@ -181,6 +181,8 @@ class Tools:
         name = name_of("tool", function, name)
         check_texts("tool %s" % (name,), name=name, title=title, description=description)
         signature = Signature(function, structured, explicit=input_schema is not None)
+        if output_schema is None:
+            signature.check_returned()
         if rate is not None and not rate > 0:
             raise ValueError("tool %s: rate is a number of calls per second above 0, got %r" % (name, rate))
         described = {

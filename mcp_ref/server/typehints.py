@@ -15,13 +15,19 @@ List[X], Sequence[X], Iterable[X]        ``array`` with ``items``; sets have ``u
 Tuple[X, Y], Tuple[X, ...]               ``array`` of that length; of any length
 Dict[str, X], Mapping[str, X]            ``object`` with ``additionalProperties``
 dataclass, TypedDict, NamedTuple         ``object``, written out in place
+Flag                                     ``array`` of the names of those that are set
 bytes                                    base64 string
-datetime, date, time, UUID, Path         string, with ``format`` where there is one
+datetime, date, time, timedelta, UUID,   string, with ``format`` where there is one; a timedelta is an ISO 8601
+Path, IPv4Address, IPv6Address           duration of weeks, days, hours, minutes and seconds
+Decimal                                  string or number; a string in output
+a class with ``model_json_schema``,      what the first says; the others read and write (pydantic's models have these
+``model_validate`` and ``model_dump``    methods)
 NewType, TypeVar, Annotated[X, ...]      that of X; a string in Annotated is the description, a dict more keywords
 =======================================  =================================================================
 
-There is never a ``$ref`` nor an ``anyOf`` with null, because many clients refuse them; so a class that
-contains itself has no schema, which is an error at registration. Input is closed
+Everything is written out in place, for many clients refuse a ``$ref`` and an ``anyOf`` with null. Only a class or
+alias that contains itself has a definition in ``$defs``, and a ``$ref`` where it stands inside itself. A generic class
+may have arguments: ``Page[Item]``. Input is closed
 (``additionalProperties: false``), so that a model hears of a misspelt name; output is open, its
 optional members may be null, and all of them are required since they are always sent.
 
@@ -30,13 +36,17 @@ Reading: ``X | Y`` and ``list[X]`` work where the interpreter has them, in strin
 
 import collections.abc
 import enum
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ..jsonrpc import json_type
 from ..model import Model
-from .forms import MISSING, PLAIN, BindError, Form, Member, Members, Reader, Schema, Scope, described, read_at
+from .callables import annotations_of
+from .forms import (
+    MISSING, PLAIN, BindError, Definitions, Form, HoldsMessage, Member, Members, Reader, Schema, Scope, described,
+    read_at,
+)
 from .leniency import types_of
-from .tojson import enum_word, qualified_name
+from .tojson import describes_itself, enum_word, flag_names, qualified_name
 
 _NoneType = type(None)
 
@@ -64,10 +74,22 @@ def form_of(annotation: Any, scope: Scope) -> Form:
     if hasattr(annotation, "__supertype__"):
         return form_of(annotation.__supertype__, scope)
     if isinstance(origin, type):
+        scope = scope.binding(_variables_of(origin, args, scope))
         for test, make in _CLASSES:
             if test(origin):
                 return make(origin, scope)
     raise scope.error("%s has no JSON form; use another annotation, or give an explicit schema" % _shown(annotation))
+
+
+def _variables_of(cls: Any, args: Sequence[Any], scope: Scope) -> Dict[Any, Form]:
+    """What the type variables of a class and of its bases stand for: ``Page[int]``, ``class Pages(Page[int])``."""
+    variables = getattr(cls, "__parameters__", None) or ()
+    found = {variable: scope.element(arg) for variable, arg in zip(variables, args or map(_unbound, variables))}
+    for base in cls.__dict__.get("__orig_bases__", ()):
+        origin = origin_of(base)
+        if isinstance(origin, type) and getattr(origin, "__parameters__", None):
+            found = {**_variables_of(origin, base.__args__, scope.within(cls).binding(found)), **found}
+    return found
 
 
 def origin_of(annotation: Any) -> Any:
@@ -106,7 +128,7 @@ def _union(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
     if len(forms) == 1:
         return forms[0]._replace(optional=optional)
     schemas = [described(form) for form in forms]
-    read = None if all(form.read is None for form in forms) else _first_fitting(forms)
+    read = None if all(form.read is None for form in forms) else _first_fitting(forms, scope.definitions)
     return Form(_either(schemas), read, None, optional)
 
 
@@ -124,9 +146,9 @@ def _either(schemas: List[Schema]) -> Schema:
     return {"anyOf": different}
 
 
-def _first_fitting(forms: Sequence[Form]) -> Reader:
+def _first_fitting(forms: Sequence[Form], definitions: Definitions) -> Reader:
     """Reads with the first choice that the value fits; where its type leaves one choice, no validation is needed."""
-    choices = [(form, types_of(form.schema) if form.schema else None) for form in forms]
+    choices = [(form, types_of(form.schema) if form.schema and "$ref" not in form.schema else None) for form in forms]
     checks: Dict[int, Any] = {}
 
     def fits(form: Form, value: Any) -> bool:
@@ -134,7 +156,7 @@ def _first_fitting(forms: Sequence[Form]) -> Reader:
         if check is None:
             from ..jsonschema import compile
 
-            check = checks[id(form)] = compile(form.schema).is_valid
+            check = checks[id(form)] = compile(definitions.closed(form.schema)).is_valid
         return bool(check(value))
 
     def read(value: Any) -> Any:
@@ -161,10 +183,12 @@ def _literal(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
         word = enum_word(value) if isinstance(value, enum.Enum) else value
         if type(word) not in (str, int, bool, _NoneType):
             raise scope.error("Literal value %r has no JSON form" % (value,))
-        words[word] = value
-    optional = words.pop(None, MISSING) is None
-    read = words.__getitem__ if any(isinstance(value, enum.Enum) for value in words.values()) else None
-    return Form(_one_of(list(words)), read, None, optional)
+        words[type(word), word] = value  # the types tell True from 1
+    optional = words.pop((_NoneType, None), MISSING) is None
+    read = None
+    if any(isinstance(value, enum.Enum) for value in words.values()):
+        read = lambda word: words[type(word), word]  # noqa: E731
+    return Form(_one_of([word for _, word in words]), read, None, optional)
 
 
 def _flat(args: Sequence[Any]) -> List[Any]:
@@ -181,14 +205,23 @@ def _wrapped(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
     return form_of(args[0], scope)
 
 
+def _unbound(variable: Any) -> Any:
+    """The annotation that a type variable of a class without arguments stands for."""
+    if variable.__constraints__:
+        return Union[variable.__constraints__]
+    return Any if variable.__bound__ is None else variable.__bound__
+
+
 def _variable(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
-    if annotation.__constraints__:
-        return _union(annotation, annotation.__constraints__, scope)
-    return form_of(Any if annotation.__bound__ is None else annotation.__bound__, scope)
+    if annotation in scope.variables:
+        return scope.variables[annotation]
+    return form_of(_unbound(annotation), scope)
 
 
 def _alias(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
-    return form_of(annotation.__value__, scope.into(annotation))
+    if annotation in scope.inside:
+        return scope.definitions.refer(annotation, annotation.__name__)
+    return scope.definitions.define(annotation, form_of(annotation.__value__, scope.into(annotation, annotation)))
 
 
 # Generic classes: (class, its arguments, scope) -> form
@@ -197,7 +230,7 @@ def _array(origin: type, args: Sequence[Any], scope: Scope) -> Form:
     item = scope.element(args[0]) if args else Form({})
     schema: Schema = {"type": "array", "items": item.schema}
     make = _ARRAYS[origin]
-    if make is not list and not scope.output:
+    if issubclass(make, (set, frozenset)) and not scope.output:
         schema["uniqueItems"] = True
     return Form(schema, _items_reader(item, make))
 
@@ -263,6 +296,19 @@ def _enumeration(cls: Any, scope: Scope) -> Form:
     return Form(_one_of(list(members)), members.__getitem__)
 
 
+def _flags(cls: Any, scope: Scope) -> Form:
+    from functools import reduce
+    from operator import or_
+
+    names = flag_names(cls)
+    if not names:
+        raise scope.error("%s has no members" % cls.__name__)
+    schema: Schema = {"type": "array", "items": {"type": "string", "enum": list(names)}}
+    if not scope.output:
+        schema["uniqueItems"] = True
+    return Form(schema, lambda words: reduce(or_, [names[word] for word in words], cls(0)))
+
+
 def _dataclass(cls: Any, scope: Scope) -> Form:
     import dataclasses
 
@@ -283,11 +329,12 @@ def _dataclass(cls: Any, scope: Scope) -> Form:
 
 def _owner(cls: Any, name: str) -> Any:
     """The class in whose body a member is annotated."""
-    return next((base for base in cls.__mro__ if name in base.__dict__.get("__annotations__", ())), cls)
+    return next((base for base in cls.__mro__ if name in annotations_of(base)), cls)
 
 
 def _named_tuple(cls: Any, scope: Scope) -> Form:
-    annotations, defaults = getattr(cls, "__annotations__", {}), cls._field_defaults
+    annotations = next(annotations_of(base) for base in cls.__mro__ if "_fields" in base.__dict__)
+    defaults = cls._field_defaults
     members = [
         Member(name, annotations.get(name, MISSING), defaults.get(name, MISSING), scope.output or name not in defaults)
         for name in cls._fields
@@ -297,11 +344,11 @@ def _named_tuple(cls: Any, scope: Scope) -> Form:
 
 def _typed_dict(cls: Any, scope: Scope) -> Form:
     """Python 3.8 does not tell which keys came from a base: there the ``total`` of the class holds for all."""
-    total = cls.__annotations__ if cls.__total__ else ()
-    required = getattr(cls, "__required_keys__", total)
-    inside = scope.into(cls)
+    annotations = annotations_of(cls)
+    required = getattr(cls, "__required_keys__", annotations if cls.__total__ else ())
+    inside = scope.within(cls)
     members = []
-    for name, annotation in cls.__annotations__.items():
+    for name, annotation in annotations.items():
         if isinstance(annotation, str) or hasattr(annotation, "__forward_arg__"):
             annotation = inside.at("member %s" % name).evaluate(annotation)
         said = special_name(annotation)
@@ -316,15 +363,17 @@ def _object(
     """An object with these members, described by the docstring of the class unless that was generated."""
     from .docstrings import parse
 
+    key = scope.key(cls)
+    if key in scope.inside:
+        return scope.definitions.refer(key, cls.__name__)
     own = cls.__dict__.get("__doc__") or ""
     told = parse("" if own.startswith(cls.__name__ + "(") else own)
-    inner = Members(members, scope.into(cls), "member %s")
+    inner = Members(members, scope.into(cls, key), "member %s")
     schema = inner.schema({**told.parameters, **texts})
     if told.description:
         schema["description"] = told.description
-    if build is dict:
-        return Form(schema, inner.bind)
-    return Form(schema, lambda values: build(**inner.bind(values)))
+    read = inner.bind if build is dict else lambda values: build(**inner.bind(values))
+    return scope.definitions.define(key, Form(schema, read))
 
 
 def _derived(cls: Any, scope: Scope) -> Form:
@@ -338,8 +387,35 @@ def _scalar(cls: Any, scope: Scope) -> Form:
     return Form({"type": "string", **more}, cls if read is None else lambda text: read(cls, text))
 
 
+def _decimal(cls: Any, scope: Scope) -> Form:
+    if scope.output:
+        return Form({"type": "string"})
+
+    def read(value: Any) -> Any:
+        from decimal import InvalidOperation
+
+        try:
+            made = cls(repr(value) if type(value) is float else value)  # the digits that were sent, as far as known
+        except InvalidOperation:
+            raise BindError("%r is no decimal number" % (value,)) from None
+        if not made.is_finite():
+            raise BindError("a finite number is needed, not %s" % made)
+        return made
+
+    return Form({"type": ["string", "number"]}, read)
+
+
+def _modelled(cls: Any, scope: Scope) -> Form:
+    """A class that describes, reads and writes itself, as pydantic's models do; nothing is imported for that."""
+    try:
+        schema = cls.model_json_schema(mode="serialization" if scope.output else "validation")
+    except TypeError:  # it knows no modes
+        schema = cls.model_json_schema()
+    return Form(scope.definitions.adopt(schema), cls.model_validate)
+
+
 def _message(cls: Any, scope: Scope) -> Form:
-    raise scope.error("%s is a part of protocol messages, it has no schema" % cls.__name__)
+    raise HoldsMessage("%s: %s is a part of protocol messages, it has no schema" % (scope.place, cls.__name__))
 
 
 # Readers
@@ -361,11 +437,28 @@ def _from_iso(cls: Any, text: str) -> Any:
     return cls.fromisoformat(text)
 
 
+_DURATION = r"([-+]?)P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)?"
+
+
+def _duration(cls: Any, text: str) -> Any:
+    """A timedelta of an ISO 8601 duration; months and years have no fixed length."""
+    import re
+
+    found = re.fullmatch(_DURATION, text)
+    if found is None or not any(found.groups()[1:]):
+        raise BindError("%r is no duration of weeks, days, hours, minutes and seconds, such as P1DT12H or PT90S" % text)
+    sign, *parts = found.groups("0")
+    weeks, days, hours, minutes, seconds = [float(part.replace(",", ".")) for part in parts]
+    made = cls(days, seconds, 0, 0, minutes, hours, weeks)
+    return -made if sign == "-" else made
+
+
 # The tables
 
 _ARRAYS: Dict[type, Any] = {
     list: list, collections.abc.Sequence: list, collections.abc.MutableSequence: list,
     collections.abc.Iterable: list, collections.abc.Collection: list,
+    collections.deque: collections.deque,
     set: set, frozenset: frozenset, collections.abc.Set: frozenset, collections.abc.MutableSet: set,
 }
 """Generic class -> what is made of an array."""
@@ -387,7 +480,10 @@ _SCALARS: Dict[str, Tuple[Schema, Optional[Callable[[Any, str], Any]]]] = {
     "datetime.datetime": ({"format": "date-time"}, _from_iso),
     "datetime.date": ({"format": "date"}, _from_iso),
     "datetime.time": ({"format": "time"}, _from_iso),
+    "datetime.timedelta": ({"format": "duration"}, _duration),
     "uuid.UUID": ({"format": "uuid"}, None),
+    "ipaddress.IPv4Address": ({"format": "ipv4"}, None),
+    "ipaddress.IPv6Address": ({"format": "ipv6"}, None),
     "builtins.bytes": ({"contentEncoding": "base64"}, _bytes),
     "pathlib.Path": ({}, None),
     "pathlib.PurePath": ({}, None),
@@ -396,11 +492,14 @@ _SCALARS: Dict[str, Tuple[Schema, Optional[Callable[[Any, str], Any]]]] = {
 
 _CLASSES: Tuple[Tuple[Callable[[Any], bool], Callable[[Any, Scope], Form]], ...] = (
     (lambda cls: issubclass(cls, Model), _message),
+    (lambda cls: issubclass(cls, enum.Flag), _flags),
     (lambda cls: issubclass(cls, enum.Enum), _enumeration),
+    (describes_itself, _modelled),
     (lambda cls: hasattr(cls, "__dataclass_fields__"), _dataclass),
     (lambda cls: hasattr(cls, "__total__"), _typed_dict),
     (lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields"), _named_tuple),
     (lambda cls: qualified_name(cls) in _SCALARS, _scalar),
+    (lambda cls: qualified_name(cls) == "decimal.Decimal", _decimal),
     (lambda cls: issubclass(cls, (str, int, float, list, dict)), _derived),
 )
 """Which classes are which kind, in this order."""

@@ -2,10 +2,12 @@
 import asyncio
 import collections
 import datetime
+import decimal
 import enum
 import functools
 import gc
 import importlib.util
+import ipaddress
 import pathlib
 import subprocess
 import sys
@@ -15,16 +17,18 @@ import uuid
 import weakref
 from dataclasses import dataclass, field
 from typing import (
-    Any, Callable, Dict, FrozenSet, Generic, Iterable, Iterator, List, Literal, Mapping, NamedTuple, NewType, Optional,
-    Sequence, Set, Tuple, Type, TypedDict, TypeVar, Union,
+    Any, Callable, Deque, Dict, FrozenSet, Generic, Iterable, Iterator, List, Literal, Mapping, NamedTuple, NewType,
+    Optional, Sequence, Set, Tuple, Type, TypedDict, TypeVar, Union,
 )
 
 import pytest
 
+from mcp_ref import Server
 from mcp_ref.errors import ToolError
 from mcp_ref.jsonschema import check_schema, compile
 from mcp_ref.jsontext import dumps
 from mcp_ref.messages.content import TextContent
+from mcp_ref.messages.tools import CallToolResult
 from mcp_ref.peer.context import Context
 from mcp_ref.server import docstrings, leniency
 from mcp_ref.server.signature import BindError, Signature, SignatureError, Unresolved, to_json
@@ -133,6 +137,90 @@ class Holder(Generic[T]):
     pass
 
 
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+    BOTH = 3
+
+
+class Bits(enum.IntFlag):
+    A = 1
+    B = 2
+
+
+@dataclass
+class Page(Generic[T]):
+    items: List[T]
+    next: Optional[T] = None
+
+
+@dataclass
+class Numbers(Page[int]):
+    total: int = 0
+
+
+@dataclass
+class Chain(Generic[T]):
+    value: T
+    rest: "Optional[Chain[T]]" = None
+
+
+@dataclass
+class Growing(Generic[T]):
+    inner: "Optional[Growing[List[T]]]" = None
+
+
+class Folder(TypedDict):
+    name: str
+    made: datetime.date
+    folders: "List[Folder]"
+
+
+@dataclass
+class Expression:
+    left: "Union[Expression, int]"
+    right: "Union[int, Expression, None]" = None
+
+
+class Model:
+    """What pydantic's models look like from here: a schema, and conversions, of their own."""
+
+    def __init__(self, number: int, child: "Optional[Model]" = None) -> None:
+        self.number, self.child = number, child
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Model) and (self.number, self.child) == (other.number, other.child)
+
+    @classmethod
+    def model_json_schema(cls, mode: str = "validation") -> Dict[str, Any]:
+        child = {"anyOf": [{"$ref": "#/$defs/Model"}, {"type": "null"}]}
+        node = {"type": "object", "properties": {"number": {"type": "integer"}, "child": child}, "title": mode}
+        return {"$defs": {"Model": dict(node, required=["number"])}, "$ref": "#/$defs/Model"}
+
+    @classmethod
+    def model_validate(cls, value: Dict[str, Any]) -> "Model":
+        if value["number"] % 2:
+            raise ValueError("%d is odd" % value["number"])
+        child = value.get("child")
+        return cls(value["number"], None if child is None else cls.model_validate(child))
+
+    def model_dump(self, mode: str = "python", by_alias: bool = False) -> Dict[str, Any]:
+        assert mode == "json" and by_alias
+        child = None if self.child is None else self.child.model_dump(mode, by_alias)
+        return {"number": self.number, "child": child}
+
+
+class Plainer(Model):
+    """The same without options."""
+
+    @classmethod
+    def model_json_schema(cls) -> Dict[str, Any]:  # type: ignore[override]
+        return {"type": "object", "properties": {"number": {"type": "integer"}}}
+
+    def model_dump(self) -> Dict[str, Any]:  # type: ignore[override]
+        return {"number": self.number}
+
+
 POINT = {
     "type": "object",
     "properties": {
@@ -175,6 +263,10 @@ def schema_of(annotation: Any) -> Dict[str, Any]:
 
 
 # --- annotation -> schema, and JSON value -> Python value -------------------------------------------------------------
+
+DURATION = {"type": "string", "format": "duration"}
+PAGE: Dict[str, Any] = {"type": "object", "required": ["items"], "additionalProperties": False, "properties": {
+    "items": {"type": "array", "items": {"type": "integer"}}, "next": {"type": "integer"}}}
 
 Row = Tuple[Any, Dict[str, Any], Any, Any]
 TABLE: List[Row] = [
@@ -236,6 +328,33 @@ TABLE: List[Row] = [
     (uuid.UUID, {"type": "string", "format": "uuid"}, "12345678-1234-5678-1234-567812345678",
      uuid.UUID("12345678123456781234567812345678")),
     (pathlib.Path, {"type": "string"}, "a/b", pathlib.Path("a/b")),
+    (ipaddress.IPv4Address, {"type": "string", "format": "ipv4"}, "10.0.0.1", ipaddress.IPv4Address("10.0.0.1")),
+    (ipaddress.IPv6Address, {"type": "string", "format": "ipv6"}, "::1", ipaddress.IPv6Address("::1")),
+    (datetime.timedelta, DURATION, "P1DT12H", datetime.timedelta(days=1, hours=12)),
+    (datetime.timedelta, DURATION, "PT1.5S", datetime.timedelta(seconds=1.5)),
+    (datetime.timedelta, DURATION, "-P2W", datetime.timedelta(weeks=-2)),
+    (datetime.timedelta, DURATION, "PT0S", datetime.timedelta(0)),
+    (decimal.Decimal, {"type": ["string", "number"]}, "1.10", decimal.Decimal("1.10")),
+    (decimal.Decimal, {"type": ["string", "number"]}, 0.1, decimal.Decimal("0.1")),
+    (decimal.Decimal, {"type": ["string", "number"]}, 12345678901234567890, decimal.Decimal("12345678901234567890")),
+    (Access, {"type": "array", "items": {"type": "string", "enum": ["READ", "WRITE"]}, "uniqueItems": True},
+     ["READ", "WRITE"], Access.BOTH),
+    (Bits, {"type": "array", "items": {"type": "string", "enum": ["A", "B"]}, "uniqueItems": True}, [], Bits(0)),
+    (Literal[1, True, "x"], {"type": ["integer", "boolean", "string"], "enum": [1, True, "x"]}, True, True),
+    (Literal[True], {"type": "boolean", "enum": [True]}, True, True),
+    (Literal[Level.LOW, True], {"type": ["integer", "boolean"], "enum": [1, True]}, 1, Level.LOW),
+    (Deque[int], {"type": "array", "items": {"type": "integer"}}, [1.0], collections.deque([1])),
+    (Page[datetime.date], {"type": "object", "required": ["items"], "additionalProperties": False, "properties": {
+        "items": {"type": "array", "items": DATE}, "next": DATE}},
+     {"items": ["2024-02-29"]}, Page([datetime.date(2024, 2, 29)])),
+    (Page, {"type": "object", "required": ["items"], "additionalProperties": False, "properties": {
+        "items": {"type": "array", "items": {}}, "next": {}}}, {"items": [1, "a"]}, Page([1, "a"])),
+    (Page[Page[int]], {"type": "object", "required": ["items"], "additionalProperties": False, "properties": {
+        "items": {"type": "array", "items": PAGE}, "next": PAGE}},
+     {"items": [{"items": [1.0]}]}, Page([Page([1])])),
+    (Numbers, dict(PAGE, properties=dict(PAGE["properties"], total={"type": "integer", "default": 0})),
+     {"items": [1.0], "total": 1}, Numbers([1], None, 1)),
+    (Plainer, {"type": "object", "properties": {"number": {"type": "integer"}}}, {"number": 2}, Plainer(2)),
     (UserId, {"type": "string"}, "u", UserId("u")),
     (collections.OrderedDict, {"type": "object"}, {"a": 1}, collections.OrderedDict(a=1)),
     (Meters, {"type": "number"}, 1, 1.0),
@@ -354,7 +473,7 @@ def test_schemas_have_neither_references_nor_anyof_with_null(
 
 UNKNOWN: Any = typing.ForwardRef("No" + "pe")
 HOSTILE: List[Tuple[Any, str]] = [
-    (Tree, "parameter 'x': member children: Tree contains itself, which a schema without $ref cannot say"),
+    (Growing[int], "Growing is 20 classes deep, each inside the one before"),
     ("Nope", "parameter 'x': annotation 'Nope' cannot be resolved (name 'Nope' is not defined)"),
     (List[UNKNOWN], "annotation 'Nope' cannot be resolved"),
     ("typing.Nope", "annotation 'typing.Nope' cannot be resolved"),
@@ -393,11 +512,13 @@ def test_old_interpreters_are_told_what_to_write() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="this interpreter has no type statement")
-def test_alias_of_itself_is_refused() -> None:
+def test_alias_of_itself_has_a_definition() -> None:
     found: Dict[str, Any] = {}
     exec("type Json = list[Json] | int", found)
-    with pytest.raises(SignatureError, match="Json contains itself"):
-        Signature(taking(found["Json"]))
+    signature = Signature(taking(found["Json"]))
+    inside = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/Json"}}, {"type": "integer"}]}
+    assert signature.input_schema["properties"]["x"] == inside == signature.input_schema["$defs"]["Json"]
+    assert signature.bind({"x": [[1.0], 2]}) == {"x": [[1], 2]}
 
 
 @pytest.mark.skipif(not BUILTIN_GENERICS, reason="this interpreter has no Annotated")
@@ -405,6 +526,129 @@ def test_annotated_may_add_keywords_of_json_schema() -> None:
     assert schema_of(evaluated("Annotated[int, {'minimum': 0}, 'how many']")) == {
         "type": "integer", "minimum": 0, "description": "how many"}
     assert schema_of(evaluated("List[Annotated[int, {'minimum': 0}]]"))["items"] == {"type": "integer", "minimum": 0}
+
+
+TREE = {"type": "object", "required": ["name", "children"], "additionalProperties": False, "properties": {
+    "name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}}
+
+
+def deep(levels: int) -> Dict[str, Any]:
+    return {"name": str(levels), "children": [deep(levels - 1)] if levels else []}
+
+
+def test_a_class_that_contains_itself_is_defined_once_and_written_out_where_it_stands() -> None:
+    """[JSON Schema 2020-12 core §8.2.4]"""
+    signature = Signature(taking(Tree))
+    schema = signature.input_schema
+    assert schema["properties"] == {"x": TREE} and schema["$defs"] == {"Tree": TREE}
+    check_schema(schema)
+    assert compile(schema).validate({"x": deep(5)}) == []
+    wrong = deep(3)
+    wrong["children"][0]["children"][0]["name"] = 5
+    assert [error.path for error in compile(schema).validate({"x": wrong})] == [
+        ("x", "children", 0, "children", 0, "name")]
+    made = signature.bind({"x": deep(2)})["x"]
+    assert made == Tree("2", [Tree("1", [Tree("0", [])])])
+
+
+def test_a_result_that_contains_itself() -> None:
+    signature = Signature(returning(Tree))
+    schema = signature.output_schema
+    assert schema is not None and schema["type"] == "object" and set(schema["$defs"]) == {"Tree"}
+    made = signature.to_structured(Tree("a", [Tree("b", [])]))
+    assert made == {"name": "a", "children": [{"name": "b", "children": []}]} and not compile(schema).validate(made)
+    assert compile(schema).validate({"name": "a", "children": [{"name": "b"}]}) != []
+
+
+@pytest.mark.parametrize("annotation, given, made", [
+    (Folder, {"name": "a", "made": "2024-02-29", "folders": [{"name": "b", "made": "2024-03-01", "folders": []}]},
+     {"name": "a", "made": datetime.date(2024, 2, 29),
+      "folders": [{"name": "b", "made": datetime.date(2024, 3, 1), "folders": []}]}),
+    (Chain[datetime.date], {"value": "2024-02-29", "rest": {"value": "2024-03-01"}},
+     Chain(datetime.date(2024, 2, 29), Chain(datetime.date(2024, 3, 1)))),
+    (Expression, {"left": {"left": 1, "right": {"left": 2.0}}, "right": 3},
+     Expression(Expression(1, Expression(2)), 3)),
+    (Optional[Tree], deep(1), Tree("1", [Tree("0", [])])),
+    (Dict[str, Tree], {"a": deep(0)}, {"a": Tree("0", [])}),
+    (Tuple[Tree, Chain[int], Chain[str]], [deep(0), {"value": 1, "rest": {"value": 2}}, {"value": "a"}],
+     (Tree("0", []), Chain(1, Chain(2)), Chain("a"))),
+], ids=str)
+def test_what_contains_itself_is_read_to_its_depth(annotation: Any, given: Any, made: Any) -> None:
+    signature = Signature(taking(annotation))
+    check_schema(signature.input_schema)
+    assert compile(signature.input_schema).validate({"x": given}) == []
+    assert signature.bind({"x": given}) == {"x": made}
+    written = Signature(returning(annotation), structured=True).to_structured(made)
+    schema = Signature(returning(annotation), structured=True).output_schema
+    check_schema(schema)
+    assert compile(schema).validate(written) == []
+
+
+def test_two_classes_of_one_name_have_two_definitions() -> None:
+    signature = Signature(taking(Tuple[Chain[int], Chain[str]]))
+    defs = signature.input_schema["$defs"]
+    types = {name: defs[name]["properties"]["value"]["type"] for name in defs}
+    assert types == {"Chain": "integer", "Chain2": "string"}
+
+
+def test_a_class_with_a_schema_of_its_own_reads_and_writes_itself() -> None:
+    signature = Signature(taking(List[Model]))
+    schema = signature.input_schema
+    check_schema(schema)
+    item = schema["properties"]["x"]["items"]
+    assert item["type"] == "object" and item["title"] == "validation" and schema["$defs"] == {"Model": item}
+    assert compile(schema).validate({"x": [{"number": 2, "child": {"number": "x"}}]}) != []
+    assert signature.bind({"x": [{"number": 2, "child": {"number": 4}}]}) == {"x": [Model(2, Model(4))]}
+    with pytest.raises(BindError, match=r"^\$\.x\[0\]: 3 is odd$"):
+        signature.bind({"x": [{"number": 3}]})
+    output = Signature(returning(Model))
+    assert output.output_schema is not None and output.output_schema["title"] == "serialization"
+    assert output.to_structured(Model(1, Model(2))) == {"number": 1, "child": {"number": 2, "child": None}}
+
+
+def test_definitions_of_one_name_that_differ_are_kept_apart() -> None:
+    class Other(Model):
+        @classmethod
+        def model_json_schema(cls, mode: str = "validation") -> Dict[str, Any]:
+            return {"type": "object", "properties": {"a": {"$ref": "#/$defs/Model"}},
+                    "$defs": {"Model": {"type": "null"}}}
+
+    def both(one: Model, two: Other, three: Model) -> None: ...
+    schema = Signature(both).input_schema
+    assert set(schema["$defs"]) == {"Model", "Model2"} and schema["$defs"]["Model2"] == {"type": "null"}
+    assert schema["properties"]["two"]["properties"]["a"] == {"$ref": "#/$defs/Model2"}
+    assert schema["properties"]["three"] == schema["properties"]["one"] == schema["$defs"]["Model"]
+
+
+@pytest.mark.parametrize("text", ["", "P", "PT", "P1Y", "P1M", "1D", "P1DT", "PT1", "P1D2H", "P1.5D", "PT1H ", "-",
+                                  "P-1D"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(BindError, match="no duration of weeks, days, hours"):
+        Signature(taking(datetime.timedelta)).bind({"x": text})
+
+
+@pytest.mark.parametrize("value, text", [
+    (datetime.timedelta(0), "PT0S"), (datetime.timedelta(1), "P1D"), (datetime.timedelta(1, 3661), "P1DT1H1M1S"),
+    (datetime.timedelta(microseconds=1500), "PT0.0015S"), (datetime.timedelta(seconds=-90), "-PT1M30S"),
+    (datetime.timedelta.max, "P999999999DT23H59M59.999999S"),
+])
+def test_a_duration_is_written_and_read_back(value: datetime.timedelta, text: str) -> None:
+    assert to_json(value) == text
+    if value != datetime.timedelta.max:
+        assert Signature(taking(datetime.timedelta)).bind({"x": text}) == {"x": value}
+
+
+@pytest.mark.parametrize("given, words", [("one", "'one' is no decimal number"), ("NaN", "a finite number"),
+                                          ("-Infinity", "a finite number")])
+def test_what_is_no_decimal_is_refused(given: str, words: str) -> None:
+    with pytest.raises(BindError, match=words):
+        Signature(taking(decimal.Decimal)).bind({"x": given})
+
+
+def test_flags_are_written_as_the_names_of_what_is_set() -> None:
+    assert to_json(Access.BOTH) == ["READ", "WRITE"] and to_json(Bits(0)) == []
+    with pytest.raises(ValueError, match="bits that no member of Bits names"):
+        to_json(Bits(9))
 
 
 def test_same_class_twice_is_not_recursion() -> None:
@@ -775,10 +1019,31 @@ def test_all_fields_of_a_dataclass_are_in_the_output() -> None:
 
 @pytest.mark.parametrize("annotation", [
     str, None, Any, object, Optional[str], bytes, datetime.date, Colour, Literal["a"], Union[int, str], TextContent,
-    List[TextContent], Union[Point, TextContent], Callable[[], int], Tree, "Nope", Iterator[int], complex, "1 +",
+    List[TextContent], Union[Point, TextContent], "Nope",
 ])
 def test_other_results_are_text_unless_asked_for(annotation: Any) -> None:
     assert Signature(returning(annotation)).output_schema is None
+
+
+@pytest.mark.parametrize("annotation, words", [
+    (Callable[[], int], "has no JSON form"), (Iterator[int], "has no JSON form"), (complex, "complex has no JSON form"),
+    (Holder, "Holder has no JSON form"), (Dict[str, List[Holder[int]]], "Holder[int] has no JSON form"),
+    ("1 +", "annotation '1 +' is wrong"), (bytes, "bytes have no type: return image"),
+])
+def test_a_result_that_cannot_be_sent_is_refused_at_registration(annotation: Any, words: str) -> None:
+    for structured in (None, False, True):
+        with pytest.raises(SignatureError) as caught:
+            Server("x").tool(structured=structured)(returning(annotation))
+        assert words in str(caught.value) and str(caught.value).startswith("function: return value: ")
+    Server("x").tool(output_schema={"type": "object"})(returning(annotation))  # the author knows better
+
+
+@pytest.mark.parametrize("annotation", [
+    str, None, Any, Point, Tree, List[TextContent], Union[Point, TextContent], "Nope", CallToolResult, typing.NoReturn,
+    Optional[bytes],
+])
+def test_other_results_are_registered(annotation: Any) -> None:
+    Server("x").tool(returning(annotation))
 
 
 @pytest.mark.parametrize("annotation", [list, List, List[Any], Tuple[Any, ...], Set[Any], Optional[List[Any]]])
@@ -799,7 +1064,7 @@ def test_structured_content_can_be_asked_for() -> None:
     assert signature.output_schema == result({"type": "string"}) and signature.to_structured("a") == {"result": "a"}
     assert Signature(lambda: 1, structured=True).output_schema == result({})
     with pytest.raises(SignatureError, match="return value"):
-        Signature(returning(Tree), structured=True).output_schema
+        Signature(returning(TextContent), structured=True).output_schema
 
 
 @pytest.mark.parametrize("value, json", [
@@ -932,7 +1197,7 @@ def test_docstrings_of_every_style(doc: Optional[str], description: str, paramet
 
 
 def test_docstring_describes_tool_and_parameters_but_an_annotation_comes_first() -> None:
-    def tool(city: str, days: int) -> None: ...
+    def tool(city: str, days: int, mode: str = "", units: str = "") -> None: ...
     tool.__doc__ = GOOGLE
     if BUILTIN_GENERICS:
         tool.__annotations__["days"] = evaluated("Annotated[int, 'at most seven']")
@@ -940,6 +1205,26 @@ def test_docstring_describes_tool_and_parameters_but_an_annotation_comes_first()
     assert schema["properties"]["city"]["description"] == "where exactly, with the country"
     assert schema["properties"]["days"]["description"] == ("at most seven" if BUILTIN_GENERICS else "how many")
     assert "title" not in dumps(schema)
+
+
+@pytest.mark.parametrize("doc", [
+    "Go.\n\nArgs:\n    town: where\n", "Go.\n\nParameters\n----------\ntown : str\n    where\n",
+    "Go.\n\n:param town: where\n", "Go.\n\n@param town: where\n",
+])
+def test_a_docstring_that_describes_what_is_no_parameter_is_refused(doc: str) -> None:
+    def go(city: str, ctx: Context) -> str:
+        return city
+    go.__doc__ = doc
+    server = Server("x")
+    registering = [server.tool, server.prompt, server.resource("x://{city}")]
+    for register in registering:
+        with pytest.raises(SignatureError, match="describes a parameter 'town'; the parameters are city, ctx"):
+            register(go)
+    explicit = {"type": "object", "properties": {"town": {}}}
+    server.tool(name="other", input_schema=explicit)(go)  # its names are the schema's
+    go.__doc__ = doc.replace("town", "city") + "\n:param ctx: the call\n"
+    for register in registering:
+        register(go)
 
 
 def test_docstring_of_a_parameter_replaces_that_of_its_class() -> None:
