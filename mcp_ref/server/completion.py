@@ -121,16 +121,21 @@ class Completions:
     # Registration
 
     def add(self, function: Callable[..., Any], ref: Reference, argument: str) -> None:
-        """Register a function; see `Server.completion`. The prompt or template may be registered later.
+        """Register a function; see `Server.completion`. The prompt or template has to be there already.
 
         A ``ref`` that is a str is the name of a prompt or a URI template, whichever of them the server has.
-        Raises ValueError if the argument has a completion already, or if the prompt or template has no such argument.
+        Raises ValueError if there is no such prompt or template, if it has no such argument, or if that has a
+        completion already.
         """
         key = _key(ref)
         target = self._template(key[1]) if key[0] == "ref/resource" else self._prompt(key[1])
         if not key[0] and target is None:
             target = self._template(key[1])
-        if target is not None and argument not in target.arguments:
+        if target is None:
+            raise ValueError("there is no %s %r to complete arguments of; register it before its completions" % (
+                {"ref/prompt": "prompt", "ref/resource": "resource template"}.get(key[0], "prompt or resource template"),
+                key[1]))
+        if argument not in target.arguments:
             raise ValueError("%r has no argument %r to complete; it has %s" % (
                 key[1], argument, ", ".join(target.arguments) or "none"))
         if (*key, argument) in self._completers:

@@ -68,12 +68,11 @@ def suggested(peer, ref, argument, value="", **more):
 @pytest.mark.parametrize("revision", every_revision_of("completion.capability"))
 @pytest.mark.parametrize("offer", [
     lambda server, folder: server.completion("review", "language")(lambda value: []),
-    lambda server, folder: server.completion("later", "anything")(lambda value: []),
     lambda server, folder: server.completion(ResourceTemplateReference(TEMPLATE["uri"]), "owner")(lambda value: []),
     lambda server, folder: server.prompt(name="p")(choose_language),
     lambda server, folder: server.resource("c://{colour}")(choose_colour),
     lambda server, folder: server.directory(folder, listed=False),
-], ids=["prompt", "later", "template", "Literal", "Enum", "directory"])
+], ids=["prompt", "template", "Literal", "Enum", "directory"])
 def test_a_server_that_completes_anything_declares_it(offer, revision, tmp_path):
     """[2025-03-26.. server/utilities/completion §Capabilities] MUST"""
     server = make_server()
@@ -346,12 +345,14 @@ def test_a_prompt_or_template_that_is_not_there_is_invalid(ref, revision):
 @pytest.mark.parametrize("ref", [PROMPT, TEMPLATE])
 def test_without_any_prompt_or_template_none_is_known(ref, revision):
     """[2025-03-26.. server/utilities/completion §Error Handling] SHOULD"""
-    server = Server("later")
+    server = Server("gone")
+    server.prompt(lambda language: "", name="review")
     server.completion("review", "language")(lambda value: ["x"])
+    server.remove_prompt("review")
     with talk(server, revision) as peer:
-        assert set(peer.declared) - {"logging"} == {"completions"}
+        assert "completions" in peer.declared and "resources" not in peer.declared
         assert ask(peer, ref, "language")["error"]["code"] == -32602
-        assert not server.has_feature("prompts") and not server.has_feature("resources")
+        assert not server.has_feature("resources")
 
 
 @pytest.mark.spec("completion.missing-arguments")
@@ -440,15 +441,27 @@ def test_an_argument_has_one_completion():
         server.completion("review", "language")(lambda value: [])
 
 
-def test_a_completion_may_come_before_its_prompt_and_keep_its_function():
+@pytest.mark.parametrize("ref, words", [
+    ("later", "there is no prompt or resource template 'later' to complete arguments of; register it before"),
+    (PromptReference("later"), "there is no prompt 'later'"),
+    (ResourceTemplateReference("later://{a}"), "there is no resource template 'later://{a}'"),
+    (PromptReference(TEMPLATE["uri"]), "there is no prompt '"),
+])
+def test_a_completion_of_what_is_not_there_is_refused(ref, words):
+    with pytest.raises(ValueError) as caught:
+        make_server().completion(ref, "a")(lambda value: [])
+    assert words in str(caught.value)
+
+
+def test_a_completion_keeps_its_function():
     """[.. server/utilities/completion §Requesting Completions]"""
     server = Server("x")
+    server.prompt(lambda a: "", name="later")
 
     @server.completion("later", "a")
     def complete(value, extra="default", *, ctx):
         return [value, extra, str(ctx.request_id)]
 
-    server.prompt(lambda a: "", name="later")
     assert complete("x", ctx=type("C", (), {"request_id": 0})) == ["x", "default", "0"]
     with talk(server, "2025-11-25") as peer:
         assert suggested(peer, {"type": "ref/prompt", "name": "later"}, "a", "x")["values"] == ["x", "default", "1"]
