@@ -5,7 +5,7 @@ What has more to it than words (icons, annotations, `_meta`) is checked by `mcp_
 which is loaded only where there is such a thing.
 """
 
-from typing import TYPE_CHECKING, Any, List, Optional
+from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional
 
 if TYPE_CHECKING:
     from ..messages.base import Icon
@@ -32,10 +32,20 @@ def check_texts(where: str, **texts: Any) -> None:
             raise TypeError("%s: %s is a str, got %.80r" % (where, option, text))
 
 
-def check_page_size(page_size: Optional[int]) -> None:
-    """Raise ValueError for a page that would hold nothing; None: one page for all."""
+class Paging(NamedTuple):
+    """How a server shows its lists. ``size``: items in a page; None: all. ``by_name``: in the order of their keys."""
+
+    size: Optional[int] = None
+    by_name: bool = False
+
+
+def paging_of(page_size: Optional[int], order: str) -> Paging:
+    """The pages of a server's lists. Raises ValueError for a page that would hold nothing, and an unknown order."""
     if page_size is not None and page_size < 1:
         raise ValueError("page_size must be at least 1, got %r" % (page_size,))
+    if order not in ("registration", "name"):
+        raise ValueError('order, of lists, is "registration" or "name", not %r' % (order,))
+    return Paging(page_size, order == "name")
 
 
 def check_cache(where: str, cache: Any) -> None:

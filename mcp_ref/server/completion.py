@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 MOST = 100
 """Values in one answer, even if ``max_completion_values`` allows more."""
 
+_CALLED = {"ref/prompt": "prompt", "ref/resource": "resource template", "": "prompt or resource template"}
+
 Reference = Union[str, PromptReference, ResourceTemplateReference]
 
 
@@ -133,8 +135,7 @@ class Completions:
             target = self._template(key[1])
         if target is None:
             raise ValueError("there is no %s %r to complete arguments of; register it before its completions" % (
-                {"ref/prompt": "prompt", "ref/resource": "resource template"}.get(key[0], "prompt or resource template"),
-                key[1]))
+                _CALLED[key[0]], key[1]))
         if argument not in target.arguments:
             raise ValueError("%r has no argument %r to complete; it has %s" % (
                 key[1], argument, ", ".join(target.arguments) or "none"))

@@ -4,17 +4,17 @@ A list changes rarely and is asked for often, so the JSON text of its pages is k
 until an item is added or removed. The library gives a whole list in one page unless ``page_size``
 says otherwise.
 
-Items are shown in the order of their keys (names, or URIs), by code points, however they were
-registered: the same list is the same text each time, in each of several processes and after a
-restart, which is what caches of clients and of models live on
-[2026-07-28 server/tools §Capabilities] SHOULD. Reading: the page asks it of tools; so do we of the
-other lists, and in every revision, because nothing speaks against it.
+Items are shown in the order in which they were registered, which is the author's to choose; with
+``Server(order="name")`` by name (or URI), by code points. Either is the same text each time, in each of
+several processes that register in the same order and after a restart, which is what caches of clients
+and of models live on [2026-07-28 server/tools §Capabilities] SHOULD. Reading: the page asks it of tools;
+so do we of the other lists, and in every revision, because nothing speaks against it.
 
-A cursor holds the key of the last item shown: the next page begins with the first item behind it,
-whether or not that last one is still there. So whatever was in the list from the first page to the
-last is shown exactly once, whatever else came or went meanwhile
-[.. server/utilities/pagination §Implementation Guidelines] SHOULD. It is as good in another process
-that serves the same list.
+A cursor says behind which item the next page begins, whether or not that item is still there: by its
+number among all that were ever registered, or by its key where the order is that of names. So whatever
+was in the list from the first page to the last is shown exactly once, whatever else came or went
+meanwhile [.. server/utilities/pagination §Implementation Guidelines] SHOULD. It is as good in another
+process that has registered the same.
 
 A cursor also holds the name of its list and a checksum. One that this list has not written is
 refused with -32602 [.. server/utilities/pagination §Error Handling] SHOULD. Reading: the empty
@@ -27,7 +27,7 @@ import threading
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import crc32
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, NamedTuple, Optional, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, NamedTuple, Optional, Tuple, TypeVar, Union
 
 from ..codec import encode
 from ..errors import INVALID_PARAMS, RpcError
@@ -37,7 +37,7 @@ from ..messages.pagination import PaginatedRequestParams
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..revisions import Revision
-from .checks import check_page_size
+from .checks import Paging
 
 if TYPE_CHECKING:
     from .caching import Cache
@@ -52,25 +52,27 @@ class Listing(Generic[Item]):
     """Registered items by key (a name or a URI). Any thread may change it at any time.
 
     ``kind`` is what errors call an item. ``describe`` makes the message of one; ``result`` is the class of a page and
-    ``member`` its attribute for items. ``page_size``: items in a page; None: all. ``changed`` is called, outside any
-    lock, after each change, on the thread that made it. ``cache``: the hint of every page.
+    ``member`` its attribute for items. ``changed`` is called, outside any lock, after each change, on the thread that
+    made it. ``cache``: the hint of every page.
     """
 
     def __init__(
-        self, kind: str, result: Any, member: str, describe: Callable[[Item], Any], page_size: Optional[int] = None,
+        self, kind: str, result: Any, member: str, describe: Callable[[Item], Any], paging: Paging = Paging(),
         changed: Optional[Callable[[], None]] = None, cache: "Optional[Cache]" = None,
     ) -> None:
-        check_page_size(page_size)
         self.kind = kind
         self._result = result
         self._member = member
         self._describe = describe
-        self._page_size = page_size
+        self._page_size, self._by_name = paging
         self._changed = changed
         self.hints: Dict[str, Any] = {} if cache is None else cache.hints
         """What every page says of being kept: members of its message."""
         self._lock = threading.Lock()
         self._items: Dict[str, Item] = {}
+        self._numbers: Dict[str, int] = {}
+        """Of the keys of the items: the how manieth that was registered each one is."""
+        self._registered = 0
         self._view: Optional[_View] = None
 
     # Changes
@@ -81,6 +83,8 @@ class Listing(Generic[Item]):
             if key in self._items:
                 raise ValueError("there is a %s %r already" % (self.kind, key))
             self._items[key] = item
+            self._registered += 1
+            self._numbers[key] = self._registered
             self._view = None
         if self._changed is not None:
             self._changed()
@@ -90,7 +94,7 @@ class Listing(Generic[Item]):
         with self._lock:
             if key not in self._items:
                 raise KeyError("there is no %s %r" % (self.kind, key))
-            del self._items[key]
+            del self._items[key], self._numbers[key]
             self._view = None
         if self._changed is not None:
             self._changed()
@@ -135,15 +139,16 @@ class Listing(Generic[Item]):
     def _cut(self, view: "_View", start: int) -> Tuple[List[Any], Optional[str]]:
         stop = len(view.items) if self._page_size is None else start + self._page_size
         shown = [self._describe(item) for item in view.items[start:stop]]
-        return shown, None if stop >= len(view.items) else self._write_cursor(view.keys[stop - 1])
+        return shown, None if stop >= len(view.items) else self._write_cursor(view.ranks[stop - 1])
 
     def _look(self) -> "_View":
         """The list as it is now, for as long as it stays so."""
         with self._lock:
             view = self._view
             if view is None:
-                keys = sorted(self._items)
-                view = self._view = _View([self._items[key] for key in keys], keys, {})
+                keys = sorted(self._items) if self._by_name else list(self._items)
+                ranks = keys if self._by_name else [self._numbers[key] for key in keys]
+                view = self._view = _View([self._items[key] for key in keys], ranks, {})
             return view
 
     def _make(self, revision: Revision, view: "_View", start: int) -> Encoded:
@@ -157,17 +162,17 @@ class Listing(Generic[Item]):
 
     # Cursors
 
-    def _write_cursor(self, key: str) -> str:
-        return _cursor(self._member, key.encode("utf-8", "surrogatepass"))
+    def _write_cursor(self, rank: Union[int, str]) -> str:
+        return _cursor(self._member, str(rank).encode("utf-8", "surrogatepass"))
 
     def _start(self, cursor: str, view: "_View") -> int:
         """The index of the first item of the page that a cursor asks for."""
         try:
             if len(cursor) > _MAX_CURSOR:
                 raise ValueError("longer than any of ours")
-            key = urlsafe_b64decode(cursor.encode("ascii")).split(b" ", 2)[-1]
-            if cursor == _cursor(self._member, key):
-                return bisect_right(view.keys, key.decode("utf-8", "surrogatepass"))
+            rank = urlsafe_b64decode(cursor.encode("ascii")).split(b" ", 2)[-1]
+            if cursor == _cursor(self._member, rank):
+                return bisect_right(view.ranks, rank.decode("utf-8", "surrogatepass") if self._by_name else int(rank))
         except ValueError:
             pass
         raise RpcError(INVALID_PARAMS, "Invalid cursor: it is not one of this list; ask for the first page again")
@@ -177,11 +182,11 @@ class _View(NamedTuple):
     """A list between two changes: what pages are made of, and those made so far by rank of revision and first index."""
 
     items: List[Any]
-    keys: List[str]
-    """Theirs, in order."""
+    ranks: List[Any]
+    """Theirs, ascending: numbers, or keys."""
     pages: Dict[Tuple[int, int], Encoded]
 
 
-def _cursor(member: str, key: bytes) -> str:
+def _cursor(member: str, rank: bytes) -> str:
     start = member.encode("ascii")
-    return urlsafe_b64encode(b"%s %08x %s" % (start, crc32(start + key), key)).decode("ascii")
+    return urlsafe_b64encode(b"%s %08x %s" % (start, crc32(start + rank), rank)).decode("ascii")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import os
 
     from .caching import Cache
+    from .checks import Paging
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -24,7 +25,7 @@ class Offering(Role):
     mask_errors: bool
     caches: "Dict[str, Cache]"
     """What clients are told of keeping answers, by method; see `mcp_ref.server.caching`."""
-    _page_size: Optional[int]
+    _paging: "Paging"
     _features: Dict[str, Any]
     _declared: Dict[Any, Dict[str, Any]]
     _announcements: Announcements
@@ -36,7 +37,7 @@ class Offering(Role):
             from .tools import Tools
 
             changed = self._changing("tools")
-            made = Tools(self.mask_errors, not self.strict, self._page_size, changed, self.caches.get("tools/list"))
+            made = Tools(self.mask_errors, not self.strict, self._paging, changed, self.caches.get("tools/list"))
             self._features.setdefault("tools", made)
         return self._features["tools"]
 
@@ -46,7 +47,7 @@ class Offering(Role):
         if "resources" not in self._features:
             from .resources import Resources
 
-            made = Resources(self._page_size, self._changing("resources"), self.caches)
+            made = Resources(self._paging, self._changing("resources"), self.caches)
             self._features.setdefault("resources", made)
         return self._features["resources"]
 
@@ -56,7 +57,7 @@ class Offering(Role):
         if "prompts" not in self._features:
             from .prompts import Prompts
 
-            made = Prompts(self._page_size, self._changing("prompts"), self.caches.get("prompts/list"))
+            made = Prompts(self._paging, self._changing("prompts"), self.caches.get("prompts/list"))
             self._features.setdefault("prompts", made)
         return self._features["prompts"]
 

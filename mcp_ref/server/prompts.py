@@ -28,7 +28,7 @@ from ..messages.prompts import (
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..revisions import Revision
-from .checks import check_texts, name_of
+from .checks import Paging, check_texts, name_of
 from .content import check_asking, checked_block, content_of
 from .listing import Listing
 from .signature import BindError, Signature
@@ -104,10 +104,10 @@ class Prompts:
     """The prompts of one server."""
 
     def __init__(
-        self, page_size: Optional[int], changed: Optional[Callable[[], None]] = None, cache: "Optional[Cache]" = None
+        self, paging: Paging, changed: Optional[Callable[[], None]] = None, cache: "Optional[Cache]" = None
     ) -> None:
         self.listing: Listing[RegisteredPrompt] = Listing(
-            "prompt", ListPromptsResult, "prompts", RegisteredPrompt.describe, page_size, changed, cache
+            "prompt", ListPromptsResult, "prompts", RegisteredPrompt.describe, paging, changed, cache
         )
 
     # Registration

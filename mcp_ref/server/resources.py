@@ -37,7 +37,7 @@ from ..peer.params import params_reader
 from ..protocol.uris import fault
 from ..revisions import Revision
 from ..uritemplate import Template
-from .checks import check_cache, check_texts
+from .checks import Paging, check_cache, check_texts
 from .content import check_asking, checked_contents, contents_of
 from .listing import Listing
 from .signature import BindError, Signature
@@ -119,20 +119,20 @@ class Resources:
     """
 
     def __init__(
-        self, page_size: Optional[int], changed: Optional[Callable[[], None]] = None,
+        self, paging: Paging, changed: Optional[Callable[[], None]] = None,
         caches: "Optional[Mapping[str, Cache]]" = None,
     ) -> None:
         caches = caches or {}
         describe = RegisteredResource.describe
-        self._page_size = page_size
+        self._paging = paging
         self._changed = changed
         self._cache = caches.get("resources/read")
         self.listing: Listing[RegisteredResource] = Listing(
-            "resource", ListResourcesResult, "resources", describe, page_size, changed, caches.get("resources/list")
+            "resource", ListResourcesResult, "resources", describe, paging, changed, caches.get("resources/list")
         )
         self.templates: "Listing[Union[RegisteredResource, Directory]]" = Listing(
             "resource template", ListResourceTemplatesResult, "resource_templates", lambda item: item.describe(),
-            page_size, changed, caches.get("resources/templates/list"),
+            paging, changed, caches.get("resources/templates/list"),
         )
         self._directories: "Dict[str, Directory]" = {}
 
@@ -235,8 +235,8 @@ class Resources:
                 return plain.call(context, params)
             from .directory import page
 
-            return page(self.listing, [self._directories[uri] for uri in sorted(self._directories)], self._page_size,
-                        revision, params)
+            uris = sorted(self._directories) if self._paging.by_name else self._directories
+            return page(self.listing, [self._directories[uri] for uri in uris], self._paging.size, revision, params)
 
         return Route(answer)
 

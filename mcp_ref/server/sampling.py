@@ -201,9 +201,10 @@ def _box(ctx: "Context", tools: Toolbox) -> "Tools":
                 raise KeyError("the server has no tool %s" % name)
         found: "Tools" = server.tools
         return found
+    from .checks import Paging
     from .tools import Tools
 
-    made = Tools(server.mask_errors, not server.strict, None)
+    made = Tools(server.mask_errors, not server.strict, Paging())
     for name, function in tools.items():
         made.add(function, name=name)
     return made

@@ -5,7 +5,9 @@ serve many at once. METHODS says which part answers which request.
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Sequence, Union
+from typing import (
+    TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Literal, Mapping, Optional, Sequence, Union,
+)
 
 from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, RpcError
 from ..limits import DEFAULT, Limits
@@ -17,7 +19,7 @@ from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
 from ..transports.base import Transport
 from .announcements import Announcements
-from .checks import check_introduction, check_page_size, check_texts
+from .checks import check_introduction, check_texts, paging_of
 from .context import Context
 from .offering import Offering
 
@@ -51,6 +53,7 @@ class Server(Offering):
     ``strict`` refuses what real but careless clients send (see README); ``mask_errors`` hides the text of
     unexpected exceptions. ``executor``: who runs handlers, a `MainThreadQueue` or `Inline`; by default each
     connection has worker threads of its own. ``page_size``: items in a page of a list (default: all).
+    ``order``: of lists, that of "registration", or by "name" (or URI).
     ``keepalive``: seconds between pings to each client, which end its connection when unanswered (default: no pings).
     ``cache``: how long clients may keep lists and resources (2026-07-28), a `Cache` for all or a dict by method; see
     `mcp_ref.server.caching`. ``experimental``: capabilities outside the specification, name -> settings, declared as
@@ -87,6 +90,7 @@ class Server(Offering):
         strict: bool = False,
         mask_errors: bool = False,
         page_size: Optional[int] = None,
+        order: "Literal['registration', 'name']" = "registration",
         keepalive: Optional[float] = None,
         experimental: Optional[Dict[str, Dict[str, Any]]] = None,
         on_roots_changed: Optional[Callable[[Connection], None]] = None,
@@ -102,7 +106,6 @@ class Server(Offering):
         check_texts("Server", name=name, version=version, title=title, description=description,
                     instructions=instructions)
         check_introduction(website_url, icons, experimental)
-        check_page_size(page_size)
         self.identity = (name, version, title, description, website_url, icons)
         self.instructions = instructions
         self.revisions = negotiation.supported(revisions)
@@ -110,7 +113,7 @@ class Server(Offering):
         self.executor = executor
         self.strict = strict
         self.mask_errors = mask_errors
-        self._page_size, self.keepalive = page_size, keepalive
+        self._paging, self.keepalive = paging_of(page_size, order), keepalive
         self.experimental = experimental
         self.on_roots_changed, self.on_log_level = on_roots_changed, on_log_level
         self.identify = identify

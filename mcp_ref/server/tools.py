@@ -44,7 +44,7 @@ from ..peer.params import params_reader
 from ..peer.rates import Rate
 from ..protocol import toolnames
 from ..revisions import Revision
-from .checks import check_texts, name_of
+from .checks import Paging, check_texts, name_of
 from .content import check_asking
 from .leniency import coerce
 from .listing import Listing
@@ -149,7 +149,7 @@ class Tools:
     """The tools of one server."""
 
     def __init__(
-        self, mask_errors: bool, lenient: bool, page_size: Optional[int], changed: Optional[Callable[[], None]] = None,
+        self, mask_errors: bool, lenient: bool, paging: Paging, changed: Optional[Callable[[], None]] = None,
         cache: "Optional[Cache]" = None,
     ) -> None:
         self._mask_errors = mask_errors
@@ -157,7 +157,7 @@ class Tools:
         self.counters = Counters()
         describe = RegisteredTool.describe
         self.listing: Listing[RegisteredTool] = Listing(
-            "tool", ListToolsResult, "tools", describe, page_size, changed, cache
+            "tool", ListToolsResult, "tools", describe, paging, changed, cache
         )
 
     # Registration

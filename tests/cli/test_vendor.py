@@ -248,7 +248,7 @@ with connect([sys.executable, %r]) as client:
     "jsonrpc": 'from my.mcp.jsonrpc import Notification as N, encode, parse\nprint(encode(parse(encode(N("x")))))',
     "cli": 'from my.mcp.cli import main\nsys.exit(main(["explain", "Tool"]) or main(["demo"]))',
 }
-EXPECTED = {"server": '"structuredContent":{"result":3}', "client": "{'result': 3} ['add'", "jsonschema": "allowed",
+EXPECTED = {"server": '"structuredContent":{"result":3}', "client": "{'result': 3} ['echo'", "jsonschema": "allowed",
             "uritemplate": "{'b': 'c'}", "messages": "Tool(name='x'", "jsonrpc": "\"x\"", "cli": "2 + 3"}
 
 

@@ -14,6 +14,7 @@ from mcp_ref import Server
 from mcp_ref.messages.base import Annotations
 from mcp_ref.server import directory as directories
 from mcp_ref.server import safefiles
+from mcp_ref.server.checks import Paging
 from mcp_ref.server.directory import Directory, mime_type_of
 from mcp_ref.server.pathpattern import Pattern
 from mcp_ref.server.safefiles import DescriptorTree, Missing, PathTree, TooLarge
@@ -549,7 +550,7 @@ def test_pages_show_registered_resources_first_and_every_entry_once(size, tree, 
     with talk(server) as peer:
         found, pages = listed(peer)
         assert read(peer, BASE + "docs/b.md")["result"]["contents"][0]["text"] == "instead"
-    wanted = [BASE + "docs/b.md", "x://0", "x://1", "x://2"]
+    wanted = ["x://0", "x://1", "x://2", BASE + "docs/b.md"]
     wanted += [BASE + name for name in FILES if name != "docs/b.md"] + ["other:///" + name for name in FILES]
     assert list(found) == wanted and pages >= (1 if size is None else len(wanted) / size)
 
@@ -557,7 +558,7 @@ def test_pages_show_registered_resources_first_and_every_entry_once(size, tree, 
 @every_tree
 def test_a_list_is_as_the_folder_is_at_that_moment(tree, folder):
     server = serving(folder, tree)
-    server._page_size = 2
+    server.resources._paging = Paging(2)
     with talk(server) as peer:
         assert len(listed(peer)[0]) == len(FILES)
         (folder / "new.txt").write_text("new")

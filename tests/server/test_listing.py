@@ -5,9 +5,11 @@ import threading
 
 import pytest
 
+from mcp_ref import Server
 from mcp_ref.errors import RpcError
 from mcp_ref.messages.tools import ListToolsResult, Tool
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, LATEST, LATEST_HANDSHAKE
+from mcp_ref.server.checks import paging_of
 from mcp_ref.server.listing import Listing
 from tests.support.scripted import PATIENCE
 from tests.support.sides import Gate, in_thread
@@ -15,9 +17,18 @@ from tests.support.sides import Gate, in_thread
 SCHEMA = {"type": "object"}
 
 
-def listing(describe=None, page_size=None, changed=None):
+def listing(describe=None, page_size=None, changed=None, order="registration"):
     """A list of tools whose items are their names."""
-    return Listing("tool", ListToolsResult, "tools", describe or (lambda name: Tool(name, SCHEMA)), page_size, changed)
+    return Listing("tool", ListToolsResult, "tools", describe or (lambda name: Tool(name, SCHEMA)),
+                   paging_of(page_size, order), changed)
+
+
+def cursor_after(made, name):
+    """A cursor whose page begins behind an item of the list."""
+    return made._write_cursor(name if made._by_name else made._numbers[name])
+
+
+every_order = pytest.mark.parametrize("order", ["registration", "name"])
 
 
 def page(made, cursor=None, revision=LATEST_HANDSHAKE):
@@ -60,12 +71,14 @@ def test_a_page_is_made_once_for_each_revision_until_the_list_changes():
     assert page(made, cursor) == (["c", "d"], None)
 
 
-def test_cursors_cannot_make_the_kept_pages_grow_beyond_the_list():
+@every_order
+def test_cursors_cannot_make_the_kept_pages_grow_beyond_the_list(order):
     """A client may ask for the page after any item, and know how cursors are written."""
-    made = filled(*map(str, range(100)), page_size=10)
-    names = sorted(map(str, range(100)))
+    names = list(map(str, range(100)))
+    made = filled(*names, page_size=10, order=order)
+    names = sorted(names) if order == "name" else names
     for place, name in enumerate(names, 1):
-        assert page(made, made._write_cursor(name))[0] == names[place:place + 10]
+        assert page(made, cursor_after(made, name))[0] == names[place:place + 10]
     assert len(made._view.pages) <= 11
 
 
@@ -88,32 +101,68 @@ def test_describing_an_item_may_use_the_list():
 
 
 def test_keys_that_are_no_unicode_are_keys():
-    made = filled("\ud800", "b", page_size=1)
+    made = filled("\ud800", "b", page_size=1, order="name")
     made._describe = lambda name: Tool(ascii(name), SCHEMA)
     names, cursor = page(made)
     names += page(made, cursor)[0]
-    assert names == ["'b'", "'\\ud800'"] and page(made, made._write_cursor("\ud800")) == ([], None)
+    assert names == ["'b'", "'\\ud800'"] and page(made, cursor_after(made, "\ud800")) == ([], None)
 
 
 @pytest.mark.spec("tools.deterministic-order")
 @pytest.mark.parametrize("page_size", [None, 1, 2])
-def test_a_list_is_the_same_text_in_whatever_order_it_was_registered(page_size):
+def test_a_list_by_name_is_the_same_text_in_whatever_order_it_was_registered(page_size):
     """[2026-07-28 server/tools §Capabilities] SHOULD"""
     names = ["b", "a", "B", "a1", "\u00e9", "z"]
     texts = set()
     for order in itertools.permutations(names):
-        made = filled(*order, "gone", page_size=page_size)
+        made = filled(*order, "gone", page_size=page_size, order="name")
         made.remove("gone")
-        texts.add((made.page(LATEST, None), made.page(LATEST, made._write_cursor("a"))))
+        texts.add((made.page(LATEST, None), made.page(LATEST, cursor_after(made, "a"))))
     assert len(texts) == 1
 
 
+@pytest.mark.spec("tools.deterministic-order")
+@pytest.mark.parametrize("page_size", [None, 1, 2])
+def test_a_list_is_in_the_order_of_registration_the_same_in_each_process(page_size):
+    """[2026-07-28 server/tools §Capabilities] SHOULD"""
+    names = ["b", "a", "B", "gone", "a1", "\u00e9", "z"]
+    one, other = filled(*names, page_size=page_size), filled(*names, page_size=page_size)
+    for made in (one, other):
+        made.remove("gone")
+    names.remove("gone")
+    shown, cursor = page(one)
+    while cursor is not None:  # each page from the other one
+        one, other = other, one
+        more, cursor = page(one, cursor)
+        shown += more
+    assert shown == names
+    assert one.page(LATEST, None) == other.page(LATEST, None)
+    assert one.page(LATEST, cursor_after(one, "a")) == other.page(LATEST, cursor_after(other, "a"))
+
+
+@every_order
+def test_a_cursor_is_good_when_its_item_is_gone_or_has_come_back(order):
+    made = filled("a", "b", "c", "d", page_size=2, order=order)
+    _, cursor = page(made)
+    made.remove("b")
+    assert page(made, cursor) == (["c", "d"], None)
+    made.add("b", "b")
+    assert page(made, cursor) == ((["c", "d"], None) if order == "name" else (["c", "d"], page(made, cursor)[1]))
+    assert page(made, cursor_after(made, "d")) == ([] if order == "name" else ["b"], None)
+
+
+def test_an_order_that_is_none_is_refused():
+    with pytest.raises(ValueError, match='order, of lists, is "registration" or "name", not \'size\''):
+        Server("x", order="size")
+
+
+@every_order
 @pytest.mark.race
-def test_threads_may_change_the_list_while_others_walk_through_it():
+def test_threads_may_change_the_list_while_others_walk_through_it(order):
     """What stays is on the pages once, in order, whatever others do meanwhile."""
     staying = ["stay%02d" % number for number in range(30)]
     passing = ["pass%02d" % number for number in range(30)]
-    made = listing(page_size=3)
+    made = listing(page_size=3, order=order)
     for names in zip(staying, passing):
         for name in names:
             made.add(name, name)

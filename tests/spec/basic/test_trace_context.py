@@ -36,12 +36,13 @@ def traced():
         seen.append(ctx.trace_context)
         return "x"
 
+    server.resource("test://{x}")(lambda x: x)
+
     @server.completion("test://{x}", "x")
     def complete(value, ctx: Context):
         seen.append(ctx.trace_context)
         return []
 
-    server.resource("test://{x}")(lambda x: x)
     return server, seen
 
 

@@ -213,7 +213,7 @@ def test_lists_are_the_same_whatever_the_order_of_registration_was(revision):
     """[2026-07-28 server/tools §Capabilities] SHOULD; another process, or one that was started again, says the same."""
     seen = set()
     for order in itertools.permutations(["b", "a", "c"]):
-        server = Server("ordered", page_size=2)
+        server = Server("ordered", page_size=2, order="name")
         for name in order:
             server.tool(lambda: "x", name=name)
             server.prompt(lambda: "x", name=name)

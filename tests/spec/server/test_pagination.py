@@ -62,8 +62,8 @@ class Paged:
 
 
 @contextlib.contextmanager
-def paged(method, revision="2025-11-25", names="abcdefghijk", page_size=3):
-    server = Server("pages", page_size=page_size)
+def paged(method, revision="2025-11-25", names="abcdefghijk", page_size=3, order="registration"):
+    server = Server("pages", page_size=page_size, order=order)
     for each in LISTS:  # so that every list is there
         Paged(server, None, each).add("zero")
     with ScriptedPeer.of_server(server) as peer:
@@ -103,41 +103,44 @@ def test_a_cursor_gives_the_same_page_again(revision, method):
 
 
 @pytest.mark.spec("pagination.stable-cursors")
-@pytest.mark.parametrize("changes, expected", [
-    (lambda pages: pages.add("x", "y"), "defghijkxy"),
-    (lambda pages: pages.remove("a"), "defghijk"),
-    (lambda pages: pages.add("A", "aa", "bz"), "defghijk"),
-    (lambda pages: pages.add("db", "da"), ["d", "da", "db", *"efghijk"]),
-    (lambda pages: pages.remove("c"), "defghijk"),
-    (lambda pages: pages.remove("a", "b", "c"), "defghijk"),
-    (lambda pages: pages.remove("d"), "efghijk"),
-    (lambda pages: pages.remove("c", "d", "k"), "efghij"),
-    (lambda pages: pages.remove(*"abcdefghijk"), ""),
-    (lambda pages: (pages.remove("c"), pages.add("c")), "defghijk"),
-    (lambda pages: (pages.remove(*"abcdefghijk"), pages.add("x")), "x"),
-    (lambda pages: (pages.add("x"), pages.remove("x"), pages.add("y")), "defghijky"),
+@pytest.mark.parametrize("order", ["registration", "name"])
+@pytest.mark.parametrize("changes, registration, name", [
+    (lambda pages: pages.add("x", "y"), "defghijkxy", "defghijkxy"),
+    (lambda pages: pages.remove("a"), "defghijk", "defghijk"),
+    (lambda pages: pages.add("A", "0", "B"), "defghijkA0B", "defghijk"),
+    (lambda pages: pages.add("db", "da"), [*"defghijk", "db", "da"], ["d", "da", "db", *"efghijk"]),
+    (lambda pages: pages.remove("c"), "defghijk", "defghijk"),
+    (lambda pages: pages.remove("a", "b", "c"), "defghijk", "defghijk"),
+    (lambda pages: pages.remove("d"), "efghijk", "efghijk"),
+    (lambda pages: pages.remove("c", "d", "k"), "efghij", "efghij"),
+    (lambda pages: pages.remove(*"abcdefghijk"), "", ""),
+    (lambda pages: (pages.remove("c"), pages.add("c")), "defghijkc", "defghijk"),
+    (lambda pages: (pages.remove(*"abcdefghijk"), pages.add("x")), "x", "x"),
+    (lambda pages: (pages.add("x"), pages.remove("x"), pages.add("y")), "defghijky", "defghijky"),
 ])
 @every_list
 @pytest.mark.parametrize("revision", every_revision_of("pagination.stable-cursors"))
-def test_a_list_that_changed_goes_on_where_it_was(revision, method, changes, expected):
+def test_a_list_that_changed_goes_on_where_it_was(revision, method, changes, registration, name, order):
     """[.. server/utilities/pagination §Implementation Guidelines] SHOULD"""
-    with paged(method, revision) as pages:
+    with paged(method, revision, order=order) as pages:
         first, cursor = pages.page()
         assert first == ["a", "b", "c"]
         changes(pages)
-        assert pages.walk(cursor) == list(expected)
+        assert pages.walk(cursor) == list({"registration": registration, "name": name}[order])
 
 
 @pytest.mark.spec("pagination.stable-cursors")
+@pytest.mark.parametrize("order", ["registration", "name"])
 @pytest.mark.parametrize("seed", range(10))
-def test_what_is_there_all_along_is_shown_exactly_once_whatever_else_comes_and_goes(seed):
+def test_what_is_there_all_along_is_shown_exactly_once_whatever_else_comes_and_goes(seed, order):
     """[.. server/utilities/pagination §Implementation Guidelines] SHOULD"""
     chance = random.Random(seed)
     staying = ["stay%d" % number for number in range(20)]
     passing = ["pass%d" % number for number in range(20)]
     names = staying + passing
     chance.shuffle(names)
-    with paged("tools/list", names=names, page_size=chance.choice([1, 2, 3, 7])) as pages:
+    expected = sorted(staying) if order == "name" else [name for name in names if name in staying]
+    with paged("tools/list", names=names, page_size=chance.choice([1, 2, 3, 7]), order=order) as pages:
         shown, cursor = pages.page()
         while cursor is not None:
             for _ in range(chance.randrange(4)):
@@ -148,7 +151,7 @@ def test_what_is_there_all_along_is_shown_exactly_once_whatever_else_comes_and_g
                     pages.add(passing[-1])
             more, cursor = pages.page(cursor)
             shown += more
-        assert [name for name in shown if name in staying] == sorted(staying)
+        assert [name for name in shown if name in staying] == expected
         assert len(set(shown)) == len(shown)
 
 
@@ -205,8 +208,14 @@ def test_after_a_bad_cursor_the_list_is_as_good_as_before(revision, method):
 
 def test_a_cursor_is_as_good_in_another_process_that_serves_the_list():
     """So that several workers can serve one client, and a server that was started again, too."""
-    with paged("tools/list") as pages, paged("tools/list", names="kjihgfedcba") as same, \
-            paged("tools/list", names="uvwxyz") as other:
+    with paged("tools/list") as pages, paged("tools/list") as same:
+        _, cursor = pages.page()
+        assert same.page()[1] == cursor and same.walk(cursor) == list("defghijk")
+
+
+def test_a_cursor_by_name_is_as_good_wherever_the_list_is_served_in_whatever_order_it_was_registered():
+    with paged("tools/list", order="name") as pages, paged("tools/list", names="kjihgfedcba", order="name") as same, \
+            paged("tools/list", names="uvwxyz", order="name") as other:
         _, cursor = pages.page()
         assert same.page()[1] == cursor and same.walk(cursor) == list("defghijk")
         assert other.walk(cursor) == list("uvwxyz")

@@ -76,7 +76,7 @@ def test_clients_hear_of_new_and_removed_prompts_and_then_see_them(revision):
     with served(server, revision) as peer:
         server.prompt(lambda: "new", name="new")
         assert peer.receive() == {"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"}
-        assert list(listed(peer)) == ["new", "p0"]
+        assert list(listed(peer)) == ["p0", "new"]
         server.remove_prompt("p0")
         assert peer.receive() == {"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"}
         assert list(listed(peer)) == ["new"] and get(peer, "p0")["error"]["code"] == -32602

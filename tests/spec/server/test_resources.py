@@ -146,8 +146,8 @@ def test_names_descriptions_and_sizes_come_from_what_is_there(revision):
     with talk(server, revision) as peer:
         listed = peer.call(1, "resources/list")["result"]["resources"]
         assert [(each["name"], each.get("description"), each.get("size")) for each in listed] == [
-            ("x://bytes", None, 256), ("documented", "What it is.", None), ("x://json", None, None),
-            ("x://lambda", None, None), ("x://sized", None, 99), ("text", None, 3)]
+            ("documented", "What it is.", None), ("x://lambda", None, None), ("text", None, 3),
+            ("x://bytes", None, 256), ("x://json", None, None), ("x://sized", None, 99)]
         assert contents(peer, "x://text") == [{"uri": "x://text", "text": "h\u00e9", "mimeType": "text/plain"}]
         assert base64.b64decode(contents(peer, "x://bytes", 2)[0]["blob"]) == BYTES
         assert contents(peer, "x://json", 3)[0]["text"] == '{"a":1}'

@@ -72,7 +72,7 @@ def test_clients_hear_of_new_and_removed_tools_and_then_see_them(revision):
         assert list(listed(peer)) == ["old"]
         server.tool(lambda: "new", name="new")
         assert peer.receive() == {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
-        assert list(listed(peer)) == ["new", "old"] and texts(call(peer, "new")) == ["new"]
+        assert list(listed(peer)) == ["old", "new"] and texts(call(peer, "new")) == ["new"]
         server.remove_tool("old")
         assert peer.receive() == {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
         assert list(listed(peer)) == ["new"] and call(peer, "old")["error"]["code"] == -32602
@@ -479,8 +479,8 @@ def test_names_that_differ_in_case_are_two_tools(revision):
     for name in ("echo", "Echo", "ECHO"):
         server.tool(lambda name=name: name, name=name, input_schema=OBJECT)
     with served(server, revision) as peer:
-        assert list(listed(peer)) == ["ECHO", "Echo", "echo"]
-        assert [texts(call(peer, name)) for name in listed(peer)] == [["ECHO"], ["Echo"], ["echo"]]
+        assert list(listed(peer)) == ["echo", "Echo", "ECHO"]
+        assert [texts(call(peer, name)) for name in listed(peer)] == [["echo"], ["Echo"], ["ECHO"]]
         for other in ("eCHO", "echo ", " echo", "ech", "echoo"):
             assert call(peer, other)["error"]["code"] == -32602
 
