@@ -6,6 +6,7 @@ no two ways to match the same text. Loaded only when `assert_formats` is on.
 
 import ipaddress
 import re
+import unicodedata
 from typing import Callable, Dict
 
 from . import hostnames
@@ -99,7 +100,8 @@ def is_email(text: str) -> bool:
 
 
 def is_idn_email(text: str) -> bool:
-    return _is_mailbox(text, _is_idn_local, hostnames.is_idn_hostname)
+    """The domain may be typed in any normal form; whoever looks it up makes it NFC [RFC 6531 §3.2]."""
+    return _is_mailbox(text, _is_idn_local, lambda name: hostnames.is_idn_hostname(unicodedata.normalize("NFC", name)))
 
 
 # Resource identifiers [RFC 3986 §3] [RFC 3987 §2.2]
@@ -171,8 +173,8 @@ _INTERNATIONAL = _Identifier(_IRI, _IRI_PRIVATE)
 # Others
 
 _VARIABLE = r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})(?:\.?(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2}))*(?::[1-9]\d{0,3}|\*)?"
-# Literals exclude control characters, space and " ' < > \ ^ ` { | } [RFC 6570 §2.1]
-_LITERAL = r"""(?:[^\x00-\x20"'%<>\\^`{|}\x7f-\x9f]|%[0-9A-Fa-f]{2})"""
+# Literals exclude control characters, space and " < > \ ^ ` { | } [RFC 6570 §2.1], not the apostrophe (erratum)
+_LITERAL = r"""(?:[^\x00-\x20"%<>\\^`{|}\x7f-\x9f]|%[0-9A-Fa-f]{2})"""
 is_uri_template = _matches(r"(?:%s|\{[+#./;?&=,!@|]?%s(?:,%s)*\})*" % (_LITERAL, _VARIABLE, _VARIABLE))
 _POINTER = r"(?:/(?:[^~/]|~[01])*)*"
 

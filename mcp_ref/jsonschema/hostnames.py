@@ -3,13 +3,13 @@
 The tables of IDNA 2008 are not in the standard library (`encodings.idna` is the 2003 version). They are derived from
 Unicode properties [RFC 5892 §2], and so is the rule here, from `unicodedata`: a letter, mark or digit that
 compatibility folding leaves alone, and the listed exceptions. Characters that depend on their neighbours have their
-rules in CONTEXT. Not done: the joining-type half of the rule for ZERO WIDTH NON-JOINER, and the bidi rule of
-digits at label ends.
+rules in CONTEXT. A name with letters that run from right to left keeps the bidi rule in each label [RFC 5893 §2]. Not
+done: the joining-type half of the rule for ZERO WIDTH NON-JOINER.
 """
 
 import re
 import unicodedata
-from typing import Callable, Dict
+from typing import Callable, Dict, List
 
 LONGEST_LABEL = 63
 LONGEST_NAME = 253
@@ -25,14 +25,17 @@ _VIRAMA = 9  # its combining class
 
 def is_hostname(text: str) -> bool:
     """ASCII labels; those that claim to be encoded (``xn--``) must decode to a valid label."""
-    return len(text) <= LONGEST_NAME and all(map(_is_ascii_label, text.split(".")))
+    labels = text.split(".")
+    return len(text) <= LONGEST_NAME and all(map(_is_ascii_label, labels)) and _keeps_bidi_rule(labels)
 
 
 def is_idn_hostname(text: str) -> bool:
     """Labels in any script, or their ASCII form."""
     if len(text) > LONGEST_NAME:
         return False
-    return all(_is_ascii_label(label) if label.isascii() else _is_unicode_label(label) for label in _DOTS.split(text))
+    labels = _DOTS.split(text)
+    return all(_is_ascii_label(label) if label.isascii() else _is_unicode_label(label) for label in labels) \
+        and _keeps_bidi_rule(labels)
 
 
 def _is_ascii_label(label: str) -> bool:
@@ -81,6 +84,32 @@ def _folded(letter: str) -> str:
     """What IDNA calls unstable changes here [RFC 5892 §2.2]."""
     normal = unicodedata.normalize("NFKC", letter)
     return unicodedata.normalize("NFKC", normal.casefold())
+
+
+# Directions [RFC 5893 §2]
+
+_RIGHT_TO_LEFT = frozenset(("R", "AL", "AN"))
+_NEUTRAL = frozenset(("EN", "ES", "CS", "ET", "ON", "BN", "NSM"))
+
+
+def _keeps_bidi_rule(labels: List[str]) -> bool:
+    """Whether each label of a name with right-to-left letters has its directions in order; other names do."""
+    decoded = [label[4:].encode("ascii").decode("punycode") if label[:4].lower() == "xn--" else label
+               for label in labels]
+    directions = [[unicodedata.bidirectional(letter) for letter in label] for label in decoded]
+    return not any(_RIGHT_TO_LEFT & set(each) for each in directions) or all(map(_is_in_order, directions))
+
+
+def _is_in_order(directions: List[str]) -> bool:
+    """The six conditions, by the direction of each letter of a label."""
+    letters, first = set(directions), directions[0]
+    end = next((each for each in reversed(directions) if each != "NSM"), "")
+    if first == "L":  # conditions 5 and 6
+        return letters <= _NEUTRAL | {"L"} and end in ("L", "EN")
+    if first not in ("R", "AL"):  # condition 1
+        return False
+    # conditions 2, 3 and 4
+    return letters <= _NEUTRAL | _RIGHT_TO_LEFT and end in ("R", "AL", "EN", "AN") and not {"EN", "AN"} <= letters
 
 
 # Neighbours [RFC 5892 §A]
