@@ -57,14 +57,15 @@ def decoder(cls: Any, revision: Revision) -> Callable[..., Any]:
     key = (cls, revision.rank)
     found = _DECODERS.get(key)
     if found is None:
-        found = _DECODERS[key] = _named(reader(cls, revision).convert)
+        made = reader(cls, revision)
+        found = _DECODERS[key] = _named(made.convert, made.fast)
     return found
 
 
-def _named(convert: Convert) -> Callable[..., Any]:
+def _named(convert: Convert, fast: Optional[type]) -> Callable[..., Any]:
     def decode_at(value: Any, path: str = "params") -> Any:
         try:
-            return convert(value)
+            return value if type(value) is fast else convert(value)
         except DecodeError as problem:
             raise problem.within(path)
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Literal, Optional, Union
 
 import pytest
 
-from mcp_ref import codec, model
+from mcp_ref import codec, messages, model
 from mcp_ref.codec import (
     ABSENT, DecodeError, Mark, Model, Unrepresentable, attribute_name, decode, decoder, encode, encoder, member,
     members, tell_apart, wire_name,
@@ -396,3 +396,13 @@ def test_revisions_are_only_consulted_through_their_windows() -> None:
             attr for attr, since, until in (
                 ("newer", R2025_06_18, None), ("older", None, R2025_03_26), ("filled", R2026_07_28, None))
             if not when.has(since, until)]
+
+
+@pytest.mark.parametrize("cls, fits, wrong", [
+    (messages.JSONObject, {"a": 1}, []), (messages.JSONArray, [1], {}), (messages.Cursor, "x", 1),
+    (messages.ProgressToken, 1, None), (messages.LoggingLevel, "debug", "loud"), (messages.InputRequests, {}, []),
+])
+def test_aliases_are_decoded_too(cls, fits, wrong):
+    assert decode(cls, fits, LATEST) == fits
+    with pytest.raises(DecodeError, match="^params: expected "):
+        decode(cls, wrong, LATEST)
