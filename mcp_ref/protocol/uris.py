@@ -1,4 +1,4 @@
-"""What a URI may look like [RFC 3986], and what stands above it.
+"""What a URI may look like [RFC 3986], what stands above it, and which spellings mean the same.
 
 `fault` says what is wrong with a text that should be a URI, in words for whoever sent it. Every URI of
 a peer is checked before anything is looked up or opened
@@ -13,10 +13,13 @@ be percent-encoded.
 True
 >>> fault("file:///my notes.txt", 100)
 "character ' ' at 10 must be percent-encoded"
+
+`normal` gives all equivalent spellings of a URI one form; `Folded` is for whoever has to deny: it takes two URIs for
+the same unless they are certainly different.
 """
 
 import re
-from typing import Iterator, Optional
+from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 _STRANGE = re.compile(r"[^A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]")
 _BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -101,3 +104,118 @@ def containers(uri: str) -> Iterator[str]:
     while at >= first >= 0:
         yield path[:at + 1]
         at = path.rfind("/", 0, at)
+
+
+# -- Spellings ---------------------------------------------------------------------------------
+
+_ENCODED = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+
+
+def normal(uri: str) -> str:
+    """The form that all equivalent spellings of a URI have in common [RFC 3986 §6.2.2] [RFC 3986 §6.2.3].
+
+    Scheme and host are in small letters, what need not be percent-encoded is not, segments of dots are resolved, and
+    the port that http or https has anyway is left out. What is no URI comes back in some form, too.
+
+    >>> normal("FILE:///docs/./x/../%73ecret%2etxt")
+    'file:///docs/secret.txt'
+    """
+    scheme, colon, rest = uri.partition(":")
+    if not colon or _SCHEME.fullmatch(scheme) is None:
+        return uri
+    scheme, rest = scheme.lower(), _ENCODED.sub(_reencoded, rest)
+    end = min((at for at in (rest.find("?"), rest.find("#")) if at >= 0), default=len(rest))
+    path, tail, authority = rest[:end], rest[end:], ""
+    if path.startswith("//"):
+        authority, slash, path = path[2:].partition("/")
+        user, at, place = authority.rpartition("@")
+        host, port = _ENCODED.sub(lambda found: found.group().upper(), place.lower()), ""
+        if not host.endswith("]"):
+            host, _, port = host.rpartition(":") if ":" in host else (host, "", "")
+        shown_port = "" if port in ("", _DEFAULT_PORTS.get(scheme)) else ":" + port
+        authority, path = "//%s%s%s%s" % (user, at, host, shown_port), slash + path
+        if not path and scheme in _DEFAULT_PORTS:
+            path = "/"
+    return "%s:%s%s%s" % (scheme, authority, _without_dots(path) if path.startswith("/") else path, tail)
+
+
+def _reencoded(found: "re.Match[str]") -> str:
+    """An octet as the normal form has it: as it is where it may be, else with capital letters."""
+    octet = chr(int(found.group(1), 16))
+    return octet if _UNRESERVED.match(octet) else found.group().upper()
+
+
+def _without_dots(path: str) -> str:
+    """An absolute path without segments that are dots [RFC 3986 §5.2.4]."""
+    if "/." not in path:
+        return path
+    kept = [""]
+    segments = path.split("/")[1:]
+    for segment in segments:
+        if segment == ".." and len(kept) > 1:
+            kept.pop()
+        elif segment not in (".", ".."):
+            kept.append(segment)
+    if segments[-1] in (".", ".."):
+        kept.append("")
+    return "/".join(kept) or "/"
+
+
+class Folded(NamedTuple):
+    """A URI with all that left out which may not matter to whoever opens what it names; made by `folded`.
+
+    ``place``: scheme and authority. ``path``: the names on the way. ``query``: its parameters, sorted.
+    """
+
+    place: str
+    path: Tuple[str, ...]
+    query: Tuple[str, ...]
+    is_folder: bool
+    """Whether the URI ends like one that other URIs lie below."""
+
+    def lies_in(self, above: "Folded") -> bool:
+        """Whether this is the same as the other one, or below it."""
+        return self.place == above.place and self.path[:len(above.path)] == above.path
+
+
+def folded(uri: str) -> Folded:
+    """Fold a URI, so that two spellings which may lead to the same thing become equal.
+
+    Beyond `normal`, which a handler of a template or a file system may not tell apart either: all percent-encodings
+    (``%2F`` and ``/``), case, forms of accented letters, ``\\`` and ``/``, slashes that are doubled or at the end, the
+    order of parameters and those without a value, ``file://localhost/``, and fragments.
+
+    >>> folded("file://localhost/docs//Secret%2etxt/?") .path == folded("file:/docs%2Fsecret.txt").path
+    True
+    """
+    from unicodedata import normalize
+    from urllib.parse import unquote
+
+    def plain(text: str) -> str:
+        text = unquote(text, errors="surrogateescape")
+        return text.lower() if text.isascii() else normalize("NFC", normalize("NFC", text).casefold())
+
+    scheme, colon, rest = normal(uri).partition("#")[0].partition(":")
+    if not colon:
+        scheme, rest = "", scheme
+    rest, _, query = rest.partition("?")
+    rest = plain(rest).replace("\\", "/")
+    authority = ""
+    if rest.startswith("//"):
+        authority, slash, rest = rest[2:].partition("/")
+        rest = slash + rest
+    segments = rest.split("/")
+    path: List[str] = []
+    for segment in segments:
+        if segment == "..":
+            del path[-1:]
+        elif segment not in ("", "."):
+            path.append(";".join(sorted(segment.split(";"))) if ";" in segment else segment)
+    given = (plain(pair) for pair in query.split("&"))
+    parameters = tuple(sorted(pair for pair in given if pair.partition("=")[2]))
+    if scheme == "file" and authority == "localhost":
+        authority = ""
+    is_folder = "/" in rest and segments[-1] in ("", ".", "..")
+    return Folded("%s://%s" % (scheme, authority), tuple(path), parameters, is_folder)

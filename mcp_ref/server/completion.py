@@ -111,6 +111,8 @@ class _Target(NamedTuple):
     arguments: List[str]
     choices: Callable[[str, str], Optional[Iterable[str]]]
     """What an argument completes to by itself, given what is typed; None: nothing is known of it."""
+    chosen: bool = False
+    """Whether these are only those that fit what is typed, be they spelled otherwise: the paths of a directory."""
 
 
 class Completions:
@@ -184,7 +186,9 @@ class Completions:
         if completer is not None:
             return completer.complete(context, typed, arguments)
         choices = target.choices(name, typed)
-        return [] if choices is None else ranked(choices, typed)
+        if choices is None:
+            return []
+        return list(choices) if target.chosen else ranked(choices, typed)
 
     def _find(self, ref: Any, max_uri_length: int) -> _Target:
         """What a client refers to [2025-03-26.. server/utilities/completion §Error Handling] SHOULD."""
@@ -209,7 +213,9 @@ class Completions:
 
     def _template(self, template: str) -> Optional[_Target]:
         found = self._server.resources.templates.get(template) if self._server.has_feature("resources") else None
-        return None if found is None else _Target("ref/resource", template, found.variables, found.choices)
+        if found is None:
+            return None
+        return _Target("ref/resource", template, found.variables, found.choices, found.chosen)
 
     def _resource(self, uri: str, max_length: int) -> Optional[_Target]:
         """The template that a URI belongs to; a resource of its own has no variables."""

@@ -4,6 +4,9 @@
     server.directory("/var/log", uri="file:///logs/", pattern="**/*.log", listed=False)
 
 A URI below that of the directory stands for the file whose path its percent-decoded segments are.
+There is one spelling for each file, the one that the list shows: letters, digits and ``-._~`` as they are, everything
+else percent-encoded with capital letters. Every other is not found, though it may be equivalent [RFC 3986 §6.2.2]: who
+grants access by URI, be it ``needs`` or a proxy in front, would otherwise be by-passed by another spelling.
 No other file can be reached [2026-07-28 server/resources §Security Considerations] MUST: a segment is
 the name of an entry and never a path (`mcp_ref.server.safefiles` says how that is kept up), and what is
 hidden, is no regular file, or does not fit the pattern, is not there. All of these get the same answer
@@ -84,6 +87,8 @@ class Directory:
     """
 
     variables = ["path"]
+    chosen = True
+    """Whether `choices` are those alone that fit what is typed, so that nobody else looks for it in them."""
 
     def __init__(
         self,
@@ -136,6 +141,7 @@ class Directory:
 
     def choices(self, variable: str, typed: str) -> Iterable[str]:
         """The files and folders that begin with what is typed; folders end with a slash. Made when iterated."""
+        typed = typed.translate(_RESERVED)
         above, slash, _ = typed.rpartition("/")
         try:
             parts = _names_in(above) if slash else ()
@@ -145,19 +151,27 @@ class Directory:
         for entry, is_folder in entries:
             whole = parts + (entry,)
             wanted = self._enters(whole) if is_folder else self._allows(entry) and self._pattern.matches(whole)
-            text = "/".join(whole).translate(_KEPT_ENCODED) + ("/" if is_folder else "")
+            text = "/".join(whole).replace("%", "%25").translate(_RESERVED) + ("/" if is_folder else "")
             if wanted and text.startswith(typed) and _spelled(text) == text:
                 yield text
 
     # As resources
 
     def covers(self, uri: str) -> bool:
-        """Whether this is the directory, or below it, whether there is a file or not."""
-        return uri.startswith(self.uri)
+        """Whether this is the directory, or below it in the one spelling, whether there is a file or not."""
+        if uri == self.uri or not uri.startswith(self.uri):
+            return uri == self.uri
+        named = uri[:-1] if uri.endswith("/") else uri  # a slash at the end names a folder
+        try:
+            parts = _names_in(named[len(self.uri):])
+        except Missing:
+            return False
+        return all(map(is_name, parts)) and self.uri_of(parts) == named
 
     def match(self, uri: str) -> Optional[Dict[str, Any]]:
-        """No variables for a URI below that of the directory, else None."""
-        return {} if self.covers(uri) else None
+        """No variables for a URI below that of the directory, however it is spelled, else None: nobody else reads it.
+        """
+        return {} if uri.startswith(self.uri) else None
 
     def read(self, context: Context, uri: str, keywords: Dict[str, Any]) -> ReadResourceResult:
         """The contents of a file. Raises `ResourceNotFound`, and `RpcError` for a file that is too large."""
@@ -175,13 +189,14 @@ class Directory:
         return ReadResourceResult(contents=contents_of(uri, kind, _text_of(data, kind)))
 
     def parts_of(self, uri: str) -> Optional[Parts]:
-        """The names that a URI leads through; None if no file of this directory can have it."""
-        rest = uri[len(self.uri):]
-        if not self.covers(uri) or "?" in rest or "#" in rest:
+        """The names that a URI leads through; None if no file of this directory can have it in this spelling."""
+        if not uri.startswith(self.uri):
             return None
         try:
-            parts = _names_in(rest)
+            parts = _names_in(uri[len(self.uri):])
         except Missing:
+            return None
+        if self.uri_of(parts) != uri:
             return None
         return parts if all(map(self._allows, parts)) and self._pattern.matches(parts) else None
 
@@ -338,5 +353,5 @@ def _uri_of(root: str) -> str:
     return uri if uri.endswith("/") else uri + "/"
 
 
-_KEPT_ENCODED = str.maketrans({"%": "%25", "?": "%3F", "#": "%23"})
-"""What expanding ``{+path}`` would otherwise leave alone, and so make something else than a part of the path."""
+_RESERVED = str.maketrans({sign: "%%%02X" % ord(sign) for sign in ":?#[]@!$&'()*+,;="})
+"""What expanding ``{+path}`` leaves alone, and so makes another URI than that of the file."""

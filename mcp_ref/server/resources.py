@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 class RegisteredResource:
     """A function behind a URI or a template, and how it is shown."""
 
+    chosen = False
+    """See `mcp_ref.server.directory.Directory`."""
+
     def __init__(
         self, function: Callable[..., Any], description: Union[Resource, ResourceTemplate],
         cache: "Optional[Cache]" = None,
@@ -200,7 +203,7 @@ class Resources:
             self.templates.add(directory.template, directory)
             return
         for other in self._directories:
-            if directory.covers(other) or self._directories[other].covers(directory.uri):
+            if other.startswith(directory.uri) or directory.uri.startswith(other):
                 raise ValueError("there is a directory %r already, and %r overlaps it: a file would be in the list "
                                  "twice; serve one of them with listed=False" % (other, directory.uri))
         self._directories = {**self._directories, directory.uri: directory}

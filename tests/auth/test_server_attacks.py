@@ -101,8 +101,9 @@ def of_template(uri: Any) -> Dict[str, Any]:
 
 
 @pytest.mark.parametrize("method, params, needed", [
-    ("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["file:///b"]}}, "watch"),
-    ("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["file:///b", "file:///a"]}}, "watch watch:a"),
+    ("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["file:///b"]}}, "watch files"),
+    ("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["file:///b", "file:///a"]}},
+     "watch files watch:a"),
     ("subscriptions/listen", {"notifications": {"resourceSubscriptions": []}}, ""),
     ("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, ""),
     ("subscriptions/listen", {"notifications": {"resourceSubscriptions": "file:///a"}}, ""),

@@ -18,6 +18,7 @@ from mcp_ref.server.checks import Paging
 from mcp_ref.server.directory import Directory, mime_type_of
 from mcp_ref.server.pathpattern import Pattern
 from mcp_ref.server.safefiles import DescriptorTree, Missing, PathTree, TooLarge
+from mcp_ref.uritemplate import Template
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted import ScriptedPeer
 
@@ -159,11 +160,64 @@ def test_what_is_listed_can_be_read_as_text_or_as_binary(tree, revision, linked)
             assert base64.b64decode(contents["blob"]) == data
 
 
-@pytest.mark.parametrize("other", ["%61.txt", "a%2Etxt", "a%2etxt"])
-def test_another_spelling_of_the_same_name_is_the_same_file(other, folder):
-    """[RFC 3986 §6.2.2]"""
-    with talk(serving(folder)) as peer:
-        assert read(peer, BASE + other)["result"]["contents"][0]["text"] == "h\u00e9llo\r\n"
+OTHER_SPELLINGS = ["%61.txt", "a%2Etxt", "a%2etxt", "%61%2E%74%78%74", "docs/%62.md", "%64ocs/b.md", "docs/b%2Emd",
+                   "docs/deep/c%20d%23%3f%2541.png", "docs/deep/c%20%64%23%3F%2541.png", "%c3%bc%E4%B8%AD.json",
+                   "%C3%BC%e4%b8%ad.json", "note%2dbook", "note%5Fbook", "note%7Ebook"]
+
+
+@every_revision
+@every_tree
+def test_each_file_has_the_one_spelling_of_the_list(tree, revision, folder):
+    """[RFC 3986 §6.2.2] Equivalent spellings are refused, for whoever grants access by URI compares texts."""
+    for name in ["note-book", "note_book", "note~book"]:
+        (folder / name).write_text("x")
+    with talk(serving(folder, tree), revision) as peer:
+        for other in OTHER_SPELLINGS:
+            uri = BASE + other
+            nothing = {"code": -32002, "message": "Resource not found", "data": {"uri": uri}}
+            assert read(peer, uri).get("error") == nothing, other
+        assert len(listed(peer)[0]) == len(FILES) + 3
+        assert all("result" in read(peer, uri) for uri in listed(peer)[0])
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-11-25"])
+def test_nobody_subscribes_to_another_spelling(revision, folder):
+    server = serving(folder)
+    with talk(server, revision) as peer:
+        folders = ["%64ocs/", "docs%2F", "docs//", "docs/deep%2F", "/", "docs/../"]
+        for path in OTHER_SPELLINGS + folders + ["a.txt?", "a.txt#"]:
+            answer = peer.call(path, "resources/subscribe", {"uri": BASE + path})
+            assert answer["error"]["code"] == -32002, path
+        for path in ["", "a.txt", "docs/", "docs", "docs/b.md", "nothing.txt", "%C3%BC%E4%B8%AD.json"]:
+            assert peer.call("+" + path, "resources/subscribe", {"uri": BASE + path}).get("result") == {}, path
+
+
+def test_another_spelling_is_not_read_by_a_wider_template(folder):
+    """Not found is the last word: a template after the directory gets nothing of it."""
+    server, asked = serving(folder, listed=False), []
+
+    @server.resource("file:///{+path}")
+    def anything(path):
+        asked.append(path)
+        return "wide"
+
+    with talk(server) as peer:
+        assert "error" in read(peer, BASE + "%61.txt") and asked == []
+        assert read(peer, "file:///elsewhere/%61.txt")["result"]["contents"][0]["text"] == "wide"
+
+
+@pytest.mark.parametrize("name, typed", [("a+b(1).txt", "a+b"), ("x;y=1,2.txt", "x;"), ("m@h[1]!.txt", "m@"),
+                                         ("it's $5 & more.txt", "it"), ("n:m*.txt", "n%3A")])
+def test_what_a_path_completes_to_expands_to_the_one_spelling(name, typed, tmp_path):
+    """Expansion leaves reserved characters alone [RFC 6570 §3.2.3]."""
+    (tmp_path / name).write_text("here")
+    (tmp_path / "other").write_text("")
+    with talk(serving(tmp_path, listed=False)) as peer:
+        argument = {"name": "path", "value": typed}
+        params = {"ref": {"type": "ref/resource", "uri": BASE + "{+path}"}, "argument": argument}
+        value, = peer.call(1, "completion/complete", params)["result"]["completion"]["values"]
+        uri = Template(BASE + "{+path}").expand({"path": value})
+        assert read(peer, uri)["result"]["contents"][0]["text"] == "here"
 
 
 @pytest.mark.parametrize("data, name, is_text", [
