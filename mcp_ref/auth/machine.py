@@ -17,9 +17,10 @@ Each takes the place of `OAuth` and is used in the same way::
     auth = ClientCredentials("my-service", secret, issuer="https://auth.example.com")
     with connect("https://mcp.example.com/mcp", auth=auth) as client: ...
 
-The credentials are those of one authorization server. Pass its identifier as ``issuer``: then nothing of them goes to
-any other that an MCP server may name. Without it they belong to the first one that they are used at, for as long as the
-store remembers [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST.
+The credentials are those of one authorization server. Its identifier is passed as ``issuer``, and nothing of them goes
+to any other that an MCP server may name [2026-07-28 basic/authorization/client-registration §Authorization Server
+Binding] MUST. A grant without ``issuer`` is refused when it is made: the MCP server names the authorization server, no
+person looks at a page of it, and so any MCP server could have the secret sent to a host of its choice.
 
 A token that comes with a refresh token is renewed by it; any other is got anew a little before it ends. Where more
 scopes are wanted they are asked for, once
@@ -37,7 +38,7 @@ from .jose import split_jwt
 from .registration import bind
 from .token_endpoint import TokenEndpoint
 from .tokens import ClientInfo, Token, method_for, method_of
-from .urls import origin, shown
+from .urls import checked, origin, shown
 
 if TYPE_CHECKING:
     from .discovery import Discovered
@@ -56,22 +57,34 @@ FINAL = frozenset(("invalid_grant", "invalid_client", "unauthorized_client", "un
 Form = List[Tuple[str, str]]
 
 
+class AnyIssuer:
+    """The type of `UNSAFE_ANY_ISSUER`."""
+
+    def __repr__(self) -> str:
+        return "UNSAFE_ANY_ISSUER"
+
+
+UNSAFE_ANY_ISSUER = AnyIssuer()
+"""In place of ``issuer``: the credentials go to **whatever authorization server the MCP server names first**; to no
+other after that, as long as the store remembers. For tests of clients against servers that are made up for them."""
+
+
 class MachineGrant(Grant):
     """Base of these grants: one client, known to one authorization server.
 
     ``client_id``, and ``client_secret`` or ``signer`` (or neither: a public client), as registered there; ``issuer``:
-    its identifier; ``method``: how the client shows who it is (None: what the server's metadata says; see `tokens`).
-    ``more``: see `Grant`.
+    its identifier, an https URL; ``method``: how the client shows who it is (None: what the server's metadata says; see
+    `tokens`). ``more``: see `Grant`. Raises ValueError without ``issuer``, and for one that is no such URL.
     """
 
     def __init__(self, client_id: str, client_secret: Optional[str] = None, *, signer: "Optional[Signer]" = None,
-                 issuer: Optional[str] = None, method: Optional[str] = None, **more: Any) -> None:
+                 issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None, **more: Any) -> None:
         if client_secret is not None and signer is not None:
             raise ValueError("a client shows who it is with client_secret or with signer, not with both")
         if more.get("choose_server") is None:
             more["choose_server"] = self._choose
         super().__init__(signer=signer, **more)
-        self.issuer = issuer
+        self.issuer = _owner(type(self).__name__, issuer)
         self._client_id, self._secret, self._method = client_id, client_secret, method
 
     @property
@@ -97,6 +110,20 @@ class MachineGrant(Grant):
         """Of several authorization servers that an MCP server names, ours."""
         home = self.issuer or (self.store.get("issuer", self._name) or {}).get("issuer")
         return home if home in issuers else issuers[0]
+
+
+def _owner(name: str, issuer: Union[str, AnyIssuer, None]) -> Optional[str]:
+    """Whose the credentials are; None: of the first authorization server that is named. Raises ValueError."""
+    if isinstance(issuer, AnyIssuer):
+        return None
+    if not issuer:
+        raise ValueError(
+            "%s needs issuer=, the authorization server that the credentials are for: without it they would go to any "
+            "that an MCP server names, and no person would notice" % name)
+    try:
+        return checked(issuer, "issuer")
+    except DiscoveryFailed as error:
+        raise ValueError(str(error)) from None
 
 
 def wanted(grant_type: str, found: "Discovered", scopes: Optional[List[str]]) -> Form:

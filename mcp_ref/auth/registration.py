@@ -14,7 +14,8 @@
 Everything is kept by issuer, and never shown to another one
 [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST NOT.
 
-Reading: credentials of row 1 whose issuer our user has not named belong to the first server that they are used with,
+Reading: credentials of row 1 whose issuer our user has not named (which only `OAuth` lets him leave out, for there a
+person sees where the browser leads) belong to the first server that they are used with,
 and the store remembers which: a server that changes its mind later does not get them.
 """
 

@@ -34,7 +34,8 @@ def auth_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--client-secret-env", metavar="NAME",
                        help="the environment variable with the secret that belongs to --client-id")
     group.add_argument("--client-credentials", action="store_true",
-                       help="the token is that of the client itself, by its id and secret; nobody is asked")
+                       help="the token is that of the client itself, by its id and secret; nobody is asked, so it "
+                            "needs --issuer")
     group.add_argument("--client-metadata", metavar="URL",
                        help="where this client is described, instead of an id (a client ID metadata document)")
     group.add_argument("--issuer", metavar="URL", help="the authorization server that knows --client-id")
@@ -106,9 +107,15 @@ def _client_credentials(options: Any) -> "Authorizing":
             raise UsageError("--client-credentials asks nobody: leave --%s out" % name.replace("_", "-"))
     if options.client_id is None or options.client_secret_env is None:
         raise UsageError("--client-credentials needs --client-id and --client-secret-env")
+    if options.issuer is None:
+        raise UsageError("--client-credentials needs --issuer, the authorization server that knows --client-id: "
+                         "without it the secret would go to any that the server names")
     from ..auth.machine import ClientCredentials
 
-    return ClientCredentials(**_common(options))
+    try:
+        return ClientCredentials(**_common(options))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _secret(name: str, option: str) -> str:

@@ -373,7 +373,7 @@ def by_key(scene: Authorized) -> Any:
 
 def by_workload(scene: Authorized) -> Any:
     """A program that its platform vouches for."""
-    return WorkloadIdentity("opaque-assertion-of-the-platform")
+    return WorkloadIdentity("opaque-assertion-of-the-platform", issuer=scene.issuing.issuer)
 
 
 def by_company(scene: Authorized) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from mcp_ref.auth import ClientCredentials, EnterpriseManaged, FileStore, MemoryStore, WorkloadIdentity
 from mcp_ref.auth.assertions import ASSERTION_TYPE
 from mcp_ref.auth.jose import HmacSigner, Signer, make_jwt, split_jwt
-from mcp_ref.auth.machine import ID_JAG, ID_TOKEN, JWT_BEARER, TOKEN_EXCHANGE, meant_for
+from mcp_ref.auth.machine import ID_JAG, ID_TOKEN, JWT_BEARER, TOKEN_EXCHANGE, UNSAFE_ANY_ISSUER, meant_for
 from mcp_ref.errors import DiscoveryFailed, InsufficientScope, RegistrationRefused, TokenRefused, Unauthorized
 from tests.support.scripted_desk import ISSUER, SERVER, ListDesk, answer, found, server
 from tests.conformance.es256 import Es256Signer
@@ -36,8 +36,13 @@ class Ink(Signer):
 
 def enterprise(**options):
     usual = {"id_token": ID, "idp_client_id": "idp-me", "idp_issuer": "https://idp.example",
-             "idp_token_endpoint": "https://idp.example/token"}
+             "idp_token_endpoint": "https://idp.example/token", "issuer": ISSUER}
     return EnterpriseManaged("me", SECRET, **{**usual, **options})
+
+
+def of(scene):
+    """The options of a grant for what this scene's authorization server issues."""
+    return {"issuer": scene.issuing.issuer, "now": scene.clock}
 
 
 def shown(sent):
@@ -53,7 +58,7 @@ def shown(sent):
 def test_the_request_of_client_credentials(scopes, scope):
     """[RFC 6749 §4.4.2]"""
     desk = ListDesk(answer(GIVEN))
-    token = ClientCredentials("me", SECRET).obtain(found(), scopes, desk)
+    token = ClientCredentials("me", SECRET, issuer=ISSUER).obtain(found(), scopes, desk)
     sent, = desk.fetched.sent
     assert sent.url == ISSUER + "/token"
     assert sent.form.pop("scope", None) == scope
@@ -77,14 +82,15 @@ def test_the_request_of_client_credentials(scopes, scope):
 def test_how_the_client_shows_who_it_is(options, methods, way):
     """[RFC 8414 §2] token_endpoint_auth_methods_supported"""
     desk = ListDesk(answer(GIVEN))
-    ClientCredentials("me", **options).obtain(found(token_endpoint_auth_methods_supported=methods), None, desk)
+    auth = ClientCredentials("me", issuer=ISSUER, **options)
+    auth.obtain(found(token_endpoint_auth_methods_supported=methods), None, desk)
     assert shown(desk.fetched.sent[0]) == way
 
 
 def test_the_assertion_is_for_the_issuer():
     """[RFC 7523 §3]"""
     desk = ListDesk(answer(GIVEN))
-    ClientCredentials("me", signer=Ink()).obtain(found(), None, desk)
+    ClientCredentials("me", signer=Ink(), issuer=ISSUER).obtain(found(), None, desk)
     form = desk.fetched.sent[0].form
     assert form["client_assertion_type"] == ASSERTION_TYPE
     claims = split_jwt(form["client_assertion"]).claims
@@ -96,14 +102,14 @@ def test_an_algorithm_that_is_not_taken_is_not_tried():
     desk = ListDesk()
     place = found(token_endpoint_auth_signing_alg_values_supported=["RS256"])
     with pytest.raises(TokenRefused, match="RS256"):
-        ClientCredentials("me", signer=Ink()).obtain(place, None, desk)
+        ClientCredentials("me", signer=Ink(), issuer=ISSUER).obtain(place, None, desk)
     assert desk.fetched.sent == []
 
 
 @pytest.mark.parametrize("make", [
-    lambda: ClientCredentials("me"),
-    lambda: ClientCredentials("me", "secret", signer=Ink()),
-    lambda: EnterpriseManaged("me", "secret", id_token=ID, idp_client_id="x"),
+    lambda: ClientCredentials("me", issuer=ISSUER),
+    lambda: ClientCredentials("me", "secret", signer=Ink(), issuer=ISSUER),
+    lambda: EnterpriseManaged("me", "secret", id_token=ID, idp_client_id="x", issuer=ISSUER),
 ])
 def test_what_does_not_go_together_is_refused(make):
     with pytest.raises(ValueError):
@@ -118,7 +124,7 @@ def test_client_credentials_let_a_client_in(revision, way):
         scene.protected.scopes = ["read"]
         method = None if way == "secret" else "private_key_jwt"
         scene.issuing.add_client("me", SECRET if way == "secret" else None, method)
-        auth = ClientCredentials("me", *([SECRET] if way == "secret" else []), now=scene.clock,
+        auth = ClientCredentials("me", *([SECRET] if way == "secret" else []), **of(scene),
                                  signer=None if way == "secret" else Es256Signer.generate())
         with used(scene, auth):
             pass
@@ -132,7 +138,7 @@ def test_a_token_is_got_anew_before_it_ends():
     """Without a refresh token the grant itself is the way to another one."""
     with Authorized() as scene:
         scene.issuing.add_client("me", SECRET)
-        with used(scene, ClientCredentials("me", SECRET, now=scene.clock)) as client:
+        with used(scene, ClientCredentials("me", SECRET, **of(scene))) as client:
             scene.clock.advance(3600 - 20)
             client.call_tool("echo", {"text": "x"})
         assert scene.issuing.grants() == [CREDENTIALS] * 2
@@ -149,7 +155,7 @@ def test_a_refresh_token_is_used_where_there_is_one():
             return reply_json(scene.issuing.issue(claims)) if asked.form["grant_type"] == CREDENTIALS else None
 
         scene.issuing.answers["/token"] = refreshable
-        with used(scene, ClientCredentials("me", SECRET, now=scene.clock)) as client:
+        with used(scene, ClientCredentials("me", SECRET, **of(scene))) as client:
             scene.clock.advance(3600 - 20)
             client.call_tool("echo", {"text": "x"})
         assert scene.issuing.grants() == [CREDENTIALS, REFRESH]
@@ -161,7 +167,7 @@ def test_more_scopes_are_asked_for_once():
         scene.issuing.add_client("me", SECRET)
         scene.protected.scopes = ["read"]
         scene.protected.needs = {"tools/call:write": ["write"]}
-        with used(scene, ClientCredentials("me", SECRET, now=scene.clock)) as client:
+        with used(scene, ClientCredentials("me", SECRET, **of(scene))) as client:
             assert client.call_tool("write", {"text": "x"}).text == "kept x"
             assert set(scene.posted()["scope"].split()) == {"read", "write"}
             scene.protected.needs = {"tools/call:write": ["admin"]}
@@ -175,7 +181,7 @@ def test_more_scopes_are_asked_for_once():
 def test_threads_that_are_refused_at_once_get_one_token():
     with Authorized() as scene:
         scene.issuing.add_client("me", SECRET)
-        with used(scene, ClientCredentials("me", SECRET, now=scene.clock)) as client:
+        with used(scene, ClientCredentials("me", SECRET, **of(scene))) as client:
             scene.issuing.revoke()
             errors = []
 
@@ -197,11 +203,49 @@ def test_threads_that_are_refused_at_once_get_one_token():
 # --- whose credentials they are ---------------------------------------------------------------------------------------
 
 GRANTS = {
-    "client credentials": lambda **options: ClientCredentials("me", SECRET, **options),
+    "client credentials": lambda **options: ClientCredentials("me", SECRET, **{"issuer": ISSUER, **options}),
     "enterprise": enterprise,
-    "workload": lambda **options: WorkloadIdentity("opaque", **options),
-    "workload with a name": lambda **options: WorkloadIdentity("opaque", "me", **options),
+    "workload": lambda **options: WorkloadIdentity("opaque", **{"issuer": ISSUER, **options}),
+    "workload with a name": lambda **options: WorkloadIdentity("opaque", "me", **{"issuer": ISSUER, **options}),
 }
+
+
+@pytest.mark.parametrize("grant", GRANTS)
+@pytest.mark.parametrize("issuer", [None, ""])
+def test_without_a_person_it_must_be_said_whose_the_credentials_are(grant, issuer):
+    """[2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST: nobody else would notice
+    that an MCP server names an authorization server which only wants to have them."""
+    with pytest.raises(ValueError, match="needs issuer=.*no person would notice") as caught:
+        GRANTS[grant](issuer=issuer)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: ClientCredentials("me", SECRET), lambda: ClientCredentials("me", signer=Ink()),
+    lambda: WorkloadIdentity("opaque"), lambda: WorkloadIdentity("opaque", "me"),
+    lambda: EnterpriseManaged("me", SECRET, id_token=ID, idp_client_id="x", idp_issuer="https://idp.example"),
+])
+def test_a_grant_without_a_person_is_not_made_without_issuer(make):
+    with pytest.raises(ValueError, match="needs issuer="):
+        make()
+
+
+@pytest.mark.parametrize("issuer", ["auth.example", "http://auth.example", "https://a@auth.example", "ftp://x", 7])
+def test_an_issuer_is_a_url_that_may_be_asked(issuer):
+    with pytest.raises(ValueError, match="issuer"):
+        ClientCredentials("me", SECRET, issuer=issuer)
+
+
+def test_a_made_up_server_gets_nothing_of_them():
+    """The attack: a server of somebody's, which names an authorization server of his."""
+    with Authorized() as scene:
+        ours = scene.issuing.issuer
+        evil = scene.more()
+        evil.add_client("me", SECRET)
+        scene.protected.document["authorization_servers"] = [evil.issuer]
+        for auth in (ClientCredentials("me", SECRET, issuer=ours), WorkloadIdentity("opaque", issuer=ours)):
+            assert isinstance(scene.refused(auth), RegistrationRefused)
+        assert evil.seen("/token") == [] == scene.issuing.seen("/token")
 
 
 @pytest.mark.parametrize("grant", GRANTS)
@@ -220,11 +264,11 @@ def test_without_a_name_they_belong_to_the_first_authorization_server(grant, tmp
         store = FileStore(tmp_path / "tokens")
         answers = [answer(JAG)] * (grant == "enterprise") + [answer(GIVEN)]
         desk = ListDesk(*answers, store=store)
-        GRANTS[grant](store=store).obtain(found(), None, desk)
+        GRANTS[grant](store=store, issuer=UNSAFE_ANY_ISSUER).obtain(found(), None, desk)
         with pytest.raises(RegistrationRefused, match="auth.example"):
             other = found()
             other.server.issuer = "https://other.example"
-            GRANTS[grant](store=store).obtain(other, None, desk)
+            GRANTS[grant](store=store, issuer=UNSAFE_ANY_ISSUER).obtain(other, None, desk)
         assert desk.fetched.answers == []
 
 
@@ -237,7 +281,7 @@ def test_of_several_authorization_servers_theirs_is_chosen(how):
         if how == "store":
             store.set("issuer", "me", {"issuer": scene.issuing.issuer})
         scene.protected.document["authorization_servers"] = [scene.more().issuer, scene.issuing.issuer]
-        issuer = scene.issuing.issuer if how == "issuer" else None
+        issuer = scene.issuing.issuer if how == "issuer" else UNSAFE_ANY_ISSUER
         with used(scene, ClientCredentials("me", SECRET, issuer=issuer, store=store, now=scene.clock)):
             pass
         assert scene.issuing.grants() == [CREDENTIALS]
@@ -248,7 +292,7 @@ def test_a_server_that_moves_to_another_authorization_server_does_not_get_them()
     with Authorized() as scene:
         scene.issuing.add_client("me", SECRET)
         other = scene.more()
-        with used(scene, ClientCredentials("me", SECRET, now=scene.clock)) as client:
+        with used(scene, ClientCredentials("me", SECRET, **of(scene))) as client:
             scene.protected.migrate(other)
             with pytest.raises(RegistrationRefused):
                 client.call_tool("echo", {"text": "x"})
@@ -258,8 +302,8 @@ def test_a_server_that_moves_to_another_authorization_server_does_not_get_them()
 def test_tokens_of_different_clients_in_one_store_are_kept_apart():
     store = MemoryStore()
     accounts = {GRANTS[name](store=store).account for name in GRANTS}
-    accounts.update(grant.account for grant in (ClientCredentials("you", SECRET), enterprise(user="ada"),
-                                                enterprise(user="bob"), WorkloadIdentity("x", "you")))
+    accounts.update(grant.account for grant in (ClientCredentials("you", SECRET, issuer=ISSUER), enterprise(user="ada"),
+                                                enterprise(user="bob"), WorkloadIdentity("x", "you", issuer=ISSUER)))
     assert len(accounts) == len(GRANTS) + 4
 
 
@@ -340,7 +384,7 @@ def test_a_company_lets_its_people_in(revision, place):
         idp = scene.more(places=("openid",))
         two_servers(scene, idp)
         whole = {"idp_issuer": idp.issuer, "idp_token_endpoint": idp.issuer + "/token", **place}
-        with used(scene, enterprise(now=scene.clock, **whole)):
+        with used(scene, enterprise(**of(scene), **whole)):
             pass
         assert idp.grants() == [EXCHANGE] and scene.issuing.grants() == [JWT_BEARER]
         asked = idp.seen("/token")[0].form
@@ -354,7 +398,7 @@ def test_metadata_of_another_identity_provider_is_not_used():
         idp = scene.more(places=("openid",))
         two_servers(scene, idp)
         idp.metadata["issuer"] = "https://other.example"
-        error = scene.refused(enterprise(idp_issuer=idp.issuer, idp_token_endpoint=None, now=scene.clock))
+        error = scene.refused(enterprise(idp_issuer=idp.issuer, idp_token_endpoint=None, **of(scene)))
         assert type(error).__name__ == "IssuerMismatch"
         assert idp.seen("/token") == []
 
@@ -362,7 +406,7 @@ def test_metadata_of_another_identity_provider_is_not_used():
 def test_the_identity_provider_has_to_be_asked_over_https():
     with Authorized() as scene:
         scene.issuing.add_client("me", SECRET)
-        error = scene.refused(enterprise(idp_token_endpoint="http://idp.example/token", now=scene.clock))
+        error = scene.refused(enterprise(idp_token_endpoint="http://idp.example/token", **of(scene)))
         assert isinstance(error, DiscoveryFailed) and "https" in str(error)
 
 
@@ -372,7 +416,7 @@ def test_the_identity_provider_has_to_be_asked_over_https():
 def test_the_request_of_a_workload(client_id):
     """[RFC 7523 §2.1] [RFC 7521 §4.1]"""
     desk = ListDesk(answer(GIVEN))
-    token = WorkloadIdentity(WORKLOAD, client_id).obtain(found(), ["read"], desk)
+    token = WorkloadIdentity(WORKLOAD, client_id, issuer=ISSUER).obtain(found(), ["read"], desk)
     sent, = desk.fetched.sent
     assert sent.form.pop("client_id", None) == client_id
     assert sent.form == {"grant_type": JWT_BEARER, "assertion": WORKLOAD, "resource": SERVER, "scope": "read"}
@@ -385,7 +429,7 @@ def test_the_request_of_a_workload(client_id):
 def test_a_workload_may_have_credentials_besides(options, way):
     """[RFC 7521 §4.1]"""
     desk = ListDesk(answer(GIVEN))
-    WorkloadIdentity(WORKLOAD, "job", **options).obtain(found(), None, desk)
+    WorkloadIdentity(WORKLOAD, "job", issuer=ISSUER, **options).obtain(found(), None, desk)
     assert shown(desk.fetched.sent[0]) == way
 
 
@@ -397,7 +441,7 @@ def test_an_assertion_may_come_from_a_callable_for_each_issuer():
         asked.append(issuer)
         return "assertion-%d" % len(asked)
 
-    grant = WorkloadIdentity(fresh)
+    grant = WorkloadIdentity(fresh, issuer=ISSUER)
     for _ in range(2):
         grant.obtain(found(), None, desk)
     assert asked == [ISSUER] * 2
@@ -407,7 +451,7 @@ def test_an_assertion_may_come_from_a_callable_for_each_issuer():
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_a_workload_is_let_in(revision):
     with Authorized(revision) as scene:
-        with used(scene, WorkloadIdentity(addressed(scene.issuing.issuer), now=scene.clock)):
+        with used(scene, WorkloadIdentity(addressed(scene.issuing.issuer), **of(scene))):
             pass
         assert scene.issuing.grants() == [JWT_BEARER]
         assert scene.issuing.seen("/register") == [] and scene.authorizations() == 0
@@ -421,7 +465,7 @@ def test_after_a_refusal_nothing_else_is_tried(error):
     """Neither again, nor with another grant, nor by registering."""
     with Authorized() as scene:
         scene.issuing.answers["/token"] = lambda asked: reply_json({"error": error}, 400)
-        auth = WorkloadIdentity("opaque", now=scene.clock)
+        auth = WorkloadIdentity("opaque", **of(scene))
         for _ in range(2):
             refused = scene.refused(auth)
             assert isinstance(refused, TokenRefused) and refused.error == error
@@ -432,7 +476,7 @@ def test_after_a_refusal_nothing_else_is_tried(error):
 @pytest.mark.parametrize("error, status", [("temporarily_unavailable", 503), ("", 500)])
 def test_what_passes_does_not_speak_against_the_assertion(error, status):
     desk = ListDesk(answer({"error": error} if error else b"", status), answer(GIVEN))
-    grant = WorkloadIdentity("opaque")
+    grant = WorkloadIdentity("opaque", issuer=ISSUER)
     with pytest.raises(TokenRefused):
         grant.obtain(found(), None, desk)
     assert grant.obtain(found(), None, desk).access_token == "given"
@@ -441,7 +485,7 @@ def test_what_passes_does_not_speak_against_the_assertion(error, status):
 def test_a_new_assertion_is_shown_after_a_refusal():
     desk = ListDesk(answer({"error": "invalid_grant"}, 400), answer(GIVEN))
     assertions = ["old", "new"]
-    grant = WorkloadIdentity(lambda issuer: assertions.pop(0))
+    grant = WorkloadIdentity(lambda issuer: assertions.pop(0), issuer=ISSUER)
     with pytest.raises(TokenRefused):
         grant.obtain(found(), None, desk)
     assert grant.obtain(found(), None, desk).access_token == "given"
@@ -475,7 +519,7 @@ def test_an_assertion_for_another_authorization_server_is_not_sent():
     """Who got it could show it there."""
     desk = ListDesk()
     with pytest.raises(TokenRefused, match="not sent") as caught:
-        WorkloadIdentity(addressed("https://other.example")).obtain(found(), None, desk)
+        WorkloadIdentity(addressed("https://other.example"), issuer=ISSUER).obtain(found(), None, desk)
     assert desk.fetched.sent == [] and "eyJ" not in str(caught.value)
 
 
@@ -500,7 +544,7 @@ def test_tokens_are_bound_to_a_key(revision, nonces):
         if nonces:
             scene.issuing.nonce, scene.protected.nonce = "nonce-of-as", "nonce-of-rs"
         key = Counting.generate()
-        with used(scene, ClientCredentials("me", SECRET, dpop=key, now=scene.clock)):
+        with used(scene, ClientCredentials("me", SECRET, dpop=key, **of(scene))):
             pass
         proofs = [one.headers["dpop"] for one in scene.issuing.seen("/token")]
         assert scene.issuing.grants() == [CREDENTIALS] * (2 if nonces else 1)
@@ -521,7 +565,7 @@ def test_a_nonce_that_changes_is_taken_up():
     with Authorized() as scene:
         scene.issuing.add_client("me", SECRET)
         scene.protected.nonce = "one"
-        auth = ClientCredentials("me", SECRET, dpop=Es256Signer.generate(), now=scene.clock)
+        auth = ClientCredentials("me", SECRET, dpop=Es256Signer.generate(), **of(scene))
         with used(scene, auth) as client:
             scene.protected.nonce = "two"
             assert client.call_tool("echo", {"text": "x"}).text == "x"
@@ -539,7 +583,7 @@ def test_a_server_that_always_wants_another_nonce_does_not_get_all_it_wants():
             return reply_json({"error": "use_dpop_nonce"}, 400, [("DPoP-Nonce", "n%d" % len(made))])
 
         scene.issuing.answers["/token"] = never
-        error = scene.refused(ClientCredentials("me", SECRET, dpop=Es256Signer.generate(), now=scene.clock))
+        error = scene.refused(ClientCredentials("me", SECRET, dpop=Es256Signer.generate(), **of(scene)))
         assert isinstance(error, TokenRefused) and error.error == "use_dpop_nonce"
         assert len(made) == 2
 
@@ -549,7 +593,7 @@ def test_a_token_that_is_not_bound_is_not_used_in_place_of_one_that_is():
     with Authorized() as scene:
         scene.issuing.add_client("me", SECRET)
         scene.issuing.answers["/token"] = lambda asked: reply_json(GIVEN)
-        error = scene.refused(ClientCredentials("me", SECRET, dpop=Es256Signer.generate(), now=scene.clock))
+        error = scene.refused(ClientCredentials("me", SECRET, dpop=Es256Signer.generate(), **of(scene)))
         assert isinstance(error, TokenRefused) and "bound" in str(error)
         assert set(scene.protected.bearers()) == {None}
 
@@ -559,7 +603,7 @@ def test_an_algorithm_that_the_server_does_not_take_is_not_used():
     with Authorized() as scene:
         scene.issuing.add_client("me", SECRET)
         scene.issuing.metadata["dpop_signing_alg_values_supported"] = ["PS256"]
-        error = scene.refused(ClientCredentials("me", SECRET, dpop=Es256Signer.generate(), now=scene.clock))
+        error = scene.refused(ClientCredentials("me", SECRET, dpop=Es256Signer.generate(), **of(scene)))
         assert isinstance(error, Unauthorized) and "PS256" in str(error)
         assert scene.issuing.seen("/token") == []
 
@@ -568,8 +612,8 @@ def test_an_algorithm_that_the_server_does_not_take_is_not_used():
 
 def test_nothing_secret_is_shown(caplog):
     assertion = addressed("anybody")
-    grants = [ClientCredentials("me", SECRET), ClientCredentials("me", signer=Ink()), enterprise(),
-              WorkloadIdentity(assertion, "me")]
+    grants = [ClientCredentials("me", SECRET, issuer=ISSUER), ClientCredentials("me", signer=Ink(), issuer=ISSUER),
+              enterprise(), WorkloadIdentity(assertion, "me", issuer=ISSUER)]
     hidden = [SECRET, ID, assertion, "the-jag"]
     with caplog.at_level(logging.DEBUG):
         for grant in grants:

@@ -138,7 +138,7 @@ def test_a_document_may_say_who_it_is(scene, opened, capsys):
 def test_a_client_gets_in_by_itself(scene, opened, capsys):
     scene.issuing.add_client("me", "the secret")
     code, out, err = here(capsys, "tools", scene.protected.url, "--client-credentials", "--client-id", "me",
-                          "--client-secret-env", "SECRET")
+                          "--client-secret-env", "SECRET", "--issuer", scene.issuing.issuer)
     assert code == 0 and scene.posted()["grant_type"] == "client_credentials" and not opened.urls, err
 
 
@@ -165,6 +165,9 @@ def test_without_options_they_are_named(scene, capsys):
     (["--oauth", "--client-credentials"], "leave --oauth out"),
     (["--client-credentials"], "needs --client-id and --client-secret-env"),
     (["--client-credentials", "--client-id", "me"], "needs --client-id and --client-secret-env"),
+    (["--client-credentials", "--client-id", "me", "--client-secret-env", "SECRET"], "needs --issuer"),
+    (["--client-credentials", "--client-id", "me", "--client-secret-env", "SECRET", "--issuer", "http://as.example"],
+     "not https"),
 ])
 def test_what_makes_no_sense_is_said_in_words(scene, capsys, words, complaint):
     code, out, err = here(capsys, "tools", scene.protected.url, *words)

@@ -1,7 +1,8 @@
 """How the client fixture of the conformance suite authorizes: for each scenario a grant, and how it ends.
 
 Nobody sits there: the "browser" asks for the page of the authorization server and does not follow where it sends it,
-which is what the grant wants to know.
+which is what the grant wants to know. The suite does not tell a client without a person whose its credentials are, and
+makes up an authorization server for each scenario: hence `UNSAFE_ANY_ISSUER`.
 """
 import http.client
 import ssl
@@ -9,6 +10,7 @@ from typing import Any, Callable, Dict, Optional, Tuple, Type
 from urllib.parse import urlsplit
 
 from mcp_ref import auth
+from mcp_ref.auth.machine import UNSAFE_ANY_ISSUER
 from mcp_ref.errors import DiscoveryFailed, InsufficientScope, IssuerMismatch, McpError
 from mcp_ref.transports.http_authorizing import Authorizing
 
@@ -56,12 +58,13 @@ def bound(context: Context) -> Authorizing:
 
 def secret(context: Context) -> Authorizing:
     """Client credentials with a secret."""
-    return auth.ClientCredentials(context["client_id"], context["client_secret"])
+    return auth.ClientCredentials(context["client_id"], context["client_secret"], issuer=UNSAFE_ANY_ISSUER)
 
 
 def assertion(context: Context) -> Authorizing:
     """Client credentials with a key."""
-    return auth.ClientCredentials(context["client_id"], signer=Es256Signer.of_pem(context["private_key_pem"]))
+    return auth.ClientCredentials(context["client_id"], signer=Es256Signer.of_pem(context["private_key_pem"]),
+                                  issuer=UNSAFE_ANY_ISSUER)
 
 
 def enterprise(context: Context) -> Authorizing:
@@ -69,12 +72,12 @@ def enterprise(context: Context) -> Authorizing:
     return auth.EnterpriseManaged(
         context["client_id"], context["client_secret"], idp_client_id=context["idp_client_id"],
         idp_issuer=context["idp_issuer"], idp_token_endpoint=context["idp_token_endpoint"],
-        id_token=context["idp_id_token"])
+        id_token=context["idp_id_token"], issuer=UNSAFE_ANY_ISSUER)
 
 
 def workload(context: Context) -> Authorizing:
     """A JWT of the platform that the client runs on."""
-    return auth.WorkloadIdentity(context["valid_jwt"])
+    return auth.WorkloadIdentity(context["valid_jwt"], issuer=UNSAFE_ANY_ISSUER)
 
 
 GRANTS: Dict[str, Callable[[Context], Authorizing]] = {
