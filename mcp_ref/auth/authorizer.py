@@ -34,6 +34,7 @@ from ..limits import DEFAULT, Limits
 from ..transports.http_authorizing import Authorizer, Fields, Grip, Refusal
 from ..transports.http_exchange import Headers
 from . import challenge as challenges
+from .addresses import Reach
 from .desk import Desk
 from .fetch import Fetcher
 from .flight import Flight
@@ -78,7 +79,8 @@ class Engine(Authorizer):
         self._url = checked(url.partition("#")[0], "URL of the server")
         self._origin = origin(self._url)
         self._limits = limits
-        self._fetcher = Fetcher(limits, ssl_context=ssl_context, cafile=cafile)
+        reach = Reach(self._url, grant.own_servers, grant.private_networks)
+        self._fetcher = Fetcher(limits, ssl_context=ssl_context, cafile=cafile, reach=reach)
         self._prover = None
         if grant.dpop is not None:
             from .dpop import Prover

@@ -21,7 +21,8 @@ error and no reason to ask further; so is a server that fails, or has no time (4
 a challenge has a document, or discovery fails. Step 4 is open to every revision: which one a server speaks is not known
 yet when it asks for a token, and what it publishes tells.
 
-A server elsewhere cannot make us ask programs on this machine: its documents name none there, or are refused.
+A server elsewhere cannot make us ask programs on this machine: its documents name none there, or are refused, and what
+they name is connected to only at addresses that the server may lead to; see `addresses`.
 """
 
 from dataclasses import dataclass
@@ -105,6 +106,13 @@ class _Asking:
             get_logger(__name__).debug("no %s at %s: %d", what, shown(answer.url), answer.status)
         return None
 
+    def follow(self, issuer: str, server: AuthorizationServer) -> None:
+        """Go wherever the metadata of an issuer lead that our user has named."""
+        reach = self._fetcher.reach
+        if reach is not None and reach.trusts(issuer):
+            reach.trust([server.token_endpoint, server.registration_endpoint, server.introspection_endpoint,
+                         server.jwks_uri])
+
 
 def _is_json(answer: Answer) -> bool:
     """Whether an answer calls itself JSON, or does not say what it is."""
@@ -139,7 +147,9 @@ def _server(ask: _Asking, issuer: str) -> AuthorizationServer:
     if found is None:
         raise DiscoveryFailed("the authorization server %s has no metadata at: %s"
                               % (shown(issuer), ", ".join(places)))
-    return _own(found, [issuer])
+    server = _own(found, [issuer])
+    ask.follow(issuer, server)
+    return server
 
 
 def _legacy_server(ask: _Asking, base: str) -> AuthorizationServer:

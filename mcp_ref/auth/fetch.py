@@ -3,6 +3,7 @@
 What comes back is taken for hostile. Every URL must be https, or http on this machine (`urls.checked`); the answer has
 a limit of size (``max_auth_response_bytes``) and all of it, from connecting to the last byte, one of time
 (``auth_timeout``); a redirect is followed for GET only, only to the origin that was asked, and three times at most.
+Where an MCP server has led us, only addresses are connected to that it may lead to (`addresses`).
 Proxies (for https; this machine is asked directly), and the certificates that TLS trusts, are those of the transports:
 see `mcp_ref.transports.http_dial`.
 
@@ -23,6 +24,7 @@ from ..limits import DEFAULT, Limits
 from ..protocol.headervalues import TOKEN
 from ..transports.http_dial import Dialler, Grip, Place, place
 from ..transports.http_reply import BROKEN, Reply, words
+from .addresses import Reach
 from .urls import checked, origin, shown
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ class Answer(NamedTuple):
 class Fetcher:
     """Asks authorization servers, and MCP servers for their documents. Thread-safe.
 
-    ``headers``: fields of every request; ``ssl_context``, ``cafile``: whom TLS trusts. All methods raise
+    ``headers``: fields of every request; ``ssl_context``, ``cafile``: whom TLS trusts; ``reach``: which addresses may
+    be asked, None: all, since every URL is our user's own or named by what he trusts. All methods raise
     `DiscoveryFailed` for a URL that must not be asked or an answer that must not be taken, and `AuthError` where there
     was none.
     """
@@ -77,8 +80,10 @@ class Fetcher:
         ssl_context: "Optional[ssl.SSLContext]" = None,
         cafile: Optional[str] = None,
         headers: Fields = (),
+        reach: Optional[Reach] = None,
     ) -> None:
         self.limits = limits
+        self.reach = reach
         self._ssl_context = ssl_context
         self._cafile = cafile
         self._headers = tuple(headers)
@@ -114,7 +119,7 @@ class Fetcher:
         grip = _Grip(deadline)
         try:
             step = max(0.001, (deadline.left() or 0.0) / _STEPS)
-            dialler = Dialler(place(url), step, self._ssl_context, self._cafile)
+            dialler = self._dialler(url, step, deadline)
             request = _head(method, dialler.where, [*self._headers, *headers], body) + (body or b"")
             with dialler.dial(grip) as sock:
                 grip.drop()
@@ -123,6 +128,37 @@ class Fetcher:
             late = deadline.expired() or isinstance(error, socket.timeout)
             why = "none within auth_timeout (%g seconds)" % self.limits.auth_timeout if late else _why(error)
             raise AuthError("no answer from %s: %s" % (shown(url), why)) from None
+
+    def _dialler(self, url: str, step: float, deadline: Deadline) -> Dialler:
+        """What connects to this URL, and only to addresses that may be asked. Raises as `Dialler`, and
+        `DiscoveryFailed`."""
+        where, reach = place(url), self.reach
+        if reach is None or reach.trusts(url):
+            return Dialler(where, step, self._ssl_context, self._cafile)
+
+        def refusal(address: str) -> Optional[DiscoveryFailed]:
+            return reach.refusal(url, address, lambda: self._address_of(reach.home, step, deadline))
+
+        made = Dialler(where, step, self._ssl_context, self._cafile, refusal)
+        if made.proxy is not None and _is_address(where.host):
+            refused = refusal(where.host)
+            if refused is not None:
+                raise refused
+        return made
+
+    def _address_of(self, url: str, step: float, deadline: Deadline) -> Optional[str]:
+        """The address at which this server is, as a connection with its name tells; None where a proxy hides it, or
+        nobody is there."""
+        try:
+            dialler = Dialler(place(url), step, self._ssl_context, self._cafile)
+            if dialler.proxy is not None:
+                return None
+            grip = _Grip(deadline)
+            with dialler.dial(grip) as sock:
+                grip.drop()
+                return str(sock.getpeername()[0])
+        except (TransportError,) + BROKEN:
+            return None
 
     def _exchange(self, sock: "_Timed", method: str, request: bytes, url: str) -> Answer:
         sock.send(request)
@@ -144,6 +180,11 @@ class Fetcher:
             parts.append(part)
             size += len(part)
         raise DiscoveryFailed("the answer of %s exceeds max_auth_response_bytes (%d)" % (shown(url), most))
+
+
+def _is_address(host: str) -> bool:
+    """Whether a host is an address and no name; resolvers know many spellings of the former."""
+    return ":" in host or host.rstrip(".").rpartition(".")[2][:1].isdigit()
 
 
 def _why(error: BaseException) -> str:

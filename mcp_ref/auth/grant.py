@@ -32,7 +32,8 @@ class Grant(Authorizing):
 
     ``scopes``: asked for besides those that the server names; None: what the server says. ``store``: where tokens and
     registrations are kept; None: in memory. ``choose_server``: picks one of several authorization servers; None: the
-    first. ``dpop``: a signer with whose key all tokens are bound [RFC 9449]. ``now``: seconds since 1970.
+    first. ``dpop``: a signer with whose key all tokens are bound [RFC 9449]. ``private_networks``: whether a public MCP
+    server may name authorization servers in private networks, see `addresses`. ``now``: seconds since 1970.
     """
 
     interactive = False
@@ -43,13 +44,14 @@ class Grant(Authorizing):
     def __init__(
         self, *, scopes: Optional[Sequence[str]] = None, store: Optional[TokenStore] = None,
         choose_server: Optional[Callable[[List[str]], str]] = None, signer: "Optional[Signer]" = None,
-        dpop: "Optional[Signer]" = None, now: Callable[[], float] = time.time,
+        dpop: "Optional[Signer]" = None, private_networks: bool = False, now: Callable[[], float] = time.time,
     ) -> None:
         self.scopes = None if scopes is None else list(scopes)
         self.store = MemoryStore() if store is None else store
         self.choose_server = choose_server
         self.signer = signer
         self.dpop = dpop
+        self.private_networks = private_networks
         self.now = now
         self._lock = threading.Lock()
         self._engines: Dict[Tuple[Any, ...], Authorizer] = {}
@@ -58,6 +60,11 @@ class Grant(Authorizing):
     def account(self) -> str:
         """What keeps this grant's tokens for a server apart from those of other grants in the same store."""
         return ""
+
+    @property
+    def own_servers(self) -> Sequence[str]:
+        """URLs of authorization servers that our user has named, so that they are asked wherever they are."""
+        return ()
 
     def obtain(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
         """A new token from the authorization server that was found, for its resource.

@@ -29,7 +29,7 @@ scopes are wanted they are asked for, once
 """
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple, Union
 
 from ..errors import DiscoveryFailed, TokenRefused
 from .documents import AuthorizationServer
@@ -91,6 +91,11 @@ class MachineGrant(Grant):
     def account(self) -> str:
         """See `Grant.account`."""
         return " ".join(filter(None, (type(self).__name__, self._client_id)))
+
+    @property
+    def own_servers(self) -> Sequence[str]:
+        """See `Grant.own_servers`."""
+        return [] if self.issuer is None else [self.issuer]
 
     @property
     def _name(self) -> str:
@@ -179,6 +184,12 @@ class EnterpriseManaged(MachineGrant):
     def account(self) -> str:
         """See `Grant.account`."""
         return " ".join(filter(None, (super().account, self._user)))
+
+    @property
+    def own_servers(self) -> Sequence[str]:
+        """See `Grant.own_servers`."""
+        given = (self._idp_issuer, self._idp_token_endpoint)
+        return [*super().own_servers, *(url for url in given if url is not None)]
 
     def obtain(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
         """See `Grant.obtain`."""

@@ -54,8 +54,8 @@ class OAuth(Grant):
     instead does it all, for programs with a browser of their own: it returns the URL that the browser came back to, and
     nothing listens. Both run on a thread of their own, and are waited for as long as ``authorization_patience``.
 
-    ``signer``: signs assertions instead of a secret. For ``scopes``, ``store``, ``choose_server``, ``dpop`` and ``now``
-    see `Grant`. Raises ValueError for what does not go together.
+    ``signer``: signs assertions instead of a secret. For ``scopes``, ``store``, ``choose_server``, ``dpop``,
+    ``private_networks`` and ``now`` see `Grant`. Raises ValueError for what does not go together.
     """
 
     interactive = True
@@ -68,11 +68,12 @@ class OAuth(Grant):
         open_browser: Optional[Callable[[str], object]] = None, authorize: Optional[Callable[[str], str]] = None,
         store: Optional[TokenStore] = None, ask_client: Optional[registration.AskClient] = None,
         choose_server: Optional[Callable[[List[str]], str]] = None, signer: "Optional[Signer]" = None,
-        dpop: "Optional[Signer]" = None, now: Callable[[], float] = time.time,
+        dpop: "Optional[Signer]" = None, private_networks: bool = False, now: Callable[[], float] = time.time,
     ) -> None:
         if choose_server is None and issuer is not None:
             choose_server = partial(_prefer, issuer)
-        super().__init__(scopes=scopes, store=store, choose_server=choose_server, signer=signer, dpop=dpop, now=now)
+        super().__init__(scopes=scopes, store=store, choose_server=choose_server, signer=signer, dpop=dpop,
+                         private_networks=private_networks, now=now)
         if client_secret is not None and client_id is None:
             raise ValueError("a client_secret needs its client_id")
         if issuer is not None and client_id is None:
@@ -93,6 +94,11 @@ class OAuth(Grant):
     def account(self) -> str:
         """See `Grant.account`."""
         return self._identity.client_id or ""
+
+    @property
+    def own_servers(self) -> Sequence[str]:
+        """See `Grant.own_servers`."""
+        return [] if self._identity.issuer is None else [self._identity.issuer]
 
     def client(self, found: "Discovered", desk: Desk) -> Optional[ClientInfo]:
         """See `Grant.client`."""

@@ -39,6 +39,8 @@ def auth_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--client-metadata", metavar="URL",
                        help="where this client is described, instead of an id (a client ID metadata document)")
     group.add_argument("--issuer", metavar="URL", help="the authorization server that knows --client-id")
+    group.add_argument("--private-networks", action="store_true",
+                       help="the server is public, and its authorization server in a private network: ask it there")
     group.add_argument("--scope", action="append", default=[], metavar="SCOPE",
                        help="ask for this scope besides those that the server names; may be repeated")
     group.add_argument("--token-file", metavar="FILE",
@@ -75,7 +77,7 @@ def authorization(options: Any) -> Dict[str, Any]:
 def _given(options: Any) -> List[str]:
     """The options about authorization that are there."""
     names = ("token_env", "oauth", "no_browser", "client_id", "client_secret_env", "client_credentials",
-             "client_metadata", "issuer", "scope", "token_file")
+             "client_metadata", "issuer", "private_networks", "scope", "token_file")
     return ["--" + name.replace("_", "-") for name in names if getattr(options, name)]
 
 
@@ -86,6 +88,7 @@ def _common(options: Any) -> Dict[str, Any]:
     store = MemoryStore() if options.token_file == NOWHERE else FileStore(options.token_file or token_file())
     secret = options.client_secret_env
     return {"client_id": options.client_id, "issuer": options.issuer, "scopes": options.scope or None, "store": store,
+            "private_networks": options.private_networks,
             "client_secret": None if secret is None else _secret(secret, "--client-secret-env")}
 
 

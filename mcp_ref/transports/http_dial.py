@@ -206,15 +206,21 @@ def _is_here(host: str) -> bool:
 class Dialler:
     """Makes connections to one place; ``timeout``: seconds for each step. Thread-safe.
 
+    ``refusal(address)``: why an address that the name has is not to be connected to; None: it may be. It is asked about
+    the very address that is then connected to, and not where a proxy resolves the name. `dial` raises what it returns
+    where nothing else is left.
+
     Raises `ConnectFailed` for a proxy that is none, and for a ``cafile`` that cannot be read.
     """
 
     def __init__(
-        self, where: Place, timeout: float, ssl_context: "Optional[ssl.SSLContext]" = None, cafile: Optional[str] = None
+        self, where: Place, timeout: float, ssl_context: "Optional[ssl.SSLContext]" = None,
+        cafile: Optional[str] = None, refusal: Optional[Callable[[str], Optional[Exception]]] = None,
     ) -> None:
         self.where = where
         self.proxy = find_proxy(where)
         self._timeout = timeout
+        self._refusal = refusal if self.proxy is None else None
         self._context = (ssl_context or _context(cafile)) if where.scheme == "https" else None
 
     @property
@@ -248,8 +254,14 @@ class Dialler:
 
     def _connect(self, host: str, port: int, grip: Grip) -> socket.socket:
         """A connection to the first address that answers."""
-        failure: OSError = OSError("the name has no address")
+        failure: Exception = OSError("the name has no address")
+        tried = False
         for family, kind, protocol, _, address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
+            refused = None if self._refusal is None else self._refusal(str(address[0]))
+            if refused is not None:
+                failure = failure if tried else refused
+                continue
+            tried = True
             sock = socket.socket(family, kind, protocol)
             try:
                 grip.hold(sock)

@@ -1,4 +1,5 @@
 """The options by which a command gets into an HTTP server that wants a token."""
+import argparse
 import json
 import os
 import sys
@@ -142,6 +143,19 @@ def test_a_client_gets_in_by_itself(scene, opened, capsys):
     assert code == 0 and scene.posted()["grant_type"] == "client_credentials" and not opened.urls, err
 
 
+@pytest.mark.parametrize("given", [[], ["--private-networks"]])
+@pytest.mark.parametrize("way", [
+    ["--oauth"],
+    ["--client-credentials", "--client-id", "me", "--client-secret-env", "SECRET", "--issuer", "https://as.example"]])
+def test_private_networks_are_asked_for_in_words(way, given, monkeypatch):
+    monkeypatch.setenv("SECRET", "the secret")
+    parser = argparse.ArgumentParser()
+    authorizing.auth_options(parser)
+    options = parser.parse_args([*way, *given, "--token-file", "-"])
+    options.server = "https://mcp.example/mcp"
+    assert authorizing.authorization(options)["auth"].private_networks is bool(given)
+
+
 def test_a_token_that_is_there_is_sent(scene, capsys, monkeypatch):
     monkeypatch.setenv("TOKEN", scene.issuing.issue({"aud": scene.protected.url})["access_token"])
     code, out, err = here(capsys, "tools", scene.protected.url, "--token-env", "TOKEN", "--trace")
@@ -156,6 +170,7 @@ def test_without_options_they_are_named(scene, capsys):
 @pytest.mark.parametrize("words, complaint", [
     (["--client-id", "me"], "--client-id goes with --oauth or --client-credentials"),
     (["--token-file", "-"], "--token-file goes with --oauth"),
+    (["--private-networks"], "--private-networks goes with --oauth"),
     (["--token-env", "TOKEN"], "--token-env TOKEN: there is no such environment variable"),
     (["--token-env", "SECRET", "--oauth"], "leave --oauth out"),
     (["--oauth", "--client-id", "me", "--client-secret-env", "TOKEN"], "--client-secret-env TOKEN: there is no such"),
