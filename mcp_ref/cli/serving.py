@@ -56,7 +56,13 @@ def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
     """Serve on a socket until interrupted; the address, with the port that was chosen, goes to standard error."""
     import threading
 
+    from ..server.checks import check_socket
     from ..transports.listener import SocketListener
+
+    try:
+        check_socket(server.auth, address)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
     def accept(transport: "Transport") -> Any:
         return server.connect(transport if trace is None else _tapped(transport, trace))

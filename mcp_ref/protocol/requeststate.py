@@ -3,8 +3,8 @@
 [2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)]. A server that asks by its result keeps nothing:
 what it has learned so far travels in ``requestState``, through the client, which is not trusted with it.
 
-    token = seal(State(id, expires, answers={...}), bind(principal, method, params), keys)
-    state = unseal(token, bind(principal, method, params), keys, now=time.time(), max_bytes=262_144)
+    token = seal(State(id, expires, answers={...}), bind(principal, method, params, server), keys)
+    state = unseal(token, bind(principal, method, params, server), keys, now=time.time(), max_bytes=262_144)
 
 A token is ``r1.<key id>.<payload>.<signature>``, all of it ASCII; the payload is JSON in base64url, the signature
 HMAC-SHA256 of everything before it, in hexadecimal digits. **It is signed and not hidden: the client can read what is
@@ -16,10 +16,14 @@ if                          because it
 the signature is right      MUST be protected against change where it matters, and MUST be refused otherwise
 it has not expired          SHOULD be of use for a short time only
 the principal is the same   SHOULD be of no use to anybody else
+the server is the same      has nothing to do with the tool of that name which another server has
 method and params are too   SHOULD be of no use for any other request (`_meta` and the members of the rounds aside)
 ==========================  ====================================================================================
 
-and else raises `StateRefused`: always the same error on the wire, so that nobody learns how near they came. Nothing of
+The server is whatever all processes say that serve the same clients: several servers may well have the same keys, which
+come from one variable of the environment.
+
+Anything else raises `StateRefused`: always the same error on the wire, so that nobody learns how near they came. Nothing of
 a token is decoded before its signature was found right. That it is used only once is not promised here: each state has
 an ``id``, by which a server with a memory can see to that.
 """
@@ -41,6 +45,8 @@ MIN_KEY_BYTES = 16
 _FORM = "r1"
 _sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 """A client may send the members of its params in another order each time."""
+_SHORT = 16
+"""Digits that tell servers apart; none of them is made by a peer."""
 _NOT_SALIENT = DEPENDING | {"_meta"}
 
 
@@ -81,6 +87,7 @@ class Binding(NamedTuple):
     principal: str
     method: str
     params: str
+    server: str = ""
 
 
 _MEMBERS = (("n", "rounds", int), ("q", "asked", dict), ("a", "answers", dict), ("k", "kept", dict), ("u", "note", str))
@@ -92,10 +99,11 @@ def digest(value: Any, in_order: Callable[[Any], str] = dumps) -> str:
     return sha256(in_order(value).encode("ascii")).hexdigest()[:40]
 
 
-def bind(principal: Any, method: str, params: Mapping[str, Any]) -> Binding:
-    """The binding of a request; ``principal`` is any JSON value, None for nobody in particular."""
+def bind(principal: Any, method: str, params: Mapping[str, Any], server: Any = None) -> Binding:
+    """The binding of a request; ``principal`` and ``server`` are any JSON values, None for nobody in particular."""
     salient = {name: value for name, value in params.items() if name not in _NOT_SALIENT}
-    return Binding("" if principal is None else digest(principal, _sorted), method, digest(salient, _sorted))
+    by = "" if principal is None else digest(principal, _sorted)
+    return Binding(by, method, digest(salient, _sorted), "" if server is None else digest(server, _sorted)[:_SHORT])
 
 
 # -- Keys --------------------------------------------------------------------------------------

@@ -68,3 +68,18 @@ def check_introduction(website_url: Optional[str], icons: "Optional[List[Icon]]"
         return
     if not isinstance(experimental, dict) or not all(isinstance(value, dict) for value in experimental.values()):
         raise TypeError("experimental is a dict of dicts: capability -> settings, got %.80r" % (experimental,))
+
+
+def check_socket(auth: Any, address: str) -> None:
+    """Refuse to serve a protected server on a socket that anybody can connect to, for nobody shows a token there.
+
+    Raises ValueError. A Unix socket can be opened by its owner only, so there it is logged.
+    """
+    if auth is None:
+        return
+    if not address.startswith("unix:"):
+        raise ValueError("this server has auth, and on %s nobody could show a token: listen on http://, or on unix://, "
+                         "whose file only its owner can open" % address)
+    from ..packagelog import get_logger
+
+    get_logger(__name__).warning("auth is for HTTP: on %s nobody has to show a token", address)

@@ -208,7 +208,7 @@ class Rounds:
 
             request, principal = context.request, context.session.principal
             try:
-                self.binding = bind(to_json(principal), request.method, request.params or {})
+                self.binding = bind(to_json(principal), request.method, request.params or {}, audience_of(context))
             except (TypeError, ValueError):
                 text = "a state is bound to its principal, and JSON cannot hold a %s: have authenticate return a str"
                 raise LocalProtocolError(text % type(principal).__name__) from None
@@ -266,6 +266,13 @@ class States:
         if consume is not None and not callable(consume):
             raise TypeError("consume_state is a function of the state's id, not %.80r" % (consume,))
         self.consume = consume
+
+
+def audience_of(context: "Context") -> List[Optional[str]]:
+    """What tells this server from others whose states are signed with the same keys, and is the same in all processes
+    that serve its clients: its name, and the resource that its tokens are for."""
+    server: Any = context.connection.role
+    return [server.identity[0], getattr(server.auth, "resource", None)]
 
 
 def states_of(context: "Context") -> States:

@@ -19,7 +19,7 @@ from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
 from ..transports.base import Transport
 from .announcements import Announcements
-from .checks import check_introduction, check_texts, paging_of
+from .checks import check_introduction, check_socket, check_texts, paging_of
 from .context import Context
 from .offering import Offering
 
@@ -61,7 +61,8 @@ class Server(Offering):
     ``state_keys``: the secrets, strings or bytes, that sign what travels through clients between the rounds of a
     request which asks for input (2026-07-28): the first one signs, all of them verify. Several processes that serve
     the same clients need the same; default: those in the environment variable MCP_REF_STATE_KEYS, separated by commas,
-    else a random one of this process. ``state_ttl``: seconds for which a client may come back (default 900).
+    else a random one of this process. States are of no use at a server with another ``name``, or another resource of
+    ``auth``. ``state_ttl``: seconds for which a client may come back (default 900).
     ``consume_state(id)`` is called with the id of each state that comes back, and says whether it may be used: a
     function that remembers makes each one good for one time only. See `mcp_ref.server.rounds`.
     ``auth``: whom clients have to ask for tokens before they are let in over HTTP, a `mcp_ref.auth.ResourceServer`;
@@ -248,9 +249,10 @@ class Server(Offering):
         ``unix:///path``.
 
         Port 0 is any free one; the listener's ``address`` tells which, and its ``close`` ends it and every connection.
-        Options of HTTP: `mcp_ref.server.http_listener`. On the two others there is no authentication, which is logged
-        where the server has ``auth``: listen on loopback or in a folder of your own; a connection that was silent for
-        ``idle_after`` seconds costs no thread until something comes. Raises `ConnectFailed`.
+        Options of HTTP: `mcp_ref.server.http_listener`. On the two others there is no authentication: listen on loopback
+        or in a folder of your own. A server with ``auth`` is not served over TCP. A connection that was silent for
+        ``idle_after`` seconds costs no thread until something comes. Raises `ConnectFailed`, and ValueError for a
+        server with ``auth`` on ``tcp://``.
         """
         self.resolve()
         if address.startswith(("http://", "https://")):
@@ -261,10 +263,7 @@ class Server(Offering):
             return service
         if options:
             raise TypeError("%s takes no option %s" % (address, ", ".join(sorted(options))))
-        if self.auth is not None:
-            from ..packagelog import get_logger
-
-            get_logger(__name__).warning("auth is for HTTP: on %s nobody has to show a token", address)
+        check_socket(self.auth, address)
         from ..transports.listener import SocketListener
 
         listener = SocketListener(address, self.connect, self.limits, idle_after)

@@ -4,6 +4,8 @@ import io
 import itertools
 import json
 import logging
+import os
+import socket
 from urllib.parse import urlsplit
 
 import pytest
@@ -409,8 +411,20 @@ def test_one_way_to_know_clients(caplog):
         listener = HttpListener(server, "http://127.0.0.1:0/mcp", auth=auth)
         assert listener.endpoint._guard is (auth or server.auth)
     assert isinstance(HttpListener(server, "http://127.0.0.1:0/mcp", token="a").endpoint._guard, OneToken)
-    with server.listen("tcp://127.0.0.1:0"):
-        assert "auth is for HTTP" in caplog.text
+
+
+def test_a_protected_server_is_not_served_where_nobody_can_show_a_token(caplog, tmp_path):
+    """[2026-07-28 basic/authorization/index §Protocol Requirements] No caller gets in by another door."""
+    server = Server("x", auth=made())
+    for address in ("tcp://127.0.0.1:0", "tcp://0.0.0.0:0", "tcp://[::1]:0"):
+        with pytest.raises(ValueError, match="this server has auth, and on tcp://.* nobody could show a token"):
+            server.listen(address)
+    assert "auth is for HTTP" not in caplog.text
+    if hasattr(socket, "AF_UNIX"):
+        with server.listen("unix://%s/s" % tmp_path):
+            assert "auth is for HTTP" in caplog.text and os.stat(str(tmp_path / "s")).st_mode & 0o077 == 0
+    with Server("x").listen("tcp://127.0.0.1:0") as listener:
+        assert listener.address
 
 
 def test_the_name_in_the_url_is_allowed_as_a_host():

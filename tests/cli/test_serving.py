@@ -67,6 +67,9 @@ def test_run_serves_on_a_socket_until_interrupted(options, file):
     ("raise SystemError('no')\n", [], 1, "raised SystemError: no"),
     (None, [], 2, "there is no file"),
     (MINE, ["--listen", "tcp://256.0.0.1:0"], 3, "256.0.0.1"),
+    ("from mcp_ref import Server\nfrom mcp_ref.auth import ResourceServer\n"
+     "server = Server('a', auth=ResourceServer('https://a.example/mcp', 'https://as.example', lambda token: None))\n",
+     ["--listen", "tcp://127.0.0.1:0"], 2, "this server has auth, and on tcp://127.0.0.1:0 nobody could show a token"),
     (MINE, ["--http", "8000"], 2, "--http takes HOST:PORT"),
     (MINE, ["--http", "256.0.0.1:0"], 3, "256.0.0.1"),
 ])

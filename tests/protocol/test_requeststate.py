@@ -91,9 +91,19 @@ def test_digests_tell_values_apart():
     (bind("ann", "tools/call", dict(PARAMS, name="destroy")), "params"),
     (bind("ann", "tools/call", dict(PARAMS, arguments={"service": "x", "size": 4})), "params"),
     (bind("ann", "tools/call", dict(PARAMS, task={})), "params"),
+    (bind("ann", "tools/call", PARAMS, ["other", None]), "server"),
 ])
 def test_it_belongs_to_one_request(bound, name):
     assert refused(seal(full(), BOUND, KEYS), bound).endswith("another value of %s" % name)
+
+
+def test_it_belongs_to_one_server():
+    ours, theirs = (bind("ann", "tools/call", PARAMS, [name, "https://mcp.example"]) for name in ("ours", "theirs"))
+    assert open_(seal(full(), ours, KEYS), ours).id == "unique"
+    for other in (theirs, BOUND, bind("ann", "tools/call", PARAMS, ["ours", "https://other.example"])):
+        assert refused(seal(full(), ours, KEYS), other).endswith("another value of server")
+    before = ours[:3]  # as version 0.5.0 bound them
+    assert refused(seal(full(), before, KEYS), ours).endswith("another value of server")
 
 
 @pytest.mark.parametrize("now, good", [(0.0, True), (1999.9, True), (2000.0, False), (2000.1, False), (9e9, False)])

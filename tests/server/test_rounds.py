@@ -9,6 +9,7 @@ from typing import Any, List, Literal, Optional
 
 import pytest
 
+from mcp_ref.auth import ResourceServer
 from mcp_ref.errors import CapabilityMissing, LocalProtocolError, ToolError
 from mcp_ref.jsontext import JsonError
 from mcp_ref.limits import Limits
@@ -711,6 +712,28 @@ def test_keys_may_come_from_the_environment(monkeypatch):
     assert accepts(asks(state_keys=["one key from outside"]), state)
     assert not accepts(asks(state_keys=["another from outside"]), state)
     assert not accepts(asks(), state_of(asks(state_keys=["a key of the author's"])))
+
+
+@pytest.mark.parametrize("ours, theirs, good", [
+    ({}, {}, True), ({"version": "1"}, {"version": "2"}, True), ({"title": "A"}, {"title": "B"}, True),
+    ({}, {"name": "another"}, False), ({}, {"auth": "https://a.example/mcp"}, False),
+    ({"auth": "https://a.example/mcp"}, {"auth": "https://a.example/mcp"}, True),
+    ({"auth": "https://a.example/mcp"}, {"auth": "https://b.example/mcp"}, False),
+])
+def test_a_state_is_of_no_use_at_another_server_with_the_same_keys_and_a_tool_of_that_name(ours, theirs, good):
+    """[2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)]: workers of one server share them."""
+    def made(name="asks", auth=None, **options):
+        server = Server(name, state_keys=["one key for all servers here"], **options)
+
+        @server.tool
+        def go(ctx: Context) -> str:
+            return ctx.elicit("A?", NAME)["name"]
+
+        if auth is not None:
+            server.auth = ResourceServer(auth, ["https://issuer.example"], lambda token: None)
+        return server
+
+    assert accepts(made(**theirs), state_of(made(**ours))) is good
 
 
 def test_without_keys_each_process_has_its_own(monkeypatch):
