@@ -187,6 +187,11 @@ class Limits(Record):
     """One token: what ``max_header_bytes`` has room for. Real ones have 1 KB."""
     max_cached_tokens: int = 1000
     """Verified tokens that a server remembers until they expire, and as many of those that were none."""
+    max_proofs: int = 200_000
+    """Proofs of DPoP that a server remembers for a minute or two, so that none is used twice; some 250 bytes each.
+    Further requests with a proof are answered 503."""
+    max_proofs_per_key: int = 20_000
+    """The same of one key, which is more than 160 requests a second."""
 
     def __repr__(self) -> str:
         changed = [(field.name, getattr(self, field.name)) for field in fields(self)

@@ -46,6 +46,20 @@ class AccessToken(Record):
         return found if found is None or isinstance(found, str) else ""
 
     @property
+    def unproved(self) -> bool:
+        """Whether the token is bound to something else than a key of DPoP, such as a certificate of TLS [RFC 8705 §3.1]
+        ``x5t#S256``: to what nothing here checks.
+
+        Reading: RFC 7800 §3.1 lets one ignore members of ``cnf`` that one does not understand, where no profile says
+        otherwise. A token that was bound so that a thief could not use it is refused here, rather than taken as if it
+        were not. Where a proxy has checked the binding, have ``verify`` leave ``cnf`` out of ``claims``.
+        """
+        confirmation = self.claims.get("cnf")
+        if confirmation is None:
+            return False
+        return not isinstance(confirmation, dict) or not confirmation.keys() <= {"jkt"}
+
+    @property
     def misfit(self) -> Optional[str]:
         """The name of a member that is not of its type, as where claims were taken as they came; None: all are."""
         for name, kinds in _KINDS:
@@ -70,9 +84,10 @@ the client is told, or another `AuthError`: it cannot be checked now."""
 class Principal(str):
     """Who sends a request: a text that is the same for every token of the same subject, client and issuer.
 
-    Sessions, states and rates belong to it, so that they survive a refresh of the token. A token that names neither a
-    subject nor a client is its own principal. ``access``: what the token of this request says; its members can be read
-    here, too: ``ctx.principal.scopes``.
+    Sessions, states and rates belong to it, so that they survive a refresh of the token. A token that names no subject
+    is a principal of its own, though it names a client: it may be that of any person who uses this client. One of the
+    client itself has a subject [RFC 9068 §2.2]. ``access``: what the token of this request says; its members can be
+    read here, too: ``ctx.principal.scopes``.
     """
 
     access: AccessToken
@@ -80,10 +95,13 @@ class Principal(str):
     @classmethod
     def of(cls, access: AccessToken, token: str) -> "Principal":
         """The principal of this token; the text does not tell what the token is."""
-        if access.subject is None and access.client_id is None:
-            made = cls("token " + sha256(token.encode("utf-8", "backslashreplace")).hexdigest())
-        else:
-            made = cls(dumps([access.issuer, access.subject, access.client_id], separators=(",", ":")))
+        named: List[Optional[str]] = [access.issuer, access.subject, access.client_id]
+        digest = ""
+        if access.subject is None:
+            digest = sha256(token.encode("utf-8", "backslashreplace")).hexdigest()
+            named.append(digest)
+        nobody = access.subject is None and access.client_id is None
+        made = cls("token " + digest if nobody else dumps(named, separators=(",", ":")))
         made.access = access
         return made
 

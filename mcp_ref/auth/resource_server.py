@@ -67,7 +67,8 @@ class ResourceServer(Guard):
     ``audience``: what tokens may name beside ``resource`` as the one they are for, where an authorization server does
     not know it by its URL. ``scopes_supported``: what clients ask for if nobody says better (default: ``scopes``).
     ``dpop``: whether clients may show that they hold the key of their token (True), or must ("required"); see
-    `mcp_ref.auth.proofs`. A token that is bound to a key is of no use without that.
+    `mcp_ref.auth.proofs`. A token that is bound to a key is of no use without that; one that is bound to anything
+    else, such as a certificate, is of no use here, see `AccessToken.unproved`.
     ``resource_name``, ``documentation``: for people. ``realm``: goes into challenges.
 
     ``publish_server_metadata``: whether clients of 2025-03-26 find the first authorization server here, too; see
@@ -115,7 +116,7 @@ class ResourceServer(Guard):
         self._implies = implies
         names = [audience] if isinstance(audience, str) else audience
         self._audience = {_spelled(name) for name in (self.resource, *names)}
-        self._proofs = Proofs(self.resource, now) if dpop else None
+        self._proofs = Proofs(self.resource, now, limits) if dpop else None
         self._now = now
         self.document = _known(
             resource=self.resource,
@@ -159,6 +160,8 @@ class ResourceServer(Guard):
             raise self._refusals.invalid("the token is not for this server")
         if self._over(access):
             raise self._refusals.invalid("the token has expired")
+        if access.unproved:
+            raise self._refusals.invalid("the token is bound (cnf) to something that is not checked here")
         self._check_key(request, scheme, token, access.thumbprint)
         return Principal.of(access, token)
 
@@ -213,11 +216,20 @@ class ResourceServer(Guard):
         if self._proofs is None or scheme != "dpop":
             return
         try:
-            found = self._proofs.check(request, token)
+            proof = self._proofs.check(request, token)
         except ValueError as error:
             raise self._refusals.invalid(str(error), "invalid_dpop_proof") from None
-        if found != bound:
+        if proof.thumbprint != bound:
             raise self._refusals.invalid("the token is bound to another key")
+        try:
+            fresh = self._proofs.use(proof)
+        except AuthError as error:
+            from ..packagelog import get_logger
+
+            get_logger(__name__).warning("a proof cannot be checked: %s", error)
+            raise Denied(503) from None
+        if not fresh:
+            raise self._refusals.invalid("the proof was used before", "invalid_dpop_proof")
 
 
 def _spelled(audience: str) -> str:

@@ -14,19 +14,17 @@ True
 """
 
 import re
-import socket
 from typing import List, NamedTuple, Tuple
 from urllib.parse import urlsplit
 
 from ..errors import DiscoveryFailed
+from ..protocol.links import perhaps_here
 
 _PORTS = {"http": 80, "https": 443}
 _CHARS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+\Z")
 """What a URL can be made of [RFC 3986 §2]: the rest means something to the programs that are started with one."""
 _AUTHORITY = re.compile(r"(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9][A-Za-z0-9._\-]{0,254}))(?::([0-9]{1,5}))?\Z")
 _FOUR = re.compile(r"127(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}\Z")
-_NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
-_HERE = re.compile(r"(?:.*\.)?localhost(?:\.localdomain)?\Z")
 _USER = re.compile("//[^/@]*@")
 _LONGEST = 8192
 
@@ -54,20 +52,7 @@ class Parts(NamedTuple):
     @property
     def perhaps_here(self) -> bool:
         """Whether the host may be this machine, in whatever spelling: resolvers know many."""
-        host = self.host[:-1] if self.host.endswith(".") else self.host
-        try:
-            if ":" in host:
-                return _here(socket.inet_pton(socket.AF_INET6, host))
-            if _NUMBER.match(host.rpartition(".")[2]):
-                return _here(socket.inet_aton(host))
-        except OSError:
-            return True  # an address of a form that is unknown here
-        return _HERE.match(host) is not None
-
-
-def _here(address: bytes) -> bool:
-    """Whether packets to this address stay on this machine: 127.0.0.0/8 and 0.0.0.0/8, also within IPv6; so ``::1``."""
-    return address[:-4] in (b"", bytes(12), bytes(10) + b"\xff\xff") and address[-4] in (0, 127)
+        return perhaps_here(self.host)
 
 
 def split(url: str, what: str) -> Parts:

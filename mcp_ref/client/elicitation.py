@@ -44,7 +44,7 @@ from ..peer.params import params_reader
 from ..protocol.elicitation import CheckedForm, FormError, read_form
 from ..protocol.links import LinkError
 from ..revisions import Revision
-from .links import UrlRequest, links_of, required
+from .links import UrlRequest, is_elsewhere, links_of, required
 
 if TYPE_CHECKING:
     from .client import Client
@@ -147,7 +147,7 @@ class Elicitation:
         """[2025-11-25.. client/elicitation §Safe URL Handling] MUST NOT: nothing is opened without consent."""
         connection = context.connection
         try:
-            request = UrlRequest(asked, connection.limits.max_uri_length)
+            request = UrlRequest(asked, connection.limits.max_uri_length, is_elsewhere(connection.transport))
         except LinkError as error:
             raise RpcError(INVALID_PARAMS, "Invalid params: url: %s" % error) from None
         if not self._approved(request, context):

@@ -21,10 +21,24 @@ from ..codec import DecodeError, decode
 from ..errors import URL_ELICITATION_REQUIRED, PeerError, PeerProtocolError
 from ..messages.elicitation import ElicitRequestURLParams, URLElicitationRequiredErrorData
 from ..peer.dispatcher import Connection
-from ..protocol.links import LinkError, read_link
+from ..protocol.links import LinkError, perhaps_here, read_link
+from ..transports.base import Transport
 
 if TYPE_CHECKING:
     from .client import Client
+
+
+HERE = "it leads to a program on this machine, where the server that sends it is not"
+
+
+def is_elsewhere(transport: Transport) -> bool:
+    """Whether the server at the other end may be on another machine: one at a URL or a TCP address that is not here."""
+    scheme, _, rest = (transport.origin or transport.address or "").partition("://")
+    if scheme not in ("http", "https", "tcp"):
+        return False
+    host = rest.partition("/")[0]
+    host = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    return not perhaps_here(host.lower())
 
 
 class UrlRequest:
@@ -34,12 +48,14 @@ class UrlRequest:
     looks, ``punycode`` whether the two differ; ``warnings`` are for the user's eyes. ``elicitation_id`` means nothing
     but itself. ``completed`` is set when the server says that the user is done there, which not every server does.
 
-    Made of what arrived, with a URL of at most ``max_length`` characters. Raises `LinkError` if it is none.
+    Made of what arrived, with a URL of at most ``max_length`` characters. ``elsewhere``: whether the server is on
+    another machine; then a link to this one is warned of, for it leads to a program that is not the server's. Raises
+    `LinkError` if it is none.
     """
 
     __slots__ = ("message", "url", "host", "unicode_host", "punycode", "warnings", "elicitation_id", "completed")
 
-    def __init__(self, params: ElicitRequestURLParams, max_length: int) -> None:
+    def __init__(self, params: ElicitRequestURLParams, max_length: int, elsewhere: bool = False) -> None:
         link = read_link(params.url, max_length)
         self.message = params.message
         self.url = params.url
@@ -47,6 +63,8 @@ class UrlRequest:
         self.unicode_host = link.unicode_host
         self.punycode = link.punycode
         self.warnings: Tuple[str, ...] = link.warnings
+        if elsewhere and perhaps_here(link.host):
+            self.warnings = (HERE, *self.warnings)
         self.elicitation_id = params.elicitation_id
         self.completed = threading.Event()
 
@@ -112,7 +130,8 @@ def required(error: PeerError, client: "Client") -> List[UrlRequest]:
     connection = client.connection
     try:
         data = decode(URLElicitationRequiredErrorData, error.data, connection.session.rules, "error.data")
-        requests = [UrlRequest(one, connection.limits.max_uri_length) for one in data.elicitations]
+        longest, elsewhere = connection.limits.max_uri_length, is_elsewhere(connection.transport)
+        requests = [UrlRequest(one, longest, elsewhere) for one in data.elicitations]
         if not requests:
             raise LinkError("error.data.elicitations: there is none")
     except (DecodeError, LinkError) as problem:

@@ -49,6 +49,34 @@ class Link(NamedTuple):
         return self.host in ("localhost", "::1") or self.host.endswith(".localhost") or _is_loopback(self.host)
 
 
+_NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
+_HERE = re.compile(r"(?:.*\.)?localhost(?:\.localdomain)?\Z")
+
+
+def perhaps_here(host: str) -> bool:
+    """Whether a host in small letters, without brackets, may be this machine: resolvers know many spellings of it.
+
+    >>> perhaps_here("2130706433"), perhaps_here("localhost."), perhaps_here("example.com")
+    (True, True, False)
+    """
+    import socket
+
+    host = host[:-1] if host.endswith(".") else host
+    try:
+        if ":" in host:
+            return _stays(socket.inet_pton(socket.AF_INET6, host))
+        if _NUMBER.match(host.rpartition(".")[2]):
+            return _stays(socket.inet_aton(host))
+    except OSError:
+        return True  # an address of a form that is unknown here
+    return _HERE.match(host) is not None
+
+
+def _stays(address: bytes) -> bool:
+    """Whether packets to this address stay on this machine: 127.0.0.0/8 and 0.0.0.0/8, also within IPv6; so ``::1``."""
+    return address[:-4] in (b"", bytes(12), bytes(10) + b"\xff\xff") and address[-4] in (0, 127)
+
+
 def read_link(url: str, max_length: int) -> Link:
     """Look at a URL, of at most ``max_length`` characters. Raises `LinkError`."""
     if not isinstance(url, str):

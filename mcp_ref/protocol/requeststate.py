@@ -20,12 +20,12 @@ the server is the same      has nothing to do with the tool of that name which a
 method and params are too   SHOULD be of no use for any other request (`_meta` and the members of the rounds aside)
 ==========================  ====================================================================================
 
-The server is whatever all processes say that serve the same clients: several servers may well have the same keys, which
-come from one variable of the environment.
+The server is whatever all processes say that serve the same clients: several servers may well have the same keys,
+which come from one variable of the environment.
 
-Anything else raises `StateRefused`: always the same error on the wire, so that nobody learns how near they came. Nothing of
-a token is decoded before its signature was found right. That it is used only once is not promised here: each state has
-an ``id``, by which a server with a memory can see to that.
+Anything else raises `StateRefused`: always the same error on the wire, so that nobody learns how near they came.
+Nothing of a token is decoded before its signature was found right. That it is used only once is not promised here: each
+state has an ``id``, by which a server with a memory can see to that.
 """
 
 import hmac

@@ -249,10 +249,9 @@ class Server(Offering):
         ``unix:///path``.
 
         Port 0 is any free one; the listener's ``address`` tells which, and its ``close`` ends it and every connection.
-        Options of HTTP: `mcp_ref.server.http_listener`. On the two others there is no authentication: listen on loopback
-        or in a folder of your own. A server with ``auth`` is not served over TCP. A connection that was silent for
-        ``idle_after`` seconds costs no thread until something comes. Raises `ConnectFailed`, and ValueError for a
-        server with ``auth`` on ``tcp://``.
+        Options of HTTP: `mcp_ref.server.http_listener`. On the two others there is no authentication: listen on
+        loopback or in a folder of your own. A connection that was silent for ``idle_after`` seconds costs no thread
+        until something comes. Raises `ConnectFailed`, and ValueError for a server with ``auth`` on ``tcp://``.
         """
         self.resolve()
         if address.startswith(("http://", "https://")):

@@ -1,12 +1,15 @@
 """Proofs of possession, as a protected server checks them [RFC 9449 §4.3]."""
+import threading
+
 import pytest
 
 from mcp_ref.auth import ResourceServer
-from mcp_ref.auth import proofs as module
 from mcp_ref.auth.challenge import parse
 from mcp_ref.auth.dpop import Prover
 from mcp_ref.auth.jose import HmacSigner, make_jwt, split_jwt, thumbprint
-from mcp_ref.auth.proofs import SECONDS, Proofs
+from mcp_ref.auth.proofs import SECONDS, Proof, Proofs
+from mcp_ref.errors import AuthError
+from mcp_ref.limits import Limits
 from mcp_ref.transports.http_exchange import Headers, HttpRequest
 from tests.conformance.es256 import Es256Signer
 from tests.support.protected import DOCUMENT, NOW, RESOURCE, Door, access
@@ -30,7 +33,7 @@ def made(signer=KEY, header=(), **claims):
 
 
 def check(*values, now=NOW, resource=RESOURCE, **request):
-    return Proofs(resource, lambda: now).check(asked(*values, **request), TOKEN)
+    return Proofs(resource, lambda: now).check(asked(*values, **request), TOKEN).thumbprint
 
 
 def test_a_good_proof_tells_the_key():
@@ -76,26 +79,88 @@ def test_addresses(htu, resource, path):
     assert check(made(htu=htu), resource=resource, path=path)
 
 
-def test_a_proof_is_good_once(monkeypatch):
+def use(proofs, *values):
+    """Whether these proofs are taken."""
+    return [proofs.use(proofs.check(asked(value), TOKEN)) for value in values]
+
+
+def test_a_proof_is_good_once():
     clock = [NOW]
     proofs, first = Proofs(RESOURCE, lambda: clock[0]), made()
-    assert proofs.check(asked(first), TOKEN)
-    with pytest.raises(ValueError, match="used before"):
-        proofs.check(asked(first), TOKEN)
+    assert use(proofs, first, first) == [True, False]
     other = make_jwt(OTHER, dict(split_jwt(first).claims), [("typ", "dpop+jwt"), ("jwk", OTHER.public_jwk)])
-    assert proofs.check(asked(other), TOKEN) != proofs.check(asked(made(iat=NOW)), TOKEN)  # of another key
+    assert use(proofs, other, made(iat=NOW)) == [True, True]  # of another key
     clock[0] += SECONDS
-    assert len(proofs._used) == 3
-    with pytest.raises(ValueError, match="used before"):
-        proofs.check(asked(first), TOKEN)
+    assert len(proofs._used) == 3 and use(proofs, first) == [False]
     clock[0] += 1
     with pytest.raises(ValueError, match="just now"):
         proofs.check(asked(first), TOKEN)
-    assert proofs.check(asked(made(iat=clock[0])), TOKEN) and len(proofs._used) == 1
-    monkeypatch.setattr(module, "REMEMBERED", 2)
-    for _ in range(4):
-        assert proofs.check(asked(made(iat=clock[0])), TOKEN)
-    assert len(proofs._used) == 2
+    assert use(proofs, made(iat=clock[0])) == [True] and len(proofs._used) == 1
+
+
+def stamped(number, until, key="key"):
+    """A proof that was found good; what it says does not matter here."""
+    return Proof(key, b"%d %s" % (number, key.encode()), until)
+
+
+def test_nothing_is_forgotten_before_its_time_and_a_full_memory_refuses():
+    """[RFC 9449 §11.1] Whoever has a key of his own floods the memory, to use a proof that he has seen again."""
+    clock = [NOW]
+    proofs = Proofs(RESOURCE, lambda: clock[0], Limits(max_proofs=10, max_proofs_per_key=4))
+    assert proofs.use(stamped(0, NOW + 60, "victim"))
+    for number in range(4):
+        assert proofs.use(stamped(number, NOW + 50))
+    for number in range(4, 1000):
+        with pytest.raises(AuthError, match=r"max_proofs_per_key \(4\)"):
+            proofs.use(stamped(number, NOW + 50))
+    assert not proofs.use(stamped(0, NOW + 60, "victim")) and not proofs.use(stamped(3, NOW + 50))
+    for number in range(5):
+        assert proofs.use(stamped(number, NOW + 50, "key %d" % number))
+    for number in range(5, 1000):
+        with pytest.raises(AuthError, match=r"max_proofs \(10\)"):
+            proofs.use(stamped(number, NOW + 50, "key %d" % number))
+    assert not proofs.use(stamped(0, NOW + 60, "victim")) and len(proofs._used) == 10
+    clock[0] = NOW + 51  # "victim" is still good, and the oldest
+    assert proofs.use(stamped(2000, NOW + 100)) and len(proofs._used) == 2
+    assert not proofs.use(stamped(0, NOW + 60, "victim"))
+    clock[0] = NOW + 61
+    assert not proofs.use(stamped(0, NOW + 60, "victim"))  # while it was checked, its time went by
+    clock[0] = NOW + 101
+    assert proofs.use(stamped(0, NOW + 160, "victim")) and len(proofs._used) == 1
+    assert proofs._by_key == {"victim": 1}
+
+
+def test_a_full_memory_is_not_searched_for_each_request():
+    """Looking through all of it costs time: once a second."""
+    clock, walks = [NOW], []
+    proofs = Proofs(RESOURCE, lambda: clock[0], Limits(max_proofs=3, max_proofs_per_key=3))
+    forget = proofs._forget
+    proofs._forget = lambda now, everywhere=False: walks.append(everywhere) or forget(now, everywhere)
+    for number in range(10):
+        try:
+            proofs.use(stamped(number, NOW + 60))
+        except AuthError:
+            pass
+    assert walks.count(True) == 1
+    clock[0] += 1
+    with pytest.raises(AuthError):
+        proofs.use(stamped(10, NOW + 60))
+    assert walks.count(True) == 2
+
+
+def test_proofs_of_many_threads_are_each_good_once():
+    proofs, together, taken = Proofs(RESOURCE, lambda: NOW), threading.Barrier(8), []
+
+    def work():
+        together.wait(10)
+        taken.extend(number for number in range(200) if proofs.use(stamped(number, NOW + 60)))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert sorted(taken) == list(range(200)) and proofs._by_key == {"key": 200}
 
 
 EVERY = HANDSHAKE[1:] + (STATELESS,)
@@ -133,6 +198,24 @@ def test_a_token_that_is_bound_to_a_key_takes_a_proof(revision, dpop):
         document = door.get(DOCUMENT).message
         assert document["dpop_signing_alg_values_supported"] == ["ES256", "RS256"]
         assert document.get("dpop_bound_access_tokens_required") is (True if dpop == "required" else None)
+
+
+@pytest.mark.parametrize("revision", EVERY)
+def test_nobody_can_have_the_proofs_of_others_forgotten(revision):
+    """What is proved with another key than that of the token is not remembered; what is too much is told as that."""
+    prover, thief = Prover(KEY, lambda: NOW), Prover(OTHER, lambda: NOW)
+    with Door(revision, dpop=True, limits=Limits(max_proofs_per_key=2)) as door:
+        door.tokens["bound"] = access(claims=BOUND)
+        stolen = prover.proof("POST", RESOURCE, "bound")
+        fields = {"Authorization": "DPoP bound", "DPoP": stolen}
+        assert door.knock(None, fields).status == 200
+        for _ in range(5):
+            assert knock(door, "DPoP", "bound", thief).status == 401
+        refused = door.knock(None, fields)
+        assert refused.status == 401 and "used before" in told(refused)["dpop"]["error_description"]
+        assert knock(door, "DPoP", "bound", prover).status == 200
+        assert knock(door, "DPoP", "bound", prover).status == 503
+        assert door.knock(None, fields).status == 401
 
 
 def test_without_dpop_no_bound_token_is_taken():

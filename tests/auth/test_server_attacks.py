@@ -8,7 +8,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 import pytest
 
 from mcp_ref import Server, connect
-from mcp_ref.auth import AccessToken, Introspection, OAuth, Principal, ResourceServer
+from mcp_ref.auth import AccessToken, HmacSigner, Introspection, JwtVerifier, OAuth, Principal, ResourceServer
+from mcp_ref.auth.jose import make_jwt
 from mcp_ref.auth.needs import Needs
 from mcp_ref.auth.published import KEPT
 from mcp_ref.errors import AuthError, DiscoveryFailed
@@ -21,7 +22,7 @@ from tests.support.clocks import Clock, by_hand
 from tests.support.http_exchange import exchange, request
 from tests.support.http_modern import STATELESS, enveloped, made
 from tests.support.legacy_web import LegacyWeb
-from tests.support.protected import NOW, RESOURCE, Door, access, protected_server, tokens
+from tests.support.protected import ISSUER, NOW, RESOURCE, Door, access, protected_server, tokens
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted_web import Reply, reply_json
 from tests.support.sides import Gate, eventually, in_thread, said
@@ -164,6 +165,54 @@ def test_a_token_bound_to_what_is_no_key_is_of_no_use(thumbprint: Any, dpop: boo
     with Door(STATELESS, dpop=dpop) as door:
         door.tokens["bound"] = access(claims={"cnf": {"jkt": thumbprint}})
         assert door.knock("bound").status == 401
+
+
+CERTIFICATE = "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2"
+UNCHECKED = [{"x5t#S256": CERTIFICATE}, {"x5t#S256": None}, {"jwk": {"kty": "EC"}}, {"kid": "1"}, {"jku": "https://a/"},
+             {"jwe": "x"}, {"jkt": "x", "x5t#S256": CERTIFICATE}, {"osc": {}}, {"": 1}, "x5t#S256", ["x5t#S256"], 7]
+
+
+@pytest.mark.parametrize("confirmation", UNCHECKED)
+@pytest.mark.parametrize("dpop", [False, True, "required"])
+def test_a_token_bound_to_what_is_not_checked_is_not_taken_for_a_plain_one(confirmation: Any, dpop: Any) -> None:
+    """[RFC 8705 §3]: a certificate-bound token in the hands of a thief, who has no such certificate."""
+    with Door(STATELESS, dpop=dpop) as door:
+        door.tokens["bound"] = access(claims={"cnf": confirmation})
+        for scheme in ("Bearer", "DPoP"):
+            assert door.knock(None, {"Authorization": scheme + " bound"}).status == 401
+    with Door(STATELESS) as door:
+        door.tokens["bound"] = access(claims={"cnf": confirmation})
+        refused = door.knock("bound")
+        assert door.challenge(refused)["error"] == "invalid_token"
+        assert "bound (cnf) to something that is not checked here" in door.challenge(refused)["error_description"]
+
+
+@pytest.mark.parametrize("claims", [{}, {"cnf": None}, {"cnf": {}}, {"x5t#S256": CERTIFICATE}])
+def test_a_token_that_is_not_bound_is_taken(claims: Any) -> None:
+    with Door(STATELESS) as door:
+        door.tokens["plain"] = access(claims=claims)
+        assert door.knock("plain").status == 200
+
+
+def test_a_verifier_of_jwts_does_not_make_a_bound_token_plain() -> None:
+    secret = b"a secret of thirty-two characters"
+    claims = {"iss": ISSUER, "sub": "ada", "aud": RESOURCE, "exp": NOW + 60, "cnf": {"x5t#S256": CERTIFICATE}}
+    verify = JwtVerifier(ISSUER, keys=secret, algorithms=["HS256"], now=lambda: NOW)
+    with Door(STATELESS, verify=verify) as door:
+        assert door.knock(make_jwt(HmacSigner(secret.decode()), claims)).status == 401
+        del claims["cnf"]
+        assert door.knock(make_jwt(HmacSigner(secret.decode()), claims)).status == 200
+
+
+def test_tokens_of_one_client_that_do_not_name_a_person_are_not_one_principal() -> None:
+    """[RFC 9068 §2.2] They may be of two persons who use that client: a session of one is none of the other's."""
+    with Door("2025-11-25") as door:
+        door.tokens["one"], door.tokens["two"] = access(subject=None), access(subject=None)
+        door.session("one")
+        assert door.call("delete", "one", "one").status == 200
+        assert door.call("delete", "two", "one").status == 404
+    first, second = (Principal.of(access(subject=None), token) for token in ("one", "two"))
+    assert first != second and first == Principal.of(access(subject=None, scopes=[]), "one") and "one" not in first
 
 
 # --- authorization servers that are slow ------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_ref.client import Client
 from mcp_ref.client.elicitation import Elicitation
-from mcp_ref.client.links import required
+from mcp_ref.client.links import UrlRequest, required
 from mcp_ref.errors import PeerError, PeerProtocolError, RpcError
 from mcp_ref.limits import Limits
 from mcp_ref.messages.elicitation import ElicitRequestURLParams, ElicitResult
@@ -361,6 +361,36 @@ def test_the_callback_sees_the_whole_url_the_host_and_what_to_be_warned_of():
     assert [len(request.warnings) for request, _ in seen] == [0, 2, 2]
     assert seen[0][0].message == "Please" and seen[0][0].elicitation_id == "e1" and not seen[0][0].completed.is_set()
     assert seen[0][1].connection is asked.client.connection
+
+
+NOT_THERE = "it leads to a program on this machine, where the server that sends it is not"
+PLACES_HERE = ["http://127.0.0.1:8080/x", "http://localhost/x", "https://localhost/x", "http://[::1]:8080/x",
+               "http://127.1/x", "http://2130706433/x", "http://0x7f.1/x", "http://0.0.0.0/x", "http://localhost./x",
+               "https://app.localhost/x", "http://[::ffff:127.0.0.1]/x"]
+
+
+@pytest.mark.parametrize("origin, address, warned", [
+    ("https://mcp.example.com", "https://mcp.example.com/mcp", True), ("https://10.0.0.1:8443", None, True),
+    (None, "tcp://mcp.example.com:9000", True), (None, "tcp://[2001:db8::1]:9000", True),
+    ("http://127.0.0.1:8000", "http://127.0.0.1:8000/mcp", False), ("http://[::1]:8000", None, False),
+    ("http://localhost:8000", None, False), (None, "tcp://127.0.0.1:9000", False), (None, "tcp://[::1]:9000", False),
+    (None, "unix:///run/mcp", False), (None, "python3 server.py", False), (None, None, False),
+])
+def test_a_server_elsewhere_does_not_send_anybody_to_this_machine_unwarned(origin, address, warned):
+    """[2025-11-25 client/elicitation §Safe URL Handling]: a program here may do much by one request."""
+    seen = []
+    with Asked(LINKS, Elicitation(url=lambda request, context: seen.append(request))) as asked:
+        transport = asked.client.connection.transport
+        transport.origin, transport.address = origin, address
+        for url in [*PLACES_HERE[:2], LINK]:
+            assert asked.ask(url_params(url))["result"] == {"action": "cancel"}
+    assert [NOT_THERE in request.warnings for request in seen] == [warned, warned, False]
+
+
+@pytest.mark.parametrize("place", PLACES_HERE)
+def test_every_spelling_of_this_machine_is_warned_of(place):
+    params = ElicitRequestURLParams(message="Please", url=place, elicitation_id="e1")
+    assert NOT_THERE in UrlRequest(params, 1000, True).warnings and NOT_THERE not in UrlRequest(params, 1000).warnings
 
 
 @pytest.mark.parametrize("params", [url_params(url) for url in BAD_LINKS if url is None or not str(url).endswith((
