@@ -256,14 +256,15 @@ def _error_object(frame: Error) -> Dict[str, Any]:
     return value
 
 
-def encode(frame: Frame) -> bytes:
+def encode(frame: Frame, limits: Limits = DEFAULT) -> bytes:
     """The bytes of a frame or batch: one line of ASCII, without the line end. Raises `JsonError`."""
     if isinstance(frame, Batch):
-        return dumps([to_object(item) for item in frame.items if not isinstance(item, Malformed)]).encode("ascii")
+        objects = [to_object(item) for item in frame.items if not isinstance(item, Malformed)]
+        return dumps(objects, limits).encode("ascii")
     if isinstance(frame, Result) and isinstance(frame.result, Encoded):
         id = frame.id if type(frame.id) is int else dumps(frame.id)
         return ('{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, frame.result)).encode("ascii")
-    return dumps(to_object(frame)).encode("ascii")
+    return dumps(to_object(frame), limits).encode("ascii")
 
 
 _JSON_TYPES = {dict: "object", list: "array", str: "string", int: "integer", float: "number", bool: "boolean"}

@@ -17,7 +17,9 @@ class Limits(Record):
     max_message_bytes: int = 64 * 1024 * 1024 + 64 * 1024
     """One message on the wire, counted the same however its bytes are split. 64 MiB of payload and its frame."""
     max_depth: int = 128
-    """Nested arrays and objects in one message. Real messages stay under 20; `json` itself gives up near 1,000."""
+    """Nested arrays and objects in one message, in both directions. Real messages stay under 20. All that recurses over
+    a value relies on it, and a level costs up to 2 KB of a thread's stack: 1 MiB, which some have, is enough for the
+    default. What a handler returns as Python values, and what a host calls a tool with, has that of the default."""
     max_nodes: int = 2_000_000
     """Values in one message, estimated by its commas and brackets before parsing: 15 MB of ``{},`` cost 390 MB."""
     max_number_digits: int = 4300

@@ -30,6 +30,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from ..errors import McpError, PeerError
+from ..jsontext import JsonError, is_deep
+from ..limits import DEFAULT
 from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, resources_of, templates_of
 from .desk import Case
 from .member import Member
@@ -87,6 +89,8 @@ class Host(Servers):
 
         Raises `Denied`, and then nothing was sent; LookupError for a name that is no tool's.
         """
+        if is_deep(arguments, DEFAULT.max_depth):  # before they are copied and recorded, which recurses
+            raise JsonError("the arguments contain themselves or nest deeper than max_depth (%d)" % DEFAULT.max_depth)
         member, tool = self._tool(qualified)
         with Case(self.record, "tool_call", member.name, tool=tool.name, arguments=arguments) as case:
             tool, sent = self._consent(member, tool, arguments, case)

@@ -32,12 +32,12 @@ def dynamic_ref(value: Any, here: Here) -> Check:
 
 
 def _through(value: str, here: Here, dynamic: bool) -> Check:
-    link = here.link(value, dynamic)
+    link, levels = here.link(value, dynamic), here.depth
 
     def check(instance: Any, run: Run) -> Found:
-        run.enter()
+        run.enter(levels)
         found = link.check(instance, run)
-        run.depth -= 1
+        run.leave(levels)
         return found
 
     return check

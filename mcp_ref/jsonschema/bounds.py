@@ -5,6 +5,8 @@ A schema is a small program, and a peer may have written it: twenty lines with `
 [2026-07-28 basic/index §Composition-Keyword Resource Use] SHOULD:
 
 * `depth` - how deep schemas nest when they are compiled, and how deep references nest while an instance is checked;
+  with what nests between them, no deeper than LEVELS times as much, whatever the interpreter would allow: its limit
+  may have been raised, and knows nothing of the thread's stack;
 * `subschemas` - how many subschemas one document may have, and how many may be compiled in all;
 * `seconds` - processor time of compiling the schema, and again of each validation.
 
@@ -24,6 +26,7 @@ from .violations import Path, Step, Violation
 clock: Callable[[], float] = getattr(time, "thread_time", time.monotonic)
 
 FUEL = 32
+LEVELS = 2  # times `Bounds.depth`: subschemas inside subschemas that are checked at a time, those of references included
 LONG = 256  # items, properties or characters from which on a scan counts as work
 
 
@@ -74,18 +77,25 @@ class Run:
     # Defaults live in the class: most validations never change them, and so cost one attribute to start.
     quiet = 0
     depth = 0
+    levels = 0
     fuel = FUEL
     started: Optional[float] = None
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
 
-    def enter(self) -> None:
-        """Follow a reference; the caller takes 1 off `depth` when back."""
+    def enter(self, levels: int) -> None:
+        """Follow a reference that stands so many subschemas below the last one; `leave` when back."""
         self.depth += 1
-        if self.depth > self.bounds.depth:
+        self.levels += levels
+        if self.depth > self.bounds.depth or self.levels > LEVELS * self.bounds.depth:
             raise BoundsExceeded("depth", self.bounds.depth, "references nest too deep (or refer to themselves)")
         self.spend(1)
+
+    def leave(self, levels: int) -> None:
+        """Come back from a reference."""
+        self.depth -= 1
+        self.levels -= levels
 
     def spend(self, units: int) -> None:
         """Count work; now and then look at the clock."""

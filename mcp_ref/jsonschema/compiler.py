@@ -67,8 +67,9 @@ class Compiler:
         self.assert_formats = assert_formats
         self._meter = registry.meter
         self._number = 0
-        self._checks: Dict[Key, Optional[Check]] = {}
-        self._collects: Dict[Key, Optional[Collect]] = {}
+        # By depth, too: what a reference inside one counts for depends on it, see `Run.enter`.
+        self._checks: Dict[Tuple[Key, int], Optional[Check]] = {}
+        self._collects: Dict[Tuple[Key, int], Optional[Collect]] = {}
         self._links: Dict[Key, Link] = {}
         self._collect_links: Dict[Key, Link] = {}
         self._queue: List[Callable[[], None]] = []
@@ -116,7 +117,7 @@ class Compiler:
 
     def check(self, place: Place, scope: Scope, depth: int) -> Optional[Check]:
         """The check of a subschema in a scope that has entered it; None when it accepts everything."""
-        key = _key(place, scope)
+        key = _key(place, scope), depth
         if key not in self._checks:
             self._count(1, depth)
             self._checks[key] = self._compile(place, scope, depth)
@@ -166,7 +167,7 @@ class Compiler:
 
     def collect(self, place: Place, scope: Scope, depth: int) -> Optional[Collect]:
         """The collector of a subschema in a scope that has entered it; None when it never evaluates anything."""
-        key = _key(place, scope)
+        key = _key(place, scope), depth
         if key not in self._collects:
             self._count(1, depth)
             self._collects[key] = self.collect_rows(place, scope, depth, LAST)
@@ -199,7 +200,8 @@ class Here:
         self._compiler = compiler
         self._place = place
         self._scope = scope
-        self._depth = depth
+        self.depth = depth
+        """Subschemas between the last reference, or the root, and this one."""
         self.keyword = keyword
 
     def value(self, keyword: str) -> Any:
@@ -231,12 +233,12 @@ class Here:
     def sub(self, *steps: Step) -> Optional[Check]:
         """The check of the subschema `steps` below this schema object; None when it accepts everything."""
         place, scope = self._below(steps)
-        return self._compiler.check(place, scope, self._depth + 1)
+        return self._compiler.check(place, scope, self.depth + 1)
 
     def collect(self, *steps: Step) -> Optional[Collect]:
         """The collector of the same."""
         place, scope = self._below(steps)
-        return self._compiler.collect(place, scope, self._depth + 1)
+        return self._compiler.collect(place, scope, self.depth + 1)
 
     def _below(self, steps: Path) -> Tuple[Place, Scope]:
         place = self._compiler.registry.child(self._place, steps)
@@ -246,7 +248,7 @@ class Here:
 
     def collect_before(self, stage: int) -> Optional[Collect]:
         """What this schema object's own keywords of earlier stages evaluate."""
-        return self._compiler.collect_rows(self._place, self._scope, self._depth, stage - 1)
+        return self._compiler.collect_rows(self._place, self._scope, self.depth, stage - 1)
 
     def link(self, reference: str, dynamic: bool = False) -> Link:
         """A link to the check that a reference means here."""

@@ -169,13 +169,13 @@ def dynamic_ref(value: Any, here: Here) -> Collect:
 
 
 def _through(value: str, here: Here, dynamic: bool) -> Collect:
-    link = here.collect_link(value, dynamic)
+    link, levels = here.collect_link(value, dynamic), here.depth
 
     def collect(instance: Any, run: Run, seen: Seen) -> None:
         if link.collect is not None:
-            run.enter()
+            run.enter(levels)
             link.collect(instance, run, seen)
-            run.depth -= 1
+            run.leave(levels)
 
     return collect
 

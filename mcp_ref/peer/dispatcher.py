@@ -561,7 +561,7 @@ class Connection(Sender):
             if route.deferred:
                 return
             answer: Message = Result(request.id, result)
-            data = encode(answer)
+            data = encode(answer, self.limits)
             self._check_meta(data, result, call.session)
         except BaseException as error:
             answer, escaped = self._answer_to(call, error, context), error
@@ -578,7 +578,7 @@ class Connection(Sender):
         data = None
         if result is not None:
             result = self.role.stamp(result, context.session.rules)
-            data = encode(Result(request.id, result))
+            data = encode(Result(request.id, result), self.limits)
             self._check_meta(data, result, context.session)
         self.reply(Call(self, request, context.incoming, _NO_ROUTE, None, context.session), None, data)
 
@@ -644,7 +644,7 @@ class Connection(Sender):
 
     def _encode(self, answer: Message) -> bytes:
         try:
-            return encode(answer)
+            return encode(answer, self.limits)
         except JsonError as error:
             self._log_exception("encoding an answer", error)
             return encode(Error(getattr(answer, "id", None), INTERNAL_ERROR, "Internal error"))

@@ -118,7 +118,8 @@ class Sender:
             metakeys.check(message, rules, () if extensions is None else extensions.meta_keys(rules))
 
     def _send(self, message: Message, about: Optional[RequestId] = None) -> None:
-        self.outbox.send(encode(self._with_id(message) if isinstance(message, Error) else message), about)
+        frame = self._with_id(message) if isinstance(message, Error) else message
+        self.outbox.send(encode(frame, self.limits), about)
 
     def notify(
         self, method: str, params: Optional[Dict[str, Any]] = None, within: Optional[Incoming] = None,
@@ -132,7 +133,7 @@ class Sender:
         """
         session = session or self.session
         session.check_sending(method, "notification")
-        data = encode(Notification(method, params))
+        data = encode(Notification(method, params), self.limits)
         self._check_meta(data, params, session)
         if within is None:
             self.outbox.send(data)
@@ -235,15 +236,15 @@ class Sender:
         """
         sealed = self._sealed
         if not sealed:
-            data = encode(Request(id, method, params))
+            data = encode(Request(id, method, params), self.limits)
             self._check_meta(data, params)
             return data
         if params and "_meta" in params:
             params = self._with_envelope(params)
-            data = encode(Request(id, method, params))
+            data = encode(Request(id, method, params), self.limits)
             self._check_meta(data, params)
         else:
-            data = encode(Request(id, method, params or {}))  # which ends with the params
+            data = encode(Request(id, method, params or {}), self.limits)  # which ends with the params
             self._check_meta(data, params)
             data = b"%b%b%b" % (data[:-2], b"," if params else b"", sealed)
         if self.transport.mirrors:

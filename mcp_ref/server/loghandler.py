@@ -25,7 +25,8 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any, Dict, Tuple
 
-from ..jsontext import JsonError, dumps
+from ..jsontext import JsonError, dumps, is_deep
+from ..limits import DEFAULT
 from ..peer import counters, outbox, rates
 from ..redaction import redact
 from ..redactionfilter import extras_of, message_of
@@ -150,5 +151,5 @@ def _json(value: Any) -> Any:
     try:
         dumps(value)
         return value
-    except JsonError:
-        return _text(str(value))
+    except JsonError as error:
+        return str(error) if is_deep(value, DEFAULT.max_depth) else _text(str(value))  # `str` recurses as well

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..codec import ABSENT
 from ..errors import ToolError
-from ..jsontext import dumps
+from ..jsontext import dumps, is_deep
+from ..limits import DEFAULT
 from ..messages.content import TextContent
 from ..messages.tools import CallToolResult
 from .content import checked_block, content_of
@@ -50,6 +51,8 @@ def _whole(tool: "RegisteredTool", given: CallToolResult) -> CallToolResult:
     if tool.output_schema is not None and not given.is_error:
         if structured is ABSENT:
             raise BadResult("the tool has an output schema, but the result has no structured content")
+        if is_deep(structured, DEFAULT.max_depth):
+            dumps(structured)  # says so; what validates it recurses
         _conform(tool, structured)
     if given.meta is not None:
         from ..protocol.content import check_meta

@@ -19,6 +19,9 @@ anything else                                     itself: `dumps` refuses it and
 
 A subclass counts as the nearest class above it that the table has. How a class is written is found
 out once and remembered for as long as the class lives.
+
+Writing recurses, so it counts its levels itself: the interpreter's limit may have been raised, and knows nothing of the
+thread's stack. More than ``max_depth`` of the default `Limits` are refused.
 """
 
 import enum
@@ -26,8 +29,10 @@ from typing import Any, Callable, Dict, Iterable, List, MutableMapping, Optional
 from weakref import WeakKeyDictionary
 
 from ..codec import Model
+from ..limits import DEFAULT
 
-Writer = Callable[[Any], Any]
+Writer = Callable[[Any, int], Any]
+"""Makes JSON of a value, which may have so many levels."""
 Scalar = Union[str, int, float, bool, None]
 
 BYTES = (bytes, bytearray, memoryview)
@@ -41,9 +46,9 @@ def to_json(value: Any) -> Any:
     Raises ValueError for a value that contains itself or nests too deeply, TypeError for a message of the protocol.
     """
     try:
-        return _convert(value)
+        return _convert(value, DEFAULT.max_depth)
     except RecursionError:
-        raise ValueError("the value contains itself or nests too deeply") from None
+        raise ValueError(_TOO_DEEP) from None
 
 
 def enum_word(member: enum.Enum) -> Scalar:
@@ -63,32 +68,42 @@ def describes_itself(cls: Any) -> bool:
     return all(callable(getattr(cls, name, None)) for name in ("model_json_schema", "model_validate", "model_dump"))
 
 
-def _convert(value: Any) -> Any:
+def _convert(value: Any, room: int) -> Any:
     writer = _WRITERS.get(type(value), _unseen)
-    return value if writer is None else writer(value)
+    return value if writer is None else writer(value, room)
 
 
-def _array(value: Iterable[Any]) -> Any:
+def _below(room: int) -> int:
+    """The levels that are left inside an array or object."""
+    if room <= 0:
+        raise ValueError(_TOO_DEEP)
+    return room - 1
+
+
+def _array(value: Iterable[Any], room: int) -> Any:
+    room = _below(room)
     if type(value) is list and _ATOMS.issuperset(map(type, value)):
         return value
-    return [_convert(item) for item in value]
+    return [_convert(item, room) for item in value]
 
 
-def _set(value: Iterable[Any]) -> Any:
-    items = [_convert(item) for item in value]
+def _set(value: Iterable[Any], room: int) -> Any:
+    room = _below(room)
+    items = [_convert(item, room) for item in value]
     try:
         return sorted(items)
     except TypeError:
         return items
 
 
-def _object(value: Dict[Any, Any]) -> Dict[Any, Any]:
-    return {key if type(key) is str else _key(key): _convert(item) for key, item in value.items()}
+def _object(value: Dict[Any, Any], room: int) -> Dict[Any, Any]:
+    room = _below(room)
+    return {key if type(key) is str else _key(key, room): _convert(item, room) for key, item in value.items()}
 
 
-def _key(key: Any) -> Any:
+def _key(key: Any, room: int) -> Any:
     """A key as `json` would write it; what is no scalar stays, and is refused later with its place."""
-    word = _convert(key)
+    word = _convert(key, room)
     if isinstance(word, str):
         return str(word)
     if word is None or isinstance(word, (int, float)):
@@ -98,18 +113,18 @@ def _key(key: Any) -> Any:
     return key
 
 
-def _base64(value: Any) -> str:
+def _base64(value: Any, room: int) -> str:
     from base64 import b64encode
 
     return b64encode(value).decode("ascii")
 
 
-def _iso(value: Any) -> str:
+def _iso(value: Any, room: int) -> str:
     text: str = value.isoformat()
     return text
 
 
-def _flag(value: Any) -> List[str]:
+def _flag(value: Any, room: int) -> List[str]:
     set_ones = {name: member for name, member in flag_names(type(value)).items() if member in value}
     rest = value.value
     for member in set_ones.values():
@@ -119,7 +134,7 @@ def _flag(value: Any) -> List[str]:
     return list(set_ones)
 
 
-def _duration(value: Any) -> str:
+def _duration(value: Any, room: int = 0) -> str:
     """An ISO 8601 duration; the sign of a negative one stands in front of all of it."""
     if value.days < 0:
         return "-" + _duration(-value)
@@ -132,14 +147,23 @@ def _duration(value: Any) -> str:
     return "P" + ("%dD" % value.days if value.days else "") + ("T" + time if time else "") if value else "PT0S"
 
 
-def _dumped(value: Any) -> Any:
+def _dumped(value: Any, room: int) -> Any:
     """What an object that writes itself says, in the form that its schema describes."""
     try:
-        return _convert(value.model_dump(mode="json", by_alias=True))
+        return _convert(value.model_dump(mode="json", by_alias=True), room)
     except TypeError:  # it knows no options
-        return _convert(value.model_dump())
+        return _convert(value.model_dump(), room)
 
 
+def _text(value: Any, room: int) -> str:
+    return str(value)
+
+
+def _word(value: enum.Enum, room: int) -> Scalar:
+    return enum_word(value)
+
+
+_TOO_DEEP = "the value contains itself or nests deeper than max_depth (%d)" % DEFAULT.max_depth
 _ATOMS = {str, int, float, bool, type(None)}
 _WRITERS: Dict[type, Optional[Writer]] = {
     str: None, int: None, float: None, bool: None, type(None): None,
@@ -150,21 +174,21 @@ _WRITERS: Dict[type, Optional[Writer]] = {
 _ELSEWHERE: Dict[str, Writer] = {
     "datetime.date": _iso, "datetime.datetime": _iso, "datetime.time": _iso,
     "datetime.timedelta": _duration,
-    "uuid.UUID": str, "decimal.Decimal": str, "pathlib.PurePath": str, "collections.deque": _array,
-    "ipaddress.IPv4Address": str, "ipaddress.IPv6Address": str,
+    "uuid.UUID": _text, "decimal.Decimal": _text, "pathlib.PurePath": _text, "collections.deque": _array,
+    "ipaddress.IPv4Address": _text, "ipaddress.IPv6Address": _text,
 }
 """Classes of modules that need not be loaded, by the name of their top module and their own."""
 
 _SEEN: MutableMapping[type, Optional[Writer]] = WeakKeyDictionary()
 
 
-def _unseen(value: Any) -> Any:
+def _unseen(value: Any, room: int) -> Any:
     """Write a value of a class that is not built in."""
     cls = type(value)
     if cls not in _SEEN:
         _SEEN[cls] = _writer_of(cls)
     writer = _SEEN[cls]
-    return value if writer is None else writer(value)
+    return value if writer is None else writer(value, room)
 
 
 def _writer_of(cls: type) -> Optional[Writer]:
@@ -172,7 +196,7 @@ def _writer_of(cls: type) -> Optional[Writer]:
     if issubclass(cls, enum.Flag):
         return _flag
     if issubclass(cls, enum.Enum):
-        return enum_word
+        return _word
     if issubclass(cls, Model):
         raise TypeError("a %s is a message, whose form depends on the revision: return it by itself or in a list of"
                         " content, not inside other data" % cls.__name__)
@@ -200,4 +224,8 @@ def qualified_name(cls: type) -> str:
 
 
 def _fields_writer(names: List[str]) -> Writer:
-    return lambda value: {name: _convert(getattr(value, name)) for name in names}
+    def write(value: Any, room: int) -> Dict[str, Any]:
+        room = _below(room)
+        return {name: _convert(getattr(value, name), room) for name in names}
+
+    return write

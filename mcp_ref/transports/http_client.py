@@ -237,7 +237,7 @@ class StreamableHttp(HttpChannel):
                 if event.event != "message" or not event.data:
                     continue  # one without data only names the place
                 self._inbox.put(event.data)
-                if post is not None and not answered and is_answer(event.data):
+                if post is not None and not answered and is_answer(event.data, self.limits):
                     answered = True
                     reply.link.sock.settimeout(_LINGER)
 

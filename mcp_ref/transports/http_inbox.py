@@ -1,11 +1,12 @@
 """What an HTTP client has received and not read yet, and what it has to know of messages to send and receive them."""
 
-import json
 import re
 import threading
 from typing import List, Optional, Tuple
 
 from ..jsonrpc import RequestId
+from ..jsontext import JsonError, loads
+from ..limits import DEFAULT, Limits
 from .base import Received
 
 CAPACITY = 1024 * 1024
@@ -81,8 +82,8 @@ def opening(message: bytes) -> Tuple[Optional[RequestId], str]:
     if found is not None:
         return None, found.group(1).decode("utf-8", "replace")
     try:
-        value = json.loads(message)
-    except (ValueError, RecursionError):
+        value = loads(message)
+    except JsonError:
         return None, ""
     if not isinstance(value, dict) or not isinstance(value.get("method"), str):
         return None, ""
@@ -92,19 +93,19 @@ def opening(message: bytes) -> Tuple[Optional[RequestId], str]:
 def offered(message: Optional[bytes]) -> Optional[str]:
     """The revision that a message offers, if it is an `initialize`."""
     try:
-        name = json.loads(message or b"null")["params"]["protocolVersion"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        name = loads(message or b"null")["params"]["protocolVersion"]
+    except (JsonError, KeyError, TypeError):
         return None
     return name if isinstance(name, str) else None
 
 
-def is_answer(data: bytes) -> bool:
+def is_answer(data: bytes, limits: Limits = DEFAULT) -> bool:
     """Whether what a server sent is, or holds, the answer to a request."""
     if b'"method"' not in data:
         return True
     try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
+        value = loads(data, limits)
+    except JsonError:
         return False
     items = value if isinstance(value, list) else [value]
     return any(isinstance(item, dict) and "method" not in item for item in items)

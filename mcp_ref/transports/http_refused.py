@@ -1,9 +1,9 @@
 """What a client makes of a reply that refuses its request: an error that says whose words are whose."""
 
-import json
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 from ..errors import HttpStatus, McpError, PeerError
+from ..jsontext import JsonError, loads
 from .http_pool import Fields
 from .http_reply import Reply
 
@@ -36,8 +36,8 @@ def refused(reply: Reply, body: bytes, where: str, sent: Fields, post: "Optional
 def _json_error(body: bytes) -> Tuple[Any, Optional[Dict[str, Any]]]:
     """The id and the error of a body that is a JSON-RPC error response; None where it is none."""
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
+        value = loads(body)
+    except JsonError:
         return None, None
     error = value.get("error") if isinstance(value, dict) else None
     if isinstance(error, dict) and type(error.get("code")) is int and isinstance(error.get("message"), str):
