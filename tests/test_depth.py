@@ -1,4 +1,4 @@
-"""Nesting is counted before anything recurses: on each interpreter, with 1 MiB of stack and a recursion limit of 100,000.
+"""Nesting is counted before anything recurses: on each interpreter, with 1 MiB of stack, whatever its recursion limit.
 
 0.5.0 died of the first line of each of these, with a segmentation fault.
 """
@@ -18,7 +18,7 @@ from tests.tools import interpreters
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CHILD = ROOT / "tests" / "transports" / "children" / "deep.py"
-SIGNS = [b"[", b"]", b"{", b"}", b'"', b"\\", b"\\\\", b'\\"', b'""', b",", b":", b"a", b"1", b" ", b"[]", b'["]",', b"\xc3\xa9"]
+SIGNS = [b"[", b"]", b"{", b"}", b'"', b"\\", b"\\\\", b'\\"', b'""', b",", b":", b"a", b"1", b"[]", b'["]",', b"\xc3\xa9"]
 
 
 @pytest.fixture(params=[(3, 8), (3, 11), (3, 13)], ids="{0[0]}.{0[1]}".format)
@@ -30,9 +30,10 @@ def python(request):
 
 
 def test_a_server_on_stdin_answers_and_lives(python):
-    lines = [b"[" * 100_000, b'{"a":' * 100_000, b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":' + b"[" * 100_000,
-             b'{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
-             b'"clientInfo":{"name":"x","version":"0"}}}',
+    lines = [b"[" * 100_000, b'{"a":' * 100_000,
+             b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":' + b"[" * 100_000,
+             b'{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
+             b'"capabilities":{},"clientInfo":{"name":"x","version":"0"}}}',
              b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
              b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"endless","arguments":{}}}']
     done = subprocess.run([python, str(CHILD), str(ROOT), "serve"], input=b"\n".join(lines) + b"\n", timeout=25,
@@ -71,12 +72,12 @@ def test_what_is_counted_in_the_bytes_is_what_the_decoder_finds():
     def value(room):
         kind = rng.randrange(7 if room else 4)
         if kind < 4:
-            return "".join(rng.choice(['[', ']', '{', '}', '"', "\\", "x", "\u00e9", "\n"]) for _ in range(rng.randrange(9)))
+            return "".join(rng.choice('[]{}"\\x\u00e9\n') for _ in range(rng.randrange(9)))
         size = range(rng.randrange(1, 4))
         return [value(room - 1) for _ in size] if kind < 6 else {"%s%d" % (value(0), n): value(room - 1) for n in size}
 
     seen = set()
-    for number in range(2000):
+    for number in range(700):
         made = value(rng.randrange(9))
         data = json.dumps(made, ensure_ascii=number % 2 == 0).encode("utf-8")
         depth = depth_of(made)
@@ -98,7 +99,7 @@ def test_nonsense_reaches_the_decoder_only_when_it_is_flat_up_to_its_first_fault
     rng = random.Random(2)
     limits = Limits(max_depth=5)
     decoded = 0
-    for _ in range(3000):
+    for _ in range(1500):
         data = b"".join(rng.choice(SIGNS) for _ in range(rng.randrange(40)))
         data = b"[" * rng.randrange(7) + data
         deepest = _decoder_depth(data)
@@ -109,7 +110,7 @@ def test_nonsense_reaches_the_decoder_only_when_it_is_flat_up_to_its_first_fault
                 continue
         decoded += 1
         assert deepest <= 5, data
-    assert decoded > 500
+    assert decoded > 300
 
 
 def _decoder_depth(data):

@@ -26,7 +26,7 @@ from .violations import Path, Step, Violation
 clock: Callable[[], float] = getattr(time, "thread_time", time.monotonic)
 
 FUEL = 32
-LEVELS = 2  # times `Bounds.depth`: subschemas inside subschemas that are checked at a time, those of references included
+LEVELS = 2  # times `Bounds.depth`: subschemas that are checked inside each other, those behind references, too
 LONG = 256  # items, properties or characters from which on a scan counts as work
 
 

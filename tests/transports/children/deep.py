@@ -150,9 +150,9 @@ def talk_to_a_hostile_web_server():
                         pass
                     else:
                         raise AssertionError("%s were taken for an answer" % name)
+                first = b"data: %b\n\n" % text.replace(b"result", b"method")
                 web.on["tools/call"] = lambda request: request.reply(
-                    200, b"data: %b\n\ndata: %b\n\n" % (text.replace(b"result", b"method"), request.result({"content": []})),
-                    "text/event-stream")
+                    200, b"%bdata: %b\n\n" % (first, request.result({"content": []})), "text/event-stream")
                 assert client.call_tool("any", {}).content == []
             web.on["tools/call"] = lambda request: request.answer({"content": []})
             assert client.call_tool("any", {}).content == []
@@ -183,7 +183,7 @@ def write_and_validate():
                  lambda inner: {"dependentSchemas": {"a": inner}, "unevaluatedProperties": False}):
         for ending in ({"$ref": "#"}, {"type": "string"}):
             schema = ending
-            while not is_deep(wrap(schema), 120) and len(json.dumps(schema)) < 50_000:
+            while not is_deep(wrap(schema), 100) and len(json.dumps(schema)) < 50_000:
                 schema = wrap(schema)
             schema["$defs"] = {"x": schema.copy()}
             text = json.dumps(schema).encode()
