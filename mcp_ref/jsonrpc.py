@@ -36,6 +36,7 @@ The ids ``1`` and ``"1"`` are different ids. Sources: [JSON-RPC 2.0 §4], [JSON-
 [2024-11-05 basic/messages §Requests], [2025-03-26 basic/index §Batching].
 """
 
+import sys
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Union
 
@@ -46,6 +47,8 @@ from .records import Record
 
 RequestId = Union[str, int]
 """String or integer; never null, never a float, and ``True`` is no integer."""
+
+_MODULUS = sys.hash_info.modulus
 
 
 @dataclass(eq=False, repr=False)
@@ -125,6 +128,16 @@ Frame = Union[Request, Notification, Result, Error, Batch]
 def valid_id(value: Any) -> bool:
     """Whether the value can be a request id [2025-11-25 basic/index §Requests] MUST."""
     return type(value) is int or type(value) is str
+
+
+def id_key(id: Any) -> Any:
+    """What stands for a peer's id in a table of ours: the id, but for an integer whose hash is that of others.
+
+    Python salts the hashes of strings and bytes, but those of integers are their remainders by 2^61-1: in a dict of its
+    multiples each is compared with all others. The pages set no bound for integers, so all are taken
+    [.. schema §RequestId].
+    """
+    return b"%x" % id if type(id) is int and not -_MODULUS < id < _MODULUS else id
 
 
 def parse(data: bytes, batching: bool = False, limits: Limits = DEFAULT) -> Frame:

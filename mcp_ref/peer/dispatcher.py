@@ -26,8 +26,8 @@ Where a transport is ``routed`` (HTTP) nobody reads: threads of the HTTP server 
 `receive`, one at a time, and run the handlers themselves (see `mcp_ref.peer.workers.Here`). A reader comes only
 at the end, to `finish`.
 
-Requests that arrive are refused in this order: malformed, id in use (dropped) or used before, wrong
-phase, unknown method, names in `_meta` that break the rules (where we are strict), too many in flight
+Requests that arrive are refused in this order: malformed, id in use (dropped) or used before (where we are
+strict), wrong phase, unknown method, names in `_meta` that break the rules (where we are strict), too many in flight
 (but for those that are answered at once, such as ping).
 """
 
@@ -51,7 +51,7 @@ from ..revisions import Revision
 from ..transports.base import Failed, Received, Transport
 from .alone import admit, stands_alone
 from .context import Context, Route
-from .inflight import IdHistory, Incoming, Inflight
+from .inflight import Incoming, Inflight, RecentIds
 from .jobs import BatchAnswer, Call, Lane, contain
 from .request_table import Progress
 from .role import Role
@@ -98,7 +98,7 @@ class Connection(Sender):
         self.state: Dict[str, Any] = {}
         """What a role remembers about this connection, such as the log level."""
         self._receiving = threading.Lock()
-        self._ids = IdHistory()
+        self._ids = RecentIds()
         self._routes: Dict[str, Route] = {}
         self._ended = threading.Event()
 
@@ -411,7 +411,9 @@ class Connection(Sender):
     def _admit(self, request: Request, batch: Optional[BatchAnswer]) -> Union[RpcError, Route]:
         """The route of a request, or why it is refused."""
         if not self._ids.add(request.id) and self.session.rules.ids_unique_per_session:
-            return RpcError(INVALID_REQUEST, "Invalid request: id was used before")
+            if not self.session.lenient:
+                return RpcError(INVALID_REQUEST, "Invalid request: id was used before")
+            self.counters.note("id used again", "%s with id %.80r" % (shown(request.method), request.id))
         return self._routes.get(request.method) or self._find_route(request, batch)
 
     def _check_room(self, request: Request, route: Route, session: Session) -> Union[RpcError, Route]:

@@ -6,28 +6,34 @@ every queue [2025-11-25 basic/utilities/cancellation §Behavior Requirements] SH
 lock, whether the answer is still wanted, so that no answer follows a cancellation that came first.
 
 An id that is in use already is dropped, because an error with that id would look like the first
-request's answer. Afterwards, where ids must be unique for the whole session, it is refused
-[2024-11-05 basic/messages §Requests] [2025-03-26..2025-11-25 basic/index §Requests] MUST NOT;
-`IdHistory` remembers them in constant space for peers that count upwards.
+request's answer.
+
+One that was used before and is not in use any more breaks a rule for who sends it
+[2024-11-05 basic/messages §Requests] [2025-03-26..2025-11-25 basic/index §Requests] MUST NOT. Reading: what becomes of
+it here is not said, and nothing is mixed up by it. A lenient session answers, as others do, and counts; a strict one
+refuses. `RecentIds` finds nearly all of them in little memory, so a strict session, too, lets one through that has come
+long ago.
 """
 
 import threading
 from typing import Any, Callable, Dict, List, Optional
 
 from ..errors import RequestCancelled
-from ..jsonrpc import RequestId
+from ..jsonrpc import RequestId, id_key
 
-REMEMBERED = 10_000
-"""Ids out of sequence that are remembered, for each connection; the oldest are forgotten first."""
+REMEMBERED = 256
+"""Ids out of sequence that are known again, for each connection; the oldest are forgotten first."""
 
 
 class Incoming:
     """One request of the peer's; what its handler may ask and do about cancellation."""
 
-    __slots__ = ("id", "principal", "cancelled", "reason", "done", "_lock", "_watchers")
+    __slots__ = ("id", "key", "principal", "cancelled", "reason", "done", "_lock", "_watchers")
 
-    def __init__(self, id: RequestId, lock: threading.Lock) -> None:
+    def __init__(self, id: RequestId, key: Any, lock: threading.Lock) -> None:
         self.id = id
+        self.key = key
+        """What it is called in `Inflight`; see `id_key`."""
         self.principal: Any = None
         """Who sent it, where the transport says that of each request; None: whom the session belongs to."""
         self.cancelled = False
@@ -74,33 +80,50 @@ class Incoming:
         return watchers
 
 
-class IdHistory:
-    """Which ids were used. An upward sequence costs one integer; stray ids are kept one by one, up to REMEMBERED."""
+class RecentIds:
+    """Which ids were used, as far as that is remembered: an upward sequence, and REMEMBERED others.
+
+    The sequence is two integers, however long it is; of the others their hashes are kept, whatever their size.
+    """
+
+    __slots__ = ("_next", "_start", "_others")
 
     def __init__(self) -> None:
         self._next: Optional[int] = None
         self._start = 0
-        self._stray: Dict[RequestId, None] = {}
+        self._others: Optional[Dict[int, None]] = None
 
     def add(self, id: RequestId) -> bool:
-        """Enter an id; False if it was used before."""
+        """Enter an id; False if it is known to have been used before."""
         if type(id) is int:
-            if self._next is None:
-                self._start = self._next = id
             if id == self._next:
-                self._next = id + 1
-                while self._next in self._stray:
-                    del self._stray[self._next]
-                    self._next += 1
+                self._next = id + 1 if not self._others else _end_of_sequence(id + 1, self._others)
+                return True
+            if self._next is None:
+                self._start, self._next = id, id + 1
                 return True
             if self._start <= id < self._next:
                 return False
-        if id in self._stray:
+        key = id_key(id)
+        if type(key) is not int:
+            key = hash(key)
+        others = self._others
+        if others is None:
+            others = self._others = {}
+        elif key in others:
             return False
-        self._stray[id] = None
-        if len(self._stray) > REMEMBERED:
-            del self._stray[next(iter(self._stray))]
+        others[key] = None
+        if len(others) > REMEMBERED:
+            del others[next(iter(others))]
         return True
+
+
+def _end_of_sequence(number: int, others: Dict[int, None]) -> int:
+    """The first from this number on that is none of the others; those before it are taken out."""
+    while number in others:
+        del others[number]
+        number += 1
+    return number
 
 
 class Inflight:
@@ -110,25 +133,27 @@ class Inflight:
         self._lock = threading.Lock()
         self._empty: Optional[threading.Condition] = None  # there once somebody waits for it
         self._busy = 0
-        self._incoming: Dict[RequestId, Incoming] = {}
+        self._incoming: Dict[Any, Incoming] = {}
 
     def begin(self, id: RequestId) -> Optional[Incoming]:
         """Enter a request; None if one with this id is in flight."""
+        key = id_key(id)
         with self._lock:
-            if id in self._incoming:
+            if key in self._incoming:
                 return None
-            incoming = self._incoming[id] = Incoming(id, self._lock)
+            incoming = self._incoming[key] = Incoming(id, key, self._lock)
             self._busy += 1
         return incoming
 
     def __contains__(self, id: RequestId) -> bool:
+        key = id_key(id)
         with self._lock:
-            return id in self._incoming
+            return key in self._incoming
 
     def ids(self) -> List[RequestId]:
         """What they are called."""
         with self._lock:
-            return list(self._incoming)
+            return [incoming.id for incoming in self._incoming.values()]
 
     def finish(self, incoming: Incoming) -> bool:
         """Take a request out; whether its answer is wanted, that is: it was not cancelled.
@@ -137,7 +162,7 @@ class Inflight:
         """
         with self._lock:
             incoming.done = True
-            del self._incoming[incoming.id]
+            del self._incoming[incoming.key]
             return not incoming.cancelled
 
     def release(self) -> None:
@@ -149,8 +174,9 @@ class Inflight:
 
     def cancel(self, id: RequestId, reason: Optional[str] = None) -> bool:
         """Cancel a request; False if there is none with this id (any more)."""
+        key = id_key(id)
         with self._lock:
-            incoming = self._incoming.get(id)
+            incoming = self._incoming.get(key)
             if incoming is None or incoming.cancelled:
                 return False
             incoming.reason = reason

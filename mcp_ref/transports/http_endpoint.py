@@ -453,7 +453,7 @@ class Endpoint:
         return (verdict.json and (prefer is not False or not verdict.sse),
                 verdict.sse and (prefer is not True or not verdict.json))
 
-    def stream(self, exchange: Exchange, verdict: Verdict, keys: Sequence[RequestId]) -> Stream:
-        """The place for the answers, as JSON or as a stream."""
+    def stream(self, exchange: Exchange, verdict: Verdict, keys: Sequence[Any]) -> Stream:
+        """The place for the answers, as JSON or as a stream; ``keys``: see `id_key`."""
         json, sse = self.forms(verdict)
         return Stream(REPLY, exchange, verdict.cors, json, sse, keys)

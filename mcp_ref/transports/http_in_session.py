@@ -6,7 +6,7 @@ is, is the endpoint's business; where the answers go, that of `http_session`.
 
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from ..jsonrpc import Batch, Frame, Request, RequestId
+from ..jsonrpc import Batch, Frame, Request, RequestId, id_key
 from ..protocol import httprules
 from ..protocol.httprules import Verdict
 from .http_exchange import Exchange
@@ -21,7 +21,7 @@ def post_in_session(
 ) -> None:
     """Answer one POST of this session; ``principal``: who sent it, by the credentials of this very request."""
     if isinstance(frame, Request):
-        _ask(endpoint, exchange, verdict, session, frame, principal, (frame.id,))
+        _ask(endpoint, exchange, verdict, session, frame, principal, (id_key(frame.id),))
     elif isinstance(frame, Batch):
         _batch(endpoint, exchange, verdict, session, frame, principal)
     else:
@@ -49,14 +49,15 @@ def _batch(
         connection.counters.note("mixed batch", fault)
     if found.requests or found.broken:
         key: Any = object()
-        _ask(endpoint, exchange, verdict, session, batch, principal, (key, *dict.fromkeys(found.requests)), key)
+        keys = (key, *dict.fromkeys(map(id_key, found.requests)))
+        _ask(endpoint, exchange, verdict, session, batch, principal, keys, key)
     else:
         tell(exchange, verdict, session, batch)
 
 
 def _ask(
     endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, session: HttpSession, frame: Frame, principal: Any,
-    keys: Sequence[RequestId], about: Optional[RequestId] = None,
+    keys: Sequence[Any], about: Optional[RequestId] = None,
 ) -> None:
     """A message with requests in it: the reply comes when they are answered, or before with something else."""
     if endpoint.closing:
@@ -89,7 +90,7 @@ def open_session(
     except BaseException:
         sessions.remove(session)
         raise
-    stream = endpoint.stream(exchange, verdict, (frame.id,))
+    stream = endpoint.stream(exchange, verdict, (id_key(frame.id),))
     held = stream.held = []
     session.expect(stream)
     connection.work(session.receive(frame, exchange.request.body))

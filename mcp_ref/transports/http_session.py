@@ -26,7 +26,7 @@ The lock is held while an exchange is given something to send, which never waits
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .. import deadline
-from ..jsonrpc import Frame, RequestId
+from ..jsonrpc import Frame, RequestId, id_key
 from ..limits import Limits
 from ..protocol.sse import comment, encode_event
 from .http_exchange import Exchange, Pairs
@@ -56,7 +56,8 @@ class HttpSession(HttpRouted):
         """The same, as the guard has made it of what came with the latest request."""
         self.used = deadline.clock()
         """When something last came from the client."""
-        self._replies: Dict[RequestId, Stream] = {}
+        self._replies: Dict[Any, Stream] = {}
+        """By what `id_key` makes of the ids of the requests that wait for them."""
         self._listening: List[Stream] = []
         self._replay = Replay(limits) if id is not None else None
         self._waiting: List[bytes] = []
@@ -97,7 +98,7 @@ class HttpSession(HttpRouted):
 
     def _route(self, message: Optional[bytes], about: Optional[RequestId], final: bool) -> None:
         with self._lock:
-            stream = None if about is None else self._replies.get(about)
+            stream = None if about is None else self._replies.get(id_key(about))
             if not final:
                 if message is not None and not self.ended:
                     if stream is None or not self._related(stream, message):
@@ -130,7 +131,7 @@ class HttpSession(HttpRouted):
         reply is no stream, or has no connection any more.
         """
         with self._lock:
-            stream = self._replies.get(about)
+            stream = self._replies.get(id_key(about))
             return stream is not None and self._part(stream)
 
     # What the endpoint asks for

@@ -8,7 +8,7 @@ answers still travels in the reply.
 
 from typing import TYPE_CHECKING, Any, List
 
-from ..jsonrpc import Batch, Frame, Notification, Request, RequestId
+from ..jsonrpc import Batch, Frame, Notification, Request, id_key
 from ..protocol import httprules
 from ..protocol.httprules import Verdict
 from ..revisions import R2025_03_26, revision
@@ -33,10 +33,10 @@ def post_alone(endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame
         endpoint.refuse(exchange, verdict, "version", fault)
         return
     rules = revision(ASSUMED if version is None or opening else version)
-    keys: List[RequestId] = []
+    keys: List[Any] = []
     about: Any = None
     if isinstance(frame, Request):
-        keys = [frame.id]
+        keys = [id_key(frame.id)]
     elif isinstance(frame, Batch):
         found = httprules.kinds(frame)
         fault = httprules.batch_fault(found, rules.batching)
@@ -45,7 +45,7 @@ def post_alone(endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame
             return
         if found.requests or found.broken:
             about = object()
-            keys = [about, *dict.fromkeys(found.requests)]
+            keys = [about, *dict.fromkeys(map(id_key, found.requests))]
     elif not isinstance(frame, Notification):
         endpoint.refuse(exchange, verdict, "body", "Invalid request: no request waits for this response: " + WHY)
         return

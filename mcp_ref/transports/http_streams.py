@@ -12,9 +12,9 @@ Nothing here is thread-safe: the session's lock is held.
 """
 
 import re
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..jsonrpc import RequestId
+
 from ..limits import Limits
 from ..protocol.sse import encode_event
 from .http_exchange import Exchange, Pairs
@@ -109,7 +109,7 @@ class Stream:
 
     def __init__(
         self, kind: str, exchange: Exchange, headers: Pairs = (), json: bool = False, sse: bool = True,
-        keys: Sequence[RequestId] = (),
+        keys: Sequence[Any] = (),
     ) -> None:
         self.kind = kind
         self.exchange: Optional[Exchange] = exchange
@@ -120,7 +120,7 @@ class Stream:
         self.sse = sse
         """Whether it may be a stream."""
         self.keys = keys
-        """What the requests are called that it answers."""
+        """What the requests are called that it answers; see `id_key`."""
 
     def begin(self, number: int, now: float) -> None:
         """Send the head of a stream on the exchange that carries it."""

@@ -1,11 +1,13 @@
 """Requests of the peer: duplicates, cancellation, and whether an answer is still wanted."""
+import sys
 import threading
 
 import pytest
 
 from mcp_ref.errors import RequestCancelled
 from mcp_ref.peer import inflight
-from mcp_ref.peer.inflight import IdHistory, Inflight
+from mcp_ref.jsonrpc import id_key
+from mcp_ref.peer.inflight import Inflight, RecentIds
 
 
 def test_an_id_in_flight_is_not_entered_twice():
@@ -69,17 +71,43 @@ def test_the_end_cancels_everything():
     ([1700000000000, 1700000000001, 1700000000000], [1, 1, 0]),
 ])
 def test_used_ids_are_remembered(ids, fresh):
-    history = IdHistory()
+    history = RecentIds()
     assert [history.add(id) for id in ids] == [bool(f) for f in fresh]
 
 
 def test_memory_of_ids_is_bounded(monkeypatch):
     monkeypatch.setattr(inflight, "REMEMBERED", 100)
-    history = IdHistory()
+    history = RecentIds()
     for number in range(100_000):
         assert history.add(number)
-    assert len(history._stray) == 0, "a sequence costs nothing"
+    assert history._others is None, "a sequence costs nothing"
     for number in range(1000):
         assert history.add("x%d" % number)
-    assert len(history._stray) == 100
-    assert history.add("x999") is False
+    assert len(history._others) == 100
+    assert history.add("x999") is False and history.add("x0") is True
+
+
+def test_of_a_long_id_little_is_kept():
+    history = RecentIds()
+    for number in range(inflight.REMEMBERED):
+        assert history.add("\U0001f600" * 1000 + str(number)) and history.add(10 ** 4000 + number)
+    assert all(sys.getsizeof(kept) < 50 for kept in history._others)
+    assert history.add("\U0001f600" * 1000 + str(number)) is False and history.add(10 ** 4000 + number) is False
+
+
+SAME_HASH = [k * sys.hash_info.modulus for k in range(-500, 501) if k]
+
+
+def test_ids_with_one_hash_are_kept_apart_by_another():
+    """0.5.0 compared each with all others: 40 times the work for a request."""
+    assert len(set(map(hash, SAME_HASH))) == 1
+    assert len({hash(id_key(id)) for id in SAME_HASH}) > 990
+    assert [id_key(id) for id in (0, -1, 2**53, 2**61 - 2, "1", "x")] == [0, -1, 2**53, 2**61 - 2, "1", "x"]
+    table, history = Inflight(), RecentIds()
+    for id in SAME_HASH:
+        incoming = table.begin(id)
+        assert incoming.id == id and table.begin(id) is None and id in table
+        assert history.add(id) is True and history.add(id) is False
+    assert len(set(map(hash, table._incoming))) > 990 and len(set(map(hash, history._others))) > 250
+    assert table.ids() == SAME_HASH
+    assert table.cancel(SAME_HASH[0]) and table.finish(incoming) and incoming.id not in table

@@ -77,7 +77,7 @@ class SchemaTap(Wrapper):
         method, revision = None, _stated(message)
         if "method" not in message and message.get("id") is not None:
             with self._lock:
-                method, revision = asked.get((type(message["id"]), message["id"]), (None, None))
+                method, revision = asked.pop((type(message["id"]), message["id"]), (None, None))  # it may come again
         found = official_schema.violations(message, revision or self._revision(message), method)
         if found and "method" in message and "id" not in message and self._alone:
             found = official_schema.violations(message, self._alone)  # it belongs to a request that stands alone

@@ -1,4 +1,5 @@
 """The endpoint: refusals as they go out, browsers, principals, limits, shutting down, and POSTs that stand alone."""
+import sys
 import threading
 
 import pytest
@@ -89,10 +90,27 @@ def test_ids_in_use(kind):
             gate.open()
             first.done()
         refused = client.post(again)
-        assert refused.status == (200 if kind == "used before" else 400) and "error" in refused.message
+        assert refused.status == (200 if kind == "used before" else 400)
+        assert ("result" if kind == "used before" else "error") in refused.message
         gate.open()
         assert first.answer()["id"] == 7 and "result" in first.answer()
         client.lives()
+
+
+@pytest.mark.parametrize("sessions", ["memory", "none"])
+def test_answers_to_ids_with_one_hash_find_their_places(sessions):
+    """An integer hashes to its remainder by 2^61-1, so their table knows these by something else."""
+    ids = [number * sys.hash_info.modulus for number in range(1, 200)]
+    with Gate() as gate, web({"slow": gate.hold}, "2025-03-26", sessions=sessions) as client:
+        answers = client.post([dict(PING, id=id) for id in ids]).message
+        assert sorted(answer["id"] for answer in answers) == ids and all("result" in answer for answer in answers)
+        if sessions == "memory":
+            first = client.begin(ids[0], "tools/call", work_params("slow"))
+            gate.entered()
+            assert client.post(dict(PING, id=ids[0])).status == 400, "in use"
+            assert client.post(dict(PING, id=ids[1])).message["id"] == ids[1]
+            gate.open()
+            assert first.answer()["id"] == ids[0] and "result" in first.answer()
 
 
 # -- Browsers ----------------------------------------------------------------------------------

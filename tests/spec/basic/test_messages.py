@@ -340,9 +340,27 @@ def test_an_id_in_use_is_dropped_and_the_first_request_answered_once(party, id, 
 @pytest.mark.parametrize("revision", revisions_of("jsonrpc.request-id-unique-session"))
 @pytest.mark.parametrize("ids", [(1, 2, 3), (3, 2, 1), ("a", "b", 1), (-5, 10**30, "")], ids=repr)
 @both_parties
-def test_an_id_that_was_answered_is_refused(party, ids, revision):
-    """[2024-11-05 basic/messages §Requests] [2025-03-26..2025-11-25 basic/index §Requests] MUST NOT"""
+def test_an_id_that_was_answered_is_answered_again_and_counted(party, ids, revision):
+    """[2024-11-05 basic/messages §Requests] [2025-03-26..2025-11-25 basic/index §Requests] MUST NOT
+
+    Reading: that is the requestor's to keep; nothing is said of the receiver, and nothing is mixed up.
+    """
     with conversation(party, revision) as talk:
+        for id in ids:
+            assert "result" in talk.peer.call(id, "ping")
+        for id in ids:
+            talk.peer.send(talk.quick(id))
+            assert "result" in talk.peer.answer_to(id)
+        assert talk.count("id used again") == len(ids) and talk.count("refused request") == 0
+
+
+@pytest.mark.spec("jsonrpc.request-id-unique-session")
+@pytest.mark.parametrize("revision", revisions_of("jsonrpc.request-id-unique-session"))
+@pytest.mark.parametrize("ids", [(1, 2, 3), (3, 2, 1), ("a", "b", 1), (-5, 10**30, "")], ids=repr)
+@both_parties
+def test_an_id_that_was_answered_is_refused_by_a_strict_one(party, ids, revision):
+    """[2024-11-05 basic/messages §Requests] [2025-03-26..2025-11-25 basic/index §Requests] MUST NOT"""
+    with conversation(party, revision, strict=True) as talk:
         for id in ids:
             assert "result" in talk.peer.call(id, "ping")
         for id in ids:
