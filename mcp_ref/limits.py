@@ -26,6 +26,9 @@ class Limits(Record):
     """Digits of one integer. Parsing is quadratic; newer interpreters refuse more than this by themselves."""
     max_batch: int = 1000
     """Messages in one batch [2025-03-26 basic/index §Batching]."""
+    max_batch_answer_bytes: int = 64 * 1024 * 1024 + 64 * 1024
+    """The answers to one batch, which are one message: what ``max_message_bytes`` lets through by default. What does
+    not fit is answered with an error, and handlers that have not begun by then do not run."""
     max_pages: int = 10_000
     """Pages of one list that a client asks for; a server whose list never ends is an error."""
     max_id_length: int = 1024

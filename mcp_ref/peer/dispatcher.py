@@ -361,7 +361,7 @@ class Connection(Sender):
     def _batch(
         self, frame: Batch, jobs: List[Job], about: Optional[RequestId] = None, principal: Any = None
     ) -> None:
-        batch = BatchAnswer(about)
+        batch = BatchAnswer(about, self.limits.max_batch_answer_bytes)
         for item in frame.items:
             if isinstance(item, Malformed):
                 self._malformed(item, batch)
@@ -369,7 +369,7 @@ class Connection(Sender):
                 self._request(item, jobs, batch, None, principal)
             else:
                 self._receive(item, jobs, batch)
-        self._release(batch, None)
+        self._send_batch(batch, batch.add(None))
 
     def _request(
         self, request: Request, jobs: List[Job], batch: Optional[BatchAnswer], about: Optional[RequestId] = None,
@@ -385,7 +385,7 @@ class Connection(Sender):
             return
         incoming.principal = principal
         if batch is not None:
-            batch.expect()
+            batch.expect(request.id)
         session: Optional[Session] = None
         try:
             if self.stateless and batch is None and stands_alone(self, request):
@@ -556,6 +556,9 @@ class Connection(Sender):
             self.reply(call, None)
             return
         route = call.route
+        if call.batch is not None and call.batch.full and not route.inline:
+            self.reply(call, None, encode(self._left_out(call, "not run")))
+            return
         context = self.context_class(self, call.incoming, request, call.session)
         escaped: Optional[BaseException] = None
         try:
@@ -563,7 +566,8 @@ class Connection(Sender):
             if route.deferred:
                 return
             answer: Message = Result(request.id, result)
-            data = encode(answer, self.limits)
+            batch = call.batch
+            data = encode(answer, self.limits) if batch is None else self._encode_in_batch(call, batch, answer)
             self._check_meta(data, result, call.session)
         except BaseException as error:
             answer, escaped = self._answer_to(call, error, context), error
@@ -617,9 +621,11 @@ class Connection(Sender):
         if not self.inflight.finish(call.incoming):
             data = None
         elif data is None and answer is not None:
-            data = self._encode(answer)
+            data = self._encode(answer, call)
         if call.batch is not None:
-            self._release(call.batch, data)
+            self._send_batch(call.batch, call.batch.add(data), self.executor.blocking and not call.route.inline)
+            if call.route is _NO_ROUTE:
+                self.outbox.flush_soon()
         elif data is not None:
             may_wait = self.executor.blocking and not call.route.inline
             self.outbox.put(data, may_wait, call.incoming.id, True)
@@ -633,19 +639,42 @@ class Connection(Sender):
         if batch is None:
             self._send(answer)
         else:
-            batch.expect()
-            self._release(batch, encode(self._with_id(answer)))
+            batch.expect(answer.id)
+            self._send_batch(batch, batch.add(encode(self._with_id(answer))))
 
-    def _release(self, batch: BatchAnswer, answer: Optional[bytes]) -> None:
-        """One answer less to wait for in this batch; the whole goes out with the last."""
-        whole = batch.add(answer)
+    def _encode_in_batch(self, call: Call, batch: BatchAnswer, answer: Message) -> bytes:
+        """An answer, for which there is room from now on, or the error that takes its place. Raises `JsonError`."""
+        with batch.turn:
+            data = encode(answer, self.limits)
+            if batch.claim(len(data), call.request.id):
+                return data
+            del data
+        return encode(self._left_out(call, "run, but its result is left out"))
+
+    def _left_out(self, call: Call, what: str) -> Error:
+        """What stands in a batch for an answer that has no room there.
+
+        [JSON-RPC 2.0 §5.1] has no code of its own for that; it is the server's, as where too many requests run.
+        """
+        limit = "max_batch_answer_bytes (%d)" % self.limits.max_batch_answer_bytes
+        self.counters.note("batch answer left out", "%s: %s" % (shown(call.request.method), limit))
+        text = "Internal error: the answers to this batch exceed %s, so this request was %s: send fewer at once"
+        return Error(call.request.id, INTERNAL_ERROR, text % (limit, what))
+
+    def _send_batch(self, batch: BatchAnswer, whole: Optional[bytes], may_wait: Optional[bool] = None) -> None:
+        """Send the answers to a batch if these are all; ``may_wait``: as `Outbox.put`, for one who flushes later."""
         if whole:
-            self.outbox.send(whole, batch.about, True)
+            if may_wait is None:
+                self.outbox.send(whole, batch.about, True)
+            else:
+                self.outbox.put(whole, may_wait, batch.about, True)
         elif whole is not None and batch.about is not None:
             self.outbox.unanswered(batch.about)
 
-    def _encode(self, answer: Message) -> bytes:
+    def _encode(self, answer: Message, call: Call) -> bytes:
         try:
+            if call.batch is not None:
+                return self._encode_in_batch(call, call.batch, answer)
             return encode(answer, self.limits)
         except JsonError as error:
             self._log_exception("encoding an answer", error)

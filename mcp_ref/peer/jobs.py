@@ -1,11 +1,13 @@
 """What the reader hands over: requests to be answered, and notifications to be delivered in order."""
 
+import io
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Callable, Deque, Generic, List, Optional, Tuple, TypeVar
+from typing import TYPE_CHECKING, Callable, Deque, Generic, Optional, Tuple, TypeVar
 
 from ..errors import INTERNAL_ERROR, McpError, RpcError
 from ..jsonrpc import Error, Request, RequestId
+from ..limits import DEFAULT
 from .context import Route
 from .inflight import Incoming
 from .workers import Job
@@ -108,25 +110,67 @@ def contain(error: BaseException) -> None:
 
 
 class BatchAnswer:
-    """The encoded answers to one batch, sent together when the last is there [2025-03-26 basic/index §Batching]."""
+    """The encoded answers to one batch, sent together when the last is there [2025-03-26 basic/index §Batching].
 
-    def __init__(self, about: Optional[RequestId] = None) -> None:
+    They are one message, of at most ``most`` bytes. Each request has an answer all the same [JSON-RPC 2.0 §6] SHOULD:
+    room for an error is kept for each, and what does not fit beside these is left out for such an error.
+    """
+
+    def __init__(self, about: Optional[RequestId] = None, most: int = DEFAULT.max_batch_answer_bytes) -> None:
         self.about = about
         """What it is called in `Transport.post`."""
+        self.most = most
+        self.full = False
+        """Whether an answer was left out; then handlers of this batch that have not begun need not run."""
+        self.hold: Callable[[int], bool] = lambda more: True
+        """Asked before so many bytes more are kept, under the lock; False: leave them out. For a total over batches."""
+        self.turn = threading.Lock()
+        """Held while an answer is encoded: on its way to bytes it is there three times, and it may be one too many."""
         self._lock = threading.Lock()
-        self._answers: List[bytes] = []
+        self._answers: Optional[io.BytesIO] = None
+        self._room = most
         self._open = 1  # one for the reader, until the whole batch is read
 
-    def expect(self) -> None:
+    def expect(self, id: Optional[RequestId]) -> None:
+        """There will be an answer to a request of this id; None: to what has none."""
         with self._lock:
             self._open += 1
+            self._room -= _room_for_error(id)
+
+    def claim(self, size: int, id: RequestId) -> bool:
+        """Whether there is room for an answer of this size; if not, the request of this id gets an error."""
+        with self._lock:
+            room = self._room + _room_for_error(id) - size
+            if room < 0 or not self.hold(size):
+                self.full = True
+                return False
+            self._room = room
+        return True
 
     def add(self, answer: Optional[bytes]) -> Optional[bytes]:
-        """One answer less to wait for; the whole, if that was the last; b"" if there is nothing to say then."""
+        """One answer less to wait for; the whole, if that was the last; b"" if there is nothing to say then.
+
+        Each answer is copied once, to where the whole is: joined from parts it would be there three times.
+        """
         with self._lock:
             if answer is not None:
-                self._answers.append(answer)
+                if self._answers is None:
+                    self._answers = io.BytesIO()
+                self._answers.write(b"," if self._answers.tell() else b"[")
+                self._answers.write(answer)
             self._open -= 1
             if self._open:
                 return None
-            return b"[%s]" % b",".join(self._answers) if self._answers else b""
+            if self._answers is None:
+                return b""
+            self._answers.write(b"]")
+            whole, self._answers = self._answers.getvalue(), None
+        return whole
+
+
+def _room_for_error(id: Optional[RequestId]) -> int:
+    """Bytes that an error for this id may take; a character of a string takes up to 12."""
+    return _ERROR_BYTES + (12 * len(id) if isinstance(id, str) else id.bit_length() // 3 if id is not None else 0)
+
+
+_ERROR_BYTES = 320
