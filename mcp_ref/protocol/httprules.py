@@ -43,6 +43,8 @@ class Refusal(NamedTuple):
 
 
 REFUSALS: Dict[str, Refusal] = {
+    # [RFC 9110 §5.3] MUST NOT be sent. Reading: whoever stands before the server may go by either of them.
+    "repeated": Refusal(400, INVALID_REQUEST, "Invalid request: more than one field %s, which has one value"),
     # [..2025-11-25 basic/transports §Security Warning] MUST in the older revisions, without a status
     "host": Refusal(403, INVALID_REQUEST, "Host %s is not allowed here; the option allowed_hosts lists those that are"),
     "origin": Refusal(
@@ -73,7 +75,7 @@ REFUSALS: Dict[str, Refusal] = {
 }
 """Reason -> its answer."""
 
-_SITE = ("host", "origin", "path", "method")
+_SITE = ("repeated", "host", "origin", "path", "method")
 _WHO = ("credentials", "unchecked", "principal")
 ORDER: Dict[str, Tuple[str, ...]] = {
     "POST": _SITE + ("media type", "accept", *_WHO, "length", "scope", "session", "body", "no session", "version",
@@ -84,6 +86,9 @@ ORDER: Dict[str, Tuple[str, ...]] = {
 }
 """Method -> the reasons to refuse it, first to last. Any other method is refused by ``method`` at the latest."""
 
+SINGLE = ("Host", "Origin", "Content-Type", "Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID")
+"""Fields that decide something here and are no lists. Those that repeat the body are looked at with it, see
+`mirrored`; those with credentials by the guard."""
 DENIED = {400: "credentials", 401: "principal", 403: "scope", 503: "unchecked"}
 """Status that a guard refuses a request with -> the reason."""
 RETRY_AFTER = {503: "5"}

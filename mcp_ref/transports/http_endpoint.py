@@ -27,7 +27,7 @@ import threading
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 from .. import deadline
-from ..errors import RpcError
+from ..errors import HEADER_MISMATCH, RpcError
 from ..jsonrpc import Error, Frame, Malformed, Request, RequestId, encode, parse
 from ..limits import DEFAULT, Limits
 from ..protocol import httprules
@@ -174,6 +174,8 @@ class Endpoint:
         get = request.headers.get
         verdict = self._judge(
             request.method, request.path, get("host"), get("origin"), get("accept"), get("content-type"))
+        if request.headers.several and self._repeats(exchange, verdict):
+            return
         if verdict.reason is None:
             self._methods[request.method](exchange, verdict)
         else:
@@ -224,6 +226,16 @@ class Endpoint:
         return alone if self.sessions is None else [s for s in self.sessions.all() if s.connection is not None]
 
     # Refusing
+
+    def _repeats(self, exchange: Exchange, verdict: Verdict) -> bool:
+        """Whether a field came more than once that has one value; the reply is out then."""
+        single = httprules.SINGLE + tuple(self._guard.single if self._guard is not None else ())
+        name = exchange.request.headers.repeated(single)
+        if name is None:
+            return False
+        required = name.lower() == _VERSION and self.eras.modern
+        self.refuse(exchange, verdict, "repeated", name, HEADER_MISMATCH if required else None)
+        return True
 
     def refuse(
         self, exchange: Exchange, verdict: Verdict, reason: str, found: str = "", code: Optional[int] = None,

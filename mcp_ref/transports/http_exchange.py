@@ -18,24 +18,29 @@ Pairs = Sequence[Tuple[str, str]]
 class Headers:
     """The header fields of a request: names in any case, several fields of one name kept apart."""
 
-    __slots__ = ("_values",)
+    __slots__ = ("_values", "several")
 
     def __init__(self, pairs: Iterable[Tuple[str, str]] = ()) -> None:
         values: Dict[str, List[str]] = {}
+        self.several = False
+        """Whether any name came more than once; see `repeated`."""
         for name, value in pairs:
-            values.setdefault(name.lower(), []).append(value)
+            found = values.setdefault(name.lower(), [])
+            self.several = self.several or bool(found)
+            found.append(value)
         self._values = values
 
     @classmethod
-    def of(cls, values: Dict[str, List[str]]) -> "Headers":
+    def of(cls, values: Dict[str, List[str]], several: bool) -> "Headers":
         """Headers of names in lower case and their values; the dict belongs to them from now on."""
         headers = cls.__new__(cls)
         headers._values = values
+        headers.several = several
         return headers
 
     def having(self, name: str, value: str) -> "Headers":
         """The same, but for the field of this name, in lower case, which has this value."""
-        return Headers.of({**self._values, name: [value]})
+        return Headers.of({**self._values, name: [value]}, self.several)
 
     def get(self, name: str) -> Optional[str]:
         """The value; of several fields those of all, joined by commas [RFC 9110 §5.3]; None where there is none."""
@@ -47,6 +52,14 @@ class Headers:
     def get_all(self, name: str) -> List[str]:
         """The values of all fields of this name, in order."""
         return list(self._values.get(name.lower(), ()))
+
+    def repeated(self, names: Iterable[str]) -> Optional[str]:
+        """The first of these names that came more than once; None where all came once at most.
+
+        For fields that are no lists: who sends one twice breaks a rule [RFC 9110 §5.3] MUST NOT, and a proxy may go by
+        the first where another goes by the last. So they are refused where something is decided by them.
+        """
+        return next((name for name in names if len(self._values.get(name.lower(), ())) > 1), None)
 
     def pairs(self) -> List[Tuple[str, str]]:
         """All fields, names in lower case, those of one name together."""

@@ -46,6 +46,9 @@ class Guard:
     hosts: Sequence[str] = ()
     """Names under which clients reach us because the guard says so; see `headervalues.Hosts`."""
 
+    single: Sequence[str] = ()
+    """Fields that it goes by and that a request may have once; not those of which `admit` tells itself."""
+
     def answers(self, exchange: Exchange) -> bool:
         """Whether the request was to an address of the guard's own; it has its reply then. Whoever asks may know."""
         return False
@@ -72,6 +75,8 @@ class Guard:
 class Known(Guard):
     """Lets in whom a function knows."""
 
+    single = ("Authorization",)
+
     def __init__(self, authenticate: Authenticate) -> None:
         self._authenticate = authenticate
 
@@ -88,6 +93,8 @@ class Known(Guard):
 
 class OneToken(Guard):
     """Lets in whoever shows one secret. Raises ValueError for one that no field could carry."""
+
+    single = ("Authorization",)
 
     def __init__(self, token: str) -> None:
         if not token or not token.isascii() or not token.isprintable() or " " in token:

@@ -3,7 +3,8 @@
 Strict wherever two readers could disagree on where a request ends, because that is how one is smuggled past a proxy.
 Refused with 400: Content-Length beside Transfer-Encoding, more than one Content-Length (be they equal), lists
 and signs and underscores in it, any transfer coding but one ``chunked``, and that from an HTTP/1.0 client; line ends
-other than CR LF, folded lines, space before a colon, control characters, no Host or two.
+other than CR LF, folded lines, space before a colon, control characters, no Host or two. Which other fields may come
+once only is the business of who goes by them; see `Headers.repeated`.
 
 Why not `http.server`: its ``parse_request`` takes most of that list (a bare LF ends a line, a folded line and a space
 before the colon are repaired by `email`, a second Content-Length is overlooked). So the usual request line is read
@@ -119,6 +120,7 @@ def parse_head(block: bytes, limits: Limits = DEFAULT) -> Head:
     else:
         method, target, minor, authority = unusual_request_line(lines[0])
     fields = _fields(lines)
+    several = len(fields) < len(lines) - 1
     modern = minor != "0"
     _check_host(fields, modern, authority)
     length = _body_length(fields, modern, limits)
@@ -128,7 +130,8 @@ def parse_head(block: bytes, limits: Limits = DEFAULT) -> Head:
         close = close or "close" in options
     if "expect" in fields and modern:
         expects = _expectation(fields["expect"])
-    return Head(method, target, "HTTP/1.1" if modern else "HTTP/1.0", Headers.of(fields), length, close, expects)
+    headers = Headers.of(fields, several)
+    return Head(method, target, "HTTP/1.1" if modern else "HTTP/1.0", headers, length, close, expects)
 
 
 def _fields(lines: List[str]) -> Dict[str, List[str]]:

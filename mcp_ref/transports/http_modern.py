@@ -271,7 +271,11 @@ def header_fault(endpoint: "Endpoint", exchange: Exchange, request: Request) -> 
     asked: Sequence[mirrored.Mirrored] = ()
     if method == "tools/call" and params and endpoint.mirrored is not None:
         asked = endpoint.mirrored(params.get("name"))
-    fault = mirrored.fault(method, params, asked, exchange.request.headers.get)
+    headers = exchange.request.headers
+    fault = mirrored.fault(method, params, asked, headers.get)
+    if headers.several and fault is None:
+        name = headers.repeated([mirrored.METHOD, mirrored.NAME, *(mirrored.PARAM + one.name for one in asked)])
+        fault = None if name is None else "more than one field %s, which has one value" % name
     if fault is None or not envelope.carries(params):
         return None
     try:

@@ -20,6 +20,10 @@ WSGI gives each request a thread and keeps it until the reply is over. What foll
   no session that cancels its request, which is known when the engine closes the iterable: of a stream, while it is
   open; of JSON, only when it is too late.
 - `subscriptions/listen` keeps a stream open, too; an endpoint made with ``streams=False`` answers 404 to it.
+- Of fields that came several times a WSGI server makes one, with commas. Where no comma belongs (session, version,
+  origin, media type and the like) such a request is refused, as elsewhere. `Mcp-Name` and `Mcp-Param-*` may have commas
+  of their own, so ``a`` and ``b`` pass for ``a, b`` here if that is what the body says: where a proxy goes by these
+  fields, have it refuse two of them.
 - Handlers run on threads beside those of the server (see `http_call`): uWSGI needs ``--enable-threads`` in any case.
   mod_wsgi hides the field Authorization unless told ``WSGIPassAuthorization On``.
 
@@ -30,6 +34,8 @@ mounted at its very place, so that no PATH_INFO is left, it is the whole.
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 from urllib.parse import quote
 
+from ..protocol.httprules import SINGLE
+from ..protocol.mirrored import METHOD
 from .http_call import Caller, Chunks
 from .http_exchange import Headers, HttpRequest
 from .http_shape import Refused, Shape
@@ -41,6 +47,7 @@ _UNQUOTED = "/:@!$&'()*+,;=~"
 _LONGEST_LENGTH = 15
 _HOP_BY_HOP = frozenset(("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
                          "trailers", "transfer-encoding", "upgrade"))
+_SINGLE = frozenset(name.lower() for name in (*SINGLE, METHOD))
 ONE_THREAD = ("one thread serves this application, which cannot wait for an answer and take it: give the WSGI server"
               " threads, or processes and sessions=SqliteStore(path)")
 _PLAIN = ("Content-Type", "text/plain; charset=utf-8")
@@ -138,7 +145,14 @@ def _fields(environ: Environ) -> List[Tuple[str, str]]:
               if name.startswith("HTTP_") and name not in ("HTTP_CONTENT_TYPE", "HTTP_CONTENT_LENGTH")]
     if environ.get("CONTENT_TYPE"):
         fields.append(("content-type", environ["CONTENT_TYPE"]))
-    return fields
+    return [pair for field in fields for pair in _apart(*field)]
+
+
+def _apart(name: str, value: str) -> List[Tuple[str, str]]:
+    """The fields that the server has joined to this one, where no comma can be part of the value."""
+    if "," not in value or name.lower() not in _SINGLE:
+        return [(name, value)]
+    return [(name, part.strip()) for part in value.split(",")]
 
 
 def _body(environ: Environ, most: int) -> bytes:
