@@ -151,6 +151,9 @@ class Limits(Record):
     """Requests that an HTTP client has open at a time, each with a connection and a thread; more wait."""
     http_keep_alive: float = 4.0
     """How long an HTTP client keeps an idle connection, unless the server says how long it does; common ones, 5 s."""
+    min_reconnect_delay: float = 0.1
+    """Shortest wait before an HTTP client asks again for a stream, whatever the server wants. It doubles, up to a
+    second, while the server ends streams at once and says nothing on them."""
     max_reconnect_delay: float = 30.0
     """Longest wait before an HTTP client asks again for a stream that broke, unless the server wants a longer one."""
     tls_handshake_timeout: float = 10.0

@@ -27,7 +27,6 @@ import threading
 from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
-from urllib.parse import urljoin
 
 from ..deadline import Deadline
 from ..errors import ConnectionLost, HttpStatus, McpError, TransportError
@@ -38,7 +37,7 @@ from .base import Failed, Received, Transport
 from .http_authorizing import Authorizer, Authorizing, Gate, Refusal
 from .http_carrying import Attended, has_come
 from .http_crew import Crew
-from .http_dial import Dialler, Grip, LetGo, place
+from .http_dial import Dialler, Grip, LetGo, place, place_from
 from .http_fields import ACCEPT, added
 from .http_inbox import CAPACITY, Inbox, offered, opening
 from .http_pool import Fields, Pool, Stale
@@ -482,8 +481,8 @@ class HttpChannel(Transport):
 
     def _redirected(self, reply: Reply, method: str, target: str) -> str:
         """The target that a redirect names."""
-        location = urljoin(self.where.origin + target, reply.headers.get("location") or "")
-        goal = place(location)
+        goal = place_from(self.where.origin + target, reply.headers.get("location") or "",
+                          "%s answered %d and redirects to" % (self._shown, reply.status))
         if goal.origin != self.where.origin:
             text = "%s redirects to %s, which is another origin: name that URL instead if you trust it"
             raise HttpStatus(text % (self._shown, goal.origin), reply.status)

@@ -33,10 +33,12 @@ next `POST` will tell.
 import random
 from typing import Any, Dict, Optional, Sequence
 
+from .. import deadline
 from ..errors import (
     AnswerLost, ConnectFailed, HttpStatus, McpError, PeerProtocolError, SessionExpired, TransportError,
 )
 from ..jsonrpc import RequestId
+from ..limits import Limits
 from ..protocol import envelope
 from ..protocol.headervalues import is_session_id, media_type
 from ..protocol.sse import Parser
@@ -53,7 +55,9 @@ from .http_reply import Reply
 EVENTS = "text/event-stream"
 _CITATION = "2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server"
 _FIRST_DELAY = 0.5
-_SHORTEST_DELAY = 0.01
+_LASTED = 1.0
+"""Seconds after which a connection that brought nothing was not in vain; also how far the shortest wait grows while
+connections are."""
 _LINGER = 1.0
 """Seconds for a server to end a stream after the answer, which it should; then we do."""
 _LATER = (408, 425, 429)
@@ -68,10 +72,15 @@ class Trail:
         self.retry: Optional[int] = None
         self.tries = 0
         self.begun = False
+        self.fruitless = 0
+        """Connections in a row that ended at once and brought no message."""
+        self.heard = False
+        """Whether this connection has brought a message."""
+        self._since = deadline.clock()
 
     def begin(self) -> None:
         """The server has answered with a stream; if it says when to come again, coming was not in vain."""
-        self.begun = True
+        self.begun, self.heard, self._since = True, False, deadline.clock()
         if self.retry is not None:
             self.tries = 0
 
@@ -82,12 +91,19 @@ class Trail:
         if parser.retry is not None:
             self.retry = parser.retry
 
-    def delay(self, longest: float) -> float:
-        """Seconds to wait before the next attempt; random within bounds, so that not all clients come at once."""
-        asked = max((self.retry or 0) / 1000.0, _SHORTEST_DELAY)
+    def delay(self, limits: Limits) -> float:
+        """Seconds to wait before the next attempt; random within bounds, so that not all clients come at once.
+
+        What the server asks for counts, but no less than ``min_reconnect_delay``: ``retry: 0`` would be a hundred
+        attempts a second for ever. While its connections end at once and bring nothing, that grows up to a second.
+        """
+        in_vain = not self.heard and deadline.clock() < self._since + _LASTED
+        self.fruitless = self.fruitless + 1 if in_vain else 0
+        least = limits.min_reconnect_delay * 2.0 ** min(max(self.fruitless - 1, 0), 20)
+        asked = max((self.retry or 0) / 1000.0, min(least, max(_LASTED, limits.min_reconnect_delay)))
         if self.retry is not None and not self.tries:
             return asked
-        ours = min(longest, _FIRST_DELAY * 2.0 ** min(self.tries, 20))
+        ours = min(limits.max_reconnect_delay, _FIRST_DELAY * 2.0 ** min(self.tries, 20))
         return max(asked, ours * random.uniform(0.5, 1.0))
 
     def fields(self) -> Fields:
@@ -236,6 +252,7 @@ class StreamableHttp(HttpChannel):
                 trail.tries = 0
                 if event.event != "message" or not event.data:
                     continue  # one without data only names the place
+                trail.heard = True
                 self._inbox.put(event.data)
                 if post is not None and not answered and is_answer(event.data, self.limits):
                     answered = True
@@ -247,7 +264,7 @@ class StreamableHttp(HttpChannel):
         [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery] SHOULD
         """
         while trail.id:
-            grip.pause(trail.delay(self.limits.max_reconnect_delay))
+            grip.pause(trail.delay(self.limits))
             trail.tries += 1
             try:
                 reply = self._exchange("GET", None, grip, self._fields("GET") + trail.fields())
@@ -296,7 +313,7 @@ class StreamableHttp(HttpChannel):
         try:
             while self._listen_once(trail, grip, begun):
                 begun = None
-                grip.pause(trail.delay(self.limits.max_reconnect_delay))
+                grip.pause(trail.delay(self.limits))
                 trail.tries += 1
         except LetGo:
             pass

@@ -17,7 +17,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Callable, Dict, Iterator, NamedTuple, Optional
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from ..errors import ConnectFailed, ConnectionLost, TransportError
 from ..protocol.headervalues import LOOPBACK
@@ -158,6 +158,21 @@ def place(url: str) -> Place:
         raise ConnectFailed("%.200r names no host" % url)
     target = quote(parts.path or "/", safe=_KEPT) + ("?" + quote(parts.query, safe=_KEPT) if parts.query else "")
     return Place(scheme, name.lower(), port or _PORTS[scheme], target)
+
+
+def place_from(base: str, reference: str, whence: str) -> Place:
+    """Read a URL that a peer names, perhaps relative to ``base``. Raises `ConnectFailed`; ``whence`` says who names it.
+
+    `urljoin` raises ValueError for some references, such as ``http://[::1``.
+    """
+    try:
+        joined = urljoin(base, reference)
+    except ValueError as error:
+        raise ConnectFailed("%s %.200r, which is no URL: %s" % (whence, reference, error)) from None
+    try:
+        return place(joined)
+    except ConnectFailed as error:
+        raise ConnectFailed("%s an address that cannot be asked: %s" % (whence, error)) from None  # it hides secrets
 
 
 class Proxy(NamedTuple):

@@ -9,7 +9,6 @@ Any handshake revision may be spoken over it.
 import threading
 from functools import partial
 from typing import Optional, Sequence
-from urllib.parse import urljoin
 
 from ..deadline import Deadline
 from ..errors import AnswerLost, ConnectFailed, McpError
@@ -19,7 +18,7 @@ from ..protocol.sse import Event, Parser
 from .base import Received
 from .http_channel import HttpChannel, Post
 from .http_client import EVENTS
-from .http_dial import Grip, LetGo, place
+from .http_dial import Grip, LetGo, place_from
 from .http_reply import Reply
 
 _SLICE = 0.5
@@ -102,7 +101,8 @@ class HttpSse(HttpChannel):
     def _take(self, event: Event) -> None:
         if event.event == "endpoint":
             if not self._ready.is_set():
-                goal = place(urljoin(self.where.url, event.data.decode("utf-8", "replace")))
+                goal = place_from(self.where.url, event.data.decode("utf-8", "replace"),
+                                  "%s wants messages to be posted to" % self._shown)
                 if goal.origin != self.origin:
                     raise ConnectFailed("%s wants messages to be posted to another origin, %s: that is not done"
                                         % (self._shown, goal.origin))

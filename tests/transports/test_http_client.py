@@ -15,11 +15,12 @@ from mcp_ref.errors import (
     SessionExpired, TransportError,
 )
 from mcp_ref.limits import Limits
-from mcp_ref.transports import http_client, http_crew
+from mcp_ref.transports import http_crew
 from mcp_ref.transports.http_client import StreamableHttp, Trail
 from mcp_ref.transports.http_dial import place
 from mcp_ref.transports.http_inbox import Inbox, is_answer, opening
 from mcp_ref.transports.http_reply import Reply
+from tests.support.clocks import by_hand
 from tests.support.scripted import PATIENCE
 from tests.support.scripted_http import EVERYTHING, SERVER, Request, ScriptedHttp, chunk, head, log, said
 from tests.support.sides import Gate, eventually, in_thread
@@ -51,10 +52,8 @@ def exchange_bytes(request: Request) -> bytes:
         map(chunk, events)) + chunk(b"")
 
 
-def test_a_stream_cut_at_any_byte_delivers_everything_once_or_fails_clearly(
-        server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_cut_at_any_byte_delivers_everything_once_or_fails_clearly(server: ScriptedHttp) -> None:
     """Before the first event id nothing can be resumed; from then on nothing is lost and nothing comes twice."""
-    monkeypatch.setattr(http_client, "_SHORTEST_DELAY", 0.0)
     calls: Dict[str, Tuple[Request, bytes]] = {}
     done = threading.Semaphore(0)  # a whole answer may be here before the connection is cut, and that be used again
 
@@ -82,7 +81,7 @@ def test_a_stream_cut_at_any_byte_delivers_everything_once_or_fails_clearly(
     server.on["tools/call"], server.on["GET"] = begin, resume
     heard: List[Any] = []
     outcomes: List[str] = []
-    limits = Limits(max_reconnect_delay=0.0001)
+    limits = Limits(min_reconnect_delay=0.0, max_reconnect_delay=0.0001)
     with quiet(server, limits=limits, on_log=lambda level, data, logger: heard.append(data)) as client:
         length = 1000
         position = 0
@@ -426,14 +425,19 @@ def test_redirects_within_the_origin_are_followed_with_the_body(
     (302, "/other", "name that URL"), (303, "/other", "name that URL"), (307, "/mcp", "name that URL"),
     (307, "", "name that URL"),
     (307, "/a?next={n}", "more than 5 times"), (307, "http://user:pw@127.0.0.1:{port}/", "user or password"),
-    (307, "ftp://127.0.0.1/", "no URL of the form"), (300, "/other", "name that URL"), (304, "", "name that URL"),
+    (307, "ftp://127.0.0.1/", "no URL of the form"),
+    (307, "http://[::1", r"redirects to 'http://\[::1', which is no URL"),
+    (307, "//127.0.0.1:99999/", "is no URL"), (300, "/other", "name that URL"), (304, "", "name that URL"),
 ])
-def test_other_redirects_are_not_followed(server: ScriptedHttp, status: int, location: str, words: str) -> None:
+def test_other_redirects_are_not_followed(
+        server: ScriptedHttp, caplog: pytest.LogCaptureFixture, status: int, location: str, words: str) -> None:
     numbers = iter(range(100))
     server.on["*"] = lambda request: request.reply(
         status, b"", headers=[("Location", location.format(port=server.port, n=next(numbers)))])
-    with pytest.raises(TransportError, match=words):
+    with pytest.raises(TransportError, match=words) as caught:
         quiet(server, token="secret")
+    assert "user:pw" not in str(caught.value)
+    assert not [record for record in caplog.records if record.exc_info], "no traceback for what a server says"
     assert {request.headers["host"] for request in server.seen()} == {"127.0.0.1:%d" % server.port}
 
 
@@ -882,14 +886,36 @@ def test_a_stream_that_goes_on_after_its_answer_is_let_go(
 # --- Waiting and pieces -----------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("retry, tries, least, most", [
-    (None, 0, 0.25, 0.5), (None, 3, 2.0, 4.0), (None, 50, 15.0, 30.0), (0, 0, 0.01, 0.01), (700, 0, 0.7, 0.7),
+    (None, 0, 0.25, 0.5), (None, 3, 2.0, 4.0), (None, 50, 15.0, 30.0), (0, 0, 0.1, 0.1), (700, 0, 0.7, 0.7),
     (700, 3, 2.0, 4.0), (90_000, 0, 90.0, 90.0), (90_000, 9, 90.0, 90.0),
 ])
 def test_how_long_is_waited_before_a_stream_is_asked_for_again(
         retry: Any, tries: int, least: float, most: float) -> None:
     trail = Trail()
-    trail.retry, trail.tries = retry, tries
-    assert all(least <= trail.delay(30.0) <= most for _ in range(50))
+    trail.retry, trail.tries, trail.heard = retry, tries, True
+    assert all(least <= trail.delay(Limits()) <= most for _ in range(50))
+
+
+def test_a_server_that_ends_streams_at_once_is_asked_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = by_hand(monkeypatch)
+    trail, waits = Trail(), []
+    trail.retry = 0
+    for _ in range(6):
+        trail.begin()
+        waits.append(trail.delay(Limits()))
+    assert waits == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0], "retry: 0 was 100 attempts a second for ever"
+    trail.begin()
+    clock.now += 1.0
+    assert trail.delay(Limits()) == 0.1, "it has lasted"
+    trail.begin()
+    assert trail.delay(Limits()) == 0.1
+    trail.begin()
+    trail.heard = True
+    assert trail.delay(Limits()) == 0.1
+    trail.retry = 700
+    for _ in range(9):
+        trail.begin()
+        assert trail.delay(Limits(min_reconnect_delay=0.0)) == 0.7
 
 
 @pytest.mark.parametrize("message, expected", [

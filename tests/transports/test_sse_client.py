@@ -121,7 +121,7 @@ def test_the_endpoint_is_resolved_against_the_url(
 
 @pytest.mark.parametrize("endpoint", [
     b"http://localhost:%d/messages", b"https://127.0.0.1:%d/messages", b"//evil.example:%d/x", b"http://127.0.0.1:1/%d",
-    b"ftp://127.0.0.1:%d/", b"http://user:pw@127.0.0.1:%d/messages",
+    b"ftp://127.0.0.1:%d/", b"http://user:pw@127.0.0.1:%d/messages", b"http://[::1/%d",
 ])
 def test_an_endpoint_elsewhere_is_refused(server: ScriptedHttp, older: Older, endpoint: bytes) -> None:
     older.endpoint = endpoint % server.port
