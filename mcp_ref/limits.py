@@ -110,6 +110,17 @@ class Limits(Record):
     max_elicitations_per_second: float = 10.0
     """Questions of one server to the user."""
 
+    # What peers make a server hold; see `mcp_ref.transports.held`
+    max_held_bytes: int = 256 * 1024 * 1024
+    """All of it together: events kept for streams that break, messages that wait, replies that nobody reads,
+    subscriptions. By default it is three of the largest messages, as ``max_body_bytes_total``."""
+    max_held_bytes_per_peer: int = 128 * 1024 * 1024
+    """What one of them may have of it, a principal, a session or a connection; or one thing that is larger."""
+    max_subscribed_bytes: int = 4 * 1024 * 1024
+    """URIs that one session or stream is subscribed to, in characters: ten thousand of 400."""
+    max_introduction_bytes: int = 256 * 1024
+    """What a client says of itself in `initialize`, capabilities and icons included, which is kept with its session."""
+
     # Connections
     max_connections: int = 256
     """Open socket connections; the next one is closed with a log line."""
@@ -144,7 +155,11 @@ class Limits(Record):
     http_body_timeout: float = 30.0
     """How long a body may take, and one second more for each KiB that has come. Then 408."""
     http_write_timeout: float = 60.0
-    """How long a client may read nothing of what waits for it."""
+    """How long a client may read nothing of what waits for it, and how long it may take to read less than
+    ``min_read_rate`` wants."""
+    min_read_rate: float = 1024.0
+    """Bytes a second that a client has to read of what waits for it, once ``http_write_timeout`` has passed; the slowest
+    links have more. While half of what may be held is, no reply may wait longer than ``http_write_timeout``."""
     connect_timeout: float = 10.0
     """How long each step of an HTTP client's connecting may take: an address of the host, a proxy, the handshake."""
     max_http_requests: int = 256
@@ -168,6 +183,8 @@ class Limits(Record):
     """Open GET streams of one session; a further one takes the place of the oldest."""
     max_waiting_messages: int = 1000
     """Messages that wait for a session to open a stream for them; the oldest are dropped."""
+    max_early_messages: int = 32
+    """The same before a session has opened its first stream, which many never do."""
     max_waiting_bytes: int = 1024 * 1024
     """The same in bytes."""
     max_replay_events: int = 1000

@@ -204,3 +204,9 @@ def test_a_base_without_a_path_joins_nothing() -> None:
     assert join("urn:a:b", "c") == "c"
     assert join("", "c") == "c"
     assert join("folder/a", "c") == "folder/c"
+
+
+def test_a_reference_that_is_no_url_is_unresolved_and_no_crash() -> None:
+    with pytest.raises(UnresolvedReference):
+        compile({"$id": "http://a/b", "$ref": "//[::1"}).is_valid(1)
+    assert compile({"$id": "http://a/b", "properties": {"x": {"$id": "//[::1"}}}).is_valid({"x": 1})

@@ -231,7 +231,10 @@ def _has_scheme(uri: str) -> bool:
 def _urljoin(base: str, reference: str) -> str:
     from urllib.parse import urljoin  # late: most schemas need none of it
 
-    return urljoin(base, reference)
+    try:
+        return urljoin(base, reference)
+    except ValueError:  # it raises for an address in brackets that is none
+        return reference  # which nothing is known by, so whatever refers to it is told that
 
 
 def _percent_decoded(fragment: str) -> str:

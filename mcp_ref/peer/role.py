@@ -101,5 +101,8 @@ class Role:
         """
         return False
 
+    def missed(self, connection: "Connection", count: int) -> None:
+        """So many messages to this peer were dropped, since nothing was there that could carry them; now there is."""
+
     def closed(self, connection: "Connection", reason: str) -> None:
         """The connection has ended."""

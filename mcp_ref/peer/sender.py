@@ -123,17 +123,18 @@ class Sender:
 
     def notify(
         self, method: str, params: Optional[Dict[str, Any]] = None, within: Optional[Incoming] = None,
-        session: Optional[Session] = None, wait: bool = True,
+        session: Optional[Session] = None, wait: bool = True, data: Optional[bytes] = None,
     ) -> None:
         """Send a notification. Raises `LocalProtocolError` if it may not be sent now; after the end it goes nowhere.
 
         ``within``: the peer's request that it belongs to, whose handler calls this. It goes nowhere after the answer
         to that, and waits while more than ``max_outbox_bytes`` are queued. ``session``: by whose rules, if that request
-        has some of its own. ``wait=False``: it does not wait.
+        has some of its own. ``wait=False``: it does not wait. ``data``: its bytes, where others are sent the same.
         """
         session = session or self.session
         session.check_sending(method, "notification")
-        data = encode(Notification(method, params), self.limits)
+        if data is None:
+            data = encode(Notification(method, params), self.limits)
         self._check_meta(data, params, session)
         if within is None:
             self.outbox.send(data)

@@ -7,11 +7,13 @@ has stopped reading is let go when ``max_outbox_bytes`` wait for it.
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Set
 
 from ..errors import LocalProtocolError
+from ..jsonrpc import Notification, encode
 from ..peer.context import Context
 from ..peer.dispatcher import Connection
+from ..transports.held import Shared
 
 if TYPE_CHECKING:
     from .listening import Listeners
@@ -59,8 +61,7 @@ class Announcements:
         wanted: Optional[Callable[[Connection], bool]] = None,
     ) -> int:
         """Send a notification to every client that may be sent it and is ``wanted``; to how many."""
-        chosen = [connection for connection in self._open if wanted is None or wanted(connection)]
-        return sum(tell(connection, method, params) for connection in chosen)
+        return tell_all([one for one in self._open if wanted is None or wanted(one)], method, params)
 
     def changed(self, feature: str) -> None:
         """The list of this feature is another one now; announced at once, or at the end of `once`."""
@@ -95,19 +96,29 @@ class Announcements:
                     self._announce(feature)
 
 
+def tell_all(connections: Sequence[Connection], method: str, params: Optional[Dict[str, Any]] = None) -> int:
+    """Send several clients the same notification, which is encoded once and is one piece of memory; to how many."""
+    if not connections:
+        return 0
+    data = Shared(encode(Notification(method, params)))
+    return sum(tell(connection, method, params, None, data) for connection in connections)
+
+
 def tell(
-    connection: Connection, method: str, params: Optional[Dict[str, Any]] = None, within: Optional[Context] = None
+    connection: Connection, method: str, params: Optional[Dict[str, Any]] = None, within: Optional[Context] = None,
+    data: Optional[bytes] = None,
 ) -> bool:
     """Send one client a notification of which it knows nothing yet; False if it may not be sent to this one.
 
-    ``within``: the context of the request on whose stream it goes, where it goes on one.
+    ``within``: the context of the request on whose stream it goes, where it goes on one. ``data``: its bytes, if it is
+    sent to others as well.
     """
     if connection.outbox.full:
         connection.close("the client does not read: more than max_outbox_bytes wait for it")
         return False
     try:
         if within is None:
-            connection.notify(method, params)
+            connection.notify(method, params, data=data)
         else:
             connection.notify(method, params, within.incoming, within.session, wait=False)
     except LocalProtocolError:

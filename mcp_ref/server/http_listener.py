@@ -86,7 +86,8 @@ class HttpListener:
         self.legacy = _legacy_of(server, options) if legacy else None
         host = parts.hostname or "127.0.0.1"
         handle = self.endpoint.handle if self.legacy is None else self._handle
-        self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context, fds=fds)
+        self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context, fds=fds,
+                               held=server.held)
         self._path = parts.path or PATH
         self._open_to_all = not _guarded(server, **options)
         self._opened = False
@@ -181,6 +182,7 @@ def _options_of(
         return server.connect(tap(transport, trace, "server"))
 
     revisions = [revision.name for revision in server.revisions]
+    options.setdefault("held", server.held)
     return dict(options, connect=connect, limits=server.limits, strict=server.strict, revisions=revisions)
 
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
 from ..codec import encode
 from ..errors import INTERNAL_ERROR, RpcError
+from ..jsonrpc import Request
 from ..messages.subscriptions import (
     SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams,
 )
@@ -33,8 +34,9 @@ from ..peer.params import params_reader
 from ..protocol.envelope import SUBSCRIPTION
 from ..protocol.uris import fault
 from ..revisions import Revision
+from ..transports.held import peer_of
 from .announcements import LIST_CHANGED, UPDATED, tell
-from .subscriptions import Watched
+from .subscriptions import Watched, no_room, size_of
 
 if TYPE_CHECKING:
     from .server import Server
@@ -53,6 +55,9 @@ class Listener:
         self.context = context
         self.features = [feature for feature, name in FILTERS.items() if getattr(wanted, name)]
         self.uris: List[str] = list(wanted.resource_subscriptions or ())
+        self.size = size_of(self.uris)
+        self.holder = peer_of(context.principal, self)
+        """Who is counted as holding that, see `mcp_ref.transports.held`."""
         self._lock = threading.Lock()
         self._early: Optional[List[Any]] = []
         """What there was to tell before the acknowledgment, and the answer, by None; None once that is out."""
@@ -114,7 +119,8 @@ class Listeners:
         def listen(context: Context, params: Dict[str, Any]) -> None:
             agreed = self._agree(context, read(params).notifications)
             listener = Listener(context, agreed)
-            self._add(listener, context.connection.limits.max_listeners)
+            self._add(listener, context.connection)
+            context.request = Request(context.request_id, context.request.method, None)  # as long as the stream is open
             shown = encode(SubscriptionsAcknowledgedNotificationParams(agreed), revision)
             try:
                 listener.acknowledge(shown)
@@ -135,6 +141,9 @@ class Listeners:
         if len(uris) > limits.max_subscriptions:
             text = "Too many subscriptions: one stream may have max_subscriptions (%d)" % limits.max_subscriptions
             raise RpcError(INTERNAL_ERROR, text)
+        if sum(map(len, uris)) > limits.max_subscribed_bytes:
+            text = "Too many subscriptions: the URIs of one stream may have max_subscribed_bytes (%d) together"
+            raise RpcError(INTERNAL_ERROR, text % limits.max_subscribed_bytes)
         if asked.resource_subscriptions is not None and self._server.has_feature("resources"):
             covers = self._server.resources.covers
             agreed.resource_subscriptions = [
@@ -142,10 +151,13 @@ class Listeners:
                 if fault(uri, limits.max_uri_length) is None and covers(uri, limits.max_uri_length)]
         return agreed
 
-    def _add(self, listener: Listener, most: int) -> None:
+    def _add(self, listener: Listener, connection: Connection) -> None:
+        most, held = connection.limits.max_listeners, connection.transport.held
         with self._lock:
             if len(self._open) >= most:
                 raise RpcError(INTERNAL_ERROR, "Too many streams: max_listeners (%d) are open" % most)
+            if held is not None and not held.take(listener.holder, listener.size, "subscriptions"):
+                raise no_room(connection)
             self._open[listener] = None
             for feature in listener.features:
                 self._by_feature[feature][listener] = None
@@ -192,6 +204,9 @@ class Listeners:
             if listener not in self._open:
                 return False
             del self._open[listener]
+            held = listener.context.connection.transport.held
+            if held is not None:
+                held.free(listener.holder, listener.size)
             for feature in listener.features:
                 del self._by_feature[feature][listener]
             for uri in listener.uris:

@@ -18,15 +18,17 @@ Messages that an author writes here go out as they are. Records of `logging` com
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 from .. import deadline
+from ..jsonrpc import Notification, encode
 from ..jsontext import JsonError, dumps
 from ..messages.logs import LEVELS, SetLevelRequestParams
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
 from ..peer.params import params_reader
 from ..revisions import Revision
+from ..transports.held import Shared
 from .announcements import tell
 from .current import CURRENT
 
@@ -51,7 +53,9 @@ def log(server: "Server", level: str, data: Any, logger: Optional[str] = None) -
     this thread [2026-07-28 server/utilities/logging §Per-request log level] MUST NOT.
     """
     _check(level, logger)
-    sent = sum(send(connection, level, data, logger) for connection in server.connections)
+    connections = server.connections
+    encoded = _encoded(level, data, logger) if connections else None
+    sent = sum(send(connection, level, data, logger, encoded=encoded) for connection in connections)
     here = CURRENT.get()
     if here is not None and here.connection.role is server:
         sent += send(here.connection, level, data, logger, here)
@@ -59,13 +63,15 @@ def log(server: "Server", level: str, data: Any, logger: Optional[str] = None) -
 
 
 def send(
-    connection: Connection, level: str, data: Any, logger: Optional[str] = None, within: Optional[Context] = None
+    connection: Connection, level: str, data: Any, logger: Optional[str] = None, within: Optional[Context] = None,
+    encoded: Optional[Callable[[], bytes]] = None,
 ) -> bool:
     """Send a log message to one client; False if it does not want it, or if there were too many.
 
     ``level`` is one of LEVELS, ``data`` any JSON value: best an object with what matters, never a credential, personal
     data or what would help an attacker [.. server/utilities/logging §Security] MUST NOT. ``logger`` names the part of
-    the program that speaks. ``within``: the context of the client's request that it belongs to. Raises ValueError for
+    the program that speaks. ``within``: the context of the client's request that it belongs to. ``encoded``: gives the
+    bytes of the message, where others are sent it as well. Raises ValueError for
     an unknown level or data that JSON cannot hold, naming the place, and TypeError for a logger that is no str.
     """
     _check(level, logger)
@@ -76,14 +82,33 @@ def send(
         return False
     if connection.counters[LEFT_OUT] and (within is None or within.session is connection.session):
         _tell_left_out(connection, within)  # not to who stands alone: others are counted there, too
-    params: Dict[str, Any] = {"level": level, "data": data}
-    if logger is not None:
-        params["logger"] = logger
+    params = _params(level, data, logger)
     try:
+        if encoded is not None:
+            return tell(connection, METHOD, params, None, encoded())
         return _put(connection, params, within)
     except JsonError:
         dumps(data)  # names the place inside the data, where that is at fault
         raise
+
+
+def _params(level: str, data: Any, logger: Optional[str]) -> Dict[str, Any]:
+    params: Dict[str, Any] = {"level": level, "data": data}
+    if logger is not None:
+        params["logger"] = logger
+    return params
+
+
+def _encoded(level: str, data: Any, logger: Optional[str]) -> Callable[[], bytes]:
+    """What gives the bytes of a message to many: made when the first of them is sent it, and never where none is."""
+    made: List[bytes] = []
+
+    def encoded() -> bytes:
+        if not made:
+            made.append(Shared(encode(Notification(METHOD, _params(level, data, logger)))))
+        return made[0]
+
+    return encoded
 
 
 def _quietest(connection: Connection, within: Optional[Context]) -> int:
@@ -122,6 +147,14 @@ def _tell_left_out(connection: Connection, within: Optional[Context]) -> None:
     level = LEVELS[max(_WARNING, _quietest(connection, within))]
     text = "%d log messages left out: %s is %g" % (total - told, LIMIT, getattr(connection.limits, LIMIT))
     _put(connection, {"level": level, "data": {"message": text}}, within)
+
+
+def tell_missed(connection: Connection, count: int) -> None:
+    """Say how many messages of its own a client missed while it had no stream open, as severely as it needs to see it.
+    """
+    level = LEVELS[max(_WARNING, _quietest(connection, None))]
+    text = "messages to this client that were dropped, because it had no stream open for them: %d" % count
+    tell(connection, METHOD, {"level": level, "data": {"message": text}})
 
 
 # Level

@@ -18,6 +18,7 @@ from ..peer.workers import Executor
 from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
 from ..transports.base import Transport
+from ..transports.held import Held
 from .announcements import Announcements
 from .checks import check_introduction, check_socket, check_texts, paging_of
 from .context import Context
@@ -372,6 +373,17 @@ class Server(Offering):
         """End the streams of who listens on this connection
         [2026-07-28 basic/patterns/subscriptions §Graceful Closure] SHOULD."""
         return "listeners" in self._features and self.listeners.end(connection) > 0
+
+    def missed(self, connection: Connection, count: int) -> None:
+        """See `Role.missed`."""
+        from .logs import tell_missed
+
+        tell_missed(connection, count)
+
+    @property
+    def held(self) -> Held:
+        """The account of what clients make this server hold, over all its listeners."""
+        return self._features.setdefault("held", Held(self.limits))  # type: ignore[no-any-return]
 
     def closed(self, connection: Connection, reason: str) -> None:
         """A client is gone; nothing of it is kept."""

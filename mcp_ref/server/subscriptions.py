@@ -16,7 +16,7 @@ A notification may name a part of what was subscribed to (the schema of
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Dict, List, Set, TypeVar
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Set, TypeVar
 
 from ..errors import INTERNAL_ERROR, RpcError
 from ..messages.resources import SubscribeRequestParams, UnsubscribeRequestParams
@@ -25,13 +25,15 @@ from ..peer.dispatcher import Connection
 from ..peer.params import params_reader
 from ..protocol.uris import containers
 from ..revisions import Revision
-from .announcements import UPDATED, tell
+from .announcements import UPDATED, tell_all
 from .resources import check_uri, not_found
 
 if TYPE_CHECKING:
     from .server import Server
 
 Watcher = TypeVar("Watcher")
+_COST = 400
+"""Bytes that the tables need for one URI."""
 
 
 class Watched(Dict[str, Dict[Watcher, None]]):
@@ -56,6 +58,18 @@ class Watched(Dict[str, Dict[Watcher, None]]):
         return list(found)
 
 
+def size_of(uris: Iterable[str]) -> int:
+    """About how many bytes it takes to remember who watches these."""
+    return sum(_COST + len(uri) for uri in uris)
+
+
+def no_room(connection: Connection) -> RpcError:
+    """The refusal of subscriptions for which `mcp_ref.transports.held` has no room."""
+    limits = connection.limits
+    text = "No room for more subscriptions: max_held_bytes (%d) or max_held_bytes_per_peer (%d) has been reached"
+    return RpcError(INTERNAL_ERROR, text % (limits.max_held_bytes, limits.max_held_bytes_per_peer))
+
+
 class Subscriptions:
     """The subscriptions of all clients of one server. Thread-safe; no lock is held while sending."""
 
@@ -63,6 +77,8 @@ class Subscriptions:
         self._lock = threading.Lock()
         self._subscribers: Watched[Connection] = Watched()
         self._uris: Dict[Connection, Set[str]] = {}
+        self._sizes: Dict[Connection, int] = {}
+        """Characters of their URIs."""
 
     # Act
 
@@ -98,11 +114,31 @@ class Subscriptions:
             if uri not in uris and len(uris) >= most:
                 text = "Too many subscriptions: max_subscriptions (%d) are in use; unsubscribe first" % most
                 raise RpcError(INTERNAL_ERROR, text)
+            if uri not in uris:
+                self._count(connection, uri)
             uris.add(uri)
             self._uris[connection] = uris
             self._subscribers.add(uri, connection)
         if connection.closed:
             self.forget(connection)  # it ended meanwhile, and nobody will tell us again
+
+    def _count(self, connection: Connection, uri: str) -> None:
+        """Count one more. Raises `RpcError` where the client has too long ones, or there is no room."""
+        size, most = size_of((uri,)), connection.limits.max_subscribed_bytes
+        before = self._sizes.get(connection, 0)
+        if before + len(uri) > most:
+            raise RpcError(INTERNAL_ERROR, "Too many subscriptions: their URIs may have max_subscribed_bytes (%d)"
+                           " together; unsubscribe first" % most)
+        transport = connection.transport
+        if transport.held is not None and not transport.held.take(transport.holder, size, "subscriptions"):
+            raise no_room(connection)
+        self._sizes[connection] = before + len(uri)
+
+    def _uncount(self, connection: Connection, uri: str) -> None:
+        self._sizes[connection] -= len(uri)
+        transport = connection.transport
+        if transport.held is not None:
+            transport.held.free(transport.holder, size_of((uri,)))
 
     def discard(self, connection: Connection, uri: str) -> None:
         """Take a subscription out, if there is one."""
@@ -111,14 +147,18 @@ class Subscriptions:
             if uri in uris:
                 uris.remove(uri)
                 self._subscribers.remove(uri, connection)
+                self._uncount(connection, uri)
             if not uris:
                 self._uris.pop(connection, None)
+                self._sizes.pop(connection, None)
 
     def forget(self, connection: Connection) -> None:
         """This connection has ended: all its subscriptions go."""
         with self._lock:
             for uri in self._uris.pop(connection, ()):
                 self._subscribers.remove(uri, connection)
+                self._uncount(connection, uri)
+            self._sizes.pop(connection, None)
 
     # Change notification
 
@@ -127,7 +167,7 @@ class Subscriptions:
 
         Each hears of it once [..2025-11-25 server/resources §Subscriptions].
         """
-        return sum(tell(connection, UPDATED, {"uri": uri}) for connection in self.of(uri))
+        return tell_all(self.of(uri), UPDATED, {"uri": uri})
 
     def by(self, connection: Connection) -> List[str]:
         """The URIs that this client has subscribed to, sorted."""

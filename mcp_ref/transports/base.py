@@ -19,7 +19,7 @@ Promises, which the dispatcher relies on:
 - Reading and writing never wait for each other.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Hashable, List, Optional, Sequence, Union
 
 from ..errors import McpError, Rejected
 from ..jsonrpc import RequestId
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..deadline import Deadline
     from ..protocol.mirrored import Mirrored
     from ..revisions import Revision
+    from .held import Held
 
 
 class Failed:
@@ -66,6 +67,10 @@ class Transport:
     """Scheme, host and port of the server, such as ``https://example.com``; None where there are none."""
     address: Optional[str] = None
     """What names the server: its URL, a command, a socket's address. None: nothing does."""
+    held: "Optional[Held]" = None
+    """The account of what peers make this process hold; None: this is its only peer, for which its own limits do."""
+    holder: Hashable = None
+    """What the peer is called there."""
     mirrors = False
     """Whether each request of the stateless era is an exchange of its own (HTTP): `announce` is called before its
     bytes, for what goes beside them, and `given_up` is all that the peer hears of its cancellation."""

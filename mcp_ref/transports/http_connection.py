@@ -12,7 +12,7 @@ PIPELINED bytes and then in the kernel, until the reply before it is on its way;
 import socket
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Deque, Optional
+from typing import TYPE_CHECKING, Any, Deque, Hashable, Optional
 
 from .. import deadline
 from .http_parsing import RequestParser
@@ -28,6 +28,11 @@ _AT_ONCE = 1024 * 1024
 _FLAGS = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
+def bytes_of(piece: Any) -> Any:
+    """What a piece that is perhaps sent in part keeps in memory."""
+    return piece.obj if type(piece) is memoryview else piece
+
+
 class Connection:
     """A client's socket, its parser and its outbox."""
 
@@ -35,7 +40,8 @@ class Connection:
     wants_write = False
 
     __slots__ = ("sock", "peer", "reactor", "lock", "parser", "exchange", "outbox", "backlog", "stall", "deadline",
-                 "gone", "last", "half_closed", "phase", "stage", "interest", "continued")
+                 "gone", "last", "half_closed", "phase", "stage", "interest", "continued", "holds", "holder", "taken",
+                 "waits_since")
 
     def __init__(self, sock: socket.socket, peer: str, reactor: "Reactor") -> None:
         self.sock = sock
@@ -48,6 +54,14 @@ class Connection:
         self.backlog = 0
         self.stall: Optional[float] = None
         """When the client is let go if it goes on reading nothing of the outbox."""
+        self.holds = 0
+        """Bytes that the outbox keeps in memory; what was sent of a piece stays until all of it was."""
+        self.holder: Hashable = None
+        """Who is counted as holding them, see `held`."""
+        self.taken = 0
+        """Bytes that the client has read of the outbox since it last was empty."""
+        self.waits_since: Optional[float] = None
+        """Since when something waits in the outbox."""
         self.deadline: Optional[float] = None
         """When it is let go if it goes on sending nothing."""
         self.gone = False
@@ -97,6 +111,7 @@ class Connection:
         if self.outbox:
             self.outbox.append(data)
             self.backlog += len(data)
+            self._hold(len(data))
             return True
         try:
             sent = self.transmit(data)
@@ -106,7 +121,11 @@ class Connection:
         if sent < len(data):
             self.outbox.append(memoryview(data)[sent:])
             self.backlog = len(data) - sent
-            self.stall = deadline.clock() + self.reactor.limits.http_write_timeout
+            now = deadline.clock()
+            self.waits_since, self.taken = now, 0
+            self.holder = self if self.exchange is None or self.exchange.holder is None else self.exchange.holder
+            self.stall = now + self.reactor.limits.http_write_timeout
+            self._hold(len(data))
             self.reactor.command(self.reactor.update, self)  # after the outbox has it: the lock is not asked for there
         return True
 
@@ -124,17 +143,39 @@ class Connection:
                 return
             left -= sent
             self.backlog -= sent
+            self.taken += sent
             if sent == len(data):
                 self.outbox.popleft()
+                self._let_go(len(bytes_of(data)))
             else:
                 self.outbox[0] = memoryview(data)[sent:]
             self.stall = deadline.clock() + self.reactor.limits.http_write_timeout if self.outbox else None
+        if not self.outbox:
+            self.waits_since = None
+
+    def _hold(self, size: int) -> None:
+        """So many bytes more wait for the client; see `held`."""
+        self.holds += size
+        if not self.reactor.held.add(self.holder, size):
+            self.reactor.too_much(self)
+
+    def _let_go(self, size: int) -> None:
+        """So many bytes wait no longer."""
+        self.holds -= size
+        self.reactor.held.free(self.holder, size)
+
+    def let_go_of_outbox(self) -> None:
+        """Send nothing of what waits."""
+        self.outbox.clear()
+        self.backlog = 0
+        self.waits_since = None
+        if self.holds:
+            self._let_go(self.holds)
 
     def break_off(self) -> None:
         """Let the client go, without another word."""
         self.gone = True
-        self.outbox.clear()
-        self.backlog = 0
+        self.let_go_of_outbox()
         self.reactor.command(self.reactor.drop, self)
 
     def finished(self) -> None:

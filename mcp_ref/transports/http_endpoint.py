@@ -37,6 +37,7 @@ from ..protocol.httprules import REFUSALS, Verdict
 from ..protocol.mirrored import Mirrored
 from ..revisions import REVISIONS, revision
 from .base import Transport
+from .held import Held, peer_of
 from .http_exchange import Exchange, Pairs
 from .http_guard import Authenticate, Denied, Guard, guard_of
 from .http_in_session import open_session, post_in_session
@@ -89,7 +90,8 @@ class Endpoint:
     ``revisions``: names of those that the server speaks. ``mirrored``: which arguments of a tool, by its name, are
     repeated in header fields. ``poll_after``: seconds after which the connection of a
     stream is ended for the client to come back, where the revision has that; None: never. ``streams``: whether a GET
-    opens one, or is answered 405. ``delete``: whether clients may end their sessions.
+    opens one, or is answered 405. ``delete``: whether clients may end their sessions. ``held``: the account of what
+    clients make us hold; by default one of its own.
 
     ``counters``: sessions begun and ended, requests by reason of refusal, and what was tolerated.
     """
@@ -111,11 +113,13 @@ class Endpoint:
         poll_after: Optional[float] = None,
         streams: bool = True,
         delete: bool = True,
+        held: Optional[Held] = None,
     ) -> None:
         if sessions not in ("memory", "none") and not isinstance(sessions, (SessionTable, Store)):
             raise ValueError("sessions is 'memory', 'none', a Store or a SessionTable, not %r" % (sessions,))
         self.connect = connect
         self.limits = limits
+        self.held = Held(limits) if held is None else held
         self.json_response = json_response
         self.strict = strict
         self.eras = HttpEras(list(map(revision, revisions)))
@@ -159,6 +163,7 @@ class Endpoint:
 
     def connected(self, session: HttpSession) -> Any:
         """A session's connection, which it has from now on."""
+        session.count(self.held)
         connection = session.connection = self.connect(session)
         connection.session.principal = session.principal
         connection.session.unasked = self.unasked
@@ -298,6 +303,8 @@ class Endpoint:
             self.refuse(exchange, verdict, "no session" if id is None else "session")
         elif self._version_refused(exchange, verdict, session):
             return None
+        else:
+            exchange.holder = session.holder
         return session
 
     def _known(self, id: str, principal: Any) -> Optional[HttpSession]:
@@ -384,6 +391,7 @@ class Endpoint:
             admitted, principal = self._admit(exchange, verdict)
             if not admitted:
                 return
+            exchange.holder = peer_of(principal, None)
         if self.too_long(exchange, verdict):
             return
         get = exchange.request.headers.get
@@ -424,6 +432,7 @@ class Endpoint:
                 shared = self._shared
                 if shared is None or (shared.ended and not self.closing):
                     shared = ModernTransport(self.limits)
+                    shared.held = self.held
                     shared.connection = self.connect(shared)
                     shared.connection.share(self.limits.max_http_connections)
                     self._shared = shared
@@ -457,6 +466,7 @@ class Endpoint:
         elif isinstance(frame, Malformed):
             self.broken(exchange, verdict, session, frame)
         elif not self._version_refused(exchange, verdict, session):
+            exchange.holder = session.holder
             post_in_session(self, exchange, verdict, frame, session, principal)
 
     def forms(self, verdict: Verdict) -> Tuple[bool, bool]:

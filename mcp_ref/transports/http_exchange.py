@@ -9,7 +9,7 @@ then `finish`. The handler may return while the stream is open; it then costs no
 thread may go on sending.
 """
 
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Hashable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 Pairs = Sequence[Tuple[str, str]]
 """Names and values of header fields, in order."""
@@ -98,6 +98,9 @@ class Exchange:
     ``on_close`` is called once if the client goes away, or is let go because it reads too slowly, before the reply
     is finished; set it before `start`. It is called on a thread of the shell that may wait, never from inside `send`.
     """
+
+    holder: Hashable = None
+    """Who is to be counted as holding what of the reply is not read, see `held`; None: nobody knows who it is."""
 
     def __init__(self, request: HttpRequest) -> None:
         self.request = request

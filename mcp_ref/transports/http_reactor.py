@@ -12,10 +12,11 @@ import selectors
 import socket
 import sys
 from collections import deque
-from typing import Any, Callable, Deque, List, Optional, Set
+from typing import Any, Callable, Deque, Hashable, List, Optional, Set, Tuple
 
 from .. import deadline
 from ..limits import Limits
+from .held import Held
 from .http_accepting import Acceptor
 from .http_answering import HttpExchange
 from .http_bodies import Bodies, NoRoom
@@ -37,6 +38,8 @@ _READ_BODY = 1024 * 1024
 """At most this much of a body at once; what is more waits until others had their turn."""
 _REFUSED_AT_ONCE = 64
 """Connections over the limit that are told so; further ones are just closed."""
+_NEW_SECONDS = 1.0
+"""How long a reply that is not read at once may wait before its client counts as slow."""
 _BODY_RATE = 1024
 """Bytes of a body that earn it another second."""
 
@@ -45,10 +48,11 @@ class Reactor:
     """The selector thread's work, and what it works on. ``handler`` as in `HttpServer`."""
 
     def __init__(self, handler: Callable[[Exchange], None], pool: Pool, limits: Limits,
-                 ssl_context: Any = None, name: str = "http") -> None:
+                 ssl_context: Any = None, name: str = "http", held: Optional[Held] = None) -> None:
         self.handler = handler
         self.limits = limits
         self.bodies = Bodies(limits)
+        self.held = Held(limits) if held is None else held
         self.draining = False
         self.closing = False
         self._notices = Notices(lambda job: self._jobs.append(job))
@@ -82,6 +86,10 @@ class Reactor:
         connection.break_off()
         self.command(self._note, "slow readers", "%s reads too slowly: more than max_stream_bytes (%d) wait for it"
                      % (connection.peer, self.limits.max_stream_bytes))
+
+    def too_much(self, connection: Connection) -> None:
+        """More is held than may be, now that something waits for this client. Its lock held."""
+        self.command(self._make_room, connection.holder)
 
     # The loop
 
@@ -329,7 +337,7 @@ class Reactor:
         self.connections.discard(connection)
         with connection.lock:
             exchange, connection.exchange = connection.exchange, None
-            connection.outbox.clear()
+            connection.let_go_of_outbox()
             connection.parser.discard()
             if exchange is not None:
                 exchange.let_go()
@@ -368,11 +376,52 @@ class Reactor:
                 self._note("slow readers", "%s has read nothing for http_write_timeout (%g s)"
                            % (connection.peer, self.limits.http_write_timeout))
                 self.lose(connection)
+            elif connection.waits_since is not None and now >= self._patience(connection):
+                self._note("slow readers", "%s reads less than min_read_rate (%g bytes a second)"
+                           % (connection.peer, self.limits.min_read_rate))
+                self.lose(connection)
             elif connection.deadline is not None and now >= connection.deadline:
                 self._overdue(connection, now)
             elif connection.half_closed and _is_broken(connection.sock):
                 self.lose(connection)
         self.acceptor.look(now)
+
+    def _patience(self, connection: Connection) -> float:
+        """Until when a client may take what waits for it, if it reads no more; without the lock, so about that.
+
+        Reading a byte now and then puts off `stall` for ever. So what it has read earns it time, as with bodies, and
+        none while that is scarce which its reply makes us hold.
+        """
+        limits, earned = self.limits, 0.0
+        if not self.held.scarce:
+            earned = connection.taken / limits.min_read_rate if limits.min_read_rate > 0 else float("inf")
+        return (connection.waits_since or 0.0) + limits.http_write_timeout + earned
+
+    def _make_room(self, peer: Hashable) -> None:
+        """Let clients go that do not read, until no more is held than may be, by all and by this peer. A command.
+
+        First those that have had a second and read most slowly, then who makes us hold most. One reply may be larger
+        than the limits, while it is the only one.
+        """
+        held, now = self.held, deadline.clock()
+
+        def pace(connection: Connection) -> Tuple[bool, float]:
+            seconds = now - (connection.waits_since or now)
+            new = seconds < _NEW_SECONDS
+            return new, float(-connection.holds) if new else connection.taken / seconds
+
+        while held.crowded() or held.greedy(peer):
+            whole, limit = held.crowded(), "max_held_bytes"
+            slow = [connection for connection in self.connections if connection.holds and not connection.gone
+                    and (whole or connection.holder == peer)]
+            if len(slow) < 2:
+                return
+            if not whole:
+                limit = "max_held_bytes_per_peer"
+            connection = min(slow, key=pace)
+            self._note("unread replies", "%s reads too slowly: %s (%d) are held"
+                       % (connection.peer, limit, getattr(self.limits, limit)))
+            self.lose(connection)
 
     def _overdue(self, connection: Connection, now: float) -> None:
         stage = connection.stage

@@ -40,6 +40,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
+from .held import Held
 from .http_exchange import Exchange
 from .http_reactor import Reactor
 from .http_workers import Pool
@@ -56,13 +57,15 @@ class HttpServer:
 
     ``ssl_context``: an `ssl.SSLContext` makes it HTTPS. ``name`` shows up in thread names. ``fds``: descriptors of
     sockets that listen already and that other processes may serve, too; they belong to the server, and it binds none.
+    ``held``: the account of what clients make us hold, by default one of its own.
     The host ``localhost`` means both loopback addresses, as far as the system has them.
     """
 
     def __init__(self, handler: Callable[[Exchange], None], host: str = "127.0.0.1", port: int = 0, *,
                  limits: Limits = DEFAULT, ssl_context: Any = None, name: str = "http",
-                 fds: Sequence[int] = ()) -> None:
+                 fds: Sequence[int] = (), held: Optional[Held] = None) -> None:
         self.limits = limits
+        self.held = Held(limits) if held is None else held
         self.address: Tuple[str, int] = (host, port)
         """Host and port; the port that was found, once it is open."""
         self._handler = handler
@@ -81,7 +84,7 @@ class HttpServer:
         _raise_soft_limit(self.limits.max_http_connections + _SPARE_DESCRIPTORS)
         try:
             self._reactor = Reactor(self._handler, self._pool, self.limits, self._ssl_context,
-                                    "%s:%d" % (self._name, self.port))
+                                    "%s:%d" % (self._name, self.port), self.held)
         except OSError:
             for sock in sockets:
                 sock.close()
@@ -109,6 +112,11 @@ class HttpServer:
     def body_bytes(self) -> int:
         """How much of requests' bodies is held, of all connections; see `http_bodies`."""
         return self._reactor.bodies.held if self._reactor is not None else 0
+
+    @property
+    def held_bytes(self) -> int:
+        """How much clients make us hold; see `held`."""
+        return self.held.total
 
     def counters(self) -> Dict[str, int]:
         """What was refused or let go so far, by reason."""

@@ -8,7 +8,8 @@ message                                        goes
 the answer to a request                        into the reply to its POST
 whatever belongs to a request and comes first  into the reply to its POST, which becomes a stream
 anything else                                  on one stream that a GET has opened, the newest
-the same while no such stream is open          into a bounded queue, until one is
+the same while no such stream is open          into a bounded queue, until one is; before the first
+                                               one only ``max_early_messages`` wait
 =============================================  =====================================================
 
 [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server],
@@ -16,6 +17,10 @@ the same while no such stream is open          into a bounded queue, until one i
 
 A reply is JSON if the answer is all there is, and a stream if not, unless the endpoint was told otherwise. If the
 client takes no stream there, what belongs to the request goes the way of everything else.
+
+Who has never opened a stream may never do. A server need not keep anything for them: no page says that a message which
+belongs to no request must arrive. What is sent between the handshake and the first GET is kept, because a client cannot
+be faster. Where messages were dropped, the client is told how many of its own it missed, on the stream it opens.
 
 A connection that breaks cancels nothing [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server]
 SHOULD NOT: the handler goes on, what it says is kept, and the client asks for it by a GET with `Last-Event-ID`.
@@ -29,6 +34,7 @@ from .. import deadline
 from ..jsonrpc import Frame, RequestId, id_key
 from ..limits import Limits
 from ..protocol.sse import comment, encode_event
+from .held import Held, peer_of
 from .http_exchange import Exchange, Pairs
 from .http_routed import HttpRouted
 from .http_streams import LISTENING, STREAM_HEADERS, EventId, Kept, Replay, Stream
@@ -59,11 +65,22 @@ class HttpSession(HttpRouted):
         self._replies: Dict[Any, Stream] = {}
         """By what `id_key` makes of the ids of the requests that wait for them."""
         self._listening: List[Stream] = []
-        self._replay = Replay(limits) if id is not None else None
+        self.holder = peer_of(principal, id or self)
+        self._replay = Replay(limits, self.holder) if id is not None else None
         self._waiting: List[bytes] = []
         self._waiting_bytes = 0
+        self._listened = False
+        """Whether a GET has ever opened a stream."""
+        self._missed = 0
+        """Messages that were dropped before a stream was there, since the client was told."""
         self._numbers = 0
         self._answered: Optional[Callable[[], None]] = None
+
+    def count(self, held: Optional[Held]) -> None:
+        """Count in this account what the session makes us hold; before it has a connection."""
+        self.held = held
+        if self._replay is not None:
+            self._replay.held = held
 
     # What the dispatcher asks for
 
@@ -73,9 +90,12 @@ class HttpSession(HttpRouted):
             self.ended = True
             streams = list(dict.fromkeys(self._replies.values())) + self._listening
             self._replies, self._listening = {}, []
-            self._waiting.clear()
             for stream in streams:
                 self._cut(stream)
+            while self._waiting:
+                self._not_waiting()
+            if self._replay is not None:
+                self._replay.clear()
         self._wake()
 
     def _cut(self, stream: Stream) -> None:
@@ -163,7 +183,16 @@ class HttpSession(HttpRouted):
 
     def listen(self, exchange: Exchange, headers: Pairs = ()) -> bool:
         """Open a stream for what belongs to no request, on the exchange of a GET; False: the session has ended."""
-        return self._attach(Stream(LISTENING, exchange, headers), exchange, [])
+        begun = self._attach(Stream(LISTENING, exchange, headers), exchange, [])
+        self._tell_missed()
+        return begun
+
+    def _tell_missed(self) -> None:
+        """Have the client told how many messages were dropped that were for it; a stream has been opened for them."""
+        with self._lock:
+            missed, self._missed = self._missed, 0
+        if missed:
+            self.connection.role.missed(self.connection, missed)
 
     def resume(self, exchange: Exchange, since: EventId, headers: Pairs = ()) -> Optional[bool]:
         """Go on with a stream after that event; None: nothing is known of it. False: the session has ended.
@@ -173,18 +202,25 @@ class HttpSession(HttpRouted):
         if nothing of it is kept: what is gone is gone, and what comes next can still be sent.
         """
         with self._lock:
-            found = self._find(since)
-            kept = list(self._replay.of(since.kind, since.stream)) if self._replay is not None else []
-            if found is not None:
-                found.end()  # the connection that it had; the client is not there, or it would not have come here
-                found.exchange, found.headers = exchange, headers
-            elif since.stream <= self._numbers and (since.kind == LISTENING or kept):
-                found = Stream(since.kind, exchange, headers)
-                found.revive(since.stream, max([since.place] + [event.id.place for event in kept]) + 1)
-            else:
-                return None
-            missed = [event for event in kept if event.id.place > since.place and event.data]
-            return self._attach(found, exchange, missed)
+            begun = self._go_on(exchange, since, headers)
+        if begun and since.kind == LISTENING:
+            self._tell_missed()
+        return begun
+
+    def _go_on(self, exchange: Exchange, since: EventId, headers: Pairs) -> Optional[bool]:
+        """`resume`, with the lock held."""
+        found = self._find(since)
+        kept = list(self._replay.of(since.kind, since.stream)) if self._replay is not None else []
+        if found is not None:
+            found.end()  # the connection that it had; the client is not there, or it would not have come here
+            found.exchange, found.headers = exchange, headers
+        elif since.stream <= self._numbers and (since.kind == LISTENING or kept):
+            found = Stream(since.kind, exchange, headers)
+            found.revive(since.stream, max([since.place] + [event.id.place for event in kept]) + 1)
+        else:
+            return None
+        missed = [event for event in kept if event.id.place > since.place and event.data]
+        return self._attach(found, exchange, missed)
 
     def keep(self, now: float, poll_after: Optional[float]) -> None:
         """From time to time: keep quiet streams alive, forget old events, let long streams be polled."""
@@ -302,6 +338,7 @@ class HttpSession(HttpRouted):
         return True
 
     def _listen(self, stream: Stream) -> None:
+        self._listened = True
         if stream in self._listening:
             self._listening.remove(stream)
         elif len(self._listening) >= self._limits.max_session_streams:
@@ -314,8 +351,7 @@ class HttpSession(HttpRouted):
             message = self._waiting[0]
             if not self._try(stream, message):
                 return
-            del self._waiting[0]
-            self._waiting_bytes -= len(message)
+            self._not_waiting()
 
     def _try(self, stream: Stream, message: bytes) -> bool:
         """Send a message on this stream; False if it was not, so that it may go on another."""
@@ -334,11 +370,35 @@ class HttpSession(HttpRouted):
         if self.id is None:
             self._count("messages without a stream")
             return
+        limits, held = self._limits, self.held
+        most = limits.max_waiting_messages
+        if not self._listened:
+            most = min(most, limits.max_early_messages)
+        room = len(message) <= limits.max_waiting_bytes and most > 0
+        while room and self._waiting and (
+            len(self._waiting) >= most or self._waiting_bytes + len(message) > limits.max_waiting_bytes
+        ):
+            self._miss()
+        while room and held is not None and not held.queue(self.holder, message, "messages that cannot wait", 2):
+            room = bool(self._waiting)
+            if room:
+                self._miss()
+        if not room:
+            self._missed += 1
+            self._count("messages that waited too long")
+            return
         self._waiting.append(message)
         self._waiting_bytes += len(message)
-        limits = self._limits
-        while self._waiting and (
-            len(self._waiting) > limits.max_waiting_messages or self._waiting_bytes > limits.max_waiting_bytes
-        ):
-            self._waiting_bytes -= len(self._waiting.pop(0))
-            self._count("messages that waited too long")
+
+    def _miss(self) -> None:
+        """Drop the message that has waited longest."""
+        self._not_waiting()
+        self._missed += 1
+        self._count("messages that waited too long")
+
+    def _not_waiting(self) -> None:
+        """The message that has waited longest is no longer in the queue."""
+        message = self._waiting.pop(0)
+        self._waiting_bytes -= len(message)
+        if self.held is not None:
+            self.held.unqueue(self.holder, message)

@@ -12,11 +12,12 @@ Nothing here is thread-safe: the session's lock is held.
 """
 
 import re
-from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Hashable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 
 from ..limits import Limits
 from ..protocol.sse import encode_event
+from .held import Held
 from .http_exchange import Exchange, Pairs
 
 STREAM_HEADERS: Tuple[Tuple[str, str], ...] = (
@@ -57,25 +58,53 @@ class Kept(NamedTuple):
 
 
 class Replay:
-    """The events of one session that are kept, oldest first; bounded by number, bytes and time."""
+    """The events of one session that are kept, oldest first; bounded by number, bytes and time.
 
-    def __init__(self, limits: Limits) -> None:
+    ``held``: the account that they are counted in, for ``holder``. Where it has no room, the oldest of this session go;
+    and where that is not enough, nothing of it is kept, so that the client is told: its stream cannot be resumed.
+    """
+
+    held: Optional[Held] = None
+
+    def __init__(self, limits: Limits, holder: Hashable = None) -> None:
         self._limits = limits
+        self._holder = holder
         self._events: List[Kept] = []
         self._bytes = 0
+        self._kept_newest = False
 
-    def keep(self, id: EventId, data: bytes, now: float) -> None:
-        """Keep one more; the oldest go."""
+    def keep(self, id: EventId, data: bytes, now: float) -> bool:
+        """Keep one more; the oldest go. False: there is no room for it."""
+        held = self.held
+        self._kept_newest = False
+        while held is not None and not held.queue(self._holder, data, "events that cannot be sent again", 2):
+            if not self._events:
+                return False
+            self._drop()
+        self._kept_newest = True
         self._events.append(Kept(id, data, now))
         self._bytes += len(data)
         while len(self._events) > 1 and (
             len(self._events) > self._limits.max_replay_events or self._bytes > self._limits.max_replay_bytes
         ):
             self._drop()
+        return True
 
     def take_back(self) -> None:
         """The newest was not sent after all."""
-        self._bytes -= len(self._events.pop().data)
+        if self._kept_newest:
+            self._kept_newest = False
+            self._gone(self._events.pop())
+
+    def clear(self) -> None:
+        """Keep nothing any more."""
+        while self._events:
+            self._gone(self._events.pop())
+
+    def _gone(self, event: Kept) -> None:
+        self._bytes -= len(event.data)
+        if self.held is not None:
+            self.held.unqueue(self._holder, event.data)
 
     def forget(self, now: float) -> None:
         """Drop what has been kept for ``replay_seconds``."""
@@ -83,7 +112,7 @@ class Replay:
             self._drop()
 
     def _drop(self) -> None:
-        self._bytes -= len(self._events.pop(0).data)
+        self._gone(self._events.pop(0))
 
     def of(self, kind: str, stream: int) -> Iterator[Kept]:
         """What is kept of one stream, and of no other

@@ -6,6 +6,7 @@ import pytest
 from mcp_ref import Server
 from mcp_ref.limits import Limits
 from mcp_ref.server.subscriptions import Subscriptions
+from mcp_ref.transports.base import Transport
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.sides import eventually
@@ -172,6 +173,8 @@ class Ended:
     """A connection that is over; nothing may be kept for it."""
 
     closed = True
+    limits = Limits()
+    transport = Transport()
 
 
 def test_a_subscription_that_comes_after_the_end_is_not_kept():
@@ -181,7 +184,7 @@ def test_a_subscription_that_comes_after_the_end_is_not_kept():
 
 
 def test_an_update_looks_only_at_its_own_subscribers():
-    class Open:
+    class Open(Ended):
         closed = False
 
     subscriptions, one = Subscriptions(), Open()

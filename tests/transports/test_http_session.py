@@ -20,8 +20,12 @@ class Agreed:
     """As much of a connection as a session asks for."""
 
     def __init__(self, name="2025-06-18"):
-        self.session = self
+        self.session = self.role = self
         self.revision = revision(name)
+        self.told = []
+
+    def missed(self, connection, count):
+        self.told.append(count)
 
 
 @pytest.fixture
@@ -101,7 +105,7 @@ def test_messages_that_wait_are_bounded_by_bytes():
     listening = exchange("GET")
     session.listen(listening)
     assert listening.messages() == ["00000003", "00000004"]
-    assert session.counters() == {"messages that waited too long": 3}
+    assert session.counters() == {"messages that waited too long": 3} and session.connection.told == [3]
 
 
 def test_what_waits_stays_in_order_when_the_stream_breaks_on_the_way(session):

@@ -377,8 +377,11 @@ def test_messages_wait_for_a_stream(revision):
             client.server.broadcast("notifications/tools/list_changed")
         client.connection.open_request("ping")
         first, second = client.get(), client.get()
-        assert [message["method"] for message in first.messages()] == [
+        *heard, told = first.messages()
+        assert [message["method"] for message in heard] == [
             "notifications/tools/list_changed", "notifications/tools/list_changed", "ping"]
+        assert told["params"] == {"level": "warning", "data": {
+            "message": "messages to this client that were dropped, because it had no stream open for them: 1"}}
         assert second.messages() == [] and client.session.counters() == {"messages that waited too long": 1}
 
 

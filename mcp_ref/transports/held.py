@@ -1,0 +1,152 @@
+"""How much the peers of a server make it hold, over all its transports, sessions and connections together.
+
+Only what stays is counted, and only while it does: a reply that the socket takes at once costs nothing here.
+
+=================================================  ======================================================================
+what is held                                       when there is no room for it
+=================================================  ======================================================================
+events that were sent and may be sent again        the session's oldest go, and what is gone cannot be resumed; together
+                                                   they have half of the room
+messages that wait for a stream of a session       the session's oldest go; it is told how many log messages it missed
+replies that a client does not read                connections are closed, those first that read most slowly
+subscriptions of a session or a stream             the request is refused
+what a client says of itself in `initialize`       the request is refused
+large requests over TCP and Unix sockets           the request is refused as `Busy`; a line without an end is dropped and
+                                                   refused as a message that is too long is
+messages that wait to be written to TCP and Unix   senders wait; a client that is told something unasked is let go
+sockets
+=================================================  ======================================================================
+
+Bounds: ``max_held_bytes`` for all, ``max_held_bytes_per_peer`` for each peer. A peer is whoever authenticated, by
+whatever sessions and connections; else a session; else a connection. A quarter of the room is for peers that hold up to
+SMALL bytes: a few who hold much cannot keep all others out. A peer that holds nothing may have one thing that is larger
+than ``max_held_bytes_per_peer``, such as a long reply.
+
+A message to many (`Shared`) is one piece of memory, however many wait for it, and is counted so.
+
+Bodies of HTTP requests have an account of their own, `http_bodies`.
+"""
+
+import threading
+from typing import Any, Dict, Hashable
+
+from ..limits import Limits
+
+SMALL = 64 * 1024
+"""Bytes; up to them a peer has a quarter of the room, too."""
+SLOT = 64
+"""Bytes that a place in a queue costs, whatever stands in it."""
+
+
+class Shared(bytes):
+    """A message that goes to many peers."""
+
+    places = 0
+    """In how many queues it waits; the account's lock guards it."""
+
+
+class Held:
+    """The account of one server. Thread-safe; its lock is held for moments only, and nothing is called meanwhile.
+
+    ``counters``: how often there was no room, by what it was for.
+    """
+
+    __slots__ = ("total", "counters", "_most", "_most_large", "_most_of_one", "_peers", "_lock")
+
+    def __init__(self, limits: Limits) -> None:
+        self.total = 0
+        """Bytes that are held now."""
+        self.counters: Dict[str, int] = {}
+        self._most = limits.max_held_bytes
+        self._most_large = self._most - self._most // 4
+        self._most_of_one = limits.max_held_bytes_per_peer
+        self._peers: Dict[Hashable, int] = {}
+        self._lock = threading.Lock()
+
+    def take(self, peer: Hashable, size: int, what: str, part: int = 1) -> bool:
+        """Count so many bytes more that this peer makes us hold; False: there is no room, and nothing is counted.
+
+        ``what`` names it in the counters. ``part`` 2: it may have only half of the room, as what can be done without.
+        """
+        with self._lock:
+            before = self._peers.get(peer, 0)
+            most = self._most if before + size <= SMALL else self._most_large
+            if self.total + size > most // part or (before and before + size > self._most_of_one):
+                self.counters[what] = self.counters.get(what, 0) + 1
+                return False
+            self._peers[peer] = before + size
+            self.total += size
+            return True
+
+    def add(self, peer: Hashable, size: int) -> bool:
+        """Count what is held already; False: somebody's has to go, perhaps this peer's. See `crowded`."""
+        with self._lock:
+            before = self._peers.get(peer, 0)
+            self._peers[peer] = before + size
+            self.total += size
+            return self.total <= self._most and (not before or before + size <= self._most_of_one)
+
+    def free(self, peer: Hashable, size: int) -> None:
+        """So many bytes of this peer are held no longer."""
+        if size:
+            with self._lock:
+                self._free(peer, size)
+
+    def _free(self, peer: Hashable, size: int) -> None:
+        self.total -= size
+        left = self._peers[peer] - size
+        if left:
+            self._peers[peer] = left
+        else:
+            del self._peers[peer]
+
+    def crowded(self) -> bool:
+        """Whether more is held than may be."""
+        return self.total > self._most
+
+    def greedy(self, peer: Hashable) -> bool:
+        """Whether this peer makes us hold more than it may."""
+        return self._peers.get(peer, 0) > self._most_of_one
+
+    @property
+    def scarce(self) -> bool:
+        """Whether so much is held that whoever reads slowly has to make room."""
+        return 2 * self.total > self._most_large
+
+    def of(self, peer: Hashable) -> int:
+        """Bytes that this peer makes us hold."""
+        return self._peers.get(peer, 0)
+
+    # Messages in queues
+
+    def queue(self, peer: Hashable, message: bytes, what: str, part: int = 1) -> bool:
+        """`take` for a message that is put into a queue."""
+        if type(message) is not Shared:
+            return self.take(peer, SLOT + len(message), what, part)
+        if not self.take(peer, SLOT, what, part):
+            return False
+        with self._lock:
+            message.places += 1
+            if message.places == 1:
+                self._peers[Shared] = self._peers.get(Shared, 0) + len(message)
+                self.total += len(message)
+        return True
+
+    def unqueue(self, peer: Hashable, message: bytes) -> None:
+        """`free` for a message that was taken out of a queue."""
+        if type(message) is not Shared:
+            self.free(peer, SLOT + len(message))
+            return
+        with self._lock:
+            self._free(peer, SLOT)
+            message.places -= 1
+            if not message.places:
+                self._free(Shared, len(message))
+
+
+def peer_of(principal: Any, otherwise: Hashable) -> Hashable:
+    """Who counts as one peer: the principal, if somebody has shown who they are."""
+    if principal is None:
+        return otherwise
+    return "principal", str(principal) if isinstance(principal, str) else (
+        principal if isinstance(principal, Hashable) else repr(principal))
