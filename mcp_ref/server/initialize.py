@@ -6,17 +6,22 @@ In a module of its own, so that the messages it needs are loaded when a client o
 from typing import TYPE_CHECKING, Any, Dict
 
 from ..codec import DecodeError, decode, encode
-from ..errors import INVALID_PARAMS, RpcError
+from ..errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
+from ..jsontext import dumps
 from ..messages.base import Implementation
 from ..messages.lifecycle import (
     InitializeRequestParams, InitializeResult, ListChangedCapability, ResourcesCapability, ServerCapabilities,
 )
 from ..peer.context import Context, Route
+from ..peer.dispatcher import Connection
 from ..protocol import lifecycle, negotiation
 from ..revisions import LATEST_HANDSHAKE, Revision, find
 
 if TYPE_CHECKING:
     from .server import Server
+
+_USUAL = 4096
+"""Bytes that every session has for it, and that are not counted."""
 
 
 def capabilities(server: "Server", revision: Revision) -> ServerCapabilities:
@@ -63,6 +68,7 @@ def _agree(server: "Server", context: Context, params: Dict[str, Any]) -> Dict[s
         opening = decode(InitializeRequestParams, params, rules)
     except DecodeError as error:
         raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
+    _count(context.connection, params)
     revision = negotiation.answer(opening.protocol_version, ours)
     identity = Implementation(*server.identity)
     offered = capabilities(server, revision)
@@ -72,3 +78,25 @@ def _agree(server: "Server", context: Context, params: Dict[str, Any]) -> Dict[s
     session.peer_info = params["clientInfo"]
     context.connection.agree(revision)
     return result
+
+
+def _count(connection: Connection, params: Dict[str, Any]) -> None:
+    """Count what a client says of itself, for that is kept as long as its session. Raises `RpcError` for too much."""
+    limits, transport = connection.limits, connection.transport
+    size = len(dumps([params["capabilities"], params["clientInfo"]]))
+    if size > limits.max_introduction_bytes:
+        text = "capabilities and clientInfo of %d bytes exceed max_introduction_bytes (%d)"
+        raise RpcError(INVALID_PARAMS, "Invalid params: " + text % (size, limits.max_introduction_bytes))
+    if size <= _USUAL or transport.held is None or "introduction" in connection.state:
+        return
+    if not transport.held.take(transport.holder, size, "introductions"):
+        text = "Busy: max_held_bytes (%d) has been reached, and capabilities and clientInfo have %d bytes"
+        raise RpcError(INTERNAL_ERROR, text % (limits.max_held_bytes, size))
+    connection.state["introduction"] = size
+
+
+def forget(connection: Connection) -> None:
+    """The connection has ended."""
+    size, transport = connection.state.pop("introduction", 0), connection.transport
+    if size and transport.held is not None:
+        transport.held.free(transport.holder, size)

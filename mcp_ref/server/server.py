@@ -390,6 +390,10 @@ class Server(Offering):
         self._announcements.closed(connection)
         if "subscriptions" in self._features:
             self.subscriptions.forget(connection)
+        if "introduction" in connection.state:
+            from .initialize import forget
+
+            forget(connection)
 
     def arrived(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
         """Forget at once the roots of a client that has others now [..2025-11-25 client/roots §Root List Changes]."""

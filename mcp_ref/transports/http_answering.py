@@ -7,6 +7,7 @@ a reply is sent by one call with the connection's lock held, so several threads 
 import threading
 from typing import Optional
 
+from .http_bodies import SMALL, NoRoom, weight
 from .http_connection import Connection
 from .http_exchange import Exchange, HttpRequest, Pairs
 from .http_head import Head
@@ -51,7 +52,8 @@ class HttpExchange(Exchange):
         """Call the handler; on a worker."""
         self._thread = threading.get_ident()
         try:
-            self._connection.reactor.handler(self)
+            if self._held <= SMALL or self._has_room():
+                self._connection.reactor.handler(self)
         except BaseException:  # SystemExit ends no thread of ours either
             self._failed()
         finally:
@@ -62,6 +64,25 @@ class HttpExchange(Exchange):
         self._thread = None
         if self._unsent:
             self.send(b"")
+
+    def _has_room(self) -> bool:
+        """Count what becomes of a large body once it is parsed; the reply is out if there is no room for that."""
+        reactor = self._connection.reactor
+        more = weight(self.request.body, reactor.limits.max_nodes)
+        with self._connection.lock:
+            if not self._held:  # let go meanwhile: the client is gone
+                return False
+            try:
+                reactor.bodies.add(more, self._held + more)
+            except NoRoom as refused:
+                status, why = refused.status, refused.reason
+            else:
+                self._held += more
+                return True
+        reactor.command(reactor.no_room, self._connection, why)
+        fields = (("Content-Type", "text/plain"), *((("Retry-After", "5"),) if status == 503 else ()))
+        self.reply(status, fields, ("%s\n" % why).encode("ascii"))
+        return False
 
     def let_go(self) -> None:
         """Let the body go if nobody needs it any more (see `http_bodies`); ask again when that may have changed. Lock

@@ -222,7 +222,7 @@ class Reactor:
             found = parser.next()
         except Refused as refused:
             if isinstance(refused, NoRoom):
-                self._note("bodies without room", "%s: %s" % (connection.peer, refused.reason))
+                self.no_room(connection, refused.reason)
             self._refuse(connection, refused)
             return
         if found is None:
@@ -237,6 +237,10 @@ class Reactor:
         connection.deadline = None
         connection.exchange = exchange = HttpExchange(connection, head, body)
         self._requests.append(exchange)
+
+    def no_room(self, connection: Connection, why: str) -> None:
+        """Tell of a body that had no room. Also a command."""
+        self._note("bodies without room", "%s: %s" % (connection.peer, why))
 
     def _wait_for_more(self, connection: Connection) -> None:
         if connection.half_closed:
