@@ -124,6 +124,9 @@ class Limits(Record):
     # Connections
     max_connections: int = 256
     """Open socket connections; the next one is closed with a log line."""
+    line_timeout: float = 30.0
+    """How long a message over TCP or a Unix socket may take from its first byte to its line end, and one second more
+    for each KiB that has come. Then the connection is closed."""
     max_progress_per_second: float = 100.0
     """Progress notifications of one request, in the long run; the last one always goes out."""
     max_progress_burst: int = 50

@@ -33,6 +33,10 @@ class Outbox:
         self._max_bytes = max_bytes
         self._waiting: Deque[bytes] = deque()
         self._size = 0
+        self._counted = 0
+        """Bytes in the account of what peers make us hold, see `mcp_ref.transports.held`."""
+        self._crowded = False
+        """Whether there was no room for more."""
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
         self._writing = threading.Lock()
@@ -51,22 +55,41 @@ class Outbox:
         what it belongs to, see `Transport.post`; here everything goes the same way.
         """
         with self._lock:
-            if wait and self._size > self._max_bytes:
-                self._room.wait_for(lambda: self._closed or self._size <= self._max_bytes)
+            if wait and self.full:
+                self._room.wait_for(lambda: self._closed or not self.full)
             if self._closed:
                 return
             self._waiting.append(message)
             self._size += len(message)
+            if self._size > self._counted + CHUNK:
+                self._count()
 
     @property
     def full(self) -> bool:
-        """Whether more than ``max_outbox_bytes`` are queued."""
-        return self._size > self._max_bytes
+        """Whether more than ``max_outbox_bytes`` are queued, or more than the account of what peers hold has room for.
+        """
+        return self._size > self._max_bytes or self._crowded
 
     def wait_for_room(self) -> None:
-        """Wait while more than ``max_outbox_bytes`` are queued."""
+        """Wait while it is `full`."""
         with self._lock:
-            self._room.wait_for(lambda: self._closed or self._size <= self._max_bytes)
+            self._room.wait_for(lambda: self._closed or not self.full)
+
+    def _count(self) -> None:
+        """Count what is queued, beyond the first CHUNK of which nobody needs to know. Lock held."""
+        held, holder = self._transport.held, self._transport.holder
+        if held is None:
+            return
+        if self._size <= self._counted + CHUNK:
+            if self._counted > self._size:
+                held.free(holder, self._counted - self._size)
+                self._counted = self._size
+            self._crowded = False
+        elif held.take(holder, self._size - self._counted, "messages that are not read"):
+            self._counted = self._size
+            self._crowded = False
+        else:
+            self._crowded = True  # until this peer reads
 
     def flush(self) -> None:
         """Write what waits; returns at once if another thread is writing, for that one takes it along."""
@@ -121,6 +144,7 @@ class Outbox:
             self._closed = True
             self._waiting.clear()
             self._size = 0
+            self._count()
             self._room.notify_all()
             wake = self._wake
         if wake is not None:
@@ -143,8 +167,10 @@ class Outbox:
                 message = self._waiting.popleft()
                 size += len(message)
                 messages.append(message)
-            full = self._size > self._max_bytes
+            full = self.full
             self._size -= size
+            if self._counted > self._size or self._crowded:
+                self._count()
             if full:
                 self._room.notify_all()
         return messages

@@ -266,7 +266,7 @@ class Server(Offering):
         check_socket(self.auth, address)
         from ..transports.listener import SocketListener
 
-        listener = SocketListener(address, self.connect, self.limits, idle_after)
+        listener = SocketListener(address, self.connect, self.limits, idle_after, self.held)
         listener.open()
         return listener
 

@@ -12,6 +12,8 @@ what arrives                          what comes out
 ``{...}\\r\\n``                         the same: one carriage return before the newline is dropped
 an empty line                         nothing
 a line over ``max_message_bytes``     one `Rejected`, when the line ends; its bytes are not kept
+a line over what peers may make us    the same, with the code of what may be tried again
+hold (see `held`)
 a line that never ends                nothing. Reading: a message is delimited by its newline, so
                                       what was cut off is no message; see `LineSplitter.unfinished`
 ====================================  ==========================================================
@@ -22,14 +24,17 @@ is handed over without a copy, and not in a list of pieces that is joined at the
 """
 
 from io import BytesIO
-from typing import List, Optional, Sequence, cast
+from typing import Hashable, List, Optional, Sequence, cast
 
-from ..errors import LocalProtocolError, Rejected
+from ..errors import INTERNAL_ERROR, LocalProtocolError, Rejected
 from .base import Received
+from .held import Held
 
 _JOIN_BELOW = 64 * 1024
 """Messages under this size are copied together into one write; a larger one is sent from where it stands."""
 
+_COUNT_FROM = 64 * 1024
+"""Bytes of an unfinished line that are not counted; more are, as many at a time."""
 _NEWLINE_INSIDE = "a message on a line-framed transport must not contain a newline"
 _PAGE = "2025-11-25 basic/transports §stdio"
 
@@ -74,13 +79,19 @@ def _pieces(messages: Sequence[bytes]) -> List[bytes]:
 class LineSplitter:
     """Splits bytes, chunk by chunk, into messages of at most ``max_message_bytes`` bytes.
 
-    ``rejected`` counts the lines that were too long. One thread at a time.
+    ``rejected`` counts the lines that were too long. ``held`` and ``holder``: the account in which a long line without
+    an end is counted, and for whom; None: in none. Where there is no room for it, it is refused as one that is too long
+    is. One thread at a time.
     """
 
-    __slots__ = ("rejected", "_limit", "_size", "_buffer", "_ends_in_return")
+    __slots__ = ("rejected", "held", "holder", "_limit", "_size", "_buffer", "_ends_in_return", "_counted", "_crowded")
 
     def __init__(self, max_message_bytes: int) -> None:
         self.rejected = 0
+        self.held: Optional[Held] = None
+        self.holder: Hashable = None
+        self._counted = 0  # bytes of it in the account
+        self._crowded = False  # whether there was no room there for this line
         self._limit = max_message_bytes
         self._size = 0  # bytes of the unfinished line, kept or not
         self._buffer: Optional[BytesIO] = None  # the unfinished line; None: there is none, or it is too long
@@ -90,6 +101,24 @@ class LineSplitter:
     def unfinished(self) -> int:
         """Bytes of the line whose end has not arrived."""
         return self._size
+
+    def drop(self) -> None:
+        """Keep nothing of the line whose end will not arrive."""
+        self._buffer = None
+        self._uncount()
+
+    def _uncount(self) -> None:
+        if self._counted and self.held is not None:
+            self.held.free(self.holder, self._counted)
+        self._counted = 0
+
+    def _count(self, held: Held) -> None:
+        """Count what has come of the line since it was last counted; without room for it, it is not kept."""
+        if held.take(self.holder, self._size - self._counted, "unfinished lines"):
+            self._counted = self._size
+        else:
+            self._crowded = True
+            self.drop()
 
     def feed(self, chunk: bytes) -> List[Received]:
         """The messages which this chunk completes; [] if there are none."""
@@ -126,11 +155,18 @@ class LineSplitter:
             self._buffer = None
         elif self._buffer is not None:
             self._buffer.write(part)
+            if self.held is not None and self._size > self._counted + _COUNT_FROM:
+                self._count(self.held)
 
     def _finish(self) -> Optional[Received]:
         """The line that has just ended; None if it is blank."""
-        buffer, size = self._buffer, self._size
-        self._buffer, self._size = None, 0
+        buffer, size, crowded = self._buffer, self._size, self._crowded
+        self._buffer, self._size, self._crowded = None, 0, False
+        self._uncount()
+        if crowded:
+            self.rejected += 1
+            return Rejected("Busy: message of %d bytes, while max_held_bytes or max_held_bytes_per_peer has been reached;"
+                            " send it again later" % size, INTERNAL_ERROR)
         if buffer is None:
             return self._refused(size - self._ends_in_return)
         return self._checked(buffer.getvalue())  # the buffer's own bytes, not a copy

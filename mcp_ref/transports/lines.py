@@ -9,13 +9,14 @@ should reuse it [2026-07-28 basic/transports/index §Custom Transports] SHOULD: 
 """
 
 import threading
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence
 
 from ..errors import ConnectionLost
 from ..limits import Limits
 from .base import Received, Transport
 from .fds import Closed
 from .framing import LineSplitter, frame
+from .held import Held
 
 
 class LineTransport(Transport):
@@ -52,15 +53,20 @@ class LineTransport(Transport):
         """What the next bytes complete, perhaps nothing; None at the end."""
         try:
             chunk = self._receive()
+            if chunk:
+                return self._splitter.feed(chunk)
+            self._note_end(self._peer_left())
         except Closed:
-            return None
+            pass
         except OSError as error:
             self._note_end(_words(error))
-            return None
-        if chunk:
-            return self._splitter.feed(chunk)
-        self._note_end(self._peer_left())
+        self._splitter.drop()  # now: what refers to this may be a circle, which is collected late
         return None
+
+    def count(self, held: Held, holder: Hashable) -> None:
+        """Count in this account, for this holder, what the peer makes us hold; before anything is read."""
+        self.held = self._splitter.held = held
+        self.holder = self._splitter.holder = holder
 
     def _note_end(self, why: str) -> None:
         if self._closed:

@@ -25,6 +25,10 @@ The selector takes the reader's place inside the descriptor (see `mcp_ref.transp
 connection is closed the usual way: ``shutdown`` makes it readable, the selector lets it go, and the reader
 reads the end.
 
+A line that a peer begins and does not end may take ``line_timeout``, and a second more for each KiB that has come, as
+long as memory is not scarce; then the connection is closed, with a log line. All such lines together are counted in the
+account of `held`.
+
 Limits: the connection after ``max_connections`` is closed at once, with a log line. If the process has
 no descriptor left, accepting pauses until a connection is closed, or a second. Unix sockets: a missing
 folder is made with mode 0700, the socket has mode 0600 before anybody can connect, a socket file that
@@ -42,13 +46,17 @@ import threading
 from queue import Empty, SimpleQueue
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from .. import deadline
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
+from .held import Held
 from .sockets import Address, Resume, SocketTransport, candidates, parse_address
 
 _BACKLOG = 128
 _ACCEPT_AT_ONCE = 32
 _PAUSE_SECONDS = 1.0
+_LINE_RATE = 1024
+"""Bytes of an unfinished line that earn it another second."""
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
@@ -57,13 +65,14 @@ class SocketListener:
 
     ``on_connection`` runs on the listener's thread and must return soon; if it raises, the connection is
     closed. What it gives is closed by `close` in place of the transport, if it can be. ``idle_after``: see the module;
-    None: never.
+    None: never. ``held``: the account of what peers make us hold, by default one of its own.
     """
 
     def __init__(self, address: str, on_connection: Callable[[SocketTransport], Any], limits: Limits = DEFAULT,
-                 idle_after: Optional[float] = None) -> None:
+                 idle_after: Optional[float] = None, held: Optional[Held] = None) -> None:
         self.address = address
         self.limits = limits
+        self.held = Held(limits) if held is None else held
         self._on_connection = on_connection
         self._idle_after = idle_after
         self._sockets: List[socket.socket] = []
@@ -74,6 +83,8 @@ class SocketListener:
         self._closing = False
         self._refused = 0
         self._paused = False  # of the listener's thread alone
+        self._timing = False  # whether some line may be unfinished
+        self._swept = 0.0
         self._thread: Optional[threading.Thread] = None
 
     # From any thread
@@ -158,12 +169,36 @@ class SocketListener:
 
     def _run(self) -> None:
         while not self._closing:
-            events = self._selector.select(_PAUSE_SECONDS if self._paused else None)
+            events = self._selector.select(_PAUSE_SECONDS if self._paused or self._timing else None)
             if self._paused and not events:
                 self._listen(True)
             for key, _ in events:
                 key.data()
+            if self._timing and deadline.clock() >= self._swept + _PAUSE_SECONDS:
+                self._sweep()
         self._finish()
+
+    def _unfinished(self) -> None:
+        """A line has begun and not ended. From any thread, and often, so it wakes the listener only if that sleeps."""
+        if not self._timing:
+            self._timing = True
+            self._signal()
+
+    def _sweep(self) -> None:
+        """Close the connections whose line takes too long."""
+        now = self._swept = deadline.clock()
+        self._timing = False  # before the look: whoever begins a line from here on says so again
+        for transport in list(self._connections):
+            since, size = transport.unfinished_since, transport.unfinished
+            if since is None:
+                continue
+            self._timing = True
+            earned = 0.0 if self.held.scarce else size / _LINE_RATE
+            if now >= since + self.limits.line_timeout + earned:
+                _log().warning("%s: a connection is closed: a message of which %d bytes have come took longer than "
+                               "line_timeout (%g s)", self.address, size, self.limits.line_timeout)
+                transport.unfinished_since = None
+                transport.close()
 
     def _obey(self) -> None:
         """Empty the wake pair first, then the queue, so that no command is left behind."""
@@ -213,6 +248,8 @@ class SocketListener:
         except OSError:  # it was reset before it was greeted
             sock.close()
             return
+        transport.count(self.held, transport)
+        transport.on_unfinished = self._unfinished
         with self._lock:
             self._connections[transport] = None
         try:

@@ -19,6 +19,7 @@ import socket
 import sys
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
+from .. import deadline
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
 from .base import Received
@@ -96,6 +97,10 @@ class SocketTransport(LineTransport):
     """
 
     name = "socket"
+    unfinished_since: Optional[float] = None
+    """When the line began whose end has not come, where ``on_unfinished`` is told of such lines."""
+    on_unfinished: Optional[Callable[[], None]] = None
+    """Set by a listener: called when there begins to be an unfinished line; it does not wait."""
 
     def __init__(self, sock: Optional[socket.socket], limits: Limits = DEFAULT,
                  park: Optional[Callable[["SocketTransport", Resume], bool]] = None,
@@ -137,6 +142,21 @@ class SocketTransport(LineTransport):
             if items or items is None:
                 return items
         return []
+
+    def _read_once(self) -> Optional[List[Received]]:
+        """See `LineTransport._read_once`; a line that does not end at once is told of."""
+        items = super()._read_once()
+        if self.on_unfinished is None or items is None or not self._splitter.unfinished:
+            self.unfinished_since = None
+        elif items or self.unfinished_since is None:
+            self.unfinished_since = deadline.clock()
+            self.on_unfinished()
+        return items
+
+    @property
+    def unfinished(self) -> int:
+        """Bytes that have come of a line whose end has not."""
+        return self._splitter.unfinished
 
     def _wait(self, seconds: float) -> bool:
         """Whether there is something to read (or to learn about the end) within that time."""
