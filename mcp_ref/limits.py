@@ -43,7 +43,9 @@ class Limits(Record):
     """Threads that run handlers, for each connection; more work waits in the queue."""
     max_inflight: int = 1024
     """Requests of one peer that are running or queued; the next is refused with an error. Over HTTP without sessions
-    a peer is a principal, and those that need not show who they are share ``max_http_connections``."""
+    a peer is a principal, and those that need not show who they are share ``max_http_connections``. As many
+    notifications may wait for callbacks, and as many steps of progress for one request; those above it are dropped and
+    counted."""
     max_pending: int = 65536
     """Our own requests that wait for an answer; the next one raises `Busy`."""
     max_outbox_bytes: int = 256 * 1024 * 1024
@@ -55,9 +57,10 @@ class Limits(Record):
     max_completion_values: int = 100
     """Suggestions in one answer [.. server/utilities/completion §Completion Results]; more are counted, not sent."""
     max_cached_completions: int = 256
-    """Answers to completions that a client keeps, oldest dropped first."""
+    """Answers to completions that a client keeps, of up to 64 KiB each, oldest dropped first."""
     max_cached_items: int = 100_000
-    """Items of one list that a client keeps; it asks for a longer list each time, and uses no schema of it."""
+    """Items of one list that a client keeps, and KiB of it; it asks for a longer list each time, and uses no schema of
+    it."""
     max_cached_resource_bytes: int = 16 * 1024 * 1024
     """What was read of resources and a client keeps, oldest dropped first; and those that clients share."""
     max_pending_elicitations: int = 1000
@@ -116,6 +119,9 @@ class Limits(Record):
     subscriptions. By default it is three of the largest messages, as ``max_body_bytes_total``."""
     max_held_bytes_per_peer: int = 128 * 1024 * 1024
     """What one of them may have of it, a principal, a session or a connection; or one thing that is larger."""
+    max_unheard_bytes: int = 16 * 1024 * 1024
+    """Notifications of one peer that wait for callbacks; those above it are dropped and counted. See ``max_inflight``
+    for their number."""
     max_subscribed_bytes: int = 4 * 1024 * 1024
     """URIs that one session or stream is subscribed to, in characters: ten thousand of 400."""
     max_introduction_bytes: int = 256 * 1024

@@ -72,9 +72,10 @@ class KeptList(Answers):
         self._whole: Tuple[Any, Optional[Tuple[Any, ...]]] = (None, None)
         self._named: Tuple[Any, Optional[Mapping[str, Any]]] = (None, None)
 
-    def keep_page(self, cursor: Optional[str], page: Any, hints: Hints, version: Version) -> bool:
+    def keep_page(self, cursor: Optional[str], page: Any, hints: Hints, version: Version, size: int = 0) -> bool:
         """Remember a page, which was asked for at this version; False if its scope is not that of the first one.
 
+        ``size``: bytes that it takes; a KiB counts as much as an item.
         Then none of the list may be shared [2026-07-28 server/utilities/caching §Interaction with Pagination] MUST.
         """
         if cursor is None:
@@ -85,7 +86,7 @@ class KeptList(Answers):
             for each in self.keys():
                 self.withdraw(each)
         kept = hints if self._scope == PUBLIC else hints._replace(scope=PRIVATE)
-        self.keep(_place(cursor), page, kept, len(getattr(page, self.kind)), version)
+        self.keep(_place(cursor), page, kept, max(len(getattr(page, self.kind)), size >> 10), version)
         return not mixed
 
     def forget(self) -> None:

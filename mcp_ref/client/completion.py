@@ -34,6 +34,10 @@ MOST = 100
 _KINDS = ("resources", "resource_templates", "prompts")
 
 
+_LARGEST = 64 * 1024
+"""Characters of an answer that is kept."""
+
+
 class Question:
     """One completion to be asked for: its params, and the answer if it is known."""
 
@@ -98,6 +102,8 @@ class Completions:
 
     def _keep(self, question: Question, answer: CompleteResult) -> None:
         limits = self._connection.limits
+        if sum(map(len, answer.completion.values)) > _LARGEST:
+            return
         with self._lock:
             if question.version != self._lists.version(_KINDS):
                 return  # out of date already

@@ -3,6 +3,7 @@
 What is remembered, and for how long, is told in `mcp_ref.client.caches`.
 """
 
+import marshal
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional, Set
 
 from .. import deadline
@@ -60,7 +61,7 @@ class Remembering(Asking):
         version = kept.version
 
         def keep(result: Dict[str, Any], page: Any) -> None:
-            if not kept.keep_page(cursor, page, hints(result), version):
+            if not kept.keep_page(cursor, page, hints(result), version, size_of(result)):
                 self.connection.counters.note("mixed cache scope", "%s: its pages do not agree" % kept.method)
 
         options["keep"] = keep if place is not None else None
@@ -116,7 +117,7 @@ class Remembering(Asking):
         One that the server takes no longer makes all pages worthless: once, the list is read from its beginning
         [2026-07-28 server/utilities/caching §Interaction with Pagination] SHOULD.
         """
-        seen: Set[Optional[str]] = set()
+        seen: Set[int] = set()  # hashes: nothing says how long a cursor is
         cursor: Optional[str] = None
         spent, restarted = 0.0, False
         while True:
@@ -136,9 +137,9 @@ class Remembering(Asking):
             cursor = page.next_cursor
             if cursor is None:
                 return
-            if cursor in seen:
+            if hash(cursor) in seen:
                 raise _endless(kind, "the cursor %.80r came before" % cursor)
-            seen.add(cursor)
+            seen.add(hash(cursor))
             if len(seen) >= self.limits.max_pages:
                 raise _endless(kind, "there are more pages than max_pages (%d)" % self.limits.max_pages)
             if spent > self.limits.request_ceiling:
@@ -151,6 +152,14 @@ def _key_of(kept: Answers, params: Optional[Dict[str, Any]], options: Dict[str, 
         return None
     meta = options.get("meta")
     return key(kept.method, params if not meta else dict(params or {}, _meta=meta))
+
+
+def size_of(result: Dict[str, Any]) -> int:
+    """About how many bytes a page takes; `marshal` takes a fifth of the time of `json`."""
+    try:
+        return len(marshal.dumps(result))
+    except ValueError:  # nested deeper than it goes
+        return 1 << 62
 
 
 def bytes_of(result: Dict[str, Any]) -> int:

@@ -49,6 +49,7 @@ from ..protocol import lifecycle
 from ..protocol.envelope import SERVER_INFO, USUAL
 from ..revisions import Revision
 from ..transports.base import Failed, Received, Transport
+from ..transports.held import Held
 from .alone import admit, stands_alone
 from .context import Context, Route
 from .inflight import Incoming, Inflight, RecentIds
@@ -62,6 +63,8 @@ from .workers import Executor, Job
 
 
 CANCELLED = "notifications/cancelled"
+_LARGE = 64 * 1024
+"""Bytes from which on a request counts as large; up to ``max_inflight`` smaller ones may run."""
 _STAMP = {SERVER_INFO}
 
 
@@ -75,6 +78,11 @@ class Connection(Sender):
     _lane: Optional[Lane[Notification]] = None
     _reason: Optional[str] = None
     _reader: Optional[int] = None
+    _arrived = 0
+    """Bytes of the message that is being taken: of the thread that reads, or under ``_receiving``."""
+    _own_held: Optional[Held] = None
+    _large: Optional[Dict[Incoming, Tuple[Held, int]]] = None
+    """Large requests without an answer: where they are counted, and as how many bytes."""
 
     def __init__(
         self,
@@ -256,6 +264,7 @@ class Connection(Sender):
             if isinstance(item, Failed):
                 self.table.fail(item.id, item.error)
                 continue
+            self._arrived = len(item)
             try:
                 frame = parse(item, self.batching, self.limits)
             except Malformed as error:
@@ -276,6 +285,7 @@ class Connection(Sender):
         jobs: List[Job] = []
         self.transport.arrived(data)
         with self._receiving:
+            self._arrived = len(data)
             if isinstance(frame, Batch):
                 self._batch(frame, jobs, about, principal)
             elif isinstance(frame, Request):
@@ -362,6 +372,7 @@ class Connection(Sender):
         self, frame: Batch, jobs: List[Job], about: Optional[RequestId] = None, principal: Any = None
     ) -> None:
         batch = BatchAnswer(about, self.limits.max_batch_answer_bytes)
+        self._arrived //= max(1, len(frame.items))  # about: what counts is that all of them are not more than there is
         for item in frame.items:
             if isinstance(item, Malformed):
                 self._malformed(item, batch)
@@ -396,7 +407,7 @@ class Connection(Sender):
             self._log_exception("making a route for %s" % shown(request.method), error)
             route = RpcError(INTERNAL_ERROR, "Internal error")
         if isinstance(route, Route):
-            route = self._check_room(request, route, session or self.session)
+            route = self._check_room(request, route, session or self.session, incoming)
         call = Call(self, request, incoming, route if isinstance(route, Route) else _NO_ROUTE, batch, session)
         if isinstance(route, RpcError):
             self.counters.note("refused request", "%s: %s" % (shown(request.method), route.message))
@@ -416,7 +427,9 @@ class Connection(Sender):
             self.counters.note("id used again", "%s with id %.80r" % (shown(request.method), request.id))
         return self._routes.get(request.method) or self._find_route(request, batch)
 
-    def _check_room(self, request: Request, route: Route, session: Session) -> Union[RpcError, Route]:
+    def _check_room(
+        self, request: Request, route: Route, session: Session, incoming: Incoming
+    ) -> Union[RpcError, Route]:
         """The route, or what still speaks against the request."""
         params = request.params
         if params and "_meta" in params and not (session.rules.stateless and USUAL.issuperset(params["_meta"])):
@@ -425,7 +438,28 @@ class Connection(Sender):
                 return RpcError(INVALID_PARAMS, "Invalid params: %s" % misnamed)
         if not route.inline and len(self.inflight) > self.limits.max_inflight:
             return RpcError(INTERNAL_ERROR, "Busy: max_inflight (%d) requests are running" % self.limits.max_inflight)
+        if self._arrived > _LARGE and not route.inline and not self.transport.routed:
+            return self._count_large(incoming) or route
         return route
+
+    def _count_large(self, incoming: Incoming) -> Optional[RpcError]:
+        """Count a large request until it is answered; why it is refused, if it is. On the reader.
+
+        Over HTTP the account of bodies does that. Where a connection has no account with others, it has one of its own.
+        """
+        held, holder = self.transport.held, self.transport.holder
+        if held is None:
+            held = self._own_held = self._own_held or Held(replace(
+                self.limits, max_held_bytes_per_peer=self.limits.max_held_bytes))
+        size = self._arrived
+        if not held.take(holder, size, "large requests"):
+            return RpcError(INTERNAL_ERROR, "Busy: large requests are running, and max_held_bytes (%d) or"
+                            " max_held_bytes_per_peer (%d) has been reached; try again later"
+                            % (self.limits.max_held_bytes, self.limits.max_held_bytes_per_peer))
+        if self._large is None:
+            self._large = {}
+        self._large[incoming] = held, size
+        return None
 
     def _misnamed(self, message: Any, session: Session) -> str:
         """Which names in the `_meta` of params or of a result break the rules; "" where none does, or we are lenient.
@@ -477,7 +511,7 @@ class Connection(Sender):
         verdict = lifecycle.consult(session.peer, phase, method, session.lenient)
         row = session.lookup(method)
         if row is None and self.stateless and self.role.extensions is not None and self.role.extensions.hears(method):
-            self._to_lane(notification, jobs)
+            self._to_lane(notification, jobs, self._arrived)
         elif not verdict.allowed and not (self.stateless and method == CANCELLED):
             self.counters.note("refused notification", "%s while %s" % (shown(method), phase))
         elif row is None or row.kind != "notification" or row.sender not in (session.peer, "both"):
@@ -490,7 +524,7 @@ class Connection(Sender):
             if handler is not None:
                 handler(self, notification.params or {})
             elif self.role.arrived(self, method, notification.params or {}):
-                self._to_lane(notification, jobs)
+                self._to_lane(notification, jobs, self._arrived)
 
     def hear(self, notification: Notification) -> None:
         """Have the role take a notification as if the peer had sent it, after those that came before."""
@@ -499,13 +533,15 @@ class Connection(Sender):
         if jobs:
             self._hand_over(*jobs)
 
-    def _to_lane(self, notification: Notification, jobs: List[Job]) -> None:
-        lane = self._lane
+    def _to_lane(self, notification: Notification, jobs: List[Job], size: int = 0) -> None:
+        lane, limits = self._lane, self.limits
         if lane is None:
-            lane = self._lane = Lane(self._run_notification, self._hand_over, self.limits.max_inflight)
-        room, schedule = lane.put(notification)
+            lane = self._lane = Lane(
+                self._run_notification, self._hand_over, limits.max_inflight, limits.max_unheard_bytes)
+        room, schedule = lane.put(notification, size=size)
         if not room:
-            self.counters.note("dropped notification", "max_inflight (%d) are waiting" % self.limits.max_inflight)
+            self.counters.note("dropped notification", "max_inflight (%d) are waiting, or max_unheard_bytes (%d)"
+                               % (limits.max_inflight, limits.max_unheard_bytes))
         if schedule:
             jobs.append(lane)
 
@@ -633,6 +669,10 @@ class Connection(Sender):
                 self.outbox.flush_soon()
         else:
             self.outbox.unanswered(call.incoming.id)
+        if self._large:
+            held, size = self._large.pop(call.incoming, (None, 0))
+            if held is not None:
+                held.free(self.transport.holder, size)
         self.inflight.release()
 
     def _answer(self, answer: Error, batch: Optional[BatchAnswer]) -> None:

@@ -50,13 +50,15 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
         else:
             super().add_done_callback(lambda _: self._later(lambda: fn(self), True))
 
-    def _later(self, function: Callable[[], Any], always: bool) -> None:
-        limit = self._connection.limits.max_inflight
+    def _later(self, function: Callable[[], Any], always: bool, size: int = 0) -> None:
+        limits = self._connection.limits
         if self._lane is None:  # made late, because few futures have callbacks; only the reader comes here
-            self._lane = Lane(_call, self._schedule, limit)
-        room, schedule = self._lane.put(function, always)
+            self._lane = Lane(_call, self._schedule, limits.max_inflight, limits.max_unheard_bytes)
+        room, schedule = self._lane.put(function, always, size)
         if not room:
-            self._connection.counters.note("dropped progress", "max_inflight (%d) callbacks are waiting" % limit)
+            self._connection.counters.note(
+                "dropped progress", "max_inflight (%d) callbacks are waiting, or max_unheard_bytes (%d)"
+                % (limits.max_inflight, limits.max_unheard_bytes))
         if schedule:
             self._schedule(self._lane)
 
@@ -69,7 +71,7 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
         if isinstance(item, Progress):
             pending.extend()
             if pending.on_progress is not None and not self.done():
-                self._later(lambda: pending.report(item), False)
+                self._later(lambda: pending.report(item), False, len(item.message or ""))
         elif isinstance(item, RequestCancelled):
             super().cancel()
             self.set_running_or_notify_cancel()

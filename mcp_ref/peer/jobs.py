@@ -53,26 +53,33 @@ class Lane(Job, Generic[Item]):
     """Notifications, or callbacks, on their way to user code: one after the other, in the order they came.
 
     ``run`` takes one of them; ``again`` schedules this lane, for what it could not finish. Nobody waits for an
-    answer here, so nothing is abandoned: it waits, up to the limit.
+    answer here, so nothing is abandoned: it waits, up to ``limit``, and up to ``most`` bytes of messages, if what waits
+    is one or came by one; what is larger alone waits alone.
     """
 
-    __slots__ = ("_run", "_again", "_lock", "_waiting", "_scheduled", "_limit", "_idle")
+    __slots__ = ("_run", "_again", "_lock", "_waiting", "_scheduled", "_limit", "_idle", "_most", "_bytes")
 
-    def __init__(self, run: Callable[[Item], None], again: Callable[[Job], None], limit: int) -> None:
+    def __init__(
+        self, run: Callable[[Item], None], again: Callable[[Job], None], limit: int, most: int = 1 << 62
+    ) -> None:
         self._run = run
         self._again = again
         self._lock = threading.Lock()
-        self._waiting: Deque[Item] = deque()
+        self._waiting: Deque[Tuple[Item, int]] = deque()
+        self._bytes = 0
         self._scheduled = False
         self._limit = limit
+        self._most = most
         self._idle: Optional[threading.Event] = None
 
-    def put(self, item: Item, always: bool = False) -> Tuple[bool, bool]:
+    def put(self, item: Item, always: bool = False, size: int = 0) -> Tuple[bool, bool]:
         """Append one: whether there was room (``always``: there is), and whether the lane must be scheduled."""
         with self._lock:
-            if len(self._waiting) >= self._limit and not always:
+            waiting = len(self._waiting)
+            if not always and (waiting >= self._limit or (waiting and self._bytes + size > self._most)):
                 return False, False
-            self._waiting.append(item)
+            self._waiting.append((item, size))
+            self._bytes += size
             schedule, self._scheduled = not self._scheduled, True
         return True, schedule
 
@@ -84,7 +91,8 @@ class Lane(Job, Generic[Item]):
                     if self._idle is not None:
                         self._idle.set()
                     return
-                item = self._waiting.popleft()
+                item, size = self._waiting.popleft()
+                self._bytes -= size
             try:
                 self._run(item)
             except BaseException:  # Ctrl-C on the main thread; the rest is for later

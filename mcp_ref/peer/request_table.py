@@ -32,6 +32,8 @@ from .counters import Counters
 ProgressCallback = Callable[[float, Optional[float], Optional[str]], None]
 """Called with progress, total and message."""
 
+_LONG_PROGRESS = 16 * 1024
+"""Characters of a message of progress; longer ones do not wait behind others."""
 Outcome = Union[Result, Error, McpError]
 
 
@@ -83,6 +85,11 @@ class Pending:
             self.settle(self, item)
         elif self._queue is not None:
             self._queue.put(item)
+
+    @property
+    def waiting(self) -> int:
+        """How much has arrived and was not taken; a request that is settled by a function has a bound of its own."""
+        return 0 if self._queue is None else self._queue.qsize()
 
     def next(self, timeout: Optional[float]) -> Union[Outcome, Progress]:
         """What arrives next. Raises `queue.Empty` after ``timeout`` seconds."""
@@ -198,12 +205,21 @@ class RequestTable:
                 pending.last_progress, fresh = progress.value, pending
             else:
                 fresh = None
-        if fresh is not None:
+        if fresh is not None and not self._has_room(fresh, progress):
+            self._counters.note("dropped progress", "max_inflight (%d) steps of request %d are waiting, or this is long"
+                                % (self._limits.max_inflight, fresh.id))
+        elif fresh is not None:
             fresh.deliver(progress)  # before the answer, which the same thread reads
         elif pending is None:
             self._counters.note("progress for no request", "dropped progress with token %.80r" % (token,))
         else:
             self._counters.note("progress not increasing", "%r after %r, token %.80r" % (progress.value, last, token))
+
+    def _has_room(self, pending: Pending, progress: Progress) -> bool:
+        """Whether progress may wait for whoever takes it; a long message only if it is the only one."""
+        waiting = pending.waiting
+        return waiting < self._limits.max_inflight and not (
+            waiting and progress.message is not None and len(progress.message) > _LONG_PROGRESS)
 
     def stand_still(self, id: RequestId, begins: bool) -> Optional[Pending]:
         """The time of this request stands still from now on (``begins``), or passes again; the request, if it waits."""

@@ -14,9 +14,12 @@ that. Without a ``data`` field there is no event, and both are set all the same.
 an id and that a server of 2025-11-25 begins a stream [2025-11-25 basic/transports §Sending Messages to the Server].
 """
 
+from io import BytesIO
 from typing import List, NamedTuple, Optional
 
 _BOM = b"\xef\xbb\xbf"
+_LONGEST_ID = 4096
+"""Bytes of an event's id; a longer one, which no header field could carry back, is as good as none."""
 _MAX_RETRY_DIGITS = 9
 """More are more than eleven days; a number that nobody means."""
 
@@ -72,7 +75,8 @@ class Parser:
         """Milliseconds; None until the server says something."""
         self._max = max_bytes
         self._start: Optional[bytes] = b""
-        self._line: List[bytes] = []
+        self._line: Optional[BytesIO] = None
+        """The line whose end has not come; in pieces it would take up to 50 times its size."""
         self._length = 0
         self._skip_newline = False
         self._data: List[bytes] = []
@@ -96,9 +100,9 @@ class Parser:
         *lines, rest = chunk.split(b"\n")
         events: List[Event] = []
         for line in lines:
-            if self._line:
+            if self._line is not None:
                 self._keep(line)
-                line, self._line, self._length = b"".join(self._line), [], 0
+                line, self._line, self._length = self._line.getvalue(), None, 0
             self._take(line, events)
         if rest:
             self._keep(rest)
@@ -115,7 +119,9 @@ class Parser:
     def _keep(self, part: bytes) -> None:
         self._length += len(part)
         self._bound(self._length)
-        self._line.append(part)
+        if self._line is None:
+            self._line = BytesIO()
+        self._line.write(part)
 
     def _bound(self, size: int) -> None:
         if size > self._max:
@@ -135,7 +141,7 @@ class Parser:
             self._data.append(value)
         elif name == b"event":
             self._event = value.decode("utf-8", "replace")
-        elif name == b"id" and b"\0" not in value:
+        elif name == b"id" and b"\0" not in value and len(value) <= _LONGEST_ID:
             self._id = value.decode("utf-8", "replace")
         elif name == b"retry" and value.isdigit() and len(value) <= _MAX_RETRY_DIGITS:
             self.retry = int(value)

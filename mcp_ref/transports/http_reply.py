@@ -7,6 +7,7 @@ and never looks like its end; and the whole body has a limit.
 
 import socket
 from http.client import HTTPException, HTTPResponse, IncompleteRead, LineTooLong, UnknownProtocol
+from io import BytesIO
 from typing import Any, List, Optional, Tuple
 
 from ..errors import AnswerLost, TransportError
@@ -108,7 +109,7 @@ class Reply(HTTPResponse):
         """All of the body. Raises `AnswerLost`, and `TransportError` for one of more than ``limit`` bytes."""
         if self.kept is not None:
             return self.kept
-        parts: List[bytes] = []
+        whole = BytesIO()  # pieces may be of two bytes, which take 43 in a list
         size = self.length or 0
         while size <= limit:
             if self.length is not None:
@@ -118,8 +119,8 @@ class Reply(HTTPResponse):
                     raise self._broken(error) from error
             part = self.piece()
             if not part:
-                return b"".join(parts)
-            parts.append(part)
+                return whole.getvalue()
+            whole.write(part)
             size += len(part)
         raise TransportError("an answer of %s%d bytes exceeds max_message_bytes (%d)"
                              % ("" if self.length else "at least ", size, limit))
