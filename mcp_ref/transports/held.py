@@ -41,8 +41,7 @@ SLOT = 64
 class Shared(bytes):
     """A message that goes to many peers."""
 
-    places = 0
-    """In how many queues it waits; the account's lock guards it."""
+    __slots__ = ()
 
 
 class Held:
@@ -51,7 +50,7 @@ class Held:
     ``counters``: how often there was no room, by what it was for.
     """
 
-    __slots__ = ("total", "counters", "_most", "_most_large", "_most_of_one", "_peers", "_lock")
+    __slots__ = ("total", "counters", "_most", "_most_large", "_most_of_one", "_peers", "_places", "_lock")
 
     def __init__(self, limits: Limits) -> None:
         self.total = 0
@@ -61,17 +60,19 @@ class Held:
         self._most_large = self._most - self._most // 4
         self._most_of_one = limits.max_held_bytes_per_peer
         self._peers: Dict[Hashable, int] = {}
+        self._places: Dict[int, int] = {}
+        """In how many queues a `Shared` message waits, by its `id`, which is its own as long as it does."""
         self._lock = threading.Lock()
 
-    def take(self, peer: Hashable, size: int, what: str, part: int = 1) -> bool:
+    def take(self, peer: Hashable, size: int, what: str, spare: bool = False) -> bool:
         """Count so many bytes more that this peer makes us hold; False: there is no room, and nothing is counted.
 
-        ``what`` names it in the counters. ``part`` 2: it may have only half of the room, as what can be done without.
+        ``what`` names it in the counters. ``spare``: it can be done without, so it has only half of the room.
         """
         with self._lock:
             before = self._peers.get(peer, 0)
-            most = self._most if before + size <= SMALL else self._most_large
-            if self.total + size > most // part or (before and before + size > self._most_of_one):
+            most = self._most // 2 if spare else self._most if before + size <= SMALL else self._most_large
+            if self.total + size > most or (before and before + size > self._most_of_one):
                 self.counters[what] = self.counters.get(what, 0) + 1
                 return False
             self._peers[peer] = before + size
@@ -119,15 +120,15 @@ class Held:
 
     # Messages in queues
 
-    def queue(self, peer: Hashable, message: bytes, what: str, part: int = 1) -> bool:
+    def queue(self, peer: Hashable, message: bytes, what: str, spare: bool = False) -> bool:
         """`take` for a message that is put into a queue."""
         if type(message) is not Shared:
-            return self.take(peer, SLOT + len(message), what, part)
-        if not self.take(peer, SLOT, what, part):
+            return self.take(peer, SLOT + len(message), what, spare)
+        if not self.take(peer, SLOT, what, spare):
             return False
         with self._lock:
-            message.places += 1
-            if message.places == 1:
+            places = self._places[id(message)] = self._places.get(id(message), 0) + 1
+            if places == 1:
                 self._peers[Shared] = self._peers.get(Shared, 0) + len(message)
                 self.total += len(message)
         return True
@@ -139,8 +140,10 @@ class Held:
             return
         with self._lock:
             self._free(peer, SLOT)
-            message.places -= 1
-            if not message.places:
+            places = self._places.pop(id(message)) - 1
+            if places:
+                self._places[id(message)] = places
+            else:
                 self._free(Shared, len(message))
 
 

@@ -404,15 +404,15 @@ class Reactor:
     def _make_room(self, peer: Hashable) -> None:
         """Let clients go that do not read, until no more is held than may be, by all and by this peer. A command.
 
-        First those that have had a second and read most slowly, then who makes us hold most. One reply may be larger
-        than the limits, while it is the only one.
+        First those that have had a second and read most slowly, then who has read least, and of those who has waited
+        longest. One reply may be larger than the limits, while it is the only one.
         """
         held, now = self.held, deadline.clock()
 
-        def pace(connection: Connection) -> Tuple[bool, float]:
-            seconds = now - (connection.waits_since or now)
-            new = seconds < _NEW_SECONDS
-            return new, float(-connection.holds) if new else connection.taken / seconds
+        def pace(connection: Connection) -> Tuple[bool, float, float]:
+            since = connection.waits_since or now
+            new = now - since < _NEW_SECONDS
+            return new, connection.taken if new else connection.taken / (now - since), since
 
         while held.crowded() or held.greedy(peer):
             whole, limit = held.crowded(), "max_held_bytes"

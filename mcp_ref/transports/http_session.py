@@ -379,7 +379,7 @@ class HttpSession(HttpRouted):
             len(self._waiting) >= most or self._waiting_bytes + len(message) > limits.max_waiting_bytes
         ):
             self._miss()
-        while room and held is not None and not held.queue(self.holder, message, "messages that cannot wait", 2):
+        while room and held is not None and not held.queue(self.holder, message, "messages that cannot wait", True):
             room = bool(self._waiting)
             if room:
                 self._miss()

@@ -77,7 +77,7 @@ class Replay:
         """Keep one more; the oldest go. False: there is no room for it."""
         held = self.held
         self._kept_newest = False
-        while held is not None and not held.queue(self._holder, data, "events that cannot be sent again", 2):
+        while held is not None and not held.queue(self._holder, data, "events that cannot be sent again", True):
             if not self._events:
                 return False
             self._drop()

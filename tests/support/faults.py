@@ -29,6 +29,7 @@ class Wrapper(Transport):
         self.routed = inner.routed
         self.origin = inner.origin
         self.mirrors = inner.mirrors
+        self.held, self.holder = inner.held, inner.holder
         self.address = inner.address
 
     def open(self) -> None:

@@ -1,0 +1,636 @@
+"""What peers make a process hold: each kind has a bound for all and one for each peer, and all of it is let go."""
+import json
+import socket
+import threading
+from typing import Any, Dict, Iterator, List
+
+import pytest
+
+from mcp_ref import Context, Limits, Server, connect
+from mcp_ref.deadline import Deadline
+from mcp_ref.errors import Rejected
+from mcp_ref.peer.jobs import Lane
+from mcp_ref.peer.outbox import CHUNK, Outbox
+from mcp_ref.peer.request_table import Progress, RequestTable
+from mcp_ref.protocol.sse import Parser
+from mcp_ref.transports.base import Transport
+from mcp_ref.transports.framing import LineSplitter
+from mcp_ref.transports.held import SLOT, SMALL, Held, Shared, peer_of
+from mcp_ref.transports.http_bodies import VALUE, weight
+from mcp_ref.transports.http_connection import Connection
+from mcp_ref.transports.http_exchange import Exchange
+from mcp_ref.transports.http_streams import EventId, Replay
+from mcp_ref.transports.sockets import connect_socket
+from tests.support.http_exchange import Web, opening
+from tests.support.http_modern import ModernWeb
+from tests.support.scripted import PATIENCE, ScriptedPeer
+from tests.support.sides import Gate, eventually, in_thread
+from tests.transports.http_raw import Clock, Raw, get, post, replies, serving, still_serves, until
+from tests.transports.makers import opened
+
+MB = 1_000_000
+
+
+def server_with(**limits: Any) -> Server:
+    """A server with a resource of any length, by its URI, and a tool that says something before it answers."""
+    server = Server("held", limits=Limits(**limits))
+
+    @server.resource("long://{length}")
+    def long(length: int) -> str:
+        return "x" * length
+
+    @server.tool
+    def noisy(ctx: Context) -> str:
+        ctx.log("info", "on the way")
+        return "done"
+
+    return server
+
+
+# --- The account ------------------------------------------------------------------------------------------------------
+
+def account(total: int = 100 * SMALL, peer: int = 50 * SMALL) -> Held:
+    return Held(Limits(max_held_bytes=total, max_held_bytes_per_peer=peer))
+
+
+def test_one_peer_has_a_bound_of_its_own_but_for_one_thing_that_is_larger() -> None:
+    held = account()
+    assert held.take("a", 40 * SMALL, "x") and not held.take("a", 20 * SMALL, "x") and held.take("a", 10 * SMALL, "x")
+    assert held.take("b", 20 * SMALL, "x") and held.counters == {"x": 1}
+    held.free("a", 50 * SMALL)
+    assert (held.total, held.of("a"), held.of("b")) == (20 * SMALL, 0, 20 * SMALL)
+    assert held.take("c", 55 * SMALL, "x") and not held.take("c", 1, "x")
+    assert held.greedy("c") and not held.greedy("b")
+
+
+def test_a_quarter_is_for_peers_that_hold_little() -> None:
+    held = account()
+    assert held.take("a", 50 * SMALL, "x") and held.take("b", 25 * SMALL, "x") and not held.take("c", SMALL + 1, "x")
+    assert all(held.take(number, SMALL, "x") for number in range(25)) and not held.take("c", 1, "x")
+    assert held.total == 100 * SMALL and not held.crowded()
+    assert not held.add("d", 1) and held.crowded()
+
+
+def test_what_can_be_done_without_has_half_of_the_room() -> None:
+    held = account()
+    assert not held.take("a", 50 * SMALL + 1, "x", True) and held.take("a", 50 * SMALL, "x", True)
+    assert not held.take("b", 1, "x", True) and held.take("b", 1, "x")
+
+
+def test_a_message_to_many_is_counted_once() -> None:
+    held, message = account(), Shared(b"m" * 10_000)
+    assert all(held.queue(number, message, "x") for number in range(100))
+    assert held.total == 10_000 + 100 * SLOT
+    for number in range(100):
+        held.unqueue(number, message)
+    assert held.total == 0 and vars_of(held)["_peers"] == {}
+    assert held.queue("a", b"m" * 10_000, "x") and held.total == 10_000 + SLOT
+
+
+def vars_of(held: Held) -> Dict[str, Any]:
+    return {name: getattr(held, name) for name in Held.__slots__}
+
+
+def test_who_is_one_peer() -> None:
+    assert peer_of(None, "session") == "session" and peer_of("ann", "session") == peer_of("ann", "other")
+    assert peer_of({"not": "hashable"}, None) == peer_of({"not": "hashable"}, 1) != peer_of("ann", None)
+
+
+def test_the_account_is_right_after_many_threads() -> None:
+    held, message = account(10 ** 9, 10 ** 9), Shared(b"m" * 100)
+
+    def work(number: int) -> None:
+        for _ in range(2000):
+            assert held.queue(number % 3, message, "x") and held.take(number % 3, 7, "x")
+            held.unqueue(number % 3, message)
+            held.free(number % 3, 7)
+
+    for outcome in [in_thread(work, number) for number in range(4)]:
+        outcome.get()
+    assert held.total == 0 and vars_of(held)["_places"] == {} and vars_of(held)["_peers"] == {}
+
+
+# --- Replay -----------------------------------------------------------------------------------------------------------
+
+def test_the_events_of_all_sessions_together_are_bounded() -> None:
+    server = server_with(max_held_bytes=8 * MB)
+    webs = [Web(server, "2025-06-18", held=server.held, limits=server.limits) for _ in range(10)]
+    only_stream = {"Accept": "text/event-stream"}
+    for web in webs:
+        asked = web.ask(1, "resources/read", {"uri": "long://%d" % MB}, headers=only_stream)
+        assert len(asked.done().raw) > MB
+    assert 3 * MB < server.held.total < 4.1 * MB, "half of the room is for events"
+    first, last = webs[0].get("p1-0"), webs[-1].get("p1-0")
+    assert first.status == 200, "the oldest that fit are kept"
+    assert last.status == 400 and b"Last-Event-ID" in last.raw, "its stream cannot be resumed, and it is told"
+    webs[0].delete()
+    assert server.held.total < 3.1 * MB, "a session that ends lets go what it had"
+    for web in webs:
+        web.close()
+    assert server.held.total == 0
+
+
+def test_the_oldest_events_of_a_session_go_first() -> None:
+    held = account(20 * SMALL, 20 * SMALL)
+    replay = Replay(Limits(), "id")
+    replay.held = held
+    data = b"d" * SMALL
+    assert all(replay.keep(EventId("p", 1, place), data, 0.0) for place in range(20))
+    kept = [event.id.place for event in replay.of("p", 1)]
+    assert kept == list(range(20))[-len(kept):] and 0 < len(kept) <= 10
+    assert held.total == len(kept) * (SLOT + SMALL)
+    replay.take_back()
+    assert held.total == (len(kept) - 1) * (SLOT + SMALL)
+    assert not replay.keep(EventId("p", 2, 0), b"d" * 30 * SMALL, 0.0), "not even alone"
+    assert list(replay.of("p", 1)) == [] and held.total == 0
+    replay.take_back()  # of what was not kept: nothing
+    assert len(replay) == 0
+
+
+# --- Messages that wait -----------------------------------------------------------------------------------------------
+
+def test_a_session_that_never_opens_a_stream_keeps_few_messages_and_is_told_how_many_it_missed() -> None:
+    server = server_with()
+    with Web(server, "2025-06-18", limits=Limits()) as web, Web(server, "2025-06-18", limits=Limits()) as other:
+        for number in range(100):
+            server.log("info", "%d" % number)
+        waiting, others = web.session._waiting, other.session._waiting
+        assert len(waiting) == len(others) == 32
+        assert all(mine is theirs for mine, theirs in zip(waiting, others)), "encoded once, and one piece of memory"
+        *heard, told = web.get().messages()
+        assert [message["params"]["data"] for message in heard] == ["%d" % number for number in range(68, 100)]
+        assert told["params"]["level"] == "warning" and told["params"]["data"]["message"].endswith(": 68")
+        server.log("info", "only now")
+        assert len(web.get().messages()) == 0, "it was told once"
+
+
+def test_who_wants_to_hear_of_errors_only_is_told_as_of_an_error() -> None:
+    server = server_with()
+    with Web(server, "2025-11-25", limits=Limits(max_waiting_messages=1)) as web:
+        web.ask(1, "logging/setLevel", {"level": "error"})
+        for number in range(3):
+            server.log("info", "not wanted")
+            server.log("error", str(number))
+        *heard, told = web.get().messages()
+        assert [message["params"]["data"] for message in heard] == ["2"]
+        assert told["params"]["level"] == "error" and told["params"]["data"]["message"].endswith(": 2")
+
+
+def test_what_waits_for_sessions_is_bounded_for_the_process() -> None:
+    server = server_with(max_held_bytes=2 * MB)
+    webs = [Web(server, "2025-06-18", held=server.held, limits=server.limits) for _ in range(30)]
+    for number, web in enumerate(webs):
+        web.get().leave()
+        for _ in range(10):  # to each its own: nothing is shared
+            web.connection.notify("notifications/message", {"level": "info", "data": "x" * 20_000 + str(number)})
+    assert server.held.total <= MB
+    total = sum(len(web.session._waiting) for web in webs)
+    missed = sum(web.session._missed for web in webs)
+    assert total + missed == 300 and total >= 20
+    for web in webs:
+        web.close()
+    assert server.held.total == 0
+
+
+def test_a_broadcast_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mcp_ref.server import announcements, logs
+
+    encoded: List[Any] = []
+
+    def counted(frame: Any) -> bytes:
+        encoded.append(frame.method)
+        return original(frame)
+
+    original = announcements.encode
+    monkeypatch.setattr(announcements, "encode", counted)
+    monkeypatch.setattr(logs, "encode", counted)
+    server = server_with()
+    server.resource("one://a")(lambda: "a")
+    with Web(server) as first, Web(server) as second, Web(server) as third:
+        streams = [web.get() for web in (first, second, third)]
+        for web in (first, second, third):
+            web.ask(1, "resources/subscribe", {"uri": "one://a"})
+        server.broadcast("notifications/tools/list_changed")
+        server.resource_updated("one://a")
+        server.log("info", "news")
+        assert [[message["method"] for message in stream.messages()] for stream in streams] == [encoded] * 3
+    assert encoded == ["notifications/tools/list_changed", "notifications/resources/updated", "notifications/message"]
+    server.log("info", "to nobody")
+    assert len(encoded) == 3
+
+
+# --- Replies that nobody reads ----------------------------------------------------------------------------------------
+
+def big(exchange: Exchange) -> None:
+    """Answers with as many bytes as the path says; the last part of it is who asks."""
+    _, length, who = exchange.request.path.split("/")
+    exchange.holder = who or None
+    exchange.reply(200, (), b"x" * int(length))
+
+
+def lazy(server: Any, path: str) -> Raw:
+    """A client that asks and reads nothing; its buffer is small, so the reply waits in the server."""
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.connect(server.address)
+    raw = Raw(server.address, sock)
+    raw.send(get(path))
+    return raw
+
+
+UNREAD = 8 * MB
+"""More than the kernel takes of a reply that nobody reads."""
+
+
+def test_replies_that_nobody_reads_are_bounded_and_who_reads_is_served() -> None:
+    with serving(big, limits=Limits(max_held_bytes=3 * UNREAD)) as server:
+        held = server.held
+        raws = [lazy(server, "/%d/" % UNREAD) for _ in range(10)]
+        until(lambda: server.counters().get("unread replies", 0) >= 7)
+        assert held.total <= 3 * UNREAD + 1000
+        still = lazy(server, "/10/")
+        assert still.until(b"x" * 10).endswith(b"x" * 10)
+        with Raw(server.address) as raw:
+            raw.send(get("/%d/" % UNREAD, "Connection: close"))
+            assert len(replies(raw.rest())[0].body) == UNREAD, "who reads gets all of it"
+        for each in (*raws, still):
+            each.sock.close()
+        until(lambda: held.total == 0)
+
+
+def test_one_principal_does_not_take_the_room_of_all() -> None:
+    limits = Limits(max_held_bytes=10 * UNREAD, max_held_bytes_per_peer=2 * UNREAD + UNREAD // 2)
+    with serving(big, limits=limits) as server:
+        other = lazy(server, "/%d/bob" % UNREAD)
+        until(lambda: server.held.of("bob") > 0)
+        raws = [lazy(server, "/%d/ann" % UNREAD) for _ in range(6)]
+        until(lambda: server.counters().get("unread replies", 0) >= 4)
+        assert server.held.of("ann") <= 2 * UNREAD + UNREAD // 2 and server.held.of("bob") >= UNREAD
+        for raw in (*raws, other):
+            raw.sock.close()
+        until(lambda: server.held.total == 0)
+
+
+def test_one_reply_may_be_larger_than_the_limits() -> None:
+    with serving(big, limits=Limits(max_held_bytes=MB, max_held_bytes_per_peer=MB)) as server:
+        raw = lazy(server, "/%d/ann" % UNREAD)
+        until(lambda: server.held.of("ann") >= UNREAD)
+        answer, = replies(raw.until(b"\r\n\r\n") + raw.until(b"x" * UNREAD))
+        assert len(answer.body) == UNREAD and not server.counters().get("unread replies")
+        raw.sock.close()
+        until(lambda: server.held.total == 0)
+
+
+def test_a_byte_now_and_then_does_not_hold_a_reply_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, original, room = Clock(monkeypatch), Connection.transmit, [1000]
+
+    def transmit(connection: Connection, data: Any) -> int:
+        """As a socket whose client has read so much."""
+        fits = min(len(data), room[0])
+        room[0] -= fits
+        return original(connection, memoryview(data)[:fits]) if fits else 0
+
+    monkeypatch.setattr(Connection, "transmit", transmit)
+    with serving(big) as server, Raw(server.address) as raw:
+        raw.send(get("/8000/"))
+        reactor: Any = server._reactor
+        until(lambda: [connection for connection in list(reactor.connections) if connection.outbox])
+        for _ in range(60):  # an hour
+            room[0] += 1
+            until(lambda: room[0] == 0 or not reactor.connections)
+            clock.leap(server, 59.0)
+            if server.counters().get("slow readers"):
+                break
+        assert server.counters().get("slow readers") == 1 and server.connections == 0
+
+
+def test_who_reads_slowly_but_steadily_is_not_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    with serving(big, limits=Limits(min_read_rate=1024.0)) as server:
+        raw = lazy(server, "/%d/" % UNREAD)
+        reactor: Any = server._reactor
+        until(lambda: any(connection.outbox for connection in list(reactor.connections)))
+        connection, = reactor.connections
+        seconds = 0.0
+        while connection.outbox:
+            taken = connection.taken
+            while connection.outbox and connection.taken == taken:
+                raw.sock.recv(1 << 20)
+            step = (connection.taken - taken) / 2048.0  # 2 KiB a second
+            for _ in range(int(step // 50.0)):
+                connection.stall = None  # that it reads nothing for a minute is another limit
+                clock.leap(server, 50.0)
+                seconds += 50.0
+        assert seconds > 600 and not server.counters().get("slow readers")
+        raw.sock.close()
+
+
+# --- Subscriptions and introductions ----------------------------------------------------------------------------------
+
+def test_a_stream_of_too_many_bytes_of_uris_is_refused() -> None:
+    uris = ["long://%d?%s" % (number, "y" * 1000) for number in range(5000)]
+    with ModernWeb(server_with()) as web:
+        answer = web.ask(1, "subscriptions/listen", {"notifications": {"resourceSubscriptions": uris}}).answer()
+        assert "max_subscribed_bytes (4194304)" in answer["error"]["message"]
+        fine = web.begin(2, "subscriptions/listen", {"notifications": {"resourceSubscriptions": ["long://1"]}})
+        assert fine.next()["params"]["notifications"] == {"resourceSubscriptions": ["long://1"]}
+
+
+def test_streams_that_subscribe_are_counted_until_they_end_and_keep_no_request() -> None:
+    server = server_with(max_held_bytes=MB)
+    junk = {"io.example/junk": "j" * 100_000}
+    with ModernWeb(server) as web:
+        filter = {"notifications": {"resourceSubscriptions": ["long://%0900d" % number for number in range(300)]}}
+        first = web.begin(1, "subscriptions/listen", filter, **junk)
+        first.next()
+        assert 300_000 < server.held.total < 500_000
+        listener, = server.listeners._open
+        assert "junk" not in str(listener.context.request.params)
+        second = web.ask(2, "subscriptions/listen", filter).answer()
+        assert "max_held_bytes (%d)" % MB in second["error"]["message"]
+        first.leave()
+        eventually(lambda: server.held.total == 0)
+        third = web.begin(3, "subscriptions/listen", filter)
+        third.next()
+    assert server.held.total == 0
+
+
+def test_subscriptions_of_a_session_are_bounded_by_bytes_and_let_go() -> None:
+    server = server_with(max_subscribed_bytes=5000)
+    with Web(server, "2025-06-18", held=server.held, limits=server.limits) as web:
+        uris = ["long://%01900d" % number for number in range(3)]
+        for uri in uris[:2]:
+            for again in "ab":
+                assert web.ask(uri[-1] + again, "resources/subscribe", {"uri": uri}).message["result"] == {}
+        before = server.held.total
+        assert 3800 < before < 6000, "twice is once"
+        refused = web.ask(3, "resources/subscribe", {"uri": uris[2]}).message["error"]["message"]
+        assert "max_subscribed_bytes (5000)" in refused
+        web.ask(4, "resources/unsubscribe", {"uri": uris[0]})
+        assert web.ask(5, "resources/subscribe", {"uri": uris[2]}).message["result"] == {}
+        assert server.held.total == before
+    assert server.held.total == 0
+
+
+def test_what_a_client_says_of_itself_is_bounded_and_counted() -> None:
+    server = server_with()
+    with Web(server, None, held=server.held, limits=server.limits) as web:
+        long = opening("2025-06-18")
+        long["params"]["clientInfo"]["title"] = "t" * 300_000
+        refused = web.post(long)
+        assert "max_introduction_bytes (262144)" in refused.message["error"]["message"]
+        assert len(web.endpoint.sessions or ()) == 0
+        long["params"]["clientInfo"]["title"] = "t" * 100_000
+        assert "result" in web.post(long).answer()
+        assert server.held.total > 100_000
+    assert server.held.total == 0
+
+
+# --- Parsed bodies ----------------------------------------------------------------------------------------------------
+
+def test_values_weigh_more_than_their_json() -> None:
+    assert weight(b"[" + b"{}," * 100_000, 10 ** 9) == VALUE * 200_001 and weight(b"{}," * 1000, 10 ** 9) == 0
+    assert weight(b'"' + b"x" * 100_000 + b'",' * 3, 10 ** 9) == VALUE * 3
+    assert weight(b"{}," * 100_000, 50) == VALUE * 50, "no more are ever made"
+
+
+def test_bodies_of_many_values_that_are_handled_at_a_time_are_bounded() -> None:
+    gate = Gate()
+    body = b"[" + b"{}," * 60_000 + b"{}]"  # 180 KB, and 3.8 MB when parsed
+
+    def handler(exchange: Exchange) -> None:
+        if exchange.request.path == "/hold":
+            gate.hold()
+        exchange.reply(200, (), b"done")
+
+    with gate, serving(handler, limits=Limits(max_body_bytes_total=12 * MB)) as server:
+        raws = [Raw(server.address) for _ in range(6)]
+        for raw in raws[:2]:
+            raw.send(post(body, "/hold"))
+        gate.entered(2)
+        for raw in raws[2:]:
+            raw.send(post(body, "/hold", "Connection: close"))
+        answers = [replies(raw.rest())[0] for raw in raws[2:]]
+        assert [answer.status for answer in answers] == [503] * 4 and b"max_body_bytes_total" in answers[0].body
+        assert answers[0].headers["retry-after"] == "5" and server.counters()["bodies without room"] == 4
+        still_serves(server)
+        gate.open()
+        for raw in raws[:2]:
+            assert raw.until(b"done")
+        until(lambda: server.body_bytes == 0)
+        for raw in raws:
+            raw.sock.close()
+
+
+# --- Lines over sockets -----------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def sockets() -> Iterator[Any]:
+    """A server on TCP with little room, and a function that makes connections to it."""
+    server = server_with(max_held_bytes=4 * MB, max_held_bytes_per_peer=2 * MB)
+    made: List[socket.socket] = []
+    with server.listen("tcp://127.0.0.1:0", 0.05) as listener:
+        host, port = listener.address[6:].rsplit(":", 1)
+
+        def dial() -> socket.socket:
+            made.append(socket.create_connection((host, int(port)), PATIENCE))
+            return made[-1]
+
+        yield server, listener, dial
+        for sock in made:
+            sock.close()
+        until(lambda: listener.connections == 0)
+        until(lambda: server.held.total == 0)
+
+
+def test_lines_without_an_end_are_bounded_together(sockets: Any) -> None:
+    server, listener, dial = sockets
+    socks = [dial() for _ in range(5)]
+    for sock in socks:
+        sock.sendall(b"x" * (MB - 1000))
+        until(lambda: server.held.counters.get("unfinished lines") or server.held.total > 0)
+    until(lambda: server.held.counters.get("unfinished lines", 0) >= 1)
+    assert server.held.total <= 3 * MB
+    socks[-1].sendall(b"\n")
+    refused = json.loads(socks[-1].makefile("rb").readline())
+    for sock in socks[:-1]:
+        sock.sendall(b"\n")
+    until(lambda: server.held.total == 0)
+    assert refused["error"]["code"] in (-32603, -32700), refused
+    if refused["error"]["code"] == -32603:
+        assert "max_held_bytes" in refused["error"]["message"]
+
+
+def test_a_line_without_an_end_has_a_time(sockets: Any, monkeypatch: pytest.MonkeyPatch,
+                                          caplog: pytest.LogCaptureFixture) -> None:
+    server, listener, dial = sockets
+    clock = Clock(monkeypatch)
+    quiet, begun = dial(), dial()
+    begun.sendall(b'{"jsonrpc":')
+    until(lambda: any(transport.unfinished for transport in list(listener._connections)))
+    clock._ahead += 29.0
+    listener._signal()
+    clock._ahead += 3.0
+    assert begun.recv(100) == b"", "it is closed"
+    until(lambda: listener.connections == 1)
+    assert [record for record in caplog.records if "line_timeout (30 s)" in record.getMessage()]
+    quiet.sendall(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    assert b'"id":1' in quiet.recv(1000), "who is silent between messages stays"
+
+
+def test_the_end_of_a_connection_lets_its_unfinished_line_go_at_once() -> None:
+    server = server_with()
+    listener: Any = server.listen("tcp://127.0.0.1:0")
+    with listener, opened(connect_socket(listener.address)) as client:
+        client.socket.sendall(b"x" * MB)
+        until(lambda: [each for each in list(listener._connections) if each.unfinished == MB])
+        transport, = listener._connections
+        client.close()
+        until(lambda: listener.connections == 0)
+        until(lambda: transport._splitter._buffer is None)
+        assert transport.counters()["unfinished"] == 1 and server.held.total == 0
+
+
+def test_a_line_for_which_there_is_no_room_is_refused_and_the_next_one_is_not() -> None:
+    splitter, held = LineSplitter(10 * MB), account(20 * SMALL, 20 * SMALL)
+    splitter.held, splitter.holder = held, "peer"
+    assert splitter.feed(b"x" * 10 * SMALL) == [] and held.total == 10 * SMALL
+    assert splitter.feed(b"x" * 10 * SMALL) == [] and held.total == 0
+    assert splitter.feed(b"x" * SMALL) == []
+    refused, whole = splitter.feed(b"x\n{}\n")
+    assert isinstance(refused, Rejected) and refused.code == -32603 and "%d bytes" % (21 * SMALL + 1) in str(refused)
+    assert whole == b"{}" and splitter.rejected == 1
+    splitter.feed(b"x" * 5 * SMALL)
+    splitter.drop()
+    assert held.total == 0 and splitter.unfinished == 5 * SMALL
+
+
+# --- What waits for a peer that does not read -------------------------------------------------------------------------
+
+class Stuck(Transport):
+    """A transport that writes when a gate is open."""
+
+    name = "stuck"
+
+    def __init__(self, held: Held) -> None:
+        self.held, self.holder = held, self
+        self.gate = threading.Event()
+
+    def write(self, messages: Any) -> None:
+        assert self.gate.wait(PATIENCE)
+
+    def close(self) -> None:
+        self.gate.set()
+
+
+def test_outboxes_are_counted_together_and_who_has_no_room_waits_for_its_own_peer() -> None:
+    held = Held(Limits(max_held_bytes=16 * CHUNK, max_held_bytes_per_peer=8 * CHUNK))
+    first, second = [Outbox(Stuck(held), "test", 1 << 30) for _ in range(2)]
+    message = b"m" * (CHUNK // 2)
+    first.put(message)
+    assert held.total == 0, "little is not counted"
+    for _ in range(40):
+        first.put(message, wait=False)
+    assert first.full and 6 * CHUNK < held.total <= 8 * CHUNK
+    second.put(message)
+    assert not second.full, "one peer is not all"
+    waiting = in_thread(first.put, message)
+    first._transport.gate.set()  # type: ignore[attr-defined]
+    first.flush()
+    waiting.get()
+    first.flush()
+    assert held.total == 0 and not first.full
+    for _ in range(10):
+        second.put(message, wait=False)
+    second.close()
+    assert held.total == 0
+
+
+# --- What a peer can have a connection queue, on either side ----------------------------------------------------------
+
+def test_large_requests_that_run_are_bounded_by_bytes() -> None:
+    server = Server("held", limits=Limits(max_held_bytes=2 * MB))
+    gate = Gate()
+
+    @server.tool
+    def hold(text: str) -> str:
+        gate.hold()
+        return "done"
+
+    peer = ScriptedPeer.of_server(server)
+    with gate:
+        peer.handshake("2025-06-18")
+        for id in range(1, 5):
+            peer.request(id, "tools/call", {"name": "hold", "arguments": {"text": "x" * (MB // 2)}})
+        refused = peer.receive(lambda message: "error" in message)
+        assert refused["id"] == 3 and "max_held_bytes (%d)" % (2 * MB) in refused["error"]["message"]
+        peer.request(9, "ping")
+        peer.receive(lambda message: message.get("id") == 9)
+        gate.open()
+        assert {peer.receive(lambda message: "result" in message)["id"] for _ in range(2)} == {1, 2}
+    peer.request(10, "tools/call", {"name": "hold", "arguments": {"text": "x" * (MB // 2)}})
+    assert "result" in peer.receive(lambda message: message.get("id") == 10)
+    assert peer.connection is not None and peer.connection._large == {}
+    peer.transport.close()
+
+
+def test_notifications_that_wait_for_a_callback_are_bounded_by_bytes() -> None:
+    taken: List[int] = []
+    lane: Lane[int] = Lane(taken.append, lambda job: None, 100, 1000)
+    assert lane.put(0, size=5000) == (True, True), "alone it may be larger"
+    assert lane.put(1, size=1) == (False, False)
+    lane.run()
+    assert [lane.put(number, size=400)[0] for number in (2, 3, 4)] == [True, True, False]
+    lane.run()
+    assert taken == [0, 2, 3] and lane.put(5, size=1000)[0]
+
+
+def test_a_client_with_a_slow_callback_does_not_keep_what_a_server_floods_it_with() -> None:
+    server = Server("flood")
+
+    @server.tool
+    def flood(ctx: Context) -> str:
+        for _ in range(20):
+            ctx.log("info", "x" * 10_000)
+        return "done"
+
+    with Gate() as gate, server.listen("tcp://127.0.0.1:0") as listener:
+        limits = Limits(max_unheard_bytes=50_000)
+        with connect(listener.address, era="legacy", limits=limits, on_log=lambda *log: gate.hold()) as client:
+            client.call_tool("flood")
+            eventually(lambda: client.connection.counters["dropped notification"] >= 14)
+            assert client.connection._lane is not None and len(client.connection._lane._waiting) <= 5
+            gate.open()
+
+
+def test_progress_that_waits_for_a_slow_callback_is_bounded() -> None:
+    table = RequestTable(Limits(max_inflight=10))
+    pending = table.add("x", Deadline(None), None, lambda *steps: None)
+    for value in range(100):
+        table.progress(pending.id, Progress(value, None, None))
+    assert pending.waiting == 10 and table._counters["dropped progress"] == 90
+    assert [pending.next(0).value for _ in range(10)] == list(range(10))  # type: ignore[union-attr]
+    table.progress(pending.id, Progress(200, None, "m" * MB))
+    table.progress(pending.id, Progress(201, None, "m" * MB))
+    assert pending.waiting == 1, "long messages wait alone"
+
+
+def test_a_server_that_sends_a_stream_in_small_pieces_costs_no_more_than_its_bytes() -> None:
+    parser = Parser()
+    for _ in range(1000):
+        assert parser.feed(b"da") == []
+    assert not isinstance(parser._line, list)
+    assert parser.feed(b"\n\nid: 1\ndata: x\n\nid: " + b"9" * 5000 + b"\ndata: y\n\n")[-1].id == "1"
+
+
+def test_sessions_do_not_leave_anything_in_the_account() -> None:
+    """A stream, a question, a reply as a stream, and all that may be kept for them."""
+    server = server_with()
+    with Web(server, "2025-11-25", held=server.held, limits=server.limits) as web:
+        for _ in range(3):
+            web.get().leave()
+            server.log("info", "x" * 1000)
+            web.ask(1, "tools/call", {"name": "noisy", "arguments": {}}, headers={"Accept": "text/event-stream"})
+        assert server.held.total > 0
+        web.delete()
+        assert server.held.total == 0
