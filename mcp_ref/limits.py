@@ -2,6 +2,52 @@
 
 A limit that is reached always says its name: ``message of 70000000 bytes exceeds max_message_bytes
 (67108864)``. Make another `Limits` to change some: ``Server("demo", limits=Limits(max_workers=8))``.
+
+What peers can make a process hold in memory, on either side, is bounded for all of them and for each. Where only a
+bound for each stands, that for all is it times the number of connections (``max_http_connections``,
+``max_connections``), of sessions (``max_sessions``), or of servers that a client has connected to.
+
+==================================  =========================================  =======================================
+what                                for the process                            for each peer
+==================================  =========================================  =======================================
+**a server**
+bodies of HTTP requests, and the    max_body_bytes_total                       max_message_bytes, max_nodes
+values that they become
+heads, requests sent ahead          64 KiB a connection each                   max_header_bytes, max_header_fields
+messages over TCP, Unix sockets:    max_held_bytes                             max_held_bytes_per_peer, line_timeout
+lines without an end
+the same: large requests that run   max_held_bytes                             max_held_bytes_per_peer; smaller ones:
+                                                                               max_inflight of 64 KiB
+the same: what waits to be read     max_held_bytes                             max_held_bytes_per_peer, max_outbox_bytes
+replies that are not read (HTTP)    max_held_bytes                             max_held_bytes_per_peer, min_read_rate,
+                                                                               http_write_timeout, max_stream_bytes
+events that may be sent again       half of max_held_bytes                     max_replay_events, max_replay_bytes,
+                                                                               replay_seconds
+messages that wait for a stream     half of max_held_bytes, with the above     max_waiting_messages, max_waiting_bytes,
+                                                                               max_early_messages
+URIs of subscriptions               max_held_bytes, max_listeners              max_subscribed_bytes, max_subscriptions,
+                                                                               max_uri_length
+what a client says of itself        max_held_bytes                             max_introduction_bytes
+sessions                            max_sessions                               session_idle
+notifications that wait to be       as for each                                max_inflight, max_unheard_bytes
+heard
+buckets of rates                    10,000 a connection                        one for each rate
+links to be shown                   as for each                                max_pending_elicitations
+tokens, proofs of possession        max_cached_tokens, 100,000                 max_token_bytes
+**a client**
+what has arrived and was not read   as for each                                1 MiB and one message
+an event, a JSON answer             max_http_requests at a time                max_message_bytes
+an event's id, a head               as for each                                4 KiB; 200 fields of 64 KiB
+notifications that wait for         as for each                                max_inflight, max_unheard_bytes
+callbacks
+progress that waits for a callback  max_pending requests                       max_inflight, one long message
+requests of the server that run     as for each                                max_inflight, max_held_bytes
+lists                               as for each                                max_cached_items, max_pages
+resources, completions              as for each                                max_cached_resource_bytes,
+                                                                               max_cached_completions
+a child's stderr                    as for each                                stderr_tail_bytes
+what an authorization server says   as for each                                max_auth_response_bytes
+==================================  =========================================  =======================================
 """
 
 from dataclasses import dataclass, fields
@@ -11,7 +57,99 @@ from .records import Record
 
 @dataclass(eq=False, repr=False)
 class Limits(Record):
-    """Limits of one client, server or host. Sizes are bytes, times are seconds. Not to be changed once in use."""
+    """Limits of one client, server or host. Sizes are bytes, times are seconds. Not to be changed once in use.
+
+    ===========================  ===========  ====================================================================
+    limit                        in           what it bounds
+    ===========================  ===========  ====================================================================
+    max_message_bytes            bytes        one message on the wire, without its line end
+    max_depth                    levels       nested arrays and objects in one message
+    max_nodes                    values       in one message, by its commas and brackets
+    max_number_digits            digits       of one integer
+    max_batch                    messages     in one batch (2025-03-26)
+    max_pages                    pages        of one list that a client asks for
+    max_id_length                characters   of a request id that is a text
+    max_uri_length               characters   of a resource's URI
+    max_icon_bytes               bytes        of an icon in a ``data:`` URI
+    max_workers                  threads      that run handlers, for each connection or HTTP server
+    max_inflight                 requests     of one peer that run or wait; also what waits for callbacks
+    max_pending                  requests     of ours that wait for an answer
+    max_outbox_bytes             bytes        that wait to be written to one peer over stdio or a socket
+    max_subscriptions            URIs         that one session or stream is subscribed to
+    max_listeners                streams      of `subscriptions/listen`, of all clients
+    max_completion_values        values       in one answer to `completion/complete`
+    max_cached_completions       answers      to completions that a client keeps
+    max_cached_items             items        of one list that a client keeps; a KiB counts as one, too
+    max_cached_resource_bytes    bytes        of what was read of resources and a client keeps
+    max_pending_elicitations     links        that a client was asked to show and that are not completed
+    max_tool_iterations          rounds       in which a model uses tools
+    max_input_rounds             rounds       of one request in which a server asks for input
+    max_state_bytes              bytes        of a ``requestState``
+    max_restarts                 restarts     in a row of a server that ended by itself
+    promote_after                seconds      without a handler that ends, after which more workers wake up
+    request_timeout              seconds      of silence, after which a request of ours is given up
+    request_ceiling              seconds      that a request may take at most, and all pages of a list
+    initialize_timeout           seconds      for the handshake
+    probe_timeout                seconds      for a server to say whether it needs a handshake
+    restart_delay                seconds      before the second restart in a row; doubles
+    restart_healthy              seconds      after which a server counts as healthy
+    cached_completion_seconds    seconds      for which a client keeps an answer to a completion
+    drain                        seconds      in which one more handler has to end after the peer left
+    shutdown_grace               seconds      for handlers, or a child, to end by themselves
+    terminate_grace              seconds      for a child to end after SIGTERM
+    max_tool_calls_per_second    a second     tool calls of one client
+    max_completions_per_second   a second     completions, of one client or server
+    max_log_messages_per_second  a second     log messages to one client
+    max_samplings_per_second     a second     sampling requests of one server
+    max_elicitations_per_second  a second     questions of one server
+    max_unheard_bytes            bytes        of notifications of one peer that wait for callbacks
+    max_subscribed_bytes         characters   of all URIs that one session or stream is subscribed to
+    max_introduction_bytes       bytes        of capabilities and clientInfo in `initialize`
+    max_held_bytes               bytes        that all peers together make a server hold
+    max_held_bytes_per_peer      bytes        that one of them does
+    max_connections              connections  over TCP and Unix sockets
+    line_timeout                 seconds      for a message over a socket to come whole, and one more for each KiB
+    max_progress_per_second      a second     progress notifications of one request
+    max_progress_burst           messages     of progress that may come faster than that
+    stderr_tail_bytes            bytes        of a child's stderr that are kept for error messages
+    max_http_connections         connections  of an HTTP server, streams among them
+    max_request_line_bytes       bytes        of the first line of an HTTP request
+    max_header_bytes             bytes        of the header fields of an HTTP request
+    max_header_fields            fields       in one HTTP request
+    max_body_bytes_total         bytes        of request bodies, and what they become, that an HTTP server holds
+    max_stream_bytes             bytes        that wait on one HTTP stream for a slow reader
+    http_idle_timeout            seconds      for which a kept HTTP connection may be silent
+    http_header_timeout          seconds      for the head of an HTTP request
+    http_body_timeout            seconds      for its body, and one more for each KiB
+    http_write_timeout           seconds      for which a client may read nothing
+    min_read_rate                bytes/s      that a client has to read after that
+    connect_timeout              seconds      for each step of connecting
+    max_http_requests            requests     that an HTTP client has open at a time
+    http_keep_alive              seconds      for which an HTTP client keeps an idle connection
+    min_reconnect_delay          seconds      before an HTTP client asks again for a stream, at least
+    max_reconnect_delay          seconds      the same at most, unless the server wants more
+    tls_handshake_timeout        seconds      for a TLS handshake
+    max_sessions                 sessions     that are open at a time
+    session_idle                 seconds      without use, after which a session ends
+    max_session_streams          streams      opened by GET in one session
+    max_waiting_messages         messages     that wait for a stream of one session
+    max_early_messages           messages     the same before its first stream
+    max_waiting_bytes            bytes        of messages that wait for a stream of one session
+    max_replay_events            events       of one session that are kept to be sent again
+    max_replay_bytes             bytes        of them
+    replay_seconds               seconds      for which an event is kept
+    stream_retry                 seconds      that a client is told to wait before it comes back
+    stream_keepalive             seconds      of silence on a stream, after which it gets a comment
+    max_auth_response_bytes      bytes        of an answer of an authorization server
+    auth_timeout                 seconds      for one request to an authorization server
+    authorization_patience       seconds      for a person to allow access
+    max_authorizations           attempts     for one request that is refused again and again
+    max_token_bytes              bytes        of one token
+    max_cached_tokens            tokens       that a server remembers as verified, and as bad
+    ===========================  ===========  ====================================================================
+
+    Why each is as it is, and what happens when it is reached, stands at its field in the source.
+    """
 
     # Messages
     max_message_bytes: int = 64 * 1024 * 1024 + 64 * 1024
@@ -167,8 +305,8 @@ class Limits(Record):
     """How long a client may read nothing of what waits for it, and how long it may take to read less than
     ``min_read_rate`` wants."""
     min_read_rate: float = 1024.0
-    """Bytes a second that a client has to read of what waits for it, once ``http_write_timeout`` has passed; the slowest
-    links have more. While half of what may be held is, no reply may wait longer than ``http_write_timeout``."""
+    """Bytes a second that a client has to read of what waits for it, once ``http_write_timeout`` has passed; the
+    slowest links have more. While half of what may be held is, no reply may wait longer than that."""
     connect_timeout: float = 10.0
     """How long each step of an HTTP client's connecting may take: an address of the host, a proxy, the handshake."""
     max_http_requests: int = 256

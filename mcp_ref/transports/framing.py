@@ -165,8 +165,8 @@ class LineSplitter:
         self._uncount()
         if crowded:
             self.rejected += 1
-            return Rejected("Busy: message of %d bytes, while max_held_bytes or max_held_bytes_per_peer has been reached;"
-                            " send it again later" % size, INTERNAL_ERROR)
+            return Rejected("Busy: message of %d bytes, while max_held_bytes or max_held_bytes_per_peer has been"
+                            " reached; send it again later" % size, INTERNAL_ERROR)
         if buffer is None:
             return self._refused(size - self._ends_in_return)
         return self._checked(buffer.getvalue())  # the buffer's own bytes, not a copy

@@ -2,20 +2,20 @@
 
 Only what stays is counted, and only while it does: a reply that the socket takes at once costs nothing here.
 
-=================================================  ======================================================================
-what is held                                       when there is no room for it
-=================================================  ======================================================================
-events that were sent and may be sent again        the session's oldest go, and what is gone cannot be resumed; together
-                                                   they have half of the room
-messages that wait for a stream of a session       the session's oldest go; it is told how many log messages it missed
-replies that a client does not read                connections are closed, those first that read most slowly
-subscriptions of a session or a stream             the request is refused
-what a client says of itself in `initialize`       the request is refused
-large requests over TCP and Unix sockets           the request is refused as `Busy`; a line without an end is dropped and
-                                                   refused as a message that is too long is
-messages that wait to be written to TCP and Unix   senders wait; a client that is told something unasked is let go
-sockets
-=================================================  ======================================================================
+===============================================  =====================================================================
+what is held                                     when there is no room for it
+===============================================  =====================================================================
+events that were sent and may be sent again      the session's oldest go, and what is gone cannot be resumed; with
+                                                 the next row, they have half of the room
+messages that wait for a stream of a session     the session's oldest go; it is told how many of its own it missed
+replies that a client does not read              connections are closed, those first that read most slowly
+subscriptions of a session or a stream           the request is refused
+what a client says of itself in `initialize`     the request is refused
+large requests over TCP and Unix sockets         the request is refused as busy; so is a line without an end, when its
+                                                 end comes, and what has come of it is dropped
+messages that wait to be written to TCP and      senders wait; a client that is told something unasked is let go
+Unix sockets
+===============================================  =====================================================================
 
 Bounds: ``max_held_bytes`` for all, ``max_held_bytes_per_peer`` for each peer. A peer is whoever authenticated, by
 whatever sessions and connections; else a session; else a connection. A quarter of the room is for peers that hold up to

@@ -18,9 +18,9 @@ Who has said how much will come has not sent it yet, and may never do, so only b
 to SMALL bytes have a quarter to themselves: a few clients with large ones cannot keep all others out. And when half
 of what large ones may have is taken, a body gets no more time for having begun quickly; see `Bodies.scarce`.
 
-Values take more memory than the JSON that they come from: 3 MB of ``{},`` are 85 MB. So a body above SMALL counts more
-while it is handled, by VALUE bytes for each comma and opening bracket: see `weight`. Where there is no room for that the
-request is answered 503, before it is parsed.
+Values take more memory than the JSON that they come from: 3 MB of ``{},`` are 85 MB. So a body above SMALL counts
+more while it is handled, by VALUE bytes for each comma and opening bracket: see `weight`. Where there is no room for
+that the request is answered 503, before it is parsed.
 
 Not in it: heads and what a client sends ahead, which are bounded for each connection, and what handlers make of bodies.
 """
@@ -39,7 +39,7 @@ _FEW = 256
 
 
 def weight(body: bytes, most: int) -> int:
-    """How many bytes more it takes to hold what is in this JSON, of which no more than ``most`` values are ever made."""
+    """How many bytes more it takes to hold the values of this JSON, of which no more than ``most`` are ever made."""
     if len(body) <= SMALL:
         return 0
     return VALUE * min(most, sum(_count(body, sign) for sign in (b",", b"[", b"{")))
