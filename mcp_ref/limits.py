@@ -136,7 +136,7 @@ class Limits(Record):
     max_early_messages           messages     the same before its first stream
     max_waiting_bytes            bytes        of messages that wait for a stream of one session
     max_replay_events            events       of one session that are kept to be sent again
-    max_replay_bytes             bytes        of them
+    max_replay_bytes             bytes        of such events
     replay_seconds               seconds      for which an event is kept
     stream_retry                 seconds      that a client is told to wait before it comes back
     stream_keepalive             seconds      of silence on a stream, after which it gets a comment

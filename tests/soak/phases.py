@@ -7,6 +7,7 @@ import time
 from typing import Callable, Dict, List, Optional, Tuple
 
 from elsewhere import guarded, shared
+from hostile import hostile
 from http_wire import end_of, parts_of
 from peer import request, tool_request
 from soaked import Callers, Event, Failed, Soaked, body_of, cut, events, received
@@ -252,6 +253,7 @@ PHASES: Tuple[Tuple[str, int, Phase], ...] = (
     ("connections cut", 3000, broken),
     ("calls with cut streams", 200, redelivered),
     ("slow readers", 40, slow),
+    ("hostile clients", 300, hostile),
     ("requests that stand alone", 20_000, alone),
     ("streams of listeners", 3000, listened),
     ("sessions in a shared store", 1000, shared),

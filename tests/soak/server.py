@@ -24,7 +24,7 @@ from mcp_ref.transports import http_store, http_workers
 
 LIMITS = Limits(session_idle=4.0, http_write_timeout=2.0, http_body_timeout=3.0, http_header_timeout=3.0,
                 max_stream_bytes=1 << 20, max_log_messages_per_second=1e6, max_progress_per_second=1e6,
-                max_sessions=20_000, max_cached_tokens=20)
+                max_sessions=20_000, max_cached_tokens=20, max_held_bytes=64_000_000)
 WATCHED = ("HttpSession", "StoreSession", "Connection", "HttpExchange", "Stream", "Context", "Session", "Replay",
            "Reply", "Listener")
 """Names of classes whose objects are counted."""
@@ -54,6 +54,14 @@ def flood(count: int, ctx: Context) -> str:
     for _ in range(count):
         ctx.log("info", "x" * 16384)
     return "done"
+
+
+@server.tool
+def announce(count: int) -> str:
+    """Send so many log messages of 1 KB to every client."""
+    for _ in range(count):
+        server.log("info", "x" * 1000)
+    return "said"
 
 
 @server.tool
@@ -99,6 +107,8 @@ def held(listeners: Dict[str, Any], store: SqliteStore) -> Dict[str, Any]:
         "descriptors": len(os.listdir("/proc/self/fd")),
         "connections": sum(http.connections for http in https),
         "body bytes": sum(http.body_bytes for http in https),
+        "held bytes": server.held.total,
+        "most held bytes": LIMITS.max_held_bytes,
         "sessions": sum(len(endpoint.sessions.all()) for endpoint in endpoints) + store.count(),
         "memory": int(rows["VmRSS"].split()[0]) * 1024,
         "objects": {name: objects[name] for name in WATCHED},
