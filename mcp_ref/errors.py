@@ -269,6 +269,11 @@ class ToolError(McpError):
     """Raised by a tool to tell the model what went wrong: the text goes to it verbatim."""
 
 
+class TooManyQuestions(Busy, ToolError):
+    """A handler cannot wait for its peer now, because too many do; the text names the limit. In a tool the model is
+    told so."""
+
+
 class ResourceNotFound(McpError):
     """Raised by the function of a resource: there is nothing at this URI after all.
 

@@ -178,7 +178,14 @@ class Limits(Record):
 
     # Work
     max_workers: int = 128
-    """Threads that run handlers, for each connection; more work waits in the queue."""
+    """Threads that run handlers, for each connection, and for all of an HTTP server; more work waits in the queue.
+    Handlers that wait for their peer do not count."""
+    max_waiting: int = 4096
+    """Handlers that wait for their peers, in the whole process. Each keeps a thread, of some 23 KB; the next one that
+    wants to ask raises `Busy`."""
+    max_questions: int = 128
+    """Requests that handlers have sent over HTTP and that wait for an answer: of one authenticated subject, or where
+    nobody has to show who they are, of one session. The next one raises `Busy`. A person answers one at a time."""
     max_inflight: int = 1024
     """Requests of one peer that are running or queued; the next is refused with an error. Over HTTP without sessions
     a peer is a principal, and those that need not show who they are share ``max_http_connections``. As many
@@ -220,6 +227,9 @@ class Limits(Record):
     """Idle time after which our request is given up and cancelled; None in a call: no idle limit."""
     request_ceiling: float = 3600.0
     """Longest life of a request, which progress cannot extend."""
+    question_grace: float = 30.0
+    """How long a question over HTTP stays open while its session has no connection and sends nothing: clients come
+    back to a stream that broke within ``max_reconnect_delay`` at most."""
     initialize_timeout: float = 30.0
     """The handshake, which cannot be cancelled."""
     probe_timeout: float = 5.0
@@ -280,8 +290,8 @@ class Limits(Record):
 
     # HTTP
     max_http_connections: int = 4096
-    """Open connections of an HTTP server, streams among them; the next one is answered 503 and closed. Each is a
-    socket and some 2 KB, no thread."""
+    """Open connections of an HTTP server, streams among them. The next one takes the place of one that is idle, or that
+    is slow to send its request; else it is answered 503 and closed. Each is a socket and some 2 KB, no thread."""
     max_request_line_bytes: int = 8192
     """Method, target and version of an HTTP request; RFC 9112 §3 wants at least 8000. Longer: 414."""
     max_header_bytes: int = 64 * 1024
@@ -323,7 +333,12 @@ class Limits(Record):
 
     # HTTP sessions
     max_sessions: int = 10_000
-    """Sessions that are open at a time; the next `initialize` is answered 503. An idle one has some 10 KB."""
+    """Sessions that are open at a time. The next one takes the place of one whose handshake was never finished, or of
+    an idle one of whoever has most of them; else `initialize` is answered 503. An idle one has some 10 KB."""
+    max_session_share: float = 0.5
+    """Which part of ``max_sessions`` one authenticated subject may have, or where nobody has to show who they are, one
+    address (of IPv6 its first 64 bits). 1.0: all. Behind a proxy all clients have its address: see the option
+    ``trusted_proxies``."""
     session_idle: float = 1800.0
     """How long a session may be without a request that comes or runs and without an open stream; then it ends."""
     max_session_streams: int = 16

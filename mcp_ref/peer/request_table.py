@@ -250,11 +250,14 @@ class RequestTable:
         """Whether a request with this id waits for its answer."""
         return self.find(token) is not None
 
+    def waiting(self) -> List[Pending]:
+        """All requests that have no answer yet."""
+        with self._lock:
+            return list(self._pending.values())
+
     def expired(self) -> List[Pending]:
         """The requests whose deadline has passed."""
-        with self._lock:
-            waiting = list(self._pending.values())
-        return [pending for pending in waiting if pending.deadline.expired()]
+        return [pending for pending in self.waiting() if pending.deadline.expired()]
 
     def next_deadline(self) -> Optional[Deadline]:
         """The deadline that passes first; None if nothing has one."""
@@ -273,6 +276,11 @@ class RequestTable:
             lost = ConnectionLost("%s (request %d): %s" % (pending.method, pending.id, self._ended))
             lost.unsent = unsent(pending.id)
             pending.deliver(lost)
+
+    @property
+    def empty(self) -> bool:
+        """Whether every request has its answer."""
+        return not self._pending
 
     @property
     def ended(self) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence, Tuple
 
-from ..errors import INTERNAL_ERROR, RpcError
+from ..errors import INTERNAL_ERROR, RpcError, TooManyQuestions
 from ..jsonrpc import RequestId
 from ..methods import lookup
 from ..revisions import Revision
@@ -77,7 +77,9 @@ class Role:
         return error
 
     def answer_errors(self, error: BaseException) -> RpcError:
-        """What an exception of a handler becomes on the wire; the default tells nothing of its text."""
+        """What an exception of a handler becomes on the wire; the default tells nothing of its text, but for limits."""
+        if isinstance(error, TooManyQuestions):
+            return RpcError(INTERNAL_ERROR, "Busy: %s" % error)
         return RpcError(INTERNAL_ERROR, "Internal error")
 
     def stamp(self, result: Any, revision: Revision) -> Any:

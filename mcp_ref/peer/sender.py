@@ -11,12 +11,14 @@ from typing import Any, Callable, Dict, Hashable, Optional
 
 from .. import deadline
 from ..deadline import Deadline
-from ..errors import LocalProtocolError, McpError, RequestCancelled
+from ..errors import ConnectionLost, LocalProtocolError, McpError, RequestCancelled, TooManyQuestions
 from ..jsonrpc import Error, Message, Notification, Request, RequestId, encode
 from ..jsontext import JsonError, dumps
 from ..limits import Limits
 from ..protocol.envelope import VERSION
 from ..transports.base import Transport
+from ..waiting import Tally, Wait
+from ..waiting import count as count_waiting
 from .counters import Counters
 from .inflight import Incoming
 from .outbox import Outbox
@@ -29,7 +31,9 @@ from .workers import Executor, Here, Workers
 _UNSET: Any = object()
 _SLICE = 0.5
 """Seconds that a caller waits in one go. A Ctrl-C that comes between looking for signals and beginning to wait is seen
-only when the wait ends; so is any on Windows."""
+only when the wait ends; so is any on Windows. Other threads than the main one get no signals: each of their waits is
+twice as long as the one before, up to _LONGEST_SLICE, because thousands of them may wait."""
+_LONGEST_SLICE = 8.0
 _LONG = 4096
 _FEW_RATES, _MOST_RATES = 128, 10_000
 """Buckets of one connection, see `Sender.rate`: so many are kept, and so many at most of those that are not full."""
@@ -61,6 +65,9 @@ class Sender:
     _sealed = b""  # the same, encoded, and the end of a request after it
     _timer: Optional["_Timer"] = None
     _timers_over = False
+    questions: Optional[Tally] = None
+    """Where requests that handlers send are counted, if peers may have only so many open; ``asked``: for whom."""
+    asked: Hashable = None
 
     def __init__(
         self, transport: Transport, party: str, limits: Limits, executor: Optional[Executor], lenient: bool
@@ -158,12 +165,25 @@ class Sender:
         ``timeout``: idle seconds until it is given up and cancelled (default: ``request_timeout``; None: only the
         ceiling); ``extend_on_progress``: progress starts that time again. ``within``: the peer's request that we are
         answering, whose cancellation ends this wait too. Raises `PeerError`, `RequestTimeout`, `RequestCancelled`,
-        `ConnectionLost`, and before sending `LocalProtocolError` or `Busy`.
+        `ConnectionLost`, and before sending `LocalProtocolError` or `Busy`: in a handler also if too many handlers
+        wait already (``max_waiting``, ``max_questions``).
         """
         if not self.executor.may_wait():
             raise LocalProtocolError(
                 "%s would wait for the peer on the thread that reads from it; use another executor than inline" % method
             )
+        if within is not None:
+            self._check_room_to_ask(method)
+        try:
+            return self._send_and_wait(method, params, timeout, on_progress, extend_on_progress, within)
+        finally:
+            if within is not None and self.questions is not None:
+                self.questions.leave(self.asked)
+
+    def _send_and_wait(
+        self, method: str, params: Optional[Dict[str, Any]], timeout: Optional[float],
+        on_progress: Optional[ProgressCallback], extend_on_progress: bool, within: Optional[Incoming],
+    ) -> Dict[str, Any]:
         about = None if within is None else within.id
         attended = on_progress is None and self.executor.waiting() is None
         pending = self.open_request(
@@ -179,6 +199,18 @@ class Sender:
             return self.wait(pending, attended)
         finally:
             within.unwatch(cancelled)
+
+    def _check_room_to_ask(self, method: str) -> None:
+        """Count a question of a handler, if those are counted. Raises `TooManyQuestions`; then nothing is counted."""
+        if count_waiting() >= self.limits.max_waiting:
+            text = "max_waiting (%d) handlers wait for their peers already" % self.limits.max_waiting
+        elif self.questions is not None and not self.questions.enter(self.asked):
+            text = "max_questions (%d) are open already for this client" % self.questions.most
+        else:
+            return
+        text = "%s was not sent: %s; try again later" % (method, text)
+        self.counters.note("questions above the limit", text)
+        raise TooManyQuestions(text)
 
     def open_request(
         self,
@@ -264,18 +296,19 @@ class Sender:
         """
         work = self.executor.waiting()
         try:
-            if attended:
-                self.transport.carry(pending.id, pending.deadline, partial(self.take_answer, pending.id))
-            while True:
-                item = self._next(pending, work)
-                if item is None:
-                    if self.cancel(pending, "timeout"):
-                        raise pending.timed_out()
-                    pending.deadline = Deadline(None)  # the outcome came in the last moment: it is in the queue
-                elif isinstance(item, Progress):
-                    pending.report(item)
-                else:
-                    return pending.answer(item)
+            with Wait(self.limits.max_waiting):
+                if attended:
+                    self.transport.carry(pending.id, pending.deadline, partial(self.take_answer, pending.id))
+                while True:
+                    item = self._next(pending, work)
+                    if item is None:
+                        if self.cancel(pending, "timeout"):
+                            raise pending.timed_out()
+                        pending.deadline = Deadline(None)  # the outcome came in the last moment: it is in the queue
+                    elif isinstance(item, Progress):
+                        pending.report(item)
+                    else:
+                        return pending.answer(item)
         except BaseException:
             self.cancel(pending, "the caller gave up")  # does nothing if the outcome is there
             raise
@@ -286,17 +319,19 @@ class Sender:
 
     def _next(self, pending: Pending, work: Optional[Callable[[float], None]]) -> Any:
         """What arrives next for this request, or None when its time is over."""
+        longest = _SLICE
         while True:
             left = pending.deadline.left()
             if left is not None and left <= 0:
                 return None
             try:
                 if work is None:
-                    return pending.next(_SLICE if left is None else min(left, _SLICE))
+                    return pending.next(longest if left is None else min(left, longest))
                 work(0.01 if left is None else min(left, 0.01))
                 return pending.next(0.001)
             except Empty:
-                continue
+                if longest < _LONGEST_SLICE and threading.current_thread() is not threading.main_thread():
+                    longest *= 2
 
     def cancel(self, pending: Pending, reason: str) -> bool:
         """Give up a request: its waiter gets `RequestCancelled`, and the peer is told. False if it is over already.
@@ -324,6 +359,13 @@ class Sender:
             self._send(cancelled, pending.about)
         self.transport.given_up(pending.id)
         return True
+
+    def give_up_all(self, reason: str) -> None:
+        """End all our requests that have no answer yet: the peer has gone away, though the connection goes on."""
+        for pending in self.table.waiting():
+            lost = ConnectionLost("%s (request %d) was given up: %s" % (pending.method, pending.id, reason))
+            if self._withdraw(pending, lost, reason):
+                self.counters.note("questions given up", str(lost))
 
     def time_out_later(self, pending: Pending) -> None:
         """Have the timer thread give this request up at its deadline; for requests that no thread waits for."""

@@ -17,16 +17,22 @@ wake up. Completed handlers count, not started ones; started ones would look lik
 watcher also flushes the answers that lie in the outbox while the worker is busy, so a finished
 answer never waits behind a slow handler.
 
+A worker whose handler waits for a peer (`mcp_ref.waiting`) is not awake and does not count against ``max_workers``:
+another one takes its place at once, because the answer that it waits for may need one.
+
 The watcher sleeps when there is nothing to watch. It goes to sleep LINGER after the last work, not at
 once, because waking it costs as much as a small call.
 """
 
 import threading
 from collections import deque
+from functools import partial
 from typing import Callable, Deque, List, Optional, Sequence
 
 from ..errors import McpError
 from ..limits import DEFAULT, Limits
+from ..transports.http_workers import defer
+from ..waiting import ElasticPool, join
 from .outbox import Outbox
 from .threads import start_thread
 
@@ -119,6 +125,7 @@ class Here(Executor):
 
     Handing over to another thread costs more than a small call. A handler here may wait for the peer, for its answer
     comes on another thread. What nobody lends a thread for, and all but the first of several jobs, goes to `Workers`.
+    A thread that must not be kept leaves the job to another one (`mcp_ref.transports.http_workers.defer`).
     """
 
     def __init__(self, name: str = "workers", limits: Limits = DEFAULT) -> None:
@@ -139,12 +146,16 @@ class Here(Executor):
     def lend(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
         if self._closed or (len(jobs) > 1 and not self.submit(jobs[1:], outbox)):
             return False
+        if not defer(partial(self._run, jobs[0])):
+            self._run(jobs[0])
+        return True
+
+    def _run(self, job: Job) -> None:
         before, _lent.to = getattr(_lent, "to", None), self
         try:
-            jobs[0].run()
+            job.run()
         finally:
             _lent.to = before
-        return True
 
     def here(self) -> bool:
         return getattr(_lent, "to", None) is self or (self._workers is not None and self._workers.here())
@@ -175,7 +186,7 @@ def _ring(alarm: threading.Lock) -> None:
         pass
 
 
-class Workers(Executor):
+class Workers(Executor, ElasticPool):
     """Threads that run handlers; see the module for when how many of them are awake.
 
     A worker blocks in a handler, in a write to a slow peer, or on its alarm; the first two end with the
@@ -190,6 +201,8 @@ class Workers(Executor):
         self._idle: List[_Worker] = []
         self._threads = 0
         self._awake = 0
+        self._waiting = 0
+        """Workers whose handlers wait for a peer; they are among the threads, and not awake."""
         self._finished = 0
         self._outbox: Optional[Outbox] = None
         self._watching = False
@@ -206,7 +219,7 @@ class Workers(Executor):
             alone = not self._awake
             if alone:
                 self._awaken(1)
-            watch = not self._watching and not (alone and len(jobs) == 1)
+            watch = not self._watching and not (alone and len(jobs) == 1 and self._awake)
             self._watching = self._watching or watch
         if watch:
             self._wake_watcher()
@@ -241,15 +254,21 @@ class Workers(Executor):
                 worker = self._idle.pop()
                 worker.wanted = True
                 worker.alarm.release()
-            elif self._threads < self._limits.max_workers:
+            elif self._threads - self._waiting < self._limits.max_workers:
+                try:
+                    start_thread("mcp-ref:worker:%s" % self._name, self._work, _Worker())
+                except RuntimeError:  # the system has no thread left; the watcher tries again
+                    if not self._threads:
+                        raise
+                    return
                 self._threads += 1
-                start_thread("mcp-ref:worker:%s" % self._name, self._work, _Worker())
             else:
                 return
             self._awake += 1
 
     def _work(self, worker: _Worker) -> None:
         self._local.here = True
+        join(self)
         while True:
             try:
                 job = self._jobs.popleft()
@@ -259,6 +278,7 @@ class Workers(Executor):
                     return
                 continue
             job.run()
+            del job  # it holds a request, and the answers of a batch
             self._finished += 1  # unlocked: the watcher only asks whether it changed
 
     def _park(self, worker: _Worker) -> bool:
@@ -267,7 +287,8 @@ class Workers(Executor):
             if self._jobs:
                 return True
             self._awake -= 1
-            if self._closed:
+            # Those that worked for handlers that waited are too many when these work again.
+            if self._closed or self._threads - self._waiting > self._limits.max_workers:
                 self._threads -= 1
                 return False
             worker.wanted = False
@@ -279,6 +300,18 @@ class Workers(Executor):
                     self._threads -= 1
                     return False
         return True
+
+    def wait_begins(self) -> None:
+        with self._lock:
+            self._awake -= 1
+            self._waiting += 1
+            if self._jobs and not self._awake:
+                self._awaken(1)
+
+    def wait_ends(self) -> None:
+        with self._lock:
+            self._awake += 1
+            self._waiting -= 1
 
     # The watcher
 
@@ -304,7 +337,7 @@ class Workers(Executor):
             blocked = finished == self._finished
             finished = self._finished
             quiet = 0.0 if self._awake else quiet + tick
-            if blocked and self._awake:
+            if blocked and (self._awake or self._jobs):
                 self._flush()
                 growth = self._promote(growth)
             else:

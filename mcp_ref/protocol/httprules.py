@@ -69,6 +69,9 @@ REFUSALS: Dict[str, Refusal] = {
     "batch": Refusal(400, INVALID_REQUEST, "Invalid request: %s"),
     "closing": Refusal(503, INTERNAL_ERROR, "The server is shutting down%s"),
     "full": Refusal(503, INTERNAL_ERROR, "Too many sessions: max_sessions (%s) are open"),
+    "full share": Refusal(
+        503, INTERNAL_ERROR, "Too many sessions of this client: max_session_share leaves %s of max_sessions to one"
+        " subject or address; behind a proxy the server needs the option trusted_proxies"),
     "id in use": Refusal(400, INVALID_REQUEST, "Invalid request: %s"),
     "event": Refusal(400, INVALID_REQUEST, "Last-Event-ID %s: nothing of that stream is kept any more"),
     "failure": Refusal(500, INTERNAL_ERROR, "Internal error%s"),
@@ -79,7 +82,7 @@ _SITE = ("repeated", "host", "origin", "path", "method")
 _WHO = ("credentials", "unchecked", "principal")
 ORDER: Dict[str, Tuple[str, ...]] = {
     "POST": _SITE + ("media type", "accept", *_WHO, "length", "scope", "session", "body", "no session", "version",
-                     "batch", "closing", "full", "id in use"),
+                     "batch", "closing", "full", "full share", "id in use"),
     "GET": _SITE + ("stream accept", *_WHO, "scope", "no session", "session", "version", "closing", "event"),
     "DELETE": _SITE + (*_WHO, "scope", "no session", "session", "version"),
     "OPTIONS": _SITE,

@@ -14,6 +14,7 @@ from .http_head import Head
 from .http_mailbox import get_log
 from .http_replies import LAST_CHUNK, has_body, reply_head, whole_reply
 from .http_shape import refusal
+from .http_workers import follow
 
 _APART = 64 * 1024
 """Bodies from this size on are not copied behind their heads."""
@@ -57,10 +58,8 @@ class HttpExchange(Exchange):
         except BaseException:  # SystemExit ends no thread of ours either
             self._failed()
         finally:
-            self._returned = True
-            if self._held:
-                with self._connection.lock:
-                    self.let_go()
+            if not follow(self._has_returned):
+                self._has_returned()
         self._thread = None
         if self._unsent:
             self.send(b"")
@@ -83,6 +82,13 @@ class HttpExchange(Exchange):
         fields = (("Content-Type", "text/plain"), *((("Retry-After", "5"),) if status == 503 else ()))
         self.reply(status, fields, ("%s\n" % why).encode("ascii"))
         return False
+
+    def _has_returned(self) -> None:
+        """The handler has, and what it deferred is done."""
+        self._returned = True
+        if self._held:
+            with self._connection.lock:
+                self.let_go()
 
     def let_go(self) -> None:
         """Let the body go if nobody needs it any more (see `http_bodies`); ask again when that may have changed. Lock
@@ -204,6 +210,7 @@ class HttpExchange(Exchange):
     def lose(self) -> None:
         """The client is gone: tell whoever wants to know. On a worker, without the lock."""
         self._state = _DONE
+        self.gone = True
         if self.on_close is not None:
             try:
                 self.on_close()

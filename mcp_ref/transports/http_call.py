@@ -52,7 +52,6 @@ class HeldExchange(Exchange):
         self._pieces: List[bytes] = []
         self._waiting = 0
         self._over = False
-        self._gone = False
         self._broken = False
         self._told = False
 
@@ -75,10 +74,10 @@ class HeldExchange(Exchange):
         """See `Exchange.send`; False also after `finish`."""
         with self._changed:
             if self._waiting > self._most:
-                self._gone = True  # whoever takes the pieces finds out, and tells `on_close`
+                self.gone = True  # whoever takes the pieces finds out, and tells `on_close`
                 self._pieces.clear()
                 self._changed.notify()
-            if self._gone or self._over:
+            if self.gone or self._over:
                 return False
             self._put(data)
             self._changed.notify()
@@ -87,7 +86,7 @@ class HeldExchange(Exchange):
     def finish(self, data: bytes = b"") -> None:
         """See `Exchange.finish`; again: nothing happens."""
         with self._changed:
-            if not (self._gone or self._over):
+            if not (self.gone or self._over):
                 self._end(data)
 
     def fail(self) -> None:
@@ -101,13 +100,13 @@ class HeldExchange(Exchange):
             self._changed.notify()
 
     def _begin(self, status: int, headers: Pairs) -> bool:
-        if self.status and not self._gone:
+        if self.status and not self.gone:
             raise RuntimeError("this exchange has its reply already")
         for name, value in headers:
             if any(sign in name or sign in value for sign in _FORBIDDEN):
                 raise ValueError("a header with a line end in it: %s" % ascii(name))
         self.status, self.headers = status, tuple(headers)
-        return not self._gone
+        return not self.gone
 
     def _put(self, data: bytes) -> None:
         if data and has_body(self.request.method, self.status):
@@ -127,7 +126,7 @@ class HeldExchange(Exchange):
 
     def take(self, meanwhile: Callable[[], None]) -> bytes:
         """Wait for more of the body, and take all there is; b"" at its end. Raises `ConnectionLost` if it broke off."""
-        self._wait(lambda: bool(self._pieces or self._over or self._gone), None, meanwhile)
+        self._wait(lambda: bool(self._pieces or self._over or self.gone), None, meanwhile)
         with self._changed:
             pieces, self._pieces, self._waiting = self._pieces, [], 0
             if self._broken and not pieces:
@@ -138,7 +137,7 @@ class HeldExchange(Exchange):
         """Nobody takes the rest of the reply; `on_close` is told, unless all of it was there."""
         with self._changed:
             told, self._told = self._told or self._over, True
-            self._gone = True
+            self.gone = True
             self._pieces.clear()
         if not told and self.on_close is not None:
             try:

@@ -36,12 +36,14 @@ from ..protocol.httpera import LEGACY, MODERN, HttpEras
 from ..protocol.httprules import REFUSALS, Verdict
 from ..protocol.mirrored import Mirrored
 from ..revisions import REVISIONS, revision
+from ..waiting import Tally
 from .base import Transport
 from .held import Held, peer_of
 from .http_exchange import Exchange, Pairs
 from .http_guard import Authenticate, Denied, Guard, guard_of
 from .http_in_session import open_session, post_in_session
 from .http_modern import ModernTransport, post_modern, refuse_modern
+from .http_owners import Owners, subject
 from .http_session import JSON_HEADERS, HttpSession
 from .http_sessions import SessionTable
 from .http_streams import REPLY, Stream, event_id
@@ -54,6 +56,8 @@ ALL = tuple(map(str, REVISIONS))
 UNASKED = "with json_response=True and streams=False nothing can carry a question to a client: allow one of them"
 _SESSION = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
+_TRIES = 8
+"""How often a new session looks for another one that makes room; somebody else may be quicker to take it."""
 
 
 class Counts:
@@ -91,7 +95,8 @@ class Endpoint:
     repeated in header fields. ``poll_after``: seconds after which the connection of a
     stream is ended for the client to come back, where the revision has that; None: never. ``streams``: whether a GET
     opens one, or is answered 405. ``delete``: whether clients may end their sessions. ``held``: the account of what
-    clients make us hold; by default one of its own.
+    clients make us hold; by default one of its own. ``trusted_proxies``: who is believed what the address of a client
+    is, see `http_owners`.
 
     ``counters``: sessions begun and ended, requests by reason of refusal, and what was tolerated.
     """
@@ -114,6 +119,7 @@ class Endpoint:
         streams: bool = True,
         delete: bool = True,
         held: Optional[Held] = None,
+        trusted_proxies: Sequence[str] = (),
     ) -> None:
         if sessions not in ("memory", "none") and not isinstance(sessions, (SessionTable, Store)):
             raise ValueError("sessions is 'memory', 'none', a Store or a SessionTable, not %r" % (sessions,))
@@ -134,6 +140,9 @@ class Endpoint:
         self.unasked = "" if streams or json_response is not True else UNASKED
         """Why no client of the handshake era can be asked anything here, if that is so; shells may know more."""
         self._guard = guard_of(authenticate)
+        self._tells_apart = self._guard is not None and self._guard.tells_apart
+        self._owners = Owners(trusted_proxies, self._tells_apart)
+        self._questions = Tally(limits.max_questions)
         self._shared: Optional[ModernTransport] = None
         if sessions != "none" and self.eras.legacy:
             self.sessions = self._table(sessions, streams)
@@ -167,7 +176,31 @@ class Endpoint:
         connection = session.connection = self.connect(session)
         connection.session.principal = session.principal
         connection.session.unasked = self.unasked
+        known = self._tells_apart and session.principal is not None
+        connection.questions = self._questions
+        connection.asked = subject(session.principal) if known else session
         return connection
+
+    def enter(
+        self, exchange: Exchange, verdict: Verdict, session: HttpSession, id: Optional[RequestId] = None
+    ) -> bool:
+        """Enter a session that begins with this request, in place of another one if need be; the reply is out if there
+        is no room."""
+        sessions = self.sessions
+        if sessions is None:
+            return False
+        session.owner = self._owners.of(exchange.request, session.principal)
+        for _ in range(_TRIES):
+            if sessions.add(session):
+                return True
+            other = sessions.dispensable(session)
+            if other is None:
+                break
+            self.counters.add("sessions that made room")
+            self.end(other, "a new session took the place of this one, since max_sessions are open")
+        reason, found = sessions.full(session)
+        self.refuse(exchange, verdict, reason, found, id=id)
+        return False
 
     # What shells call
 
@@ -191,6 +224,9 @@ class Endpoint:
         now = deadline.clock()
         for session in self._all():
             session.keep(now, self.poll_after)
+            if session.deserted(now):
+                session.connection.give_up_all("its session has had no connection for question_grace (%g) seconds"
+                                               % self.limits.question_grace)
             if self._guard is not None and self._guard.expired(session.shown):
                 session.hang_up()
             if session.busy:

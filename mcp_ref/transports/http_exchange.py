@@ -101,6 +101,8 @@ class Exchange:
 
     holder: Hashable = None
     """Who is to be counted as holding what of the reply is not read, see `held`; None: nobody knows who it is."""
+    gone = False
+    """Whether the shell knows that the client went away before the reply was finished."""
 
     def __init__(self, request: HttpRequest) -> None:
         self.request = request

@@ -45,6 +45,8 @@ class Guard:
 
     hosts: Sequence[str] = ()
     """Names under which clients reach us because the guard says so; see `headervalues.Hosts`."""
+    tells_apart = True
+    """Whether different clients are different principals; False: limits for each client go by address and session."""
 
     single: Sequence[str] = ()
     """Fields that it goes by and that a request may have once; not those of which `admit` tells itself."""
@@ -95,6 +97,7 @@ class OneToken(Guard):
     """Lets in whoever shows one secret. Raises ValueError for one that no field could carry."""
 
     single = ("Authorization",)
+    tells_apart = False
 
     def __init__(self, token: str) -> None:
         if not token or not token.isascii() or not token.isprintable() or " " in token:

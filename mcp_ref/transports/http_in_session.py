@@ -81,8 +81,7 @@ def open_session(
         endpoint.refuse(exchange, verdict, "closing", id=frame.id)
         return
     session = sessions.make(principal)
-    if not sessions.add(session):
-        endpoint.refuse(exchange, verdict, "full", str(endpoint.limits.max_sessions), id=frame.id)
+    if not endpoint.enter(exchange, verdict, session, frame.id):
         return
     try:
         connection = endpoint.connected(session)

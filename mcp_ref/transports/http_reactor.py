@@ -11,8 +11,9 @@ request would cost more than the request's head.
 import selectors
 import socket
 import sys
-from collections import deque
-from typing import Any, Callable, Deque, Hashable, List, Optional, Set, Tuple
+from collections import Counter, deque
+from itertools import islice
+from typing import Any, Callable, Deque, Dict, Hashable, List, Optional, Set, Tuple
 
 from .. import deadline
 from ..limits import Limits
@@ -24,6 +25,7 @@ from .http_connection import PIPELINED, Connection
 from .http_exchange import Exchange
 from .http_lead import Lead
 from .http_mailbox import Mailbox, Notices, get_log
+from .http_owners import network_of
 from .http_replies import CONTINUE
 from .http_shape import Refused, refusal
 from .http_workers import Job, Pool
@@ -40,6 +42,10 @@ _REFUSED_AT_ONCE = 64
 """Connections over the limit that are told so; further ones are just closed."""
 _NEW_SECONDS = 1.0
 """How long a reply that is not read at once may wait before its client counts as slow."""
+_CANDIDATES = 64
+"""Connections that are looked at when one has to make room."""
+_SLOW_SECONDS = 1.0
+"""After which a handshake or a request that is not whole may have to make room."""
 _BODY_RATE = 1024
 """Bytes of a body that earn it another second."""
 
@@ -55,11 +61,13 @@ class Reactor:
         self.held = Held(limits) if held is None else held
         self.draining = False
         self.closing = False
-        self._notices = Notices(lambda job: self._jobs.append(job))
+        self._notices = Notices(lambda job: self._logs.append(job))
         self._note = self._notices.note
         self.counters = self._notices.counters
-        self.connections: Set[Connection] = set()
+        self.connections: Dict[Connection, None] = {}
+        """In the order in which `_make_room` looks at them."""
         self._pool = pool
+        pool.wake = lambda: self.command(_look)
         self._connect: Callable[[socket.socket, str], Connection] = lambda sock, peer: Connection(sock, peer, self)
         if ssl_context is not None:
             from .http_tls import TlsConnection
@@ -69,6 +77,8 @@ class Reactor:
         self._mailbox = Mailbox(self._selector)
         self.acceptor = Acceptor(self._selector, self._take, self._note)
         self._jobs: List[Job] = []
+        self._logs: List[Job] = []
+        """Jobs that may block: a log handler does when its file does."""
         self._requests: Deque[HttpExchange] = deque()
         self._lead = Lead(name, self._step, limits.promote_after)
         self._current: Any = None
@@ -139,16 +149,19 @@ class Reactor:
         if self._jobs:
             jobs, self._jobs = self._jobs, []
             self._pool.submit(jobs)
+        if self._logs:
+            jobs, self._logs = self._logs, []
+            self._pool.leave(jobs)
 
     def _survive(self, error: Any) -> None:
         self.counters["internal errors"] += 1
-        self._jobs.append(lambda: get_log().error("a mistake in the HTTP server", exc_info=error))
+        self._logs.append(lambda: get_log().error("a mistake in the HTTP server", exc_info=error))
         if isinstance(self._current, Connection):
             self.lose(self._current)
         self._current = None
 
     def _timeout(self) -> Optional[float]:
-        if self._requests or self._jobs:  # the lead was lost before they had their turn, or something went wrong
+        if self._requests or self._jobs or self._logs:  # the lead was lost before their turn, or something went wrong
             return 0.0
         look = self._pool.look()
         if look is not None:
@@ -164,6 +177,8 @@ class Reactor:
         limits = self.limits
         connection = self._connect(sock, peer)
         excess = len(self.connections) - limits.max_http_connections
+        if excess >= 0 and self._make_room(peer):
+            excess -= 1
         if excess >= 0:
             self._note("connections over the limit", "%s: more than max_http_connections (%d)"
                        % (peer, limits.max_http_connections))
@@ -171,12 +186,60 @@ class Reactor:
                 connection.gone = True
                 connection.sock.close()
                 return
-        self.connections.add(connection)
+        self.connections[connection] = None
         connection.deadline = deadline.clock() + (limits.tls_handshake_timeout if connection.secure
                                                   else limits.http_header_timeout)
         self.update(connection)
         if excess >= 0:
             self._refuse(connection, Refused(503, "more than max_http_connections (%d)" % limits.max_http_connections))
+
+    def _make_room(self, peer: str) -> bool:
+        """Close a connection, so that there is room for one of this client; whether there was one to close.
+
+        Of a few, the one without a request that has been silent for longest; those that never sent one come first,
+        since they may be silent for less time. If nobody is silent, a stream of whoever has most connections.
+        """
+        now, chosen = deadline.clock(), None
+        for connection in list(islice(self.connections, _CANDIDATES)):
+            if self._is_silent(connection, now) and (
+                    chosen is None or (connection.deadline or now) < (chosen.deadline or now)):
+                chosen = connection
+            del self.connections[connection]
+            self.connections[connection] = None  # the others come first next time
+        if chosen is None:
+            chosen = self._stream_of_most(peer)
+        if chosen is None:
+            return False
+        self._note("connections that made room", "%s: closed for another one, since max_http_connections (%d) are open"
+                   % (chosen.peer, self.limits.max_http_connections))
+        self.lose(chosen)
+        return True
+
+    def _is_silent(self, connection: Connection, now: float) -> bool:
+        """Whether a client has no request here, or is slow to send one."""
+        if connection.exchange is not None or connection.outbox:
+            return False
+        limits, stage = self.limits, connection.stage
+        if connection.phase == "lingering" or (connection.phase == "open" and stage == "idle"):
+            return not connection.parser.buffered
+        allowed = (limits.tls_handshake_timeout if connection.phase == "handshake" else
+                   limits.http_header_timeout if stage == "head" else limits.http_body_timeout)
+        return now - ((connection.deadline or now) - allowed) >= _SLOW_SECONDS
+
+    def _stream_of_most(self, peer: str) -> Optional[Connection]:
+        """A stream that answers a GET, of the client who has most connections; None if that is this one."""
+        def network(peer: str) -> Hashable:
+            return network_of(peer) or peer
+
+        crowds = Counter(network(connection.peer) for connection in self.connections)
+        most, count = crowds.most_common(1)[0] if crowds else (None, 0)
+        if count <= crowds[network(peer)] + 1:
+            return None
+        for connection in self.connections:
+            exchange = connection.exchange
+            if exchange is not None and exchange.endless and network(connection.peer) == most:
+                return connection
+        return None
 
     def _readable(self, connection: Connection) -> None:
         if connection.gone:
@@ -338,7 +401,7 @@ class Reactor:
         """Free what a connection that is gone holds, and tell the exchange; again: nothing happens."""
         if connection not in self.connections:
             return
-        self.connections.discard(connection)
+        del self.connections[connection]
         with connection.lock:
             exchange, connection.exchange = connection.exchange, None
             connection.let_go_of_outbox()
@@ -474,7 +537,12 @@ class Reactor:
         self.acceptor.close()
         self._selector.close()
         self._pool.submit(self._jobs)
+        self._pool.leave(self._logs)
         self._mailbox.close()
+
+
+def _look() -> None:
+    """Nothing: each turn of the loop begins with a look at the workers."""
 
 
 def _is_broken(sock: socket.socket) -> bool:

@@ -28,7 +28,7 @@ SHOULD NOT: the handler goes on, what it says is kept, and the client asks for i
 The lock is held while an exchange is given something to send, which never waits; two streams of one session take turns.
 """
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence, Tuple
 
 from .. import deadline
 from ..jsonrpc import Frame, RequestId, id_key
@@ -53,6 +53,11 @@ class HttpSession(HttpRouted):
 
     ``principal``: who began it, as `authenticate` said. Thread-safe.
     """
+
+    owner: Hashable = None
+    """Whose it is, for limits; None: nobody knows. See `http_owners`."""
+    _deserted_at: Optional[float] = None
+    """When it was first seen that a question is open and no connection is."""
 
     def __init__(self, id: Optional[str], principal: Any, limits: Limits) -> None:
         super().__init__(limits)
@@ -171,6 +176,8 @@ class HttpSession(HttpRouted):
 
     def receive(self, frame: Frame, data: bytes, about: Optional[RequestId] = None, **options: Any) -> List[Any]:
         """Give the connection a message that came; arguments and result as `Connection.receive`."""
+        if self._deserted_at is not None:
+            self._deserted_at = None
         jobs: List[Any] = self.connection.receive(frame, data, about, **options)
         return jobs
 
@@ -234,6 +241,24 @@ class HttpSession(HttpRouted):
                     continue
                 if stream.sent_at + self._limits.stream_keepalive <= now:
                     stream.write(_COMMENT, now)
+
+    def deserted(self, now: float) -> bool:
+        """Whether a question is open, and for ``question_grace`` there was no connection and nothing came.
+
+        Its client may come back for a stream, and then finds the question; nobody knows before that time is over.
+        """
+        if self.connection.table.empty or self._is_connected():
+            self._deserted_at = None
+            return False
+        since = self._deserted_at
+        if since is None:
+            since = self._deserted_at = now
+        return since + self._limits.question_grace <= now
+
+    def _is_connected(self) -> bool:
+        with self._lock:
+            exchanges = [stream.exchange for stream in [*self._replies.values(), *self._listening]]
+        return any(exchange is not None and not exchange.gone for exchange in exchanges)
 
     def hang_up(self) -> None:
         """End the connections of the streams of GETs; the session goes on, and so do they when they are asked for."""

@@ -6,13 +6,30 @@ methods below and nothing else.
 
 import secrets
 import threading
-from typing import Any, Dict, List, Optional
+from itertools import islice
+from typing import Any, Dict, Hashable, List, Optional, Tuple
 
 from ..limits import Limits
+from ..protocol.lifecycle import OPERATING
 from .http_session import HttpSession
 
 ID_BYTES = 24
 """Of randomness in a session id; 32 characters of base64."""
+
+
+_CANDIDATES = 64
+"""Sessions of one owner that are looked at when one has to make room; the first to begin come first."""
+
+
+class _Owned:
+    """The sessions of one owner, in the order in which they began."""
+
+    __slots__ = ("all", "fresh")
+
+    def __init__(self) -> None:
+        self.all: Dict[HttpSession, None] = {}
+        self.fresh: Dict[HttpSession, None] = {}
+        """Those whose handshake was not over when they were last looked at."""
 
 
 def new_id() -> str:
@@ -31,18 +48,70 @@ class SessionTable:
         self._limits = limits
         self._lock = threading.Lock()
         self._sessions: Dict[str, HttpSession] = {}
+        self._owned: Dict[Hashable, _Owned] = {}
+        self._fresh: Dict[HttpSession, None] = {}
+        self._share = max(1, int(limits.max_sessions * limits.max_session_share))
 
     def make(self, principal: Any) -> HttpSession:
         """A session that begins, with an id of its own."""
         return HttpSession(new_id(), principal, self._limits)
 
     def add(self, session: HttpSession) -> bool:
-        """Enter a session; False: ``max_sessions`` are there."""
+        """Enter a session; False: there is no room for it, and `full` says why."""
         with self._lock:
             if session.id is None or len(self._sessions) >= self._limits.max_sessions:
                 return False
+            owned = self._owned.get(session.owner)
+            if owned is None:
+                owned = self._owned[session.owner] = _Owned()
+            elif session.owner is not None and len(owned.all) >= self._share:
+                return False
             self._sessions[session.id] = session
+            owned.all[session] = owned.fresh[session] = self._fresh[session] = None
         return True
+
+    def full(self, session: HttpSession) -> Tuple[str, str]:
+        """Why there is no room: a key of REFUSALS, and what goes into its text."""
+        with self._lock:
+            share = len(self._sessions) < self._limits.max_sessions
+        return ("full share", str(self._share)) if share else ("full", str(self._limits.max_sessions))
+
+    def dispensable(self, session: HttpSession) -> Optional[HttpSession]:
+        """One that may end so that there is room for this one; None: there is none.
+
+        First those whose handshake was never finished, the oldest before the others; of the owner alone, if he has his
+        share. Then an idle one of the owner who has most, unless that is who wants another one.
+        """
+        with self._lock:
+            owned = self._owned.get(session.owner) or _Owned()
+            if session.owner is not None and len(owned.all) >= self._share:
+                candidates = self._unfinished(owned.fresh)
+            else:
+                candidates = self._unfinished(self._fresh)
+                known = [self._owned[owner] for owner in self._owned if owner is not None]
+                if not candidates and known:
+                    most = max(known, key=lambda found: len(found.all))
+                    if len(most.all) > len(owned.all) + 1:
+                        candidates = list(islice(most.all, _CANDIDATES))
+        idle = [found for found in candidates if found.connection is not None and not found.busy]  # without the lock
+        return min(idle, key=lambda found: found.used) if idle else None
+
+    def _unfinished(self, fresh: Dict[HttpSession, None]) -> List[HttpSession]:
+        """The oldest of these whose handshake is not over; those of which it is are taken out on the way."""
+        found: List[HttpSession] = []
+        while fresh and not found:
+            for session in list(islice(fresh, _CANDIDATES)):
+                if session.connection is not None and session.connection.session.phase == OPERATING:
+                    self._finished(session)
+                else:
+                    found.append(session)
+        return found
+
+    def _finished(self, session: HttpSession) -> None:
+        self._fresh.pop(session, None)
+        owned = self._owned.get(session.owner)
+        if owned is not None:
+            owned.fresh.pop(session, None)
 
     def get(self, id: str) -> Optional[HttpSession]:
         """The session of this id, if it has not ended."""
@@ -52,7 +121,15 @@ class SessionTable:
     def remove(self, session: HttpSession) -> bool:
         """It has ended; False if it had before."""
         with self._lock:
-            return session.id is not None and self._sessions.pop(session.id, None) is not None
+            if session.id is None or self._sessions.pop(session.id, None) is None:
+                return False
+            self._finished(session)
+            owned = self._owned.get(session.owner)
+            if owned is not None:
+                owned.all.pop(session, None)
+                if not owned.all:
+                    del self._owned[session.owner]
+        return True
 
     def connected(self, session: HttpSession) -> None:
         """A session that begins has got its connection."""

@@ -30,7 +30,7 @@ What is not carried between processes, and how that shows:
 import json
 import threading
 from hashlib import sha256
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from .. import deadline
 from ..jsonrpc import Message, encode, parse
@@ -109,6 +109,10 @@ class StoreTable(SessionTable):
         with self._lock:
             self._sessions[session.id or ""] = self._keys[session.key] = session
         return True
+
+    def full(self, session: HttpSession) -> Tuple[str, str]:
+        """See `SessionTable.full`; whose a session is, the store does not know."""
+        return "full", str(self._limits.max_sessions)
 
     def connected(self, session: HttpSession) -> None:
         """See `SessionTable.connected`."""

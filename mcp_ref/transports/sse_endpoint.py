@@ -143,8 +143,7 @@ class _Streams(Endpoint):
     def _begin(self, exchange: Exchange, verdict: Verdict, principal: Any) -> None:
         session = SseSession(new_id(), principal, self.limits)
         sessions = self.sessions
-        if sessions is None or not sessions.add(session):
-            self.refuse(exchange, verdict, "full", str(self.limits.max_sessions))
+        if sessions is None or not self.enter(exchange, verdict, session):
             return
         try:
             self.connected(session)

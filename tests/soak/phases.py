@@ -12,6 +12,7 @@ from http_wire import end_of, parts_of
 from peer import request, tool_request
 from soaked import Callers, Event, Failed, Soaked, body_of, cut, events, received
 from stateless import alone, listened
+from waiting import waiting
 
 MOST_THREADS = 16
 STEPS = 20
@@ -258,5 +259,6 @@ PHASES: Tuple[Tuple[str, int, Phase], ...] = (
     ("streams of listeners", 3000, listened),
     ("sessions in a shared store", 1000, shared),
     ("requests with tokens", 10_000, guarded),
+    ("waiting handlers", 2000, waiting),
 )
 """What it is, how many at full scale, and the function."""

@@ -12,27 +12,36 @@ import sys
 import tempfile
 import threading
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, Dict, List
 
 from tokens import AUDIENCE, ISSUER, SECRET
 
 from mcp_ref import Context, Limits, Server
 from mcp_ref.auth import JwtVerifier, ResourceServer
+from mcp_ref.errors import Busy
 from mcp_ref.peer import workers
 from mcp_ref.server import SqliteStore
 from mcp_ref.transports import http_store, http_workers
 
 LIMITS = Limits(session_idle=4.0, http_write_timeout=2.0, http_body_timeout=3.0, http_header_timeout=3.0,
                 max_stream_bytes=1 << 20, max_log_messages_per_second=1e6, max_progress_per_second=1e6,
-                max_sessions=20_000, max_cached_tokens=20, max_held_bytes=64_000_000)
+                max_sessions=20_000, max_session_share=1.0, question_grace=1.0, max_cached_tokens=20,
+                max_held_bytes=64_000_000)
+PATIENT = replace(LIMITS, session_idle=60.0, http_header_timeout=30.0)
+"""For as many clients as it takes a while to make."""
 WATCHED = ("HttpSession", "StoreSession", "Connection", "HttpExchange", "Stream", "Context", "Session", "Replay",
            "Reply", "Listener")
 """Names of classes whose objects are counted."""
 http_workers.IDLE = workers.IDLE = http_store.COPY_SECONDS = http_store._SWEEP_SECONDS = 2.0
 
 server = Server("soak", version="1", limits=LIMITS)
+patient = Server("patient", version="1", limits=PATIENT)
+asking: "collections.Counter[str]" = collections.Counter()
+"""What became of the calls of `ask`."""
 
 
+@patient.tool
 @server.tool
 def echo(text: str) -> str:
     """Give the text back."""
@@ -70,6 +79,20 @@ def touch(count: int) -> str:
     for number in range(count):
         server.resource_updated("item://%d" % number)
     return "touched"
+
+
+@patient.tool
+def ask(ctx: Context) -> str:
+    """Ask for a word."""
+    asking["now"] += 1
+    try:
+        return "thanks for %s" % ctx.elicit("Which word?", {"word": str})["word"]
+    except Busy:
+        asking["refused"] += 1
+        raise
+    finally:
+        asking["now"] -= 1
+        asking["ended"] += 1
 
 
 @server.resource("item://{number}")
@@ -115,6 +138,7 @@ def held(listeners: Dict[str, Any], store: SqliteStore) -> Dict[str, Any]:
         "all objects": len(gc.get_objects()),
         "blocks": sys.getallocatedblocks(),
         "counters": counters,
+        "asking": asking,
     }
 
 
@@ -128,6 +152,7 @@ def main() -> None:
         options: Dict[str, Dict[str, Any]] = {
             "main": {}, "one": {"sessions": stores[0]}, "two": {"sessions": stores[1]}, "guarded": {"auth": guard}}
         listeners = {name: stack.enter_context(server.listen(where, **options[name])) for name in options}
+        listeners["patient"] = stack.enter_context(patient.listen(where))
         for store in stores:
             stack.callback(store.close)
         print(listeners["main"].address, flush=True)

@@ -174,7 +174,9 @@ def test_authenticate_that_refuses_with_a_reason_and_one_that_fails(caplog):
 
 def test_when_all_sessions_are_taken():
     with web(limits=Limits(max_sessions=2)) as client:
-        assert client.handle(exchange("POST", {}, opening("2025-11-25"))).status == 200
+        for name in ("Mcp-Session-Id", "MCP-Protocol-Version"):
+            del client.headers[name]
+        client.open("2025-11-25")
         full = client.handle(exchange("POST", {}, opening("2025-11-25")))
         assert full.status == 503 and full.headers.get("Retry-After") and "max_sessions (2)" in repr(full.message)
         assert full.message["id"] == "init"

@@ -15,6 +15,7 @@ from mcp_ref.limits import Limits
 from mcp_ref.transports import http_reactor
 from mcp_ref.transports.http_exchange import Exchange, HttpRequest
 from mcp_ref.transports.http_server import HttpServer
+from mcp_ref.transports.http_workers import defer
 from tests.transports.http_raw import (CERTIFICATE, PATIENCE, Clock, Raw, Reply, Streams, echo, get, post, records,
                                        replies, serving, still_serves, until)
 
@@ -601,10 +602,15 @@ def test_requests_wait_when_all_workers_are_busy_but_the_rest_goes_on(monkeypatc
     monkeypatch.setattr(http_reactor, "_SWEEP_SECONDS", 1000.0)  # nobody goes on just because a second is over
     gate, streams = threading.Event(), Streams()
 
-    def handler(exchange: Exchange) -> None:
-        if exchange.request.path == "/wait":
-            assert gate.wait(PATIENCE)
+    def wait(exchange: Exchange) -> None:
+        assert gate.wait(PATIENCE)
         streams(exchange)
+
+    def handler(exchange: Exchange) -> None:
+        if exchange.request.path != "/wait":
+            streams(exchange)
+        elif not defer(lambda: wait(exchange)):
+            wait(exchange)
 
     with serving(handler, limits=Limits(max_workers=2)) as server, contextlib.ExitStack() as stack:
         listener = stack.enter_context(Raw(server.address))
@@ -619,17 +625,19 @@ def test_requests_wait_when_all_workers_are_busy_but_the_rest_goes_on(monkeypatc
         with Raw(server.address) as raw:
             raw.send(b"nonsense\r\n\r\n")
             assert raw.rest().startswith(b"HTTP/1.1 400")
+        still_serves(server)
         gate.set()
         for client in clients:
             assert client.until(b"GET /wait? ")
 
 
 def test_one_connection_too_many_is_told_so() -> None:
-    with serving(limits=Limits(max_http_connections=2)) as server:
+    streams = Streams()
+    with serving(streams, limits=Limits(max_http_connections=2)) as server:
         with Raw(server.address) as one, Raw(server.address) as two:
-            one.send(get())
-            two.send(get())
-            assert one.until(b"GET /? ") and two.until(b"GET /? ")
+            one.send(get("/stream"))
+            two.send(get("/stream"))
+            assert streams.next() and streams.next()
             answer, = ask(server, get())
             assert answer.status == 503 and b"max_http_connections (2)" in answer.body
             assert server.counters() == {"connections over the limit": 1, "requests answered 503": 1}
@@ -638,13 +646,16 @@ def test_one_connection_too_many_is_told_so() -> None:
 
 
 def test_connections_far_over_the_limit_are_just_closed() -> None:
-    with serving(limits=Limits(max_http_connections=1)) as server, contextlib.ExitStack() as stack:
-        clients = [stack.enter_context(Raw(server.address)) for _ in range(100)]
+    streams = Streams()
+    with serving(streams, limits=Limits(max_http_connections=1)) as server, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Raw(server.address))]
+        clients[0].send(get("/stream"))
+        exchange = streams.next()
+        clients += [stack.enter_context(Raw(server.address)) for _ in range(100)]
         for client in clients[1:]:
             with contextlib.suppress(ConnectionResetError):
                 assert client.rest()[:12] in (b"HTTP/1.1 503", b"")
-        clients[0].send(get())
-        assert clients[0].until(b"GET /? ") and server.connections <= 65
+        assert exchange.send(b"streams go on") and clients[0].until(b"streams go on") and server.connections <= 65
 
 
 @pytest.mark.parametrize("end", ["a connection closes", "a second is over"])
