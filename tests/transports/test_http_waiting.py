@@ -1,0 +1,496 @@
+"""Handlers that wait, or sleep, keep nobody from answers, cancellations, DELETE and OPTIONS; questions have bounds."""
+import http.client
+import json
+import threading
+from typing import Any, Callable, Dict, List, Optional
+
+import pytest
+
+from mcp_ref.errors import ConnectionLost
+from mcp_ref.limits import Limits
+from mcp_ref.server import Context
+from mcp_ref.transports.http_endpoint import Endpoint
+from mcp_ref.transports.http_exchange import Exchange
+from mcp_ref.transports.http_guard import OneToken
+from mcp_ref.transports.http_workers import RESERVE, Pool, defer, follow
+from mcp_ref.waiting import Wait
+from tests.support.clocks import by_hand
+from tests.support.http_exchange import BOTH, Web, opening, request
+from tests.support.scripted import PATIENCE
+from tests.support.sides import Gate, eventually, in_thread, said, work_params, working_server
+from tests.transports.http_raw import Raw, get, post, serving, still_serves, until
+
+FORM = {"action": "accept", "content": {"word": "yes"}}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+ASKS: Dict[str, Callable[[Context], Any]] = {
+    "ask": lambda ctx: ctx.elicit("Which word?", {"word": str})["word"], "quick": lambda ctx: "done"}
+
+
+class Reply:
+    """The reply to one request, as it comes."""
+
+    def __init__(self, line: http.client.HTTPConnection) -> None:
+        self.response = line.getresponse()
+        self.status = self.response.status
+
+    def next(self) -> Any:
+        """The next message of a stream."""
+        while True:
+            line = self.response.readline()
+            assert line, "the stream ended"
+            if line.startswith(b"data: {"):
+                return json.loads(line[6:])
+
+
+class Site:
+    """A server on loopback, and clients of it; a context manager."""
+
+    def __init__(self, handlers: Dict[str, Any], limits: Limits, **options: Any) -> None:
+        self.server = working_server(handlers, limits=limits)
+        self.listener = self.server.listen("http://127.0.0.1:0/mcp", **options)
+        self.lines: List[http.client.HTTPConnection] = []
+
+    def begin(self, method: str, body: Any = None, session: Optional[str] = None) -> http.client.HTTPConnection:
+        """Send a request on a connection of its own."""
+        line = http.client.HTTPConnection("127.0.0.1", self.listener.http.port, timeout=PATIENCE)
+        self.lines.append(line)
+        headers = {"Accept": BOTH, "Content-Type": "application/json"}
+        if session is not None:
+            headers.update({"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"})
+        line.request(method, "/mcp", None if body is None else json.dumps(body), headers)
+        return line
+
+    def ask(self, method: str, body: Any = None, session: Optional[str] = None) -> Reply:
+        """The reply to a request."""
+        return Reply(self.begin(method, body, session))
+
+    def open(self) -> str:
+        """The id of a session."""
+        opened = self.ask("POST", opening("2025-11-25", capabilities={"elicitation": {}}))
+        assert opened.status == 200
+        session = opened.response.headers["Mcp-Session-Id"]
+        assert self.ask("POST", INITIALIZED, session).status == 202
+        return session
+
+    def call(self, session: str, do: str, id: int = 1) -> http.client.HTTPConnection:
+        """Call a handler."""
+        return self.begin("POST", request(id, "tools/call", work_params(do)), session)
+
+    def serves(self) -> None:
+        """Everything goes on for somebody else, but for his handlers."""
+        assert self.ask("OPTIONS").status == 204
+        session = self.open()
+        assert json.loads(self.ask("POST", request(5, "ping"), session).response.read())["result"] == {}
+        assert self.ask("DELETE", None, session).status == 204
+
+    def __enter__(self) -> "Site":
+        self.listener.open()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        for line in self.lines:
+            line.close()
+        self.listener.close(0)
+
+
+# -- Handlers that wait for their clients ------------------------------------------------------
+
+
+def test_questions_do_not_hold_the_threads_that_take_their_answers() -> None:
+    with Site(ASKS, Limits(max_workers=2)) as site:
+        sessions = [site.open() for _ in range(12)]
+        calls = [Reply(site.call(session, "ask")) for session in sessions]
+        questions = [call.next() for call in calls]
+        assert [question["method"] for question in questions] == 12 * ["elicitation/create"]
+        site.serves()
+        assert said(json.loads(Reply(site.call(sessions[0], "quick", 2)).response.read())) == "done"
+        for session, question in zip(sessions, questions):
+            answer = {"jsonrpc": "2.0", "id": question["id"], "result": FORM}
+            assert site.ask("POST", answer, session).status == 202
+        assert [said(call.next()) for call in calls] == 12 * ["yes"]
+        pool: Any = site.listener.http._pool
+        eventually(lambda: pool.counts()[0] <= 2 and pool.counts()[1] == 0)
+
+
+def test_a_client_that_asks_for_questions_and_leaves_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Site(ASKS, Limits(max_workers=2, max_questions=8)) as site:
+        session = site.open()
+        for id in range(20):
+            site.call(session, "ask", id).close()
+        site.serves()
+        connection: Any = site.server.connections[0]
+        eventually(lambda: connection.counters["questions above the limit"] == 12)
+        assert len(connection.table) == 8
+        assert site.ask("DELETE", None, session).status == 204
+        assert connection.wait_closed(PATIENCE) and len(connection.table) == 0
+
+
+# -- Handlers that merely sleep ----------------------------------------------------------------
+
+
+def test_handlers_that_sleep_keep_up_nothing_but_handlers() -> None:
+    ran: List[str] = []
+    with Gate() as gate, Site({"sleep": gate.hold, "never": lambda ctx: ran.append("it ran")},
+                              Limits(max_workers=2)) as site:
+        sessions = [site.open() for _ in range(3)]
+        for session in sessions:
+            site.call(session, "sleep")
+        gate.entered(3)  # one of them on what was the selector's thread
+        queued = site.call(sessions[0], "never", 2)
+        connections: Any = site.server.connections
+        eventually(lambda: any(2 in connection.inflight for connection in connections))
+        site.serves()
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
+        assert site.ask("POST", cancelled, sessions[0]).status == 202
+        assert site.ask("DELETE", None, sessions[1]).status == 204
+        gate.open()
+        assert b"result" not in Reply(queued).response.read() and not ran
+        site.serves()
+
+
+def test_a_handler_that_is_queued_runs_when_another_one_ends() -> None:
+    with Gate() as gate, Site({"sleep": gate.hold, "quick": lambda ctx: "done"}, Limits(max_workers=1)) as site:
+        session = site.open()
+        for id in range(2):
+            site.call(session, "sleep", id)
+        gate.entered(2)
+        queued = [site.call(session, "quick", id) for id in range(10, 20)]
+        connection: Any = site.server.connections[0]
+        eventually(lambda: len(connection.inflight) == 12)
+        assert not gate.passed()
+        gate.open()
+        assert [said(json.loads(Reply(line).response.read())) for line in queued] == 10 * ["done"]
+
+
+def test_the_body_of_a_deferred_request_counts_until_its_handler_is_done() -> None:
+    gate, busy, done = threading.Event(), threading.Semaphore(0), threading.Semaphore(0)
+
+    def work(exchange: Exchange) -> None:
+        busy.release()
+        assert gate.wait(PATIENCE)
+        done.release()
+        exchange.reply(200)
+
+    def handler(exchange: Exchange) -> None:
+        if exchange.request.method == "GET":
+            exchange.reply(200)
+        elif not defer(lambda: work(exchange)):
+            work(exchange)
+
+    with serving(handler, limits=Limits(max_workers=1)) as server:
+        clients = [Raw(server.address) for _ in range(5)]
+        for number, client in enumerate(clients):
+            client.send(post(b"x" * 1000))
+            if number < 2:
+                assert busy.acquire(timeout=PATIENCE)
+        still_serves(server)
+        pool: Any = server._pool
+        until(lambda: len(pool._left) == 3)
+        for client in clients:
+            client.reset()
+        until(lambda: server.connections == 0)
+        assert server.body_bytes == 5000
+        gate.set()
+        for _ in clients:
+            assert done.acquire(timeout=PATIENCE)
+        until(lambda: server.body_bytes == 0)
+
+
+# -- The pool ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pool() -> Any:
+    made = Pool("test", Limits(max_workers=2))
+    looks = threading.Event()
+    looker = in_thread(lambda: [made.look() for _ in iter(lambda: looks.wait(0.001), True)])
+    yield made
+    looks.set()
+    looker.get()
+    assert made.close(PATIENCE)
+
+
+def test_the_reserve_defers_and_the_workers_do_it_in_order(pool: Any) -> None:
+    ran: List[int] = []
+    with Gate() as gate:
+        pool.submit([gate.hold, gate.hold])
+        gate.entered(2)
+        seen: List[bool] = []
+        for number in range(20):
+            pool.submit([lambda number=number: seen.append(defer(lambda: ran.append(number)))])
+        eventually(lambda: len(seen) == 20)
+        assert all(seen) and not ran and pool.counts() == (2, 2, 20) and len(pool._reserve) <= RESERVE
+    eventually(lambda: len(ran) == 20)
+    assert sorted(ran) == list(range(20))
+
+
+def test_what_may_block_is_not_for_the_reserve(pool: Any) -> None:
+    ran: List[str] = []
+    with Gate() as gate:
+        pool.submit([gate.hold, gate.hold])
+        gate.entered(2)
+        pool.leave([lambda: ran.append("log")])
+        pool.submit([lambda: ran.append("other")])
+        eventually(lambda: ran == ["other"])
+    eventually(lambda: ran == ["other", "log"])
+
+
+def test_only_a_thread_of_the_reserve_defers(pool: Any) -> None:
+    done: List[bool] = []
+    assert not defer(lambda: None) and not follow(lambda: None)
+    pool.submit([lambda: done.append(defer(lambda: None) or follow(lambda: None))])
+    eventually(lambda: done == [False])
+
+
+def test_a_reserve_whose_threads_are_all_kept_frees_itself(pool: Any) -> None:
+    done = threading.Event()
+    with Gate() as gate:
+        pool.submit([gate.hold] * (2 + RESERVE))
+        gate.entered(2 + RESERVE)
+        pool.submit([done.set])
+        assert not done.is_set()
+    assert done.wait(PATIENCE)
+
+
+@pytest.mark.race
+def test_jobs_that_wait_all_run_at_once_and_the_threads_go_again(pool: Any) -> None:
+    def wait() -> None:
+        if not defer(wait):
+            with Wait(1000), Wait(1000):
+                gate.hold()
+
+    with Gate() as gate:
+        pool.submit([wait] * 30)
+        gate.entered(30)
+        assert pool.counts()[0] >= 30 and pool._waiting == 30
+    eventually(lambda: pool.counts()[0] <= 2 and pool.counts()[1] == 0 and pool._waiting == 0)
+
+
+# -- Bounds of questions -----------------------------------------------------------------------
+
+
+def asking(limits: Limits = Limits(max_questions=2), **options: Any) -> Web:
+    return Web(working_server(ASKS, limits=limits), capabilities={"elicitation": {}}, limits=limits, **options)
+
+
+def another(web: Web, **fields: str) -> Web:
+    """Another session at the same endpoint."""
+    made = Web.__new__(Web)
+    made.__dict__.update(web.__dict__, headers=dict(fields), session=None)
+    made.open("2025-11-25", {"elicitation": {}})
+    return made
+
+
+def asked(web: Web, id: int) -> Any:
+    """The question of a call."""
+    question = web.begin(id, "tools/call", work_params("ask")).next()
+    assert question["method"] == "elicitation/create"
+    return question
+
+
+def refused(web: Web, id: int, name: str = "max_questions (2)") -> None:
+    """A call fails, since it cannot ask; the model is told why."""
+    answer = web.begin(id, "tools/call", work_params("ask")).answer()
+    assert answer["result"]["isError"] and name in said(answer) and "elicitation/create" in said(answer)
+
+
+def test_one_question_too_many_of_a_session_is_refused_by_name() -> None:
+    with asking() as web:
+        question = asked(web, 1)
+        asked(web, 2)
+        refused(web, 3)
+        assert web.connection.counters["questions above the limit"] == 1
+        asked(another(web), 3)  # somebody else
+        assert web.respond(question["id"], FORM).status == 202
+        eventually(lambda: len(web.connection.table) == 1)
+        eventually(lambda: web.connection.questions[web.connection.asked] == 1)
+        asked(web, 4)
+
+
+def test_an_authenticated_subject_has_one_bound_for_all_its_sessions() -> None:
+    with asking(authenticate=lambda headers: headers.get("who"), headers={"who": "anna"}) as web:
+        asked(web, 1)
+        second = another(web, who="anna")
+        asked(second, 1)
+        refused(web, 2)
+        refused(second, 2)
+        asked(another(web, who="bert"), 1)
+
+
+def test_one_token_for_all_makes_nobody_a_subject() -> None:
+    token = {"Authorization": "Bearer secret"}
+    with asking(authenticate=OneToken("secret"), headers=token) as web:
+        asked(web, 1)
+        asked(web, 2)
+        refused(web, 3)
+        asked(another(web, **token), 1)
+
+
+def test_a_prompt_that_cannot_ask_is_an_error_that_names_the_limit() -> None:
+    limits = Limits(max_questions=0)
+    server = working_server(ASKS, limits=limits)
+
+    @server.prompt
+    def letter(ctx: Context) -> str:
+        """Write to somebody."""
+        return str(ctx.elicit("To whom?", {"name": str}))
+
+    with Web(server, capabilities={"elicitation": {}}, limits=limits) as web:
+        error = web.ask(1, "prompts/get", {"name": "letter"}).answer()["error"]
+        assert error["code"] == -32603 and "Busy" in error["message"] and "max_questions (0)" in error["message"]
+
+
+def test_every_way_a_question_ends_frees_its_place() -> None:
+    with asking(Limits(max_questions=1, request_ceiling=3600.0)) as web:
+        for id in range(3):
+            asked(web, id)
+            assert web.tell("notifications/cancelled", {"requestId": id}).status == 202
+            eventually(lambda: not len(web.endpoint._questions))
+        asked(web, 9)
+        web.delete()
+        eventually(lambda: not len(web.endpoint._questions))
+
+
+# -- Questions whose client has gone -----------------------------------------------------------
+
+
+class Deserted:
+    """A call whose handler asks; what becomes of its question."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **fields: Optional[str]) -> None:
+        self.outcome: List[BaseException] = []
+        self.clock = by_hand(monkeypatch)
+        limits = Limits(question_grace=30.0, session_idle=1e6, request_timeout=1e6, request_ceiling=1e6)
+        server = working_server({"ask": self._ask}, limits=limits)
+        self.web = Web(server, capabilities={"elicitation": {}}, limits=limits)
+        self.call = self.web.begin(1, "tools/call", work_params("ask"), headers=fields)
+
+    def _ask(self, ctx: Context) -> str:
+        try:
+            return str(ctx.elicit("Which word?", {"word": str})["word"])
+        except BaseException as error:
+            self.outcome.append(error)
+            raise
+
+    def passes(self, seconds: float) -> None:
+        """Time passes, and the endpoint looks at its sessions before and after."""
+        self.web.endpoint.tick()
+        self.clock.now += seconds
+        self.web.endpoint.tick()
+
+    def is_open(self) -> bool:
+        """Whether the question is."""
+        return len(self.web.connection.table) == 1 and not self.outcome
+
+    def has_ended(self) -> None:
+        """It was given up, and the handler was told why."""
+        eventually(lambda: self.outcome)
+        assert isinstance(self.outcome[0], ConnectionLost) and "question_grace (30)" in str(self.outcome[0])
+        eventually(lambda: not len(self.web.connection.inflight))
+        assert self.web.connection.counters["questions given up"] == 1 and not len(self.web.endpoint._questions)
+        self.web.lives()
+
+    def __enter__(self) -> "Deserted":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.web.close()
+
+
+def test_a_question_ends_when_its_client_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Deserted(monkeypatch) as case:
+        case.call.next()
+        case.passes(1000)
+        assert case.is_open(), "a person may take long"
+        case.call.leave()
+        case.passes(29)
+        assert case.is_open()
+        case.passes(2)
+        case.has_ended()
+
+
+def test_a_client_that_comes_back_finds_its_question_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Deserted(monkeypatch) as case:
+        question = case.call.next()
+        case.call.leave()
+        case.passes(29)
+        again = case.web.get(last=case.call.events[0].id)
+        case.passes(1000)
+        assert case.is_open() and again.next() == question
+        assert case.web.respond(question["id"], FORM).status == 202
+        assert said(again.answer()) == "yes" and not case.outcome
+
+
+def test_a_client_that_sends_something_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Deserted(monkeypatch) as case:
+        case.call.next()
+        case.call.leave()
+        for _ in range(3):
+            case.passes(29)
+            case.web.lives()
+        assert case.is_open()
+        case.passes(31)
+        case.has_ended()
+
+
+def test_any_stream_of_the_session_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Deserted(monkeypatch) as case:
+        case.call.next()
+        stream = case.web.get()
+        case.call.leave()
+        case.passes(1000)
+        assert case.is_open()
+        stream.leave()
+        case.passes(31)
+        case.has_ended()
+
+
+def test_the_connection_of_a_reply_that_has_not_begun_will_do_until_it_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Deserted(monkeypatch, Accept="application/json") as case:
+        stream = case.web.get()
+        stream.next()
+        stream.leave()
+        case.passes(1000)
+        assert case.is_open() and not case.call.calls
+        case.call.leave()
+        case.passes(31)
+        case.has_ended()
+
+
+def test_the_end_of_the_session_ends_its_questions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Deserted(monkeypatch) as case:
+        case.call.next()
+        case.call.leave()
+        case.web.delete()
+        eventually(lambda: case.outcome)
+        assert isinstance(case.outcome[0], ConnectionLost) and "the client ended the session" in str(case.outcome[0])
+
+
+def test_the_engine_says_that_a_client_is_gone() -> None:
+    handed: List[Exchange] = []
+    with serving(handed.append) as server:
+        with Raw(server.address) as raw:
+            raw.send(get())
+            until(lambda: handed)
+            assert not handed[0].gone
+            raw.reset()
+        until(lambda: handed[0].gone)
+
+
+def test_an_endpoint_of_wsgi_has_the_same_bounds() -> None:
+    from mcp_ref.transports.http_call import Caller
+
+    limits = Limits(max_questions=0)
+    endpoint = Endpoint(working_server(ASKS, limits=limits).connect, limits=limits)
+    caller = Caller(endpoint)
+    headers = {"Host": "localhost", "Accept": BOTH, "Content-Type": "application/json"}
+
+    def ask(message: Any) -> Any:
+        answer = caller.call("POST", "/mcp", headers, json.dumps(message).encode(), timeout=PATIENCE)
+        return answer, b"".join(answer.chunks)
+
+    opened, _ = ask(opening("2025-11-25", capabilities={"elicitation": {}}))
+    headers["Mcp-Session-Id"] = dict(opened.headers)["Mcp-Session-Id"]
+    ask(INITIALIZED)
+    assert b"max_questions (0)" in ask(request(1, "tools/call", work_params("ask")))[1]
+    caller.close()
