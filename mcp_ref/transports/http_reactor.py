@@ -13,7 +13,7 @@ import socket
 import sys
 from collections import Counter, deque
 from itertools import islice
-from typing import Any, Callable, Deque, Dict, Hashable, List, Optional, Set, Tuple
+from typing import Any, Callable, Deque, Dict, Hashable, List, Optional, Tuple
 
 from .. import deadline
 from ..limits import Limits
@@ -42,8 +42,8 @@ _REFUSED_AT_ONCE = 64
 """Connections over the limit that are told so; further ones are just closed."""
 _NEW_SECONDS = 1.0
 """How long a reply that is not read at once may wait before its client counts as slow."""
-_CANDIDATES = 64
-"""Connections that are looked at when one has to make room."""
+_CANDIDATES, _LOOKS = 64, 16
+"""Connections that are looked at together when one has to make room, and how often others are if none of them can."""
 _SLOW_SECONDS = 1.0
 """After which a handshake or a request that is not whole may have to make room."""
 _BODY_RATE = 1024
@@ -99,7 +99,7 @@ class Reactor:
 
     def too_much(self, connection: Connection) -> None:
         """More is held than may be, now that something waits for this client. Its lock held."""
-        self.command(self._make_room, connection.holder)
+        self.command(self._close_slow_readers, connection.holder)
 
     # The loop
 
@@ -177,7 +177,7 @@ class Reactor:
         limits = self.limits
         connection = self._connect(sock, peer)
         excess = len(self.connections) - limits.max_http_connections
-        if excess >= 0 and self._make_room(peer):
+        while excess >= 0 and self._make_room(peer):
             excess -= 1
         if excess >= 0:
             self._note("connections over the limit", "%s: more than max_http_connections (%d)"
@@ -199,15 +199,7 @@ class Reactor:
         Of a few, the one without a request that has been silent for longest; those that never sent one come first,
         since they may be silent for less time. If nobody is silent, a stream of whoever has most connections.
         """
-        now, chosen = deadline.clock(), None
-        for connection in list(islice(self.connections, _CANDIDATES)):
-            if self._is_silent(connection, now) and (
-                    chosen is None or (connection.deadline or now) < (chosen.deadline or now)):
-                chosen = connection
-            del self.connections[connection]
-            self.connections[connection] = None  # the others come first next time
-        if chosen is None:
-            chosen = self._stream_of_most(peer)
+        chosen = next(filter(None, (self._most_silent() for _ in range(_LOOKS))), None) or self._stream_of_most(peer)
         if chosen is None:
             return False
         self._note("connections that made room", "%s: closed for another one, since max_http_connections (%d) are open"
@@ -215,15 +207,25 @@ class Reactor:
         self.lose(chosen)
         return True
 
+    def _most_silent(self) -> Optional[Connection]:
+        """Of the next few connections the one that has been silent for longest; None if none of them is."""
+        now = deadline.clock()
+        few = list(islice(self.connections, _CANDIDATES))
+        for connection in few:
+            del self.connections[connection]
+            self.connections[connection] = None  # the others come first next time
+        silent = [connection for connection in few if self._is_silent(connection, now)]
+        return min(silent, key=lambda found: found.deadline or now) if silent else None
+
     def _is_silent(self, connection: Connection, now: float) -> bool:
-        """Whether a client has no request here, or is slow to send one."""
+        """Whether a client has no request here, or is slow: to send one, or to hang up after a last reply."""
         if connection.exchange is not None or connection.outbox:
             return False
         limits, stage = self.limits, connection.stage
-        if connection.phase == "lingering" or (connection.phase == "open" and stage == "idle"):
+        if connection.phase == "open" and stage == "idle":
             return not connection.parser.buffered
-        allowed = (limits.tls_handshake_timeout if connection.phase == "handshake" else
-                   limits.http_header_timeout if stage == "head" else limits.http_body_timeout)
+        allowed = {"handshake": limits.tls_handshake_timeout, "lingering": _LINGER_SECONDS}.get(
+            connection.phase, limits.http_header_timeout if stage == "head" else limits.http_body_timeout)
         return now - ((connection.deadline or now) - allowed) >= _SLOW_SECONDS
 
     def _stream_of_most(self, peer: str) -> Optional[Connection]:
@@ -464,7 +466,7 @@ class Reactor:
             earned = connection.taken / limits.min_read_rate if limits.min_read_rate > 0 else float("inf")
         return (connection.waits_since or 0.0) + limits.http_write_timeout + earned
 
-    def _make_room(self, peer: Hashable) -> None:
+    def _close_slow_readers(self, peer: Hashable) -> None:
         """Let clients go that do not read, until no more is held than may be, by all and by this peer. A command.
 
         First those that have had a second and read most slowly, then who has read least, and of those who has waited
