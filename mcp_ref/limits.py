@@ -179,10 +179,10 @@ class Limits(Record):
     # Work
     max_workers: int = 128
     """Threads that run handlers, for each connection, and for all of an HTTP server; more work waits in the queue.
-    Handlers that wait for their peer do not count."""
+    Handlers that wait for a peer, their own or another one, do not count."""
     max_waiting: int = 4096
-    """Handlers that wait for their peers, in the whole process. Each keeps a thread, of some 23 KB; the next one that
-    wants to ask raises `Busy`."""
+    """Handlers that wait for a peer, in the whole process. Each keeps a thread, of some 23 KB; the next one that wants
+    to ask its own peer something raises `Busy`."""
     max_questions: int = 128
     """Requests that handlers have sent over HTTP and that wait for an answer: of one authenticated subject, or where
     nobody has to show who they are, of one session. The next one raises `Busy`. A person answers one at a time."""

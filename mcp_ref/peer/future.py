@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Optional
 
 from ..errors import McpError, RequestCancelled
 from ..jsonrpc import Error, Result
+from ..waiting import Wait
 from .dispatcher import Connection
 from .jobs import Lane, contain
 from .request_table import Pending, Progress
@@ -42,6 +43,20 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
         if self._pending is None:
             return False
         return self._connection.cancel(self._pending, "cancelled by the caller") or self.cancelled()
+
+    def result(self, timeout: Optional[float] = None) -> Any:
+        """See `concurrent.futures.Future.result`. A handler may wait for it as for its own peer."""
+        if self.done():
+            return super().result(timeout)
+        with Wait(self._connection.limits.max_waiting):
+            return super().result(timeout)
+
+    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
+        """See `concurrent.futures.Future.exception`, and `result`."""
+        if self.done():
+            return super().exception(timeout)
+        with Wait(self._connection.limits.max_waiting):
+            return super().exception(timeout)
 
     def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
         """Call ``fn(self)`` when the answer is here; at once, in this thread, if it is already."""

@@ -1,4 +1,5 @@
 """The executors under real conversations: inline, and the host's own thread."""
+import json
 import pathlib
 import subprocess
 import sys
@@ -7,12 +8,13 @@ import threading
 import pytest
 
 from mcp_ref import connect
-from mcp_ref.errors import LocalProtocolError, PeerError
+from mcp_ref.errors import Busy, LocalProtocolError, PeerError
 from mcp_ref.limits import Limits
 from mcp_ref.peer.mainthread import MainThreadQueue
 from mcp_ref.peer.workers import Inline
 from mcp_ref.transports.child import StdioChild
 from mcp_ref.transports.memory import pair
+from mcp_ref.waiting import count
 from tests.support.scripted import PATIENCE
 from tests.support.sides import (
     ROLES, AskedClient, Both, Gate, Side, eventually, in_thread, said, sample_params, work_params, working_server,
@@ -20,6 +22,70 @@ from tests.support.sides import (
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 in_both_roles = pytest.mark.parametrize("role", ROLES)
+
+
+# --- Workers ----------------------------------------------------------------------------------------------------------
+
+@in_both_roles
+def test_handlers_that_all_ask_leave_workers_for_others(role):
+    with Side(role, limits=Limits(max_workers=2, request_timeout=PATIENCE), handlers={
+        "asks": lambda ctx: ctx.call("ping") or "asked", "quick": lambda ctx: "q",
+    }) as side:
+        for id in range(12):
+            side.ask(id, "asks")
+        questions = [side.peer.receive() for _ in range(12)]
+        assert {question["method"] for question in questions} == {"ping"}
+        side.ask("other", "quick")
+        assert said(side.peer.receive()) == "q"
+        for question in questions:
+            side.peer.respond(question["id"], {})
+        assert sorted(side.peer.receive()["id"] for _ in range(12)) == list(range(12))
+
+
+@in_both_roles
+def test_one_handler_too_many_that_wants_to_wait_is_told_so(role):
+    refused = []
+
+    def asks(ctx):
+        try:
+            ctx.call("ping")
+        except Busy as error:
+            refused.append(str(error))
+            raise
+
+    with Side(role, limits=Limits(max_workers=2, max_waiting=3), handlers={"asks": asks}) as side:
+        for id in range(3):
+            side.ask(id, "asks")
+        questions = [side.peer.receive() for _ in range(3)]
+        eventually(lambda: count() == 3)
+        side.ask("one too many", "asks")
+        answer = side.peer.receive()
+        assert answer["id"] == "one too many" and "max_waiting (3)" in json.dumps(answer) and len(refused) == 1
+        assert side.connection.counters["questions above the limit"] == 1
+        for question in questions:
+            side.peer.respond(question["id"], {})
+        assert sorted(side.peer.receive()["id"] for _ in range(3)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("future", [False, True])
+def test_handlers_that_wait_for_another_server_leave_workers_for_others(future):
+    near, far = pair()
+    other = working_server({"slow": lambda ctx: gate.hold() or "slow"}).connect(far)
+    with Gate() as gate, connect(near) as upstream:
+        def ask(ctx):
+            arguments = "work", {"do": "slow"}
+            result = upstream.submit_tool(*arguments).result() if future else upstream.call_tool(*arguments)
+            return result.content[0].text
+
+        with Side("server", limits=Limits(max_workers=2), handlers={"ask": ask, "quick": lambda ctx: "q"}) as side:
+            for id in range(8):
+                side.ask(id, "ask")
+            gate.entered(8)
+            side.ask("other", "quick")
+            assert said(side.peer.receive()) == "q"
+            gate.open()
+            assert [said(side.peer.receive()) for _ in range(8)] == ["slow"] * 8
+    assert other.wait_closed(PATIENCE)
 
 
 # --- Inline -----------------------------------------------------------------------------------------------------------

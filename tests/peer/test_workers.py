@@ -1,12 +1,16 @@
 """The executors: order, promotion when handlers block, bounds, and how threads end."""
 import threading
+import weakref
 
 import pytest
 
 from mcp_ref.errors import RpcError
 from mcp_ref.limits import Limits
 from mcp_ref.peer.mainthread import MainThreadQueue
+from mcp_ref.peer.threads import start_thread
 from mcp_ref.peer.workers import Inline, Job, Workers
+from mcp_ref.waiting import Wait, count
+from tests.support.sides import Gate, eventually
 
 
 class Note(Job):
@@ -80,6 +84,90 @@ def test_blocking_jobs_get_workers_up_to_the_bound(workers, outbox):
     assert workers.counts()[0] == 8 and not last.is_set()
     gate.set()
     assert last.wait(10)
+
+
+def test_jobs_that_wait_for_a_peer_do_not_count(workers, outbox):
+    with Gate() as gate:
+        def wait():
+            with Wait(100), Wait(100):  # a callback of a wait may wait, too
+                gate.hold()
+
+        workers.submit([Note(wait) for _ in range(30)], outbox)
+        gate.entered(30)
+        threads, awake, queued = workers.counts()
+        assert 30 <= threads <= 38 and queued == 0 and count() == 30
+        quick = threading.Event()
+        workers.submit([Note(quick.set)], outbox)
+        assert quick.wait(10)
+    eventually(lambda: workers.counts()[:2] <= (8, 0) and workers._waiting == 0 and count() == 0)
+
+
+def test_those_above_the_limit_keep_their_place(outbox):
+    workers = Workers("test", Limits(max_workers=1))
+    with Gate() as gate:
+        def wait():
+            with Wait(2):
+                gate.hold()
+
+        never = []
+        workers.submit([Note(wait) for _ in range(3)] + [Note(lambda: never.append(1))], outbox)
+        gate.entered(3)
+        assert workers.counts() == (3, 1, 1) and count() == 2 and not never
+    eventually(lambda: never == [1] and count() == 0)
+    workers.close()
+
+
+@pytest.mark.race
+def test_waits_that_begin_and_end_all_the_time_leave_the_right_count(workers, outbox):
+    done = threading.Semaphore(0)
+
+    def wait():
+        with Wait(1000):
+            pass
+        done.release()
+
+    for _ in range(20):
+        workers.submit([Note(wait) for _ in range(20)], outbox)
+    for _ in range(400):
+        assert done.acquire(timeout=10)
+    eventually(lambda: workers.counts()[1:] == (0, 0) and workers._waiting == 0 and count() == 0)
+    assert workers.counts()[0] <= 8
+
+
+def test_a_worker_that_sleeps_keeps_nothing_of_its_last_job(workers, outbox):
+    job = Note(lambda: None)
+    gone = weakref.ref(job)
+    workers.submit([job], outbox)
+    del job
+    eventually(lambda: workers.counts()[1] == 0)
+    eventually(lambda: gone() is None)
+
+
+def test_where_no_thread_is_left_the_others_do_the_work_later(outbox, monkeypatch):
+    from mcp_ref.peer import workers as module
+
+    workers, started = Workers("test", Limits(max_workers=8)), []
+
+    def start(name, function, *arguments):
+        if "worker" in name and started:
+            raise RuntimeError("can't start new thread")
+        started.append(name)
+        return start_thread(name, function, *arguments)
+
+    monkeypatch.setattr(module, "start_thread", start)
+    with Gate() as gate:
+        def wait():
+            with Wait(100):
+                gate.hold()
+
+        workers.submit([Note(wait)], outbox)
+        gate.entered()
+        done = threading.Event()
+        workers.submit([Note(done.set)], outbox)
+        assert workers.counts() == (1, 0, 1) and not done.is_set()
+        gate.open()
+        assert done.wait(10)
+    workers.close()
 
 
 def test_no_more_than_one_worker_wakes_for_quick_work(outbox):

@@ -209,7 +209,7 @@ def pool() -> Any:
     assert made.close(PATIENCE)
 
 
-def test_the_reserve_defers_and_the_workers_do_it_in_order(pool: Any) -> None:
+def test_the_reserve_defers_and_the_workers_do_it(pool: Any) -> None:
     ran: List[int] = []
     with Gate() as gate:
         pool.submit([gate.hold, gate.hold])
@@ -217,8 +217,9 @@ def test_the_reserve_defers_and_the_workers_do_it_in_order(pool: Any) -> None:
         seen: List[bool] = []
         for number in range(20):
             pool.submit([lambda number=number: seen.append(defer(lambda: ran.append(number)))])
-        eventually(lambda: len(seen) == 20)
-        assert all(seen) and not ran and pool.counts() == (2, 2, 20) and len(pool._reserve) <= RESERVE
+        eventually(lambda: pool.counts() == (2, 2, 20) and len(seen) == 20)
+        eventually(lambda: not pool._jobs)
+        assert all(seen) and not ran and len(pool._left) == 20 and len(pool._reserve) <= RESERVE
     eventually(lambda: len(ran) == 20)
     assert sorted(ran) == list(range(20))
 
