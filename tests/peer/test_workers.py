@@ -6,6 +6,7 @@ import pytest
 
 from mcp_ref.errors import RpcError
 from mcp_ref.limits import Limits
+from mcp_ref.peer import workers as module
 from mcp_ref.peer.mainthread import MainThreadQueue
 from mcp_ref.peer.threads import start_thread
 from mcp_ref.peer.workers import Inline, Job, Workers
@@ -134,7 +135,8 @@ def test_waits_that_begin_and_end_all_the_time_leave_the_right_count(workers, ou
     assert workers.counts()[0] <= 8
 
 
-def test_a_worker_that_sleeps_keeps_nothing_of_its_last_job(workers, outbox):
+def test_a_worker_that_sleeps_keeps_nothing_of_its_last_job(workers, outbox, monkeypatch):
+    monkeypatch.setattr(module, "IDLE", 1000.0)
     job = Note(lambda: None)
     gone = weakref.ref(job)
     workers.submit([job], outbox)
@@ -144,8 +146,6 @@ def test_a_worker_that_sleeps_keeps_nothing_of_its_last_job(workers, outbox):
 
 
 def test_where_no_thread_is_left_the_others_do_the_work_later(outbox, monkeypatch):
-    from mcp_ref.peer import workers as module
-
     workers, started = Workers("test", Limits(max_workers=8)), []
 
     def start(name, function, *arguments):
