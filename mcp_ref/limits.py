@@ -337,8 +337,8 @@ class Limits(Record):
     an idle one of whoever has most of them; else `initialize` is answered 503. An idle one has some 10 KB."""
     max_session_share: float = 0.5
     """Which part of ``max_sessions`` one authenticated subject may have, or where nobody has to show who they are, one
-    address (of IPv6 its first 64 bits). 1.0: all. Behind a proxy all clients have its address: see the option
-    ``trusted_proxies``."""
+    address (of IPv6 its first 64 bits); the same part of ``max_waiting`` may wait for its answers. 1.0: all. Behind a
+    proxy all clients have its address: see the option ``trusted_proxies``."""
     session_idle: float = 1800.0
     """How long a session may be without a request that comes or runs and without an open stream; then it ends."""
     max_session_streams: int = 16

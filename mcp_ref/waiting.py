@@ -82,9 +82,10 @@ class Wait:
 
 
 class Tally:
-    """How much there is of something for each key, ``most`` at a time. Thread-safe."""
+    """How much there is of something for each key, ``most`` at a time; ``name`` is that of the limit. Thread-safe."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, name: str, most: int) -> None:
+        self.name = name
         self.most = most
         self._lock = threading.Lock()
         self._counts: Dict[Hashable, int] = {}

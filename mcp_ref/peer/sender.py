@@ -7,7 +7,7 @@
 import threading
 from functools import partial
 from queue import Empty
-from typing import Any, Callable, Dict, Hashable, Optional
+from typing import Any, Callable, Dict, Hashable, Optional, Sequence, Tuple
 
 from .. import deadline
 from ..deadline import Deadline
@@ -65,9 +65,8 @@ class Sender:
     _sealed = b""  # the same, encoded, and the end of a request after it
     _timer: Optional["_Timer"] = None
     _timers_over = False
-    questions: Optional[Tally] = None
-    """Where requests that handlers send are counted, if peers may have only so many open; ``asked``: for whom."""
-    asked: Hashable = None
+    questions: Sequence[Tuple[Tally, Hashable]] = ()
+    """Where requests that handlers send are counted, and under which keys, if peers may have only so many open."""
 
     def __init__(
         self, transport: Transport, party: str, limits: Limits, executor: Optional[Executor], lenient: bool
@@ -177,8 +176,9 @@ class Sender:
         try:
             return self._send_and_wait(method, params, timeout, on_progress, extend_on_progress, within)
         finally:
-            if within is not None and self.questions is not None:
-                self.questions.leave(self.asked)
+            if within is not None:
+                for tally, key in self.questions:
+                    tally.leave(key)
 
     def _send_and_wait(
         self, method: str, params: Optional[Dict[str, Any]], timeout: Optional[float],
@@ -202,11 +202,17 @@ class Sender:
 
     def _check_room_to_ask(self, method: str) -> None:
         """Count a question of a handler, if those are counted. Raises `TooManyQuestions`; then nothing is counted."""
+        text = ""
         if count_waiting() >= self.limits.max_waiting:
             text = "max_waiting (%d) handlers wait for their peers already" % self.limits.max_waiting
-        elif self.questions is not None and not self.questions.enter(self.asked):
-            text = "max_questions (%d) are open already for this client" % self.questions.most
         else:
+            for number, (tally, key) in enumerate(self.questions):
+                if not tally.enter(key):
+                    for entered, its in self.questions[:number]:
+                        entered.leave(its)
+                    text = "%s (%d) are open already for this client" % (tally.name, tally.most)
+                    break
+        if not text:
             return
         text = "%s was not sent: %s; try again later" % (method, text)
         self.counters.note("questions above the limit", text)

@@ -31,6 +31,8 @@ Options, of `Server.listen` and `Server.run_http` alike:
 ``json_response``    True: never a stream in reply to a request, False: always one; by default as it comes
 ``poll_after``       seconds after which a stream is ended for the client to come back; by default never
 ``legacy``           False: no HTTP+SSE at ``/sse`` and ``/messages``, which needs one process for all of a session
+``trusted_proxies``  addresses or networks of proxies, "unix" for a Unix socket: what they say in X-Forwarded-For is the
+                     address of a client, for ``max_session_share``; by default nobody is believed
 ``fds``              descriptors of sockets that listen already, such as those that systemd hands over from 3 on
 ``ssl_context``      an `ssl.SSLContext`, for ``https``
 ``trace``            a `mcp_ref.wiretrace.Trace` that sees every message of every session

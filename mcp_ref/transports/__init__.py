@@ -10,8 +10,8 @@ modules                    what they are
 `sockets`, `listener`      TCP and Unix sockets
 `http_exchange`            one HTTP request and its reply, between what carries it and what answers it
 `http_endpoint`            answers: Streamable HTTP. Sessions: `http_in_session`, `http_session`, `http_streams`,
-                           `http_sessions`; without: `http_modern`, `http_stateless`; both are `http_routed`.
-                           `sse_endpoint` is the same for HTTP+SSE
+                           `http_sessions`, `http_owners`; without: `http_modern`, `http_stateless`; both are
+                           `http_routed`. `sse_endpoint` is the same for HTTP+SSE
 `store`, `sqlite_store`    sessions that processes share, with `http_store`, `http_copy`
 `http_server`              carries: the socket engine. Bytes: `http_head`, `http_parsing`, `http_shape`,
                            `http_replies`, `http_bodies`; connections: `http_connection`,

@@ -142,7 +142,9 @@ class Endpoint:
         self._guard = guard_of(authenticate)
         self._tells_apart = self._guard is not None and self._guard.tells_apart
         self._owners = Owners(trusted_proxies, self._tells_apart)
-        self._questions = Tally(limits.max_questions)
+        self._questions = Tally("max_questions", limits.max_questions)
+        self._owned = Tally("max_session_share of max_waiting",
+                            max(1, int(limits.max_session_share * limits.max_waiting)))
         self._shared: Optional[ModernTransport] = None
         if sessions != "none" and self.eras.legacy:
             self.sessions = self._table(sessions, streams)
@@ -177,8 +179,9 @@ class Endpoint:
         connection.session.principal = session.principal
         connection.session.unasked = self.unasked
         known = self._tells_apart and session.principal is not None
-        connection.questions = self._questions
-        connection.asked = subject(session.principal) if known else session
+        connection.questions = [(self._questions, subject(session.principal) if known else session)]
+        if session.owner is not None:
+            connection.questions.append((self._owned, session.owner))
         return connection
 
     def enter(

@@ -16,7 +16,7 @@ from mcp_ref.transports.http_guard import OneToken
 from mcp_ref.transports.http_workers import RESERVE, Pool, defer, follow
 from mcp_ref.waiting import Wait
 from tests.support.clocks import by_hand
-from tests.support.http_exchange import BOTH, Web, opening, request
+from tests.support.http_exchange import BOTH, ScriptedExchange, Web, opening, request
 from tests.support.scripted import PATIENCE
 from tests.support.sides import Gate, eventually, in_thread, said, work_params, working_server
 from tests.transports.http_raw import Raw, get, post, serving, still_serves, until
@@ -312,7 +312,7 @@ def test_one_question_too_many_of_a_session_is_refused_by_name() -> None:
         asked(another(web), 3)  # somebody else
         assert web.respond(question["id"], FORM).status == 202
         eventually(lambda: len(web.connection.table) == 1)
-        eventually(lambda: web.connection.questions[web.connection.asked] == 1)
+        eventually(lambda: web.endpoint._questions[web.session] == 1)
         asked(web, 4)
 
 
@@ -324,6 +324,31 @@ def test_an_authenticated_subject_has_one_bound_for_all_its_sessions() -> None:
         refused(web, 2)
         refused(second, 2)
         asked(another(web, who="bert"), 1)
+
+
+def test_one_address_does_not_use_up_all_that_may_wait() -> None:
+    with asking(Limits(max_waiting=4, max_questions=2)) as web:
+        def session(peer: str) -> Web:
+            made = Web.__new__(Web)
+            made.__dict__.update(web.__dict__, headers={}, session=None)
+            made.made = lambda *arguments, **options: at(peer, Web.made(made, *arguments, **options))  # type: ignore
+            made.open("2025-11-25", {"elicitation": {}})
+            return made
+
+        one, other, third = session("192.0.2.1"), session("192.0.2.1"), session("192.0.2.2")
+        question = asked(one, 1)
+        asked(other, 1)
+        refused(one, 2, "max_session_share of max_waiting (2)")
+        refused(other, 2, "max_session_share of max_waiting (2)")
+        asked(third, 1)
+        assert one.respond(question["id"], FORM).status == 202
+        eventually(lambda: len(web.endpoint._questions) == 2)
+        asked(other, 3)
+
+
+def at(peer: str, made: ScriptedExchange) -> ScriptedExchange:
+    made.request = made.request._replace(peer=peer)
+    return made
 
 
 def test_one_token_for_all_makes_nobody_a_subject() -> None:
