@@ -27,6 +27,7 @@ notifications alike, each as it came. URIs come in whatever spelling the client 
 """
 
 import re
+from functools import lru_cache
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ..methods import METHODS
@@ -109,8 +110,13 @@ class Needs:
             return []
         watched = method == "resources/subscribe"
         tables = [self._uris[each] for each in (_WATCHED if watched else (method,)) if each in self._uris]
-        asked = folded(name)
+        asked = _often(name) if len(name) <= _SHORT else folded(name)
         return [scope for table in tables for scope in table.of(name, asked, watched and asked.is_folder)]
+
+
+_SHORT = 256
+"""Characters of a URI whose folded form is kept: peers choose them, and 1,000 are kept at a time."""
+_often = lru_cache(maxsize=1000)(folded)
 
 
 class _Uris:

@@ -276,6 +276,8 @@ SERVERS = (SERVER, "http://localhost:8/mcp")
 class Listed:
     """In place of a `Fetcher`: answers in turn, and looks at each URL that it is to ask."""
 
+    reach = None
+
     def __init__(self, answers: List[Answer], here: bool) -> None:
         self.answers, self.here = list(answers), here
 
