@@ -77,7 +77,8 @@ def test_over_http(sessions):
     with Web(server, "2025-03-26", sessions=sessions, limits=server.limits) as client:
         batch = [{"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": work_params("large")}
                  for id in range(20)]
-        reply = client.post(batch).done()
+        reply = client.post(batch)
+        reply.done()
         assert reply.status == 200 and len(reply.message) == 20
         assert len(json.dumps(reply.message, separators=(",", ":"))) <= MOST
         assert sum("error" in answer and named(answer) for answer in reply.message) >= 17
