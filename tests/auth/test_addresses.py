@@ -10,6 +10,7 @@ from mcp_ref.auth.addresses import HERE, LINK_LOCAL, PRIVATE, PUBLIC, Reach, kin
 from mcp_ref.auth.discovery import discover, metadata_of
 from mcp_ref.auth.fetch import Fetcher
 from mcp_ref.errors import AuthError, DiscoveryFailed
+from mcp_ref.transports.http_dial import Dialler
 from tests.support.scripted_web import redirect, reply_json
 
 from .test_fetch import PEM, no_proxies, secure  # noqa: F401 (a fixture)
@@ -227,6 +228,18 @@ def test_through_a_proxy_written_addresses_are_judged(net: Net, no_proxies: pyte
     for host in ("10.9.9.9", "[fd00::1]", "169.254.169.254"):
         assert "was not asked" in str(asked("https://%s/x" % host, net))
     assert set(net.dialled) == {"10.3.3.3"}
+
+
+def test_where_a_proxy_is_does_not_tell_where_the_server_is(
+    net: Net, no_proxies: pytest.MonkeyPatch, monkeypatch: pytest.MonkeyPatch,  # noqa: F811
+) -> None:
+    no_proxies.setenv("https_proxy", "http://10.3.3.3:3128")
+    with secure() as web:
+        net.webs["10.3.3.3"] = web.port
+        monkeypatch.setattr(Dialler, "_tunnel", lambda *arguments: None)
+        made = Fetcher(ssl_context=_trusting(), reach=Reach(HOME))
+        assert "was not asked" in str(asked("https://10.9.9.9/x", net, made))
+        assert made.get("https://as.example/a").json("x") == {"safe": True}  # by that proxy
 
 
 def test_verifiers_ask_what_their_author_names(net: Net) -> None:
