@@ -295,8 +295,8 @@ class Limits(Record):
     max_request_line_bytes: int = 8192
     """Method, target and version of an HTTP request; RFC 9112 §3 wants at least 8000. Longer: 414."""
     max_header_bytes: int = 64 * 1024
-    """The header fields of an HTTP request, and what surrounds the data of a chunked one; tokens may have 48 KB. More:
-    431."""
+    """The header fields of an HTTP request; tokens may have 48 KB. And what surrounds the data of a chunked one, beside
+    a quarter of the data: a chunk of one byte costs as much as hundreds of bytes. More: 431."""
     max_header_fields: int = 100
     """Header fields of one HTTP request, as in `http.server`. More: 431."""
     max_body_bytes_total: int = 256 * 1024 * 1024

@@ -9,12 +9,13 @@ What is held of bodies is counted (`http_bodies`): by the parser while they come
 
 The head is the business of `http_head`, which also says how strict this is, and why. Of chunks these are refused: sizes
 with a sign, ``0x``, an underscore or spaces, line ends other than CR LF, data without its CR LF, and extensions and
-trailers that are more than a head may be.
+trailers that are more than a head may be. So is a body in which what surrounds the data is more than that and a quarter
+of the data: each chunk costs as much as hundreds of bytes, and nobody else sends megabytes in pieces of a few bytes.
 """
 
 import io
 import re
-from typing import Optional, Tuple
+from typing import List, Optional, Tuple
 
 from ..limits import DEFAULT, Limits
 from .http_bodies import Bodies
@@ -22,6 +23,9 @@ from .http_head import HARMLESS, TOKEN, Head, Heads, bad, check_size
 from .http_shape import Refused
 
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})(?:[ \t]*;[\t -~\x80-\xff]*)?").fullmatch
+_USUAL_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,6})\r\n").match
+_PART = 4
+"""What surrounds the data of a chunked body may be a quarter of it, beyond ``max_header_bytes``."""
 _EMPTY_LINES = re.compile(rb"^(?:\r\n)+").sub
 
 
@@ -173,8 +177,10 @@ class RequestParser:
         """Decode what is there; whether the last chunk and the trailers have come."""
         buffer, position, step = self._buffer, 0, self._step
         missing = max(0, self._missing)
-        pieces = []
+        pieces: List[bytes] = []
         while step != "done":
+            if step == "size":
+                position = self._whole_chunks(buffer, position, pieces)
             if step == "data":
                 piece = buffer[position:position + missing]
                 if not piece:
@@ -206,12 +212,35 @@ class RequestParser:
             self._keep(b"".join(pieces), self._declared)
         return step == "done"
 
+    def _whole_chunks(self, buffer: bytes, position: int, pieces: List[bytes]) -> int:
+        """Take the chunks that are here from their size to their end, if they look as most do; where the others begin.
+
+        Bytes that are here already are counted with the piece that all of these become.
+        """
+        begin, data = position, 0
+        most = self.limits.max_message_bytes - self._declared
+        while True:
+            found = _USUAL_CHUNK(buffer, position)
+            if found is None:
+                break
+            size, start = int(found.group(1), 16), found.end()
+            end = start + size
+            if not size or buffer[end:end + 2] != b"\r\n" or data + size > most:
+                break
+            pieces.append(buffer[start:end])
+            data += size
+            position = end + 2
+        self._declared += data
+        self._overhead += position - begin - data
+        return position
+
     def _line_end(self, buffer: bytes, start: int) -> int:
         """Where the line ends, -1 if its end has not come."""
         end = buffer.find(b"\r\n", start)
         length = (len(buffer) if end < 0 else end) - start
-        if self._overhead + length > self.limits.max_header_bytes:
-            raise Refused(431, "what surrounds the chunks exceeds max_header_bytes (%d)" % self.limits.max_header_bytes)
+        if self._overhead + length > self.limits.max_header_bytes + self._declared // _PART:
+            raise Refused(431, "what surrounds the chunks exceeds max_header_bytes (%d) and a quarter of their data"
+                          % self.limits.max_header_bytes)
         if end < 0 and buffer.find(b"\n", start) >= 0:
             bad("a line that does not end with CR LF among the chunks")
         return end
@@ -221,7 +250,7 @@ class RequestParser:
         if found is None:
             bad("a chunk size that is no hexadecimal number")
         digits = found.group(1)
-        self._overhead += len(line) - len(digits)
+        self._overhead += len(line) + 4
         size = int(digits, 16)
         self._declared += size
         check_size(self._declared, self.limits)

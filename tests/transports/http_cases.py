@@ -98,7 +98,10 @@ ACCEPTED: List[Case] = [Case(name, data, statuses, bodies) for name, data, statu
     ("chunk extensions", chunked(b"1;a=b;c=\"d\"\r\nx\r\n1 ; e\r\ny\r\n0;f\r\n\r\n"), (200,), (b"xy",)),
     ("trailers", chunked(b"1\r\nx\r\n0\r\nA: b\r\nContent-Length: 7\r\n\r\n") + NEXT, (200, 200), (b"x", b"")),
     ("CR LF inside a chunk", chunked(b"4\r\n\r\n\r\n\r\n0\r\n\r\n"), (200,), (b"\r\n\r\n",)),
-    ("chunks of a byte", chunked(b"1\r\nx\r\n" * 500 + b"0\r\n\r\n"), (200,), (b"x" * 500,)),
+    ("chunks of a byte", chunked(b"1\r\nx\r\n" * 100 + b"0\r\n\r\n"), (200,), (b"x" * 100,)),
+    ("large and small chunks", chunked(b"1A\r\n%b\r\n1\r\nx\r\n" % (b"y" * 26) * 37 + b"00\r\n\r\n"), (200,),
+     ((b"y" * 26 + b"x") * 37,)),
+    ("chunks of a byte with extensions", chunked(b"1;a=b\r\nx\r\n" * 50 + b"0\r\n\r\n"), (200,), (b"x" * 50,)),
 )]
 
 REFUSED: List[Case] = [Case(name, data, tuple(statuses)) for name, data, *statuses in (  # type: ignore[misc]

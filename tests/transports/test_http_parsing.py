@@ -192,10 +192,46 @@ def test_only_who_sends_nothing_waits_for_continue(fields: Tuple[str, ...], body
 def test_a_body_in_many_pieces_and_chunks_costs_in_proportion() -> None:
     parser = RequestParser()
     parser.feed(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
-    pieces = [b"1\r\nx\r\n" * 5000] * 20 + [b"40000\r\n" + b"y" * 0x40000 + b"\r\n"] * 20 + [b"0\r\n\r\n"]
+    pieces = [b"1\r\nx\r\n" * 500] * 20 + [b"40000\r\n" + b"y" * 0x40000 + b"\r\n"] * 20 + [b"0\r\n\r\n"]
     found = None
     for piece in pieces:
         assert found is None
         parser.feed(piece)
         found = parser.next()
-    assert found is not None and found[1] == b"x" * 100000 + b"y" * (20 * 0x40000)
+    assert found is not None and found[1] == b"x" * 10000 + b"y" * (20 * 0x40000)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 10])
+@pytest.mark.parametrize("step", [1 << 20, 1000, 7])
+def test_chunks_of_a_few_bytes_are_refused_when_they_are_many(size: int, step: int) -> None:
+    """0.5.0 took any number: 15 times the work of a body in one piece, while others wait."""
+    limits = Limits(max_header_bytes=2000)
+    chunk = b"%x\r\n%b\r\n" % (size, b"x" * size)
+    wire = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk * 3000
+    parser = RequestParser(limits)
+    with pytest.raises(Refused, match=r"max_header_bytes \(2000\)") as refused:
+        for start in range(0, len(wire), step):
+            parser.feed(wire[start:start + step])
+            parser.next()
+    assert refused.value.status == 431
+    assert parser.received <= 1000 * size + 2 * step
+
+
+@pytest.mark.parametrize("step", [1 << 20, 1000, 7])
+def test_chunks_of_more_bytes_are_as_many_as_a_body_may_have(step: int) -> None:
+    limits = Limits(max_header_bytes=2000)
+    body = b"".join(b"%02x" % (number % 256) * 12 for number in range(4000))
+    chunks = b"".join(b"18\r\n%b\r\n" % body[start:start + 24] for start in range(0, len(body), 24))
+    wire = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
+    parser, found = RequestParser(limits), []
+    for start in range(0, len(wire), step):
+        parser.feed(wire[start:start + step])
+        found.append(parser.next())
+    assert [taken[1] for taken in found if taken is not None] == [body] and parser.hand_over() == len(body)
+
+
+def test_chunks_that_are_here_together_are_bounded_like_others() -> None:
+    parser = RequestParser(LIMITS)
+    parser.feed(chunked(b"64\r\n%b\r\n" % (b"x" * 100) * 11))
+    with pytest.raises(Refused, match="body of 1100 bytes exceeds max_message_bytes"):
+        parser.next()
