@@ -316,7 +316,7 @@ class Limits(Record):
     ``min_read_rate`` wants."""
     min_read_rate: float = 1024.0
     """Bytes a second that a client has to read of what waits for it, once ``http_write_timeout`` has passed; the
-    slowest links have more. While half of what may be held is, no reply may wait longer than that."""
+    slowest links have more. While three quarters of ``max_held_bytes`` are held, no reply may wait longer than that."""
     connect_timeout: float = 10.0
     """How long each step of an HTTP client's connecting may take: an address of the host, a proxy, the handshake."""
     max_http_requests: int = 256

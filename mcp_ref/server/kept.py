@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any, Dict
 
+from ..errors import RpcError
+
 if TYPE_CHECKING:
     from ..peer.dispatcher import Connection
     from .server import Server
@@ -29,5 +31,8 @@ def restore(server: "Server", connection: "Connection", kept: Dict[str, Any]) ->
     before = server.subscriptions.by(connection)
     for uri in set(before).difference(wanted):
         server.subscriptions.discard(connection, uri)
-    for uri in set(wanted).difference(before):
-        server.subscriptions.add(connection, uri, len(wanted))
+    try:
+        for uri in set(wanted).difference(before):
+            server.subscriptions.add(connection, uri, len(wanted))
+    except RpcError as error:  # this process has no room; the session goes on, and hears less from here
+        connection.counters.note("subscriptions without room", error.message)

@@ -111,8 +111,8 @@ class Held:
 
     @property
     def scarce(self) -> bool:
-        """Whether so much is held that whoever reads slowly has to make room."""
-        return 2 * self.total > self._most_large
+        """Whether so much is held that whoever reads or sends slowly has to make room."""
+        return self.total > self._most_large
 
     def of(self, peer: Hashable) -> int:
         """Bytes that this peer makes us hold."""

@@ -119,6 +119,7 @@ class Connection:
             self.break_off()
             return False
         if sent < len(data):
+            data = bytes(data)  # itself, unless somebody's handler gave something else
             self.outbox.append(memoryview(data)[sent:])
             self.backlog = len(data) - sent
             now = deadline.clock()
