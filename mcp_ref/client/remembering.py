@@ -155,7 +155,7 @@ def _key_of(kept: Answers, params: Optional[Dict[str, Any]], options: Dict[str, 
 
 
 def size_of(result: Dict[str, Any]) -> int:
-    """About how many bytes a page takes; `marshal` takes a fifth of the time of `json`."""
+    """Return about how many bytes a page takes, by `marshal`, which is faster than `json`."""
     try:
         return len(marshal.dumps(result))
     except ValueError:  # nested deeper than it goes

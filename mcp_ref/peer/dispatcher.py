@@ -79,10 +79,10 @@ class Connection(Sender):
     _reason: Optional[str] = None
     _reader: Optional[int] = None
     _arrived = 0
-    """Bytes of the message that is being taken: of the thread that reads, or under ``_receiving``."""
+    """The size of the message that is being taken; set by the reader, or with ``_receiving`` held."""
     _own_held: Optional[Held] = None
     _large: Optional[Dict[Incoming, Tuple[Held, int]]] = None
-    """Large requests without an answer: where they are counted, and as how many bytes."""
+    """The large requests without an answer, each with its account and its size there."""
 
     def __init__(
         self,
@@ -372,7 +372,7 @@ class Connection(Sender):
         self, frame: Batch, jobs: List[Job], about: Optional[RequestId] = None, principal: Any = None
     ) -> None:
         batch = BatchAnswer(about, self.limits.max_batch_answer_bytes)
-        self._arrived //= max(1, len(frame.items))  # about: what counts is that all of them are not more than there is
+        self._arrived //= max(1, len(frame.items))  # an even share: only the sum has to be right
         for item in frame.items:
             if isinstance(item, Malformed):
                 self._malformed(item, batch)
@@ -443,7 +443,7 @@ class Connection(Sender):
         return route
 
     def _count_large(self, incoming: Incoming) -> Optional[RpcError]:
-        """Count a large request until it is answered; why it is refused, if it is. On the reader.
+        """Count a large request until it is answered. Returns the refusal if there is no room. On the reader.
 
         Over HTTP the account of bodies does that. Where a connection has no account with others, it has one of its own.
         """

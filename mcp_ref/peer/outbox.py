@@ -34,9 +34,9 @@ class Outbox:
         self._waiting: Deque[bytes] = deque()
         self._size = 0
         self._counted = 0
-        """Bytes in the account of what peers make us hold, see `mcp_ref.transports.held`."""
+        """Bytes that are counted in the account, see `mcp_ref.transports.held`."""
         self._crowded = False
-        """Whether there was no room for more."""
+        """True while the account has no room for what is queued."""
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
         self._writing = threading.Lock()
@@ -66,17 +66,16 @@ class Outbox:
 
     @property
     def full(self) -> bool:
-        """Whether more than ``max_outbox_bytes`` are queued, or more than the account of what peers hold has room for.
-        """
+        """True if more than ``max_outbox_bytes`` are queued, or more than `mcp_ref.transports.held` has room for."""
         return self._size > self._max_bytes or self._crowded
 
     def wait_for_room(self) -> None:
-        """Wait while it is `full`."""
+        """Wait while the outbox is `full`."""
         with self._lock:
             self._room.wait_for(lambda: self._closed or not self.full)
 
     def _count(self) -> None:
-        """Count what is queued, beyond the first CHUNK of which nobody needs to know. Lock held."""
+        """Bring the account up to date; up to CHUNK bytes are not counted. Lock held."""
         held, holder = self._transport.held, self._transport.holder
         if held is None:
             return

@@ -88,7 +88,7 @@ class Pending:
 
     @property
     def waiting(self) -> int:
-        """How much has arrived and was not taken; a request that is settled by a function has a bound of its own."""
+        """The number of items that arrived and were not taken; 0 for a request that is settled by a function."""
         return 0 if self._queue is None else self._queue.qsize()
 
     def next(self, timeout: Optional[float]) -> Union[Outcome, Progress]:
@@ -216,7 +216,7 @@ class RequestTable:
             self._counters.note("progress not increasing", "%r after %r, token %.80r" % (progress.value, last, token))
 
     def _has_room(self, pending: Pending, progress: Progress) -> bool:
-        """Whether progress may wait for whoever takes it; a long message only if it is the only one."""
+        """Return True if progress may wait in the queue of its request; a long message may only wait alone."""
         waiting = pending.waiting
         return waiting < self._limits.max_inflight and not (
             waiting and progress.message is not None and len(progress.message) > _LONG_PROGRESS)

@@ -104,7 +104,7 @@ class Role:
         return False
 
     def missed(self, connection: "Connection", count: int) -> None:
-        """So many messages to this peer were dropped, since nothing was there that could carry them; now there is."""
+        """Tell the peer that ``count`` messages to it were dropped while it had no stream open; it has one now."""
 
     def closed(self, connection: "Connection", reason: str) -> None:
         """The connection has ended."""

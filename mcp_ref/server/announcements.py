@@ -97,7 +97,7 @@ class Announcements:
 
 
 def tell_all(connections: Sequence[Connection], method: str, params: Optional[Dict[str, Any]] = None) -> int:
-    """Send several clients the same notification, which is encoded once and is one piece of memory; to how many."""
+    """Send several clients the same notification, encoded once. Returns to how many it was sent."""
     if not connections:
         return 0
     data = Shared(encode(Notification(method, params)))

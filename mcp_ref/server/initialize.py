@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .server import Server
 
 _USUAL = 4096
-"""Bytes that every session has for it, and that are not counted."""
+"""Bytes of an introduction that are not counted: ``max_sessions`` bounds those."""
 
 
 def capabilities(server: "Server", revision: Revision) -> ServerCapabilities:
@@ -96,7 +96,7 @@ def _count(connection: Connection, params: Dict[str, Any]) -> None:
 
 
 def forget(connection: Connection) -> None:
-    """The connection has ended."""
+    """Take the introduction of a connection that has ended out of the account."""
     size, transport = connection.state.pop("introduction", 0), connection.transport
     if size and transport.held is not None:
         transport.held.free(transport.holder, size)

@@ -57,7 +57,7 @@ class Listener:
         self.uris: List[str] = list(wanted.resource_subscriptions or ())
         self.size = size_of(self.uris)
         self.holder = peer_of(context.principal, self)
-        """Who is counted as holding that, see `mcp_ref.transports.held`."""
+        """The peer for which that is counted, see `mcp_ref.transports.held`."""
         self._lock = threading.Lock()
         self._early: Optional[List[Any]] = []
         """What there was to tell before the acknowledgment, and the answer, by None; None once that is out."""

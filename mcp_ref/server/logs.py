@@ -100,7 +100,7 @@ def _params(level: str, data: Any, logger: Optional[str]) -> Dict[str, Any]:
 
 
 def _encoded(level: str, data: Any, logger: Optional[str]) -> Callable[[], bytes]:
-    """What gives the bytes of a message to many: made when the first of them is sent it, and never where none is."""
+    """Return a function that gives the bytes of a message to many, and encodes it when it is first called."""
     made: List[bytes] = []
 
     def encoded() -> bytes:

@@ -59,12 +59,12 @@ class Watched(Dict[str, Dict[Watcher, None]]):
 
 
 def size_of(uris: Iterable[str]) -> int:
-    """About how many bytes it takes to remember who watches these."""
+    """Return about how many bytes it takes to remember who watches these URIs."""
     return sum(_COST + len(uri) for uri in uris)
 
 
 def no_room(connection: Connection) -> RpcError:
-    """The refusal of subscriptions for which `mcp_ref.transports.held` has no room."""
+    """Return the refusal of subscriptions for which `mcp_ref.transports.held` has no room."""
     limits = connection.limits
     text = "No room for more subscriptions: max_held_bytes (%d) or max_held_bytes_per_peer (%d) has been reached"
     return RpcError(INTERNAL_ERROR, text % (limits.max_held_bytes, limits.max_held_bytes_per_peer))
@@ -123,7 +123,7 @@ class Subscriptions:
             self.forget(connection)  # it ended meanwhile, and nobody will tell us again
 
     def _count(self, connection: Connection, uri: str) -> None:
-        """Count one more. Raises `RpcError` where the client has too long ones, or there is no room."""
+        """Count one more URI. Raises `RpcError` at ``max_subscribed_bytes``, or where there is no room."""
         size, most = size_of((uri,)), connection.limits.max_subscribed_bytes
         before = self._sizes.get(connection, 0)
         if before + len(uri) > most:

@@ -68,9 +68,9 @@ class Transport:
     address: Optional[str] = None
     """What names the server: its URL, a command, a socket's address. None: nothing does."""
     held: "Optional[Held]" = None
-    """The account of what peers make this process hold; None: this is its only peer, for which its own limits do."""
+    """The account of what peers make this process hold, see `held`; None: the limits of the connection suffice."""
     holder: Hashable = None
-    """What the peer is called there."""
+    """The key of the peer in that account."""
     mirrors = False
     """Whether each request of the stateless era is an exchange of its own (HTTP): `announce` is called before its
     bytes, for what goes beside them, and `given_up` is all that the peer hears of its cancellation."""

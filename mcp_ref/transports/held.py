@@ -1,4 +1,4 @@
-"""How much the peers of a server make it hold, over all its transports, sessions and connections together.
+"""The account of the memory that the peers of a server make it hold, over all its transports and sessions.
 
 Only what stays is counted, and only while it does: a reply that the socket takes at once costs nothing here.
 
@@ -61,11 +61,11 @@ class Held:
         self._most_of_one = limits.max_held_bytes_per_peer
         self._peers: Dict[Hashable, int] = {}
         self._places: Dict[int, int] = {}
-        """In how many queues a `Shared` message waits, by its `id`, which is its own as long as it does."""
+        """The number of queues in which each `Shared` message waits, by its `id`: nothing else has that id meanwhile."""
         self._lock = threading.Lock()
 
     def take(self, peer: Hashable, size: int, what: str, spare: bool = False) -> bool:
-        """Count so many bytes more that this peer makes us hold; False: there is no room, and nothing is counted.
+        """Count ``size`` more bytes for this peer. Returns False, and counts nothing, without room.
 
         ``what`` names it in the counters. ``spare``: it can be done without, so it has only half of the room.
         """
@@ -80,7 +80,7 @@ class Held:
             return True
 
     def add(self, peer: Hashable, size: int) -> bool:
-        """Count what is held already; False: somebody's has to go, perhaps this peer's. See `crowded`."""
+        """Count bytes that are held already. Returns False where that passes a limit: something has to be dropped."""
         with self._lock:
             before = self._peers.get(peer, 0)
             self._peers[peer] = before + size
@@ -88,7 +88,7 @@ class Held:
             return self.total <= self._most and (not before or before + size <= self._most_of_one)
 
     def free(self, peer: Hashable, size: int) -> None:
-        """So many bytes of this peer are held no longer."""
+        """Count ``size`` fewer bytes for this peer."""
         if size:
             with self._lock:
                 self._free(peer, size)
@@ -102,20 +102,20 @@ class Held:
             del self._peers[peer]
 
     def crowded(self) -> bool:
-        """Whether more is held than may be."""
+        """Return True if more than ``max_held_bytes`` are held."""
         return self.total > self._most
 
     def greedy(self, peer: Hashable) -> bool:
-        """Whether this peer makes us hold more than it may."""
+        """Return True if this peer makes us hold more than ``max_held_bytes_per_peer``."""
         return self._peers.get(peer, 0) > self._most_of_one
 
     @property
     def scarce(self) -> bool:
-        """Whether so much is held that whoever reads or sends slowly has to make room."""
+        """True while so much is held that peers who read or send slowly get no more time."""
         return self.total > self._most_large
 
     def of(self, peer: Hashable) -> int:
-        """Bytes that this peer makes us hold."""
+        """Return the bytes that this peer makes us hold."""
         return self._peers.get(peer, 0)
 
     # Messages in queues
@@ -148,7 +148,7 @@ class Held:
 
 
 def peer_of(principal: Any, otherwise: Hashable) -> Hashable:
-    """Who counts as one peer: the principal, if somebody has shown who they are."""
+    """Return the key of a peer in the account: its principal, where it has authenticated, else ``otherwise``."""
     if principal is None:
         return otherwise
     return "principal", str(principal) if isinstance(principal, str) else (

@@ -65,7 +65,7 @@ class HttpExchange(Exchange):
             self.send(b"")
 
     def _has_room(self) -> bool:
-        """Count what becomes of a large body once it is parsed; the reply is out if there is no room for that."""
+        """Count the values that a large body is parsed into. Returns False, after a refusal, if there is no room."""
         reactor = self._connection.reactor
         more = weight(self.request.body, reactor.limits.max_nodes)
         with self._connection.lock:

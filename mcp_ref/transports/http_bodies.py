@@ -39,14 +39,14 @@ _FEW = 256
 
 
 def weight(body: bytes, most: int) -> int:
-    """How many bytes more it takes to hold the values of this JSON, of which no more than ``most`` are ever made."""
+    """Return about how many bytes the values of this JSON take besides it; more than ``most`` values are never made."""
     if len(body) <= SMALL:
         return 0
     return VALUE * min(most, sum(_count(body, sign) for sign in (b",", b"[", b"{")))
 
 
 def _count(body: bytes, sign: bytes) -> int:
-    """`bytes.count`, which takes 14 ms for 16 MiB, at the speed of a search where there are few."""
+    """Count a sign: with `bytes.find` where there are few, as `bytes.count` takes 14 ms for 16 MiB."""
     found, at = 0, body.find(sign)
     while at >= 0 and found < _FEW:
         found, at = found + 1, body.find(sign, at + 1)

@@ -75,7 +75,7 @@ class Trail:
         self.fruitless = 0
         """Connections in a row that ended at once and brought no message."""
         self.heard = False
-        """Whether this connection has brought a message."""
+        """True once this connection has brought a message."""
         self._since = deadline.clock()
 
     def begin(self) -> None:
@@ -94,8 +94,8 @@ class Trail:
     def delay(self, limits: Limits) -> float:
         """Seconds to wait before the next attempt; random within bounds, so that not all clients come at once.
 
-        What the server asks for counts, but no less than ``min_reconnect_delay``: ``retry: 0`` would be a hundred
-        attempts a second for ever. While its connections end at once and bring nothing, that grows up to a second.
+        The server's ``retry`` is kept to, but not below ``min_reconnect_delay``: ``retry: 0`` was a hundred attempts a
+        second for ever. That bound doubles, up to a second, while connections end at once and bring no message.
         """
         in_vain = not self.heard and deadline.clock() < self._since + _LASTED
         self.fruitless = self.fruitless + 1 if in_vain else 0

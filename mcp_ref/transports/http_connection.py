@@ -29,7 +29,7 @@ _FLAGS = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
 def bytes_of(piece: Any) -> Any:
-    """What a piece that is perhaps sent in part keeps in memory."""
+    """Return the object that a piece of the outbox keeps in memory, though part of it may have been sent."""
     return piece.obj if type(piece) is memoryview else piece
 
 
@@ -57,11 +57,11 @@ class Connection:
         self.holds = 0
         """Bytes that the outbox keeps in memory; what was sent of a piece stays until all of it was."""
         self.holder: Hashable = None
-        """Who is counted as holding them, see `held`."""
+        """The peer for which they are counted in the account, see `held`."""
         self.taken = 0
         """Bytes that the client has read of the outbox since it last was empty."""
         self.waits_since: Optional[float] = None
-        """Since when something waits in the outbox."""
+        """The time at which the outbox stopped being empty; None while it is empty."""
         self.deadline: Optional[float] = None
         """When it is let go if it goes on sending nothing."""
         self.gone = False
@@ -155,18 +155,18 @@ class Connection:
             self.waits_since = None
 
     def _hold(self, size: int) -> None:
-        """So many bytes more wait for the client; see `held`."""
+        """Count ``size`` bytes that were put into the outbox; see `held`."""
         self.holds += size
         if not self.reactor.held.add(self.holder, size):
             self.reactor.too_much(self)
 
     def _let_go(self, size: int) -> None:
-        """So many bytes wait no longer."""
+        """Count ``size`` bytes that left the outbox."""
         self.holds -= size
         self.reactor.held.free(self.holder, size)
 
     def let_go_of_outbox(self) -> None:
-        """Send nothing of what waits."""
+        """Empty the outbox without sending it."""
         self.outbox.clear()
         self.backlog = 0
         self.waits_since = None

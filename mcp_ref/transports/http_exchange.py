@@ -100,7 +100,7 @@ class Exchange:
     """
 
     holder: Hashable = None
-    """Who is to be counted as holding what of the reply is not read, see `held`; None: nobody knows who it is."""
+    """The peer for which an unread reply is counted, see `held`; None: not known, so the connection is the peer."""
     gone = False
     """Whether the shell knows that the client went away before the reply was finished."""
 

@@ -41,7 +41,7 @@ _READ_BODY = 1024 * 1024
 _REFUSED_AT_ONCE = 64
 """Connections over the limit that are told so; further ones are just closed."""
 _NEW_SECONDS = 1.0
-"""How long a reply that is not read at once may wait before its client counts as slow."""
+"""Seconds that a reply may wait before its client counts as slow."""
 _CANDIDATES, _LOOKS = 64, 16
 """Connections that are looked at together when one has to make room, and how often others are if none of them can."""
 _SLOW_SECONDS = 1.0
@@ -98,7 +98,7 @@ class Reactor:
                      % (connection.peer, self.limits.max_stream_bytes))
 
     def too_much(self, connection: Connection) -> None:
-        """More is held than may be, now that something waits for this client. Its lock held."""
+        """Have room made, since a limit of `held` is passed by what waits for this client. Its lock held."""
         self.command(self._close_slow_readers, connection.holder)
 
     # The loop
@@ -304,7 +304,7 @@ class Reactor:
         self._requests.append(exchange)
 
     def no_room(self, connection: Connection, why: str) -> None:
-        """Tell of a body that had no room. Also a command."""
+        """Count and log a body for which there was no room. Also a command."""
         self._note("bodies without room", "%s: %s" % (connection.peer, why))
 
     def _wait_for_more(self, connection: Connection) -> None:
@@ -456,10 +456,10 @@ class Reactor:
         self.acceptor.look(now)
 
     def _patience(self, connection: Connection) -> float:
-        """Until when a client may take what waits for it, if it reads no more; without the lock, so about that.
+        """Return the time at which a client is too slow, if it reads no more until then; the lock is not taken.
 
-        Reading a byte now and then puts off `stall` for ever. So what it has read earns it time, as with bodies, and
-        none while that is scarce which its reply makes us hold.
+        A client that reads a byte now and then puts off `stall` for ever. So only what it has read earns it time, as
+        with bodies; and nothing does while memory is scarce.
         """
         limits, earned = self.limits, 0.0
         if not self.held.scarce:
@@ -467,10 +467,10 @@ class Reactor:
         return (connection.waits_since or 0.0) + limits.http_write_timeout + earned
 
     def _close_slow_readers(self, peer: Hashable) -> None:
-        """Let clients go that do not read, until no more is held than may be, by all and by this peer. A command.
+        """Close connections whose clients do not read, until both limits of `held` are met. A command.
 
-        First those that have had a second and read most slowly, then who has read least, and of those who has waited
-        longest. One reply may be larger than the limits, while it is the only one.
+        First go clients that have had a second and read most slowly, then those that read least and waited
+        longest. A reply that is larger than a limit may stay while it is the only one that waits.
         """
         held, now = self.held, deadline.clock()
 

@@ -115,7 +115,7 @@ class HttpServer:
 
     @property
     def held_bytes(self) -> int:
-        """How much clients make us hold; see `held`."""
+        """Bytes that clients make us hold; see `held`."""
         return self.held.total
 
     def counters(self) -> Dict[str, int]:

@@ -75,14 +75,14 @@ class HttpSession(HttpRouted):
         self._waiting: List[bytes] = []
         self._waiting_bytes = 0
         self._listened = False
-        """Whether a GET has ever opened a stream."""
+        """True once a GET has opened a stream."""
         self._missed = 0
         """Messages that were dropped before a stream was there, since the client was told."""
         self._numbers = 0
         self._answered: Optional[Callable[[], None]] = None
 
     def count(self, held: Optional[Held]) -> None:
-        """Count in this account what the session makes us hold; before it has a connection."""
+        """Use this account for what the session makes us hold; called before it has a connection."""
         self.held = held
         if self._replay is not None:
             self._replay.held = held
@@ -195,7 +195,7 @@ class HttpSession(HttpRouted):
         return begun
 
     def _tell_missed(self) -> None:
-        """Have the client told how many messages were dropped that were for it; a stream has been opened for them."""
+        """Have the client told how many messages for it were dropped, now that it has opened a stream."""
         with self._lock:
             missed, self._missed = self._missed, 0
         if missed:
@@ -422,7 +422,7 @@ class HttpSession(HttpRouted):
         self._count("messages that waited too long")
 
     def _not_waiting(self) -> None:
-        """The message that has waited longest is no longer in the queue."""
+        """Take the message that has waited longest out of the queue, and out of the account."""
         message = self._waiting.pop(0)
         self._waiting_bytes -= len(message)
         if self.held is not None:

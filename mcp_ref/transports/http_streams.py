@@ -74,7 +74,7 @@ class Replay:
         self._kept_newest = False
 
     def keep(self, id: EventId, data: bytes, now: float) -> bool:
-        """Keep one more; the oldest go. False: there is no room for it."""
+        """Keep one more event and drop the oldest ones as needed. Returns False if there is no room even so."""
         held = self.held
         self._kept_newest = False
         while held is not None and not held.queue(self._holder, data, "events that cannot be sent again", True):
@@ -97,7 +97,7 @@ class Replay:
             self._gone(self._events.pop())
 
     def clear(self) -> None:
-        """Keep nothing any more."""
+        """Drop all events."""
         while self._events:
             self._gone(self._events.pop())
 

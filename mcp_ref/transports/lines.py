@@ -64,7 +64,7 @@ class LineTransport(Transport):
         return None
 
     def count(self, held: Held, holder: Hashable) -> None:
-        """Count in this account, for this holder, what the peer makes us hold; before anything is read."""
+        """Use this account, under the key ``holder``, for what the peer makes us hold; called before `read`."""
         self.held = self._splitter.held = held
         self.holder = self._splitter.holder = holder
 

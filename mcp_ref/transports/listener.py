@@ -179,7 +179,7 @@ class SocketListener:
         self._finish()
 
     def _unfinished(self) -> None:
-        """A line has begun and not ended. From any thread, and often, so it wakes the listener only if that sleeps."""
+        """Note that a line has begun and not ended. Called often, from any thread; wakes the listener once a second."""
         if not self._timing:
             self._timing = True
             self._signal()

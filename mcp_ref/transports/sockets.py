@@ -98,9 +98,9 @@ class SocketTransport(LineTransport):
 
     name = "socket"
     unfinished_since: Optional[float] = None
-    """When the line began whose end has not come, where ``on_unfinished`` is told of such lines."""
+    """The time at which the unfinished line began; None without one, and where ``on_unfinished`` is not set."""
     on_unfinished: Optional[Callable[[], None]] = None
-    """Set by a listener: called when there begins to be an unfinished line; it does not wait."""
+    """Set by a listener; called when a line begins and does not end at once. It must not wait."""
 
     def __init__(self, sock: Optional[socket.socket], limits: Limits = DEFAULT,
                  park: Optional[Callable[["SocketTransport", Resume], bool]] = None,
@@ -144,7 +144,7 @@ class SocketTransport(LineTransport):
         return []
 
     def _read_once(self) -> Optional[List[Received]]:
-        """See `LineTransport._read_once`; a line that does not end at once is told of."""
+        """See `LineTransport._read_once`; calls ``on_unfinished``."""
         items = super()._read_once()
         if self.on_unfinished is None or items is None or not self._splitter.unfinished:
             self.unfinished_since = None
@@ -155,7 +155,7 @@ class SocketTransport(LineTransport):
 
     @property
     def unfinished(self) -> int:
-        """Bytes that have come of a line whose end has not."""
+        """The bytes that have come of an unfinished line."""
         return self._splitter.unfinished
 
     def _wait(self, seconds: float) -> bool:
