@@ -61,7 +61,7 @@ class Held:
         self._most_of_one = limits.max_held_bytes_per_peer
         self._peers: Dict[Hashable, int] = {}
         self._places: Dict[int, int] = {}
-        """The number of queues in which each `Shared` message waits, by its `id`: nothing else has that id meanwhile."""
+        """The number of queues in which a `Shared` message waits, by its `id`: nothing else has that id meanwhile."""
         self._lock = threading.Lock()
 
     def take(self, peer: Hashable, size: int, what: str, spare: bool = False) -> bool:
@@ -69,6 +69,8 @@ class Held:
 
         ``what`` names it in the counters. ``spare``: it can be done without, so it has only half of the room.
         """
+        if not size:
+            return True
         with self._lock:
             before = self._peers.get(peer, 0)
             most = self._most // 2 if spare else self._most if before + size <= SMALL else self._most_large

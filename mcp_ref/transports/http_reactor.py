@@ -469,8 +469,8 @@ class Reactor:
     def _close_slow_readers(self, peer: Hashable) -> None:
         """Close connections whose clients do not read, until both limits of `held` are met. A command.
 
-        First go clients that have had a second and read most slowly, then those that read least and waited
-        longest. A reply that is larger than a limit may stay while it is the only one that waits.
+        First go clients that have had a second and read most slowly, then those that read least and waited longest. A
+        reply that is larger than a limit may stay while it is the only one that waits.
         """
         held, now = self.held, deadline.clock()
 

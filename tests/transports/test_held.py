@@ -91,6 +91,14 @@ def vars_of(held: Held) -> Dict[str, Any]:
     return {name: getattr(held, name) for name in Held.__slots__}
 
 
+def test_nothing_is_remembered_of_who_holds_nothing() -> None:
+    held = account()
+    assert held.take("a", 0, "x") and held.take("b", 5, "x")
+    held.free("b", 5)
+    held.free("b", 0)
+    assert vars_of(held)["_peers"] == {}
+
+
 def test_who_is_one_peer() -> None:
     assert peer_of(None, "session") == "session" and peer_of("ann", "session") == peer_of("ann", "other")
     assert peer_of({"not": "hashable"}, None) == peer_of({"not": "hashable"}, 1) != peer_of("ann", None)
@@ -352,7 +360,9 @@ def test_streams_that_subscribe_are_counted_until_they_end_and_keep_no_request()
         eventually(lambda: server.held.total == 0)
         third = web.begin(3, "subscriptions/listen", filter)
         third.next()
-    assert server.held.total == 0
+        web.begin(4, "subscriptions/listen", {"notifications": {"toolsListChanged": True}}).next()
+        assert len(vars_of(server.held)["_peers"]) == 1, "a stream without URIs is not counted"
+    assert server.held.total == 0 and vars_of(server.held)["_peers"] == {}
 
 
 def test_subscriptions_of_a_session_are_bounded_by_bytes_and_let_go() -> None:
