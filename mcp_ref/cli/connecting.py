@@ -36,6 +36,8 @@ def server_options(parser: argparse.ArgumentParser) -> None:
                         help="speak revisions with a handshake (legacy), without (modern), or find out (auto, default)")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE",
                         help="add to the environment of the server that is started; may be repeated")
+    parser.add_argument("--inherit-env", action="store_true",
+                        help="give that server all of our environment but MCP_REF_*, not just PATH, HOME and the like")
     parser.add_argument("--cwd", metavar="FOLDER", help="the folder in which the server is started")
     parser.add_argument("--roots", action="append", default=[], metavar="PATH",
                         help="let the server know of this folder (a path or file://); may be repeated")
@@ -55,6 +57,7 @@ def connected(options: Any) -> "Client":
     client = connect(
         options.server,
         env=pairs_of(options.env, "--env"),
+        inherit_env=True if options.inherit_env else None,
         cwd=options.cwd,
         trace=_trace(options),
         limits=_limits(options),

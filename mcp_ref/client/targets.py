@@ -15,7 +15,7 @@ def connect(
     target: Target,
     *,
     env: Optional[Mapping[str, str]] = None,
-    inherit_env: bool = True,
+    inherit_env: Optional[bool] = None,
     cwd: Optional[str] = None,
     headers: Optional[Mapping[str, str]] = None,
     token: Optional[str] = None,
@@ -31,7 +31,9 @@ def connect(
     ``target`` is a command (a str, split as a shell does, or a list), whose process is started as a child and
     ended by `Client.close`; or ``http://host:port/path`` or ``https://...``, and which HTTP transport the server speaks
     is found out; or ``tcp://host:port``, ``unix:///path``; or a `Transport` of your own.
-    ``env`` adds to the child's environment (or is all of it with ``inherit_env=False``), ``cwd`` is its folder.
+    ``env`` adds to the child's environment. Of ours a child gets a short list (``PATH``, ``HOME``, ``LANG`` and the
+    like, see `mcp_ref.transports.process.child_environment`); with ``inherit_env=True`` all but ``MCP_REF_*``, with
+    False nothing. ``cwd`` is its folder.
     ``headers`` go with each HTTP request, ``token`` as ``Authorization: Bearer``; or ``auth`` gets tokens and sends
     them, such as an `mcp_ref.auth.OAuth`. ``ssl_context`` (an `ssl.SSLContext`) or ``cafile`` (certificates to trust)
     is for ``https``. See `mcp_ref.transports.http_dial` for proxies.
@@ -51,7 +53,7 @@ def transport_to(
     target: Target,
     *,
     env: Optional[Mapping[str, str]] = None,
-    inherit_env: bool = True,
+    inherit_env: Optional[bool] = None,
     cwd: Optional[str] = None,
     headers: Optional[Mapping[str, str]] = None,
     token: Optional[str] = None,
@@ -95,7 +97,7 @@ def scheme_of(target: Target) -> str:
 
 
 def _transport(
-    target: Target, env: Optional[Mapping[str, str]], inherit_env: bool, cwd: Optional[str], limits: Limits
+    target: Target, env: Optional[Mapping[str, str]], inherit_env: Optional[bool], cwd: Optional[str], limits: Limits
 ) -> Transport:
     if isinstance(target, Transport):
         return target

@@ -24,7 +24,7 @@ class ServerEntry(NamedTuple):
     command: List[str]
     """The program and its arguments."""
     env: Optional[Dict[str, str]]
-    """Added to our environment."""
+    """Added to the short list of variables that a child inherits; see `mcp_ref.client.connect`."""
     cwd: Optional[str]
 
 

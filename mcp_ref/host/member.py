@@ -38,7 +38,7 @@ class Launch(NamedTuple):
     trusted: bool = False
     roots: Optional[Sequence[Any]] = None
     env: Optional[Mapping[str, str]] = None
-    inherit_env: bool = True
+    inherit_env: Optional[bool] = None
     cwd: Optional[str] = None
     trace: "Optional[Trace]" = None
     options: Mapping[str, Any] = {}

@@ -109,7 +109,7 @@ class Servers:
         trusted: bool = False,
         roots: Optional[Sequence[Any]] = None,
         env: Optional[Mapping[str, str]] = None,
-        inherit_env: bool = True,
+        inherit_env: Optional[bool] = None,
         cwd: Optional[str] = None,
         trace: "Optional[Trace]" = None,
         **options: Any,

@@ -50,15 +50,16 @@ class StdioChild(LineTransport):
     """The transport of a client that launches its server.
 
     ``command``: a list of words, or a string that is split as a shell does it. ``env``: entries for the
-    child's environment, beside ours (``inherit_env``) or alone. ``cwd``: the folder it starts in. ``stderr``:
-    what becomes of its stderr, see `StderrSink`; a function is called on the thread that drains and
+    child's environment, beside what it inherits: by default a short list of variables (`child_environment`), with
+    ``inherit_env=True`` all of ours but ``MCP_REF_*``, with False nothing. ``cwd``: the folder it starts in.
+    ``stderr``: what becomes of its stderr, see `StderrSink`; a function is called on the thread that drains and
     must be quick. ``on_noise``: called by the reader with each line on stdout that is no message.
     """
 
     name = "child"
 
     def __init__(self, command: Union[str, Sequence[str]], env: Optional[Mapping[str, str]] = None,
-                 inherit_env: bool = True, cwd: Union[str, "os.PathLike[str]", None] = None,
+                 inherit_env: Optional[bool] = None, cwd: Union[str, "os.PathLike[str]", None] = None,
                  stderr: StderrSink = "ring", limits: Limits = DEFAULT) -> None:
         super().__init__(limits)
         if stderr not in ("ring", "inherit") and not callable(stderr) and not hasattr(stderr, "write"):

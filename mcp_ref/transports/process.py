@@ -37,13 +37,41 @@ _KILL_WAIT = 5.0
 
 # --- Finding the program ----------------------------------------------------------------------------------------------
 
-def child_environment(env: Optional[Mapping[str, str]], inherit: bool) -> Dict[str, str]:
-    """What the child finds in its environment: ours, if inherited, with the entries of ``env`` added or replaced."""
-    inherited = dict(os.environ) if inherit else {}
-    if WINDOWS and not inherit and "SYSTEMROOT" in os.environ:
-        inherited["SYSTEMROOT"] = os.environ["SYSTEMROOT"]  # nothing starts without it
-    inherited.update(env or {})
-    return inherited
+_PASSED_ON = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TMPDIR", "TZ")
+_PASSED_ON_WINDOWS = (
+    "APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE",
+    "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE", "TZ")
+_OWN_PREFIX = "MCP_REF_"
+"""Variables of this package, such as the keys that sign request states: never for a child, unless ``env`` says so."""
+
+
+def child_environment(
+    env: Optional[Mapping[str, str]], inherit: Optional[bool], ours: Optional[Mapping[str, str]] = None,
+    windows: bool = WINDOWS,
+) -> Dict[str, str]:
+    """Return the environment of a child: what it inherits, with the entries of ``env`` added or replaced.
+
+    ``inherit`` None: a short list, for a process usually has secrets in its environment that no server needs. It is
+    that of the official SDKs, and beside it the language (``LANG``, ``LC_*``), ``TZ`` and ``TMPDIR``. True: all of ours
+    but ``MCP_REF_*``. False: nothing. ``ours``: our environment.
+    """
+    ours = os.environ if ours is None else ours
+    if inherit is None:
+        found = {name: value for name, value in ours.items()
+                 if _is_harmless(name, windows) and not value.startswith("()")}  # a function of the shell
+    elif inherit:
+        found = {name: value for name, value in ours.items() if not name.upper().startswith(_OWN_PREFIX)}
+    else:
+        found = {name: value for name, value in ours.items() if windows and name.upper() == "SYSTEMROOT"}
+        # nothing starts without it
+    found.update(env or {})
+    return found
+
+
+def _is_harmless(name: str, windows: bool) -> bool:
+    if windows:  # where names have no case
+        return name.upper() in _PASSED_ON_WINDOWS
+    return name in _PASSED_ON or name.startswith("LC_")
 
 
 def find_program(program: str, env: Mapping[str, str], cwd: Optional[str]) -> str:

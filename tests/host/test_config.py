@@ -1,5 +1,6 @@
 """The common configuration file: what is taken, what is refused, and that nothing is started for a wrong one."""
 import json
+import sys
 
 import pytest
 
@@ -69,3 +70,16 @@ def test_a_disabled_entry_is_skipped_and_an_unknown_member_logged(caplog):
     assert read_config(of(command="x", disabled=True)) == {}
     read_config(of(command="x", evn={"A": "1"}))
     assert "mcpServers.a" in caplog.text and "evn" in caplog.text
+
+
+def test_a_server_of_the_file_gets_what_its_entry_names_and_not_our_secrets(tmp_path, monkeypatch):
+    monkeypatch.setenv("MCP_REF_STATE_KEYS", "a-key-that-signs")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-for-a-server")
+    found = tmp_path / "found.json"
+    code = "import json, os; json.dump(dict(os.environ), open(%r, 'w'))" % str(found)
+    entry = {"command": sys.executable, "args": ["-c", code], "env": {"API_KEY": "for-this-server"}}
+    with Host.from_config(of(**entry)) as host:
+        assert "a" in host.failed  # it is no server, and has left
+    environment = json.loads(found.read_text())
+    assert environment["API_KEY"] == "for-this-server" and environment["PATH"]
+    assert not {"MCP_REF_STATE_KEYS", "AWS_SECRET_ACCESS_KEY"} & set(environment)

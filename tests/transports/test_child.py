@@ -3,6 +3,7 @@ import contextlib
 import errno
 import gc
 import io
+import json
 import logging
 import os
 import signal
@@ -503,16 +504,43 @@ def test_a_relative_program_is_relative_to_the_childs_folder(tmp_path: Any) -> N
         assert b"here" in transport.read()[0]
 
 
-def test_the_environment_is_ours_with_additions_or_theirs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MCP_REF_TEST_OURS", "1")
-    code = ("import json, os; print(json.dumps({key: value for key, value in os.environ.items()"
-            " if key.startswith('MCP_REF_TEST') or key == 'PATH'}))")
-    for inherit in (True, False):
-        words = [sys.executable, "-c", code]
-        with opened(StdioChild(words, env={"MCP_REF_TEST": "\xe9 b"}, inherit_env=inherit)) as transport:
-            text = transport.read()[0]
-            assert (b"MCP_REF_TEST_OURS" in text) == (b"PATH" in text) == inherit
-            assert b"MCP_REF_TEST\"" in text
+ENVIRONMENT = "import json, os; print(json.dumps(dict(os.environ)))"
+SECRETS = {"MCP_REF_STATE_KEYS": "a-key-that-signs", "AWS_SECRET_ACCESS_KEY": "not for a server"}
+
+
+def environment_of(inherit: Any, **env: str) -> Any:
+    """What a child finds in its environment."""
+    with opened(StdioChild([sys.executable, "-c", ENVIRONMENT], env=env, inherit_env=inherit)) as transport:
+        return json.loads(transport.read()[0])
+
+
+def test_a_child_inherits_a_short_list_unless_it_is_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SECRETS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("LC_TIME", "C")
+    usual = environment_of(None, EXTRA="\xe9 b")
+    assert not set(SECRETS) & set(usual)
+    assert usual["PATH"] == os.environ["PATH"] and usual["LC_TIME"] == "C" and usual["EXTRA"] == "\xe9 b"
+    everything = environment_of(True)
+    assert everything["AWS_SECRET_ACCESS_KEY"] == "not for a server" and "MCP_REF_STATE_KEYS" not in everything
+    assert "PATH" not in environment_of(False, EXTRA="x")
+    assert environment_of(None, **SECRETS)["MCP_REF_STATE_KEYS"] == "a-key-that-signs"  # who says so gets it
+
+
+@pytest.mark.parametrize("windows, short", [
+    (False, ["HOME", "LANG", "LANGUAGE", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"]),
+    (True, ["APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "Path",
+            "SYSTEMDRIVE", "SystemRoot", "TEMP", "TZ", "USERNAME", "USERPROFILE"]),
+])
+def test_the_short_list_is_that_of_the_official_sdks_and_what_tells_the_language(
+    windows: bool, short: List[str]
+) -> None:
+    ours = dict.fromkeys(short, "value")
+    ours.update({name: "value" for name in ("PYTHONPATH", "LD_PRELOAD", "mcp_ref_token", "GITHUB_TOKEN", "LCX")})
+    assert sorted(process.child_environment(None, None, ours, windows)) == sorted(short)
+    assert process.child_environment(None, None, {"PATH": "() { :; }"}, windows) == {}  # a function of the shell
+    assert process.child_environment({"PATH": "x"}, None, ours, windows)["PATH"] == "x"
+    assert "mcp_ref_token" not in process.child_environment(None, True, ours, windows)
 
 
 def test_a_child_is_reaped_even_if_there_are_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
