@@ -14,6 +14,8 @@ The client writes messages to the child's stdin and reads messages from its stdo
   SIGKILL [..2025-11-25 basic/lifecycle §Shutdown > stdio] SHOULD. The child leads a session and a process group
   of its own, so Ctrl-C in our terminal is not its business, and the signals reach its children as
   well. A child that leaves when asked may leave others behind on purpose: they are not touched.
+- **The child dies and leaves another process behind** that holds its stdout. The end of the process is the end of the
+  connection, then, within a fraction of a second; see `mcp_ref.transports.process.ChildReader`.
 - **We are killed.** The child reads the end of its stdin: nobody else holds the other end.
 - **Nobody calls close.** A forgotten transport closes the child's stdin; what is left at exit is ended there.
 

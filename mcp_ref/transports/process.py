@@ -9,6 +9,7 @@ its own without a console window; only the process itself can be ended, not what
 
 import atexit
 import os
+import select
 import shlex
 import shutil
 import signal
@@ -20,7 +21,7 @@ from typing import IO, Any, Callable, Dict, List, Mapping, NoReturn, Optional, S
 from ..deadline import Deadline
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
-from .fds import CAN_POLL, FdReader, FdWriter, Wake, above_standard
+from .fds import CAN_POLL, FdReader, FdWriter, Wake, above_standard, keep_from_forks, release_to_forks
 
 WINDOWS = sys.platform == "win32"
 
@@ -29,6 +30,10 @@ StderrSink = Union[str, Callable[[bytes], Any], IO[Any]]
 
 SETTLE = 0.5
 """Seconds that the end of a stream and the end of the process may lie apart, where somebody wants to know both."""
+_QUIET_MILLISECONDS = 50
+"""Silence on a pipe of a process that has ended, after which nothing of it can be on its way."""
+_LOOK_AFTER = 64
+"""Reads of a busy pipe between two looks at whether the process still runs."""
 _LAST_WORDS = 800
 _DRAIN_MILLISECONDS = 50
 _KILL_WAIT = 5.0
@@ -108,6 +113,110 @@ def arguments(command: Union[str, Sequence[str]]) -> List[str]:
     if not words or not words[0]:
         raise ConnectFailed("cannot start a server: the command is empty")
     return words
+
+
+# --- Noticing its end -------------------------------------------------------------------------------------------------
+
+def watch_end(process: "subprocess.Popen[bytes]") -> int:
+    """Return a descriptor that polls as readable once the process has ended; -1 where there is none.
+
+    Linux has one for each process. Elsewhere, and before Python 3.9, a thread waits for the process and writes to a
+    pipe. Without either (no descriptors or threads are left) only the ends of the streams tell.
+    """
+    if not CAN_POLL:
+        return -1
+    if hasattr(os, "pidfd_open"):
+        try:
+            return above_standard(os.pidfd_open(process.pid))
+        except OSError:
+            pass  # an old kernel, a sandbox, no descriptors left
+    try:
+        reading, writing = map(above_standard, os.pipe())
+    except OSError:
+        return -1
+    keep_from_forks(writing)
+    name = "mcp-ref:child:%d" % process.pid
+    try:
+        threading.Thread(target=_tell_end, args=(process, writing), name=name, daemon=True).start()
+    except RuntimeError:
+        release_to_forks(writing)
+        os.close(writing)
+        os.close(reading)
+        return -1
+    return reading
+
+
+def _tell_end(process: "subprocess.Popen[bytes]", writing: int) -> None:
+    """Wait for the process, and write to this descriptor, which is closed then."""
+    try:
+        if hasattr(os, "waitid"):
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # whoever wants its exit code reaps it
+        else:
+            process.wait()
+    except OSError:
+        pass  # it was reaped already
+    release_to_forks(writing)
+    try:
+        os.write(writing, b"!")
+    except OSError:
+        pass  # nobody listens any more
+    os.close(writing)
+
+
+class _Over(Exception):
+    """The process has ended, and nothing more comes on its pipe."""
+
+
+class ChildReader(FdReader):
+    """Reads a pipe of a child to its end, or until shortly after the end of the child.
+
+    Another process that the child has started may hold the pipe open, and then the end of the stream never comes. What
+    the child has written is in the pipe when it ends. So from then on a short silence counts as the end, and so does
+    the time SETTLE if the other process goes on writing.
+
+    ``ended``: a descriptor of `watch_end`, which belongs to the reader; -1 for none.
+    """
+
+    def __init__(self, number: int, wake: Wake, ended: int) -> None:
+        super().__init__(number, wake)
+        self._ended = ended
+        self._until: Optional[Deadline] = None
+        self._reads = 0
+        if ended >= 0:
+            self._poll = select.poll()
+            self._poll.register(number, self._events)
+            self._poll.register(wake.hold(), select.POLLIN)
+            wake.release()  # the base class keeps it open as long as this reader is
+            self._poll.register(ended, select.POLLIN)
+            self._wait = self._wait_or_end
+
+    def _wait_or_end(self) -> None:
+        """Wait for bytes, for the wake or for the end of the process. Raises `_Over`."""
+        if self._until is None:
+            for number, _ in self._poll.poll():
+                if number == self._ended:
+                    self._poll.unregister(number)
+                    self._until = Deadline(SETTLE)
+        elif not self._poll.poll(_QUIET_MILLISECONDS):
+            raise _Over
+
+    def read(self) -> bytes:
+        """See `FdReader.read`."""
+        self._reads += 1
+        if self._until is not None:
+            if self._until.expired():
+                return b""
+        elif self._reads % _LOOK_AFTER == 0:
+            self._eager = False
+        try:
+            return super().read()
+        except _Over:
+            return b""
+
+    def _really_close(self) -> None:
+        super()._really_close()
+        if self._ended >= 0:
+            os.close(self._ended)
 
 
 # --- The process ------------------------------------------------------------------------------------------------------
@@ -224,12 +333,15 @@ class Stderr:
         self._sink = None if isinstance(sink, str) else _sink(sink)
         self._thread: Optional[threading.Thread] = None
 
-    def start(self, wake: Wake, number: Optional[int]) -> None:
-        """Drain this descriptor; None: there is nothing to drain, as the child has our own stderr."""
+    def start(self, wake: Wake, number: Optional[int], ended: int) -> None:
+        """Drain this descriptor; None: there is nothing to drain, as the child has our own stderr.
+
+        ``ended``: see `ChildReader`.
+        """
         wake.hold()
         try:
             if number is not None:
-                self._reader = FdReader(number, wake)
+                self._reader = ChildReader(number, wake, ended)
                 self._thread = threading.Thread(target=self._drain, name="mcp-ref:stderr:child", daemon=True)
                 self._thread.start()
         finally:
@@ -319,16 +431,25 @@ def spawn(words: List[str], env: Dict[str, str], cwd: Optional[str], stderr: Std
     if CAN_POLL:
         for number in ours:
             os.set_blocking(number, False)  # these open files are ours alone
-    writer, reader = FdWriter(ours[0], wakes[0], CAN_POLL), FdReader(ours[1], wakes[0])
+    ended = watch_end(process)
+    writer, reader = FdWriter(ours[0], wakes[0], CAN_POLL), ChildReader(ours[1], wakes[0], ended)
     child = Process(process, writer, reader, Stderr(stderr, limits.stderr_tail_bytes))
     try:
-        child.stderr.start(wakes[1], ours[2] if len(ours) > 2 else None)
+        child.stderr.start(wakes[1], ours[2] if len(ours) > 2 else None, _copy_of(ended) if len(ours) > 2 else -1)
     except RuntimeError as error:  # no more threads
         child.release()
         child.signal("SIGKILL")
         child.wait(_KILL_WAIT)
         raise ConnectFailed("cannot start %r: %s" % (words[0], error)) from error
     return child
+
+
+def _copy_of(number: int) -> int:
+    """Another descriptor for the same; -1 where there is none, or none is left."""
+    try:
+        return above_standard(os.dup(number)) if number >= 0 else -1
+    except OSError:
+        return -1
 
 
 def _popen(words: List[str], env: Dict[str, str], cwd: Optional[str], streams: List[int]) -> "subprocess.Popen[bytes]":

@@ -63,6 +63,11 @@ for line in sys.stdin:
                 deaths.flush()
                 sys.stderr.write("last words\n")
                 sys.stderr.flush()
+                if os.path.exists(os.path.join(folder, "holds")):
+                    import subprocess
+                    held = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"])
+                    with open(os.path.join(folder, "holds"), "a") as holds:
+                        holds.write("%d\n" % held.pid)
                 os._exit(3)
     if era == "legacy" and method == "server/discover":
         answer = {"error": {"code": -32601, "message": "no"}}
@@ -298,6 +303,25 @@ def test_a_program_that_does_nothing_but_end_is_an_error_with_its_last_words():
     for era in ("auto", "modern", "legacy"):
         with pytest.raises(ConnectionLost, match="code 4; last stderr lines: oh no"):
             connect([sys.executable, "-S", "-c", "import sys; sys.stderr.write('oh no'); sys.exit(4)"], era=era)
+
+
+@pytest.mark.parametrize("pidfd", [True, False])
+def test_a_server_that_died_is_started_again_though_another_process_holds_its_streams(tmp_path, monkeypatch, pidfd):
+    """[2026-07-28 basic/transports/stdio §Unexpected Termination] SHOULD"""
+    if not pidfd:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
+    (tmp_path / "holds").touch()
+    family = Family(tmp_path, "plain")
+    try:
+        with family.client() as client:
+            started = deadline.clock()
+            with pytest.raises(ConnectionLost, match="server exited with code 3; last stderr lines: last words"):
+                client.call_tool("plain")
+            assert text(client.call_tool("plain")) == str(family.starts[1])
+            assert deadline.clock() - started < PATIENCE / 2  # it was the time limit of the request, before
+    finally:
+        for pid in family._lines("holds"):
+            os.kill(int(pid), signal.SIGKILL)
 
 
 def test_a_closed_client_starts_nothing(tmp_path):

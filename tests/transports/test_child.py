@@ -138,6 +138,69 @@ def test_a_child_that_left_when_asked_may_leave_others_behind(alive: Alive) -> N
         assert alive.ended() == b""
 
 
+ENDS = pytest.mark.parametrize("pidfd", [True, False])
+
+
+def read_all(transport: StdioChild) -> List[Any]:
+    """Everything up to the end."""
+    found: List[Any] = []
+    while True:
+        items = transport.read()
+        if items is None:
+            return found
+        found += items
+
+
+@ENDS
+def test_the_end_of_a_child_is_noticed_while_another_process_holds_its_streams(
+    alive: Alive, pidfd: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not pidfd:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
+    words = ["grandchild", alive.path, "say", '{"its": "last"}', "err", "last words", "die", "9"]
+    with opened(stubborn(*words, grace=SLOW)) as transport:
+        grandchild = alive.pid()
+        assert Running(read_all, transport).result() == [b'{"its": "last"}']
+        assert alive.lives()
+        started = time.monotonic()
+        assert transport.reason() == "server was killed by SIGKILL; last stderr lines: last words"
+        transport.close()
+        assert time.monotonic() - started < PATIENCE / 4
+        os.kill(grandchild, signal.SIGKILL)
+        assert alive.ended() == b""
+
+
+@ENDS
+def test_the_end_of_a_child_is_noticed_though_another_process_never_stops_writing(
+    alive: Alive, pidfd: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not pidfd:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
+    with opened(stubborn("chatty", alive.path, "die", "9", grace=SLOW)) as transport:
+        grandchild = alive.pid()
+        assert {b"{}"} >= set(Running(read_all, transport).result())
+        assert transport.reason().startswith("server was killed by SIGKILL")
+        os.kill(grandchild, signal.SIGKILL)
+
+
+@ENDS
+def test_the_thread_and_the_descriptors_of_a_child_are_gone_after_close(
+    pidfd: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not pidfd:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
+    before = len(os.listdir("/proc/self/fd")), threading.active_count()
+    with opened(stubborn("say", "{}", "wait", grace=SLOW)) as transport:
+        transport.read()
+    until(lambda: (len(os.listdir("/proc/self/fd")), threading.active_count()) == before)
+
+
+def test_without_descriptors_or_threads_the_streams_tell_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "watch_end", lambda child: -1)
+    with opened(stubborn("say", "{}", "exit", "3")) as transport:
+        assert read_all(transport) == [b"{}"] and transport.reason() == "server exited with code 3"
+
+
 def test_the_child_is_alone_in_its_session_and_group() -> None:
     with opened(stubborn("say", "{}", "wait")) as transport:
         transport.read()
