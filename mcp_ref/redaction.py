@@ -20,8 +20,9 @@ MASK = "***"
 
 _NAMES = ("token", "secret", "password", "passwd", "pwd", "passphrase", "api_key", "private_key", "access_key",
           "secret_key", "signing_key", "authorization", "cookie", "credential", "credentials", "code_verifier",
-          "client_assertion", "jwt")
-"""How the names of secrets end; case, ``_`` and ``-`` do not count."""
+          "client_assertion", "jwt", "request_state")
+"""How the names of secrets end; case, ``_`` and ``-`` do not count. A request state holds answers that were masked when
+they were given, and whoever has it may go on with the request."""
 _SECRETS = tuple(name.replace("_", "") for name in _NAMES)
 _NOT_SECRET = ("progresstoken", "pagetoken")
 

@@ -134,3 +134,15 @@ def test_masking_takes_time_in_proportion_to_the_text(piece: str) -> None:
             best = min(best, time.process_time() - start)
         return best
     assert cost(40_000) < 40 * cost(4_000) + 0.01
+
+
+@guessing
+def test_a_request_state_is_masked_for_its_base64_holds_answers(guess: bool) -> None:
+    """What was masked as the answer to a question is in the state that comes back with the next round."""
+    from base64 import b64encode
+
+    state = b64encode(b'{"a": {"q": ["digest", {"action": "accept", "content": {"pin": "hunter2"}}]}}').decode("ascii")
+    value = {"id": 1, "result": {"resultType": "input_required", "requestState": state, "inputRequests": {}}}
+    assert redact(value, guess)["result"] == {
+        "resultType": "input_required", "requestState": MASK, "inputRequests": {}}
+    assert state not in redact_text('refused: {"requestState": "%s"}' % state, guess)

@@ -27,6 +27,10 @@ class ServerEntry(NamedTuple):
     """Added to the short list of variables that a child inherits; see `mcp_ref.client.connect`."""
     cwd: Optional[str]
 
+    def __repr__(self) -> str:
+        return "ServerEntry(%r and %d arguments, env=%r, cwd=%r)" % (
+            self.command[0], len(self.command) - 1, sorted(self.env or ()), self.cwd)  # values may be secret
+
 
 def read_config(config: Config) -> Dict[str, ServerEntry]:
     """The servers of a configuration, a path or an object, by name. Starts nothing.

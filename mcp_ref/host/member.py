@@ -12,7 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Union
 
 from ..client import Client
-from ..client.targets import Target, transport_to
+from ..client.targets import Target, scheme_of, transport_to
 from ..errors import ConnectionLost, LocalProtocolError, McpError
 from ..limits import Limits
 from ..peer.counters import Counters
@@ -59,12 +59,19 @@ class Launch(NamedTuple):
         return not isinstance(self.target, Transport)
 
     def shown(self) -> str:
-        """The program or the address, for the audit log; its arguments and environment may hold secrets."""
+        """Return the program or the address, for logs; arguments, environment and query may hold secrets."""
         if isinstance(self.target, Transport):
             return self.target.name
         if callable(self.target):
             return getattr(self.target, "__qualname__", "function")
-        return self.target.split(" ")[0] if isinstance(self.target, str) else "".join(self.target[:1])
+        if isinstance(self.target, str):
+            word = self.target.split(" ")[0]
+            return word.partition("?")[0] if scheme_of(word) else word
+        return "".join(self.target[:1])
+
+    def __repr__(self) -> str:
+        return "Launch(%r, trusted=%r, env=%r, http=%r)" % (
+            self.shown(), self.trusted, sorted(self.env or ()), sorted(self.http))  # names only: values may be secret
 
 
 class ServerClient(Client):

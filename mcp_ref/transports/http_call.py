@@ -189,6 +189,9 @@ class Answer(NamedTuple):
     """With Content-Length where the body is whole."""
     chunks: Chunks
 
+    def __repr__(self) -> str:
+        return "Answer(%d, %s)" % (self.status, ", ".join(name for name, _ in self.headers))  # a session id is secret
+
 
 class Caller:
     """Calls an endpoint: an `Endpoint`, or whatever has its ``handle``, ``tick``, ``limits`` and ``json_response``.

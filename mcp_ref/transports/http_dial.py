@@ -138,6 +138,9 @@ class Place(NamedTuple):
         """All of it."""
         return self.origin + self.target
 
+    def __repr__(self) -> str:
+        return "Place(%s%s)" % (self.origin, self.target.partition("?")[0])  # a query may hold secrets
+
 
 def place(url: str) -> Place:
     """Read a URL. Raises `ConnectFailed` that says what is wrong with it, without repeating secrets."""

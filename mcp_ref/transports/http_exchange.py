@@ -91,6 +91,9 @@ class HttpRequest(NamedTuple):
     root: str = ""
     """What stands before ``path`` in the address, where an application is mounted below a prefix."""
 
+    def __repr__(self) -> str:
+        return "HttpRequest(%s %s, %r, %d bytes)" % (self.method, self.path, self.headers, len(self.body))
+
 
 class Exchange:
     """A request and the place for its reply; shells subclass it. Thread-safe.

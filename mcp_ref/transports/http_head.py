@@ -51,6 +51,9 @@ class Head(NamedTuple):
     expects: bool
     """Whether the client waits for ``100 Continue`` before it sends the body."""
 
+    def __repr__(self) -> str:
+        return "Head(%s %s, %r)" % (self.method, self.target.partition("?")[0], self.headers)
+
 
 class Heads:
     """The heads of the requests of one connection, one after the other; gives what `parse_head` gives for each.
