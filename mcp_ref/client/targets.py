@@ -32,7 +32,7 @@ def connect(
     ended by `Client.close`; or ``http://host:port/path`` or ``https://...``, and which HTTP transport the server speaks
     is found out; or ``tcp://host:port``, ``unix:///path``; or a `Transport` of your own.
     ``env`` adds to the child's environment. Of ours a child gets a short list (``PATH``, ``HOME``, ``LANG`` and the
-    like, see `mcp_ref.transports.process.child_environment`); with ``inherit_env=True`` all but ``MCP_REF_*``, with
+    like, see `mcp_ref.transports.commands.child_environment`); with ``inherit_env=True`` all but ``MCP_REF_*``, with
     False nothing. ``cwd`` is its folder.
     ``headers`` go with each HTTP request, ``token`` as ``Authorization: Bearer``; or ``auth`` gets tokens and sends
     them, such as an `mcp_ref.auth.OAuth`. ``ssl_context`` (an `ssl.SSLContext`) or ``cafile`` (certificates to trust)

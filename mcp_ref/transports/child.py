@@ -31,8 +31,9 @@ from typing import Callable, Deque, Dict, List, Mapping, Optional, Sequence, Uni
 
 from ..limits import DEFAULT, Limits
 from .base import Received
+from .commands import arguments, child_environment, find_program
 from .lines import LineTransport
-from .process import SETTLE, Process, StderrSink, arguments, child_environment, find_program, spawn, sweep
+from .process import SETTLE, Process, StderrSink, spawn, sweep
 
 _NOISE_LINES = 100
 _NOISE_BYTES = 1000

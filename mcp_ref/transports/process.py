@@ -1,7 +1,7 @@
-"""A child process with pipes to its three streams: finding the program, starting it, hearing it, ending it.
+"""A child process with pipes to its three streams: starting it, hearing it, ending it.
 
-`mcp_ref.transports.child` makes a transport of it and tells the whole story. Here nothing is known of
-messages, so a `Process` can outlive a forgotten transport until it is reaped.
+`mcp_ref.transports.commands` finds the program; `mcp_ref.transports.child` makes a transport of the process and tells
+the whole story. Here nothing is known of messages, so a `Process` can outlive a forgotten transport until it is reaped.
 
 POSIX: the child leads a session and a process group of its own. Windows (untested): a process group of
 its own without a console window; only the process itself can be ended, not what it started.
@@ -10,20 +10,17 @@ its own without a console window; only the process itself can be ended, not what
 import atexit
 import os
 import select
-import shlex
-import shutil
 import signal
 import subprocess
 import sys
 import threading
-from typing import IO, Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence, Set, Union
+from typing import IO, Any, Callable, Dict, List, Optional, Set, Union
 
 from ..deadline import Deadline
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
+from .commands import WINDOWS, command_line
 from .fds import CAN_POLL, FdReader, FdWriter, Wake, above_standard, keep_from_forks, release_to_forks
-
-WINDOWS = sys.platform == "win32"
 
 StderrSink = Union[str, Callable[[bytes], Any], IO[Any]]
 """``"ring"``: only kept; ``"inherit"``: our own stderr, nothing kept; a function that gets chunks of bytes; a file."""
@@ -38,81 +35,6 @@ _LAST_WORDS = 800
 _DRAIN_MILLISECONDS = 50
 _KILL_WAIT = 5.0
 """Seconds for the system to end a process after SIGKILL."""
-
-
-# --- Finding the program ----------------------------------------------------------------------------------------------
-
-_PASSED_ON = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TMPDIR", "TZ")
-_PASSED_ON_WINDOWS = (
-    "APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE",
-    "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE", "TZ")
-_OWN_PREFIX = "MCP_REF_"
-"""Variables of this package, such as the keys that sign request states: never for a child, unless ``env`` says so."""
-
-
-def child_environment(
-    env: Optional[Mapping[str, str]], inherit: Optional[bool], ours: Optional[Mapping[str, str]] = None,
-    windows: bool = WINDOWS,
-) -> Dict[str, str]:
-    """Return the environment of a child: what it inherits, with the entries of ``env`` added or replaced.
-
-    ``inherit`` None: a short list, for a process usually has secrets in its environment that no server needs. It is
-    that of the official SDKs, and beside it the language (``LANG``, ``LC_*``), ``TZ`` and ``TMPDIR``. True: all of ours
-    but ``MCP_REF_*``. False: nothing. ``ours``: our environment.
-    """
-    ours = os.environ if ours is None else ours
-    if inherit is None:
-        found = {name: value for name, value in ours.items()
-                 if _is_harmless(name, windows) and not value.startswith("()")}  # a function of the shell
-    elif inherit:
-        found = {name: value for name, value in ours.items() if not name.upper().startswith(_OWN_PREFIX)}
-    else:
-        found = {name: value for name, value in ours.items() if windows and name.upper() == "SYSTEMROOT"}
-        # nothing starts without it
-    found.update(env or {})
-    return found
-
-
-def _is_harmless(name: str, windows: bool) -> bool:
-    if windows:  # where names have no case
-        return name.upper() in _PASSED_ON_WINDOWS
-    return name in _PASSED_ON or name.startswith("LC_")
-
-
-def find_program(program: str, env: Mapping[str, str], cwd: Optional[str]) -> str:
-    """The path of a program as the child would find it. Raises `ConnectFailed` that says where it was looked for."""
-    if os.path.dirname(program):
-        path = os.path.join(cwd or "", program)
-        found = shutil.which(path)
-        if found is None:
-            _not_found(program, "it is not executable" if os.path.isfile(path) else "there is no such file",
-                       "looked at %s" % os.path.abspath(path))
-        return os.path.abspath(found)
-    search = env.get("PATH", os.defpath)
-    found = shutil.which(program, path=search)
-    if found is None:
-        _not_found(program, "not found", "looked in the child's PATH: %s" % (search or "(empty)"))
-    return os.path.abspath(found)
-
-
-def _not_found(program: str, problem: str, looked: str) -> NoReturn:
-    raise ConnectFailed("cannot start %r: %s; %s" % (program, problem, looked))
-
-
-def arguments(command: Union[str, Sequence[str]]) -> List[str]:
-    """The program and its arguments; a string is split as a shell does it, without being given to one."""
-    if not isinstance(command, str):
-        words = list(command)
-    else:
-        try:
-            words = shlex.split(command, posix=not WINDOWS)
-        except ValueError as error:
-            raise ConnectFailed("cannot start %r: %s" % (command, error)) from None
-        if WINDOWS:
-            words = [word.strip('"') for word in words]
-    if not words or not words[0]:
-        raise ConnectFailed("cannot start a server: the command is empty")
-    return words
 
 
 # --- Noticing its end -------------------------------------------------------------------------------------------------
@@ -408,6 +330,7 @@ def _sink(target: Union[Callable[[bytes], Any], IO[Any]]) -> Callable[[bytes], A
 
 def spawn(words: List[str], env: Dict[str, str], cwd: Optional[str], stderr: StderrSink, limits: Limits) -> Process:
     """Start the process and connect to it. Raises `ConnectFailed`; leaves nothing open then."""
+    line = command_line(words)
     theirs: List[int] = []
     ours: List[int] = []
     wakes: List[Wake] = []
@@ -417,8 +340,8 @@ def spawn(words: List[str], env: Dict[str, str], cwd: Optional[str], stderr: Std
             reading, writing = map(above_standard, os.pipe())
             theirs.append(reading if read_end_is_theirs else writing)
             ours.append(writing if read_end_is_theirs else reading)
-        process = _popen(words, env, cwd, theirs)
-    except OSError as error:
+        process = _popen(line, env, cwd, theirs)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in a word
         for number in ours:
             os.close(number)
         for wake in wakes:
@@ -452,15 +375,17 @@ def _copy_of(number: int) -> int:
         return -1
 
 
-def _popen(words: List[str], env: Dict[str, str], cwd: Optional[str], streams: List[int]) -> "subprocess.Popen[bytes]":
+def _popen(
+    line: Union[str, List[str]], env: Dict[str, str], cwd: Optional[str], streams: List[int]
+) -> "subprocess.Popen[bytes]":
     options: Dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-    return subprocess.Popen(words, stdin=streams[0], stdout=streams[1], stderr=streams[2] if len(streams) > 2 else None,
+    return subprocess.Popen(line, stdin=streams[0], stdout=streams[1], stderr=streams[2] if len(streams) > 2 else None,
                             env=env, cwd=cwd, bufsize=0, close_fds=True, **options)
 
 
-def _why_not(error: OSError, cwd: Optional[str]) -> str:
+def _why_not(error: Exception, cwd: Optional[str]) -> str:
     if cwd is not None and not os.path.isdir(cwd):
         return "the folder %s does not exist" % cwd
     return str(error)
