@@ -31,6 +31,7 @@ strict), wrong phase, unknown method, names in `_meta` that break the rules (whe
 (but for those that are answered at once, such as ping).
 """
 
+import os
 import threading
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
@@ -49,6 +50,7 @@ from ..protocol import lifecycle
 from ..protocol.envelope import SERVER_INFO, USUAL
 from ..revisions import Revision
 from ..transports.base import Failed, Received, Transport
+from ..transports.fds import tell_of_fork
 from ..transports.held import Held
 from .alone import admit, stands_alone
 from .context import Context, Route
@@ -109,6 +111,9 @@ class Connection(Sender):
         self._ids = RecentIds()
         self._routes: Dict[str, Route] = {}
         self._ended = threading.Event()
+        self._owner = os.getpid()
+        if role.party == lifecycle.CLIENT:
+            tell_of_fork(self.table)
 
     # Life
 
@@ -184,7 +189,13 @@ class Connection(Sender):
                 self._reader = reader
 
     def close(self, reason: str = "the connection was closed by this side") -> None:
-        """End the connection, from any thread, as often as one likes; whoever waits gets `ConnectionLost`."""
+        """End the connection, from any thread, as often as one likes; whoever waits gets `ConnectionLost`.
+
+        In a forked copy of the process whose connection it is nobody waits, and nobody is told.
+        """
+        if self._owner != os.getpid():  # its locks may be held by threads that are not here
+            self.transport.close()
+            return
         with self._lock:
             first, self._reason = self._reason is None, self._reason or reason
         if first and not self.outbox.full and self._tell_of_the_end():
@@ -209,8 +220,11 @@ class Connection(Sender):
     def wait_closed(self, timeout: Optional[float] = None) -> bool:
         """Wait for the end of the connection; False after ``timeout`` seconds.
 
-        At once where waiting would be in vain: in a handler, and on the thread that reads.
+        At once where waiting would be in vain: in a handler, on the thread that reads, and in a forked copy of this
+        process, where no thread reads.
         """
+        if self._owner != os.getpid():
+            return False
         if self._reader == threading.get_ident() or self.executor.here():
             timeout = 0
         return self._ended.wait(timeout)

@@ -27,6 +27,7 @@ from ..deadline import Deadline
 from ..errors import Busy, ConnectionLost, McpError, PeerError, RequestTimeout
 from ..jsonrpc import Error, RequestId, Result
 from ..limits import DEFAULT, Limits
+from ..transports.fds import FORKED
 from .counters import Counters
 
 ProgressCallback = Callable[[float, Optional[float], Optional[str]], None]
@@ -276,6 +277,15 @@ class RequestTable:
             lost = ConnectionLost("%s (request %d): %s" % (pending.method, pending.id, self._ended))
             lost.unsent = unsent(pending.id)
             pending.deliver(lost)
+
+    def forked(self) -> None:
+        """This is a forked copy of the process whose connection it is: nobody reads, so nothing may wait for an answer.
+
+        See `mcp_ref.transports.fds.tell_of_fork`.
+        """
+        self._lock = threading.Lock()
+        self._pending.clear()
+        self._ended = self._ended or FORKED
 
     @property
     def empty(self) -> bool:

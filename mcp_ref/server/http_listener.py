@@ -41,6 +41,7 @@ Options, of `Server.listen` and `Server.run_http` alike:
 A server that other machines can reach should have one of the first three; one that has none is logged.
 """
 
+import os
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
 from urllib.parse import urlsplit
@@ -93,6 +94,7 @@ class HttpListener:
         self._path = parts.path or PATH
         self._open_to_all = not _guarded(server, **options)
         self._opened = False
+        self._owner = os.getpid()
         self._closed = threading.Event()
         self._lock = threading.Lock()
 
@@ -101,6 +103,7 @@ class HttpListener:
         if self._opened:
             return
         self._opened = True
+        self._owner = os.getpid()
         self.http.open()
         host = self.http.address[0]
         if self._open_to_all and not host.startswith(_LOOPBACK):
@@ -118,7 +121,12 @@ class HttpListener:
         return self._closed.wait(timeout)
 
     def close(self, grace: Optional[float] = None) -> None:
-        """End it; new requests get 503 while those that run have ``grace`` seconds (default: ``shutdown_grace``)."""
+        """End it; new requests get 503 while those that run have ``grace`` seconds (default: ``shutdown_grace``).
+
+        In a forked copy of the process that serves, nothing happens: the sessions are not its own.
+        """
+        if self._owner != os.getpid():
+            return
         with self._lock:
             if self._closed.is_set():
                 return

@@ -32,6 +32,7 @@ from typing import Callable, Deque, Dict, List, Mapping, Optional, Sequence, Uni
 from ..limits import DEFAULT, Limits
 from .base import Received
 from .commands import arguments, child_environment, find_program
+from .fds import tell_of_fork
 from .lines import LineTransport
 from .process import SETTLE, Process, StderrSink, spawn, sweep
 
@@ -92,6 +93,7 @@ class StdioChild(LineTransport):
         words = arguments(self.command)
         words[0] = find_program(words[0], self._env, self._cwd)
         child = self._child = spawn(words, self._env, self._cwd, self._stderr, self.limits)
+        tell_of_fork(self)
         self._receive, self._send, self._can_send = child.stdout.read, child.stdin.write, child.stdin.ready
         if child.stdin.is_atomic:
             self._send_now = child.stdin.write_at_once
@@ -158,7 +160,7 @@ class StdioChild(LineTransport):
         return self._told or super().reason()
 
     def _tell(self, child: Process) -> str:
-        fate = child.fate(SETTLE)
+        fate = child.fate(SETTLE) if child.ours() else ""
         if not fate:
             return self._why
         child.stderr.settle(SETTLE)

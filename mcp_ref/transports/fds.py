@@ -7,8 +7,8 @@ uses it. A few small things solve this for stdio and for child processes:
 - `Wake`: a pipe of its own. Every wait is a ``poll`` on the descriptor and on the wake, and closing
   the transport makes the wake readable for good.
 - `Descriptor`: knows who is inside; the last one out closes it.
-- A forked copy of this process (``multiprocessing`` does that) must not hold a connection open: in it,
-  our descriptors become the null device.
+- A forked copy of this process (``multiprocessing`` does that) must not hold a connection open, nor say anything on
+  one: in it, our descriptors become the null device, and transports know that they are not theirs any more.
 - Writes never block in the kernel. Where the open file is ours alone it is non-blocking. Where it
   may be shared with others (stdout: the flag would be theirs, too) `private_pipe` opens the same
   pipe again; where that is impossible, pieces are so small that a pipe which polls as writable takes
@@ -29,6 +29,7 @@ import stat
 import sys
 import threading
 from typing import Any, Callable, Optional, Set
+from weakref import WeakSet
 
 SMALLEST_READ = 64 * 1024
 LARGEST_READ = 256 * 1024
@@ -64,12 +65,35 @@ def release_to_forks(number: int) -> None:
     _PRIVATE.discard(number)
 
 
+_PRIVATE_SOCKETS: "WeakSet[Any]" = WeakSet()
+_TOLD: "WeakSet[Any]" = WeakSet()
+FORKED = "it belongs to the process that this one was forked from: connect anew"
+"""Why a connection cannot be used in a forked copy."""
+
+
+def keep_socket_from_forks(sock: Any) -> None:
+    """Make this socket the null device in forked copies of this process, as long as it is open."""
+    _PRIVATE_SOCKETS.add(sock)
+
+
+def tell_of_fork(transport: Any) -> None:
+    """Have the ``forked`` of this object called in forked copies of this process, as long as it lives.
+
+    In the copy there is one thread, and locks that another one held are held for ever.
+    """
+    _TOLD.add(transport)
+
+
 def _silence_forked_copy() -> None:
-    if _PRIVATE:
+    numbers = list(_PRIVATE) + [sock.fileno() for sock in _PRIVATE_SOCKETS]
+    if numbers:
         null = os.open(os.devnull, os.O_RDWR)
-        for number in _PRIVATE:
-            os.dup2(null, number, inheritable=False)
+        for number in numbers:
+            if number >= 0:  # not closed meanwhile
+                os.dup2(null, number, inheritable=False)
         os.close(null)
+    for transport in list(_TOLD):
+        transport.forked()
 
 
 if hasattr(os, "register_at_fork"):

@@ -34,6 +34,7 @@ from ..jsonrpc import RequestId
 from ..limits import DEFAULT, Limits
 from ..revisions import Revision
 from .base import Failed, Received, Transport
+from .fds import FORKED, tell_of_fork
 from .http_authorizing import Authorizer, Authorizing, Gate, Refusal
 from .http_carrying import Attended, has_come
 from .http_crew import Crew
@@ -130,6 +131,7 @@ class HttpChannel(Transport):
         self._closed = False
         self._left = threading.Event()
         self._counts: Dict[str, int] = {}
+        tell_of_fork(self)
 
     # The promises of a transport
 
@@ -224,6 +226,16 @@ class HttpChannel(Transport):
             leaving = False
         if not leaving:
             self._shut()
+
+    def forked(self) -> None:
+        """This is a forked copy of the process whose conversation it is: say nothing to the server, not even farewell.
+
+        See `tell_of_fork`. The session belongs to the other process, and so do the ids of its requests.
+        """
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
+        self._why, self._closed = self._why or FORKED, True
+        self._left.set()
 
     def reason(self) -> str:
         """See `Transport.reason`."""

@@ -21,6 +21,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from ..errors import ConnectFailed, ConnectionLost, TransportError
 from ..protocol.headervalues import LOOPBACK
+from .fds import keep_socket_from_forks
 from .http_reply import BROKEN, Reply, words
 
 if TYPE_CHECKING:
@@ -281,6 +282,7 @@ class Dialler:
                 continue
             tried = True
             sock = socket.socket(family, kind, protocol)
+            keep_socket_from_forks(sock)
             try:
                 grip.hold(sock)
                 sock.settimeout(self._timeout)
@@ -317,6 +319,7 @@ class Dialler:
         if self._context is None:
             return sock
         secure = self._context.wrap_socket(sock, server_hostname=self.where.host, do_handshake_on_connect=False)
+        keep_socket_from_forks(secure)
         try:
             grip.hold(secure)
             secure.do_handshake()

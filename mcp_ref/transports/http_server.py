@@ -35,6 +35,7 @@ What the profile says, of the time for one request: a third is the kernel's ``se
 quarter goes into the head, half of it for its ten fields. With 32 connections one look at the selector brings 18.
 """
 
+import os
 import threading
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -76,9 +77,11 @@ class HttpServer:
         self._pool = Pool(name, limits)
         self._reactor: Optional[Reactor] = None
         self._closed = False
+        self._owner = 0
 
     def open(self) -> None:
         """Bind and start serving. Raises `ConnectFailed` that says what was tried."""
+        self._owner = os.getpid()
         sockets = [adopt(fd) for fd in self._fds] or listen(*self.address)
         self.address = (self.address[0], sockets[0].getsockname()[1])
         _raise_soft_limit(self.limits.max_http_connections + _SPARE_DESCRIPTORS)
@@ -133,8 +136,10 @@ class HttpServer:
         Open streams that answer a GET are not waited for: they end, in order, when the rest has. Other streams count as
         running requests. Every exchange that was not finished gets its ``on_close``. Returns when the threads
         have ended, except workers whose handler is stuck. Again: nothing happens. Not from a handler: it would
-        wait for itself, for as long as ``grace``.
+        wait for itself, for as long as ``grace``. In a forked copy of the process that serves nothing happens either.
         """
+        if self._owner != os.getpid():
+            return
         with self._lock:
             reactor, closed = self._reactor, self._closed
             self._closed = True

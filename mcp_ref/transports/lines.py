@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence
 from ..errors import ConnectionLost
 from ..limits import Limits
 from .base import Received, Transport
-from .fds import Closed
+from .fds import FORKED, Closed
 from .framing import LineSplitter, frame
 from .held import Held
 
@@ -105,6 +105,12 @@ class LineTransport(Transport):
             raise self._lost(error) from error
         finally:
             self._write_lock.release()
+
+    def forked(self) -> None:
+        """This is a forked copy of the process whose connection it is; see `tell_of_fork`."""
+        self._write_lock = threading.Lock()
+        self._why = self._why or FORKED
+        self._broken = True
 
     def _send_if_ready(self, data: bytes) -> bool:
         if not self._can_send(len(data)):

@@ -86,11 +86,13 @@ class SocketListener:
         self._timing = False  # whether some line may be unfinished
         self._swept = 0.0
         self._thread: Optional[threading.Thread] = None
+        self._owner = os.getpid()
 
     # From any thread
 
     def open(self) -> None:
         """Bind and start accepting; ``address`` says where then. Raises `ConnectFailed`."""
+        self._owner = os.getpid()
         wanted = parse_address(self.address)
         self._sockets = [_listen_on_path(wanted.path) if wanted.path else listen_on_port(wanted)]
         if wanted.path:
@@ -126,7 +128,12 @@ class SocketListener:
         self.close()
 
     def close(self) -> None:
-        """Stop accepting and close every connection; returns when the thread has ended. Again: nothing happens."""
+        """Stop accepting and close every connection; returns when the thread has ended. Again: nothing happens.
+
+        Nor does it in a forked copy of the process that listens.
+        """
+        if self._owner != os.getpid():
+            return
         with self._lock:
             if self._thread is None:
                 return  # never opened

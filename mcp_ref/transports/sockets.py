@@ -23,7 +23,7 @@ from .. import deadline
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
 from .base import Received
-from .fds import LARGEST_READ, SMALLEST_READ, Closed, Descriptor, wait_ready
+from .fds import LARGEST_READ, SMALLEST_READ, Closed, Descriptor, keep_socket_from_forks, tell_of_fork, wait_ready
 from .lines import LineTransport
 
 CONNECT_TIMEOUT = 10.0
@@ -122,6 +122,8 @@ class SocketTransport(LineTransport):
         if hasattr(socket, "SO_NOSIGPIPE"):  # where there is no MSG_NOSIGNAL
             sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_NOSIGPIPE"), 1)
         self.socket = sock
+        keep_socket_from_forks(sock)
+        tell_of_fork(self)
         self.descriptor = Descriptor(self._really_close)
         self._receive, self._send, self._can_send = self._recv, self._send_all, self._poll_writable
 
