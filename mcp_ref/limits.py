@@ -287,6 +287,9 @@ class Limits(Record):
     """Progress notifications of one request that may come faster than that."""
     stderr_tail_bytes: int = 64 * 1024
     """How much of a child's stderr is kept for error messages."""
+    max_stderr_line_bytes: int = 4000
+    """One line of a child's stderr that is shown or traced; the rest of a longer one is left out, which is said. A pipe
+    that has room takes so much at once."""
 
     # HTTP
     max_http_connections: int = 4096

@@ -27,6 +27,7 @@ def server_options(parser: argparse.ArgumentParser) -> None:
                              "unix://; or the command comes last, after --")
     parser.add_argument("--json", action="store_true", help="print JSON; errors too, as {\"error\": {...}}")
     parser.add_argument("--trace", action="store_true", help="show the wire on standard error")
+    parser.add_argument("--quiet", action="store_true", help="do not show what the server writes on its standard error")
     parser.add_argument("--timeout", type=float, metavar="SECONDS",
                         help="for one answer; progress starts it again (default: %g, and %g on a terminal, where the "
                              "server may ask you something)" % (DEFAULT.request_timeout, DEFAULT.request_ceiling))
@@ -59,6 +60,7 @@ def connected(options: Any) -> "Client":
         env=pairs_of(options.env, "--env"),
         inherit_env=True if options.inherit_env else None,
         cwd=options.cwd,
+        stderr=False if options.quiet or options.trace else None,  # the trace shows it, too
         trace=_trace(options),
         limits=_limits(options),
         era=options.revision or options.era,

@@ -17,6 +17,7 @@ def connect(
     env: Optional[Mapping[str, str]] = None,
     inherit_env: Optional[bool] = None,
     cwd: Optional[str] = None,
+    stderr: Any = None,
     headers: Optional[Mapping[str, str]] = None,
     token: Optional[str] = None,
     auth: Optional[Any] = None,
@@ -33,7 +34,9 @@ def connect(
     is found out; or ``tcp://host:port``, ``unix:///path``; or a `Transport` of your own.
     ``env`` adds to the child's environment. Of ours a child gets a short list (``PATH``, ``HOME``, ``LANG`` and the
     like, see `mcp_ref.transports.commands.child_environment`); with ``inherit_env=True`` all but ``MCP_REF_*``, with
-    False nothing. ``cwd`` is its folder.
+    False nothing. ``cwd`` is its folder. What it writes on stderr is shown on ours, each line after ``server| ``;
+    ``stderr``: False for nothing of that, or a function that gets each line, or a stream; see
+    `mcp_ref.transports.stderr`.
     ``headers`` go with each HTTP request, ``token`` as ``Authorization: Bearer``; or ``auth`` gets tokens and sends
     them, such as an `mcp_ref.auth.OAuth`. ``ssl_context`` (an `ssl.SSLContext`) or ``cafile`` (certificates to trust)
     is for ``https``. See `mcp_ref.transports.http_dial` for proxies.
@@ -44,7 +47,7 @@ def connect(
     """
     client = Client(limits=limits, **options)
     return client.open(transport_to(
-        target, env=env, inherit_env=inherit_env, cwd=cwd, headers=headers, token=token, auth=auth,
+        target, env=env, inherit_env=inherit_env, cwd=cwd, stderr=stderr, headers=headers, token=token, auth=auth,
         ssl_context=ssl_context, cafile=cafile, trace=trace, limits=limits,
     ))
 
@@ -55,6 +58,7 @@ def transport_to(
     env: Optional[Mapping[str, str]] = None,
     inherit_env: Optional[bool] = None,
     cwd: Optional[str] = None,
+    stderr: Any = None,
     headers: Optional[Mapping[str, str]] = None,
     token: Optional[str] = None,
     auth: Optional[Any] = None,
@@ -62,8 +66,12 @@ def transport_to(
     cafile: Optional[str] = None,
     trace: Optional[Any] = None,
     limits: Limits = DEFAULT,
+    name: str = "server",
 ) -> Transport:
-    """The transport to a target, not opened yet, for `Client.open`; arguments and exceptions as for `connect`."""
+    """Return the transport to a target, not opened yet, for `Client.open`; arguments and exceptions as for `connect`.
+
+    ``name``: what stands before each line of a child's stderr that is shown.
+    """
     about_http: Dict[str, Any] = dict(headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile)
     if scheme_of(target) in ("http", "https"):
         from ..transports.http_auto import HttpAuto
@@ -71,7 +79,7 @@ def transport_to(
         transport: Transport = HttpAuto(str(target), limits=limits, **about_http)
     else:
         _check_unused(about_http)
-        transport = _transport(target, env, inherit_env, cwd, limits)
+        transport = _transport(target, env, inherit_env, cwd, stderr, name, limits)
     if trace is not None:
         from ..transports.tap import tap
 
@@ -97,7 +105,8 @@ def scheme_of(target: Target) -> str:
 
 
 def _transport(
-    target: Target, env: Optional[Mapping[str, str]], inherit_env: Optional[bool], cwd: Optional[str], limits: Limits
+    target: Target, env: Optional[Mapping[str, str]], inherit_env: Optional[bool], cwd: Optional[str], stderr: Any,
+    name: str, limits: Limits
 ) -> Transport:
     if isinstance(target, Transport):
         return target
@@ -106,6 +115,7 @@ def _transport(
 
         return connect_socket(str(target), limits)
     from ..transports.child import StdioChild
+    from ..transports.stderr import receiver
 
     command: Union[str, List[str]] = target if isinstance(target, str) else list(target)
-    return StdioChild(command, env=env, inherit_env=inherit_env, cwd=cwd, limits=limits)
+    return StdioChild(command, env=env, inherit_env=inherit_env, cwd=cwd, stderr=receiver(stderr, name), limits=limits)

@@ -67,7 +67,9 @@ class Host(Servers):
     ``on_log(server, level, data, logger)``, ``on_update(server, uri)``, ``on_notification(server, method, params)``;
     and ``on_lost(server, reason)`` when one has died.
 
-    ``name_rule``: what the model accepts as a name. Other options are those of every `Client`.
+    ``name_rule``: what the model accepts as a name. ``stderr``: what becomes of what servers write on stderr that are
+    started here, as for `mcp_ref.connect`; by default it is shown, with the server's name in front. Other options are
+    those of every `Client`.
     """
 
     # Tools

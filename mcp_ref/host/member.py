@@ -45,13 +45,16 @@ class Launch(NamedTuple):
     """Of `Client`."""
     http: Mapping[str, Any] = {}
     """Those of `connect` that are about HTTP: `mcp_ref.client.targets.HTTP_OPTIONS`."""
+    stderr: Any = None
+    """What becomes of its stderr, as for `connect`."""
 
-    def transport(self, limits: Limits) -> Transport:
-        """A transport to it that has not been opened. Raises `ConnectFailed`."""
+    def transport(self, limits: Limits, name: str = "server") -> Transport:
+        """Return a transport to it that has not been opened; ``name``: what the host calls it. Raises `ConnectFailed`.
+        """
         target = self.target() if callable(self.target) and not isinstance(self.target, Transport) else self.target
         return transport_to(
-            target, env=self.env, inherit_env=self.inherit_env, cwd=self.cwd, trace=self.trace, limits=limits,
-            **self.http,
+            target, env=self.env, inherit_env=self.inherit_env, cwd=self.cwd, stderr=self.stderr, trace=self.trace,
+            limits=limits, name=name, **self.http,
         )
 
     def repeatable(self) -> bool:
@@ -82,6 +85,11 @@ class ServerClient(Client):
         self._member = member
         self.end: Optional[str] = None
         """Why the connection ended; None while it has not, or while another one takes its place."""
+
+    @property
+    def wanted(self) -> bool:
+        """See `Client.wanted`; a server that is being left is not started again because it has ended."""
+        return super().wanted and not self._member.closing
 
     def closed(self, connection: Connection, reason: str) -> None:
         """See `Role.closed`."""
@@ -174,7 +182,7 @@ class Member:
                 self.counters.note("not told", "%s does not tell of changes: %s" % (self.name, error))
 
     def _reach(self) -> Transport:
-        transport = self.launch.transport(self.limits)
+        transport = self.launch.transport(self.limits, self.name)
         with self._lock:
             self._transport = transport
             if self._closing:
@@ -213,6 +221,11 @@ class Member:
         first = self.hang_up()
         self._client.close()
         return first
+
+    @property
+    def closing(self) -> bool:
+        """Whether `hang_up` was called."""
+        return self._closing
 
     @property
     def connected(self) -> bool:

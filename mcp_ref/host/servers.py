@@ -59,6 +59,7 @@ class Servers:
         on_update: Optional[Callable[[str, str], Any]] = None,
         on_notification: Optional[Callable[[str, str, Dict[str, Any]], Any]] = None,
         name_rule: NameRule = DEFAULT_RULE,
+        stderr: Any = None,
         **options: Any,
     ) -> None:
         self.limits = limits
@@ -69,6 +70,7 @@ class Servers:
         self._options = dict(options, name=name, version=version)
         Client(limits=limits, **self._options)  # a wrong option shows here, not when the first server is connected
         self._rule = name_rule
+        self._stderr = stderr
         self._on_lost = on_lost
         self._on_log = on_log
         self._on_update = on_update
@@ -111,6 +113,7 @@ class Servers:
         env: Optional[Mapping[str, str]] = None,
         inherit_env: Optional[bool] = None,
         cwd: Optional[str] = None,
+        stderr: Any = None,
         trace: "Optional[Trace]" = None,
         **options: Any,
     ) -> Client:
@@ -118,14 +121,16 @@ class Servers:
 
         ``target``: as for `mcp_ref.connect`, or a function that makes a transport, which `restart` needs. ``trusted``:
         its tools' annotations are believed. ``roots``: what it gets instead of the host's. ``env``, ``inherit_env``,
-        ``cwd``, ``trace`` and other options as for `mcp_ref.connect`. Raises ValueError for a name that is taken or
+        ``cwd``, ``trace`` and other options as for `mcp_ref.connect`; ``stderr`` too, but for two things: None is what
+        the host was given, and the lines have the server's name in front. Raises ValueError for a name that is taken or
         not a name (see `mcp_ref.host.names`), and what `mcp_ref.connect` raises.
         """
         for option in sorted(_DECIDED.intersection(options)):
             raise TypeError("%s is for the Host to decide: give it to its constructor" % option)
         check_server_name(name)
         http = {option: options.pop(option) for option in HTTP_OPTIONS.intersection(options)}
-        member = self._member(name, Launch(target, trusted, roots, env, inherit_env, cwd, trace, options, http))
+        stderr = self._stderr if stderr is None else stderr
+        member = self._member(name, Launch(target, trusted, roots, env, inherit_env, cwd, trace, options, http, stderr))
         with self._lock:
             if self._closed:
                 raise ConnectionLost("the host was closed")

@@ -6,7 +6,7 @@ modules                    what they are
 `base`, `memory`, `tap`    the contract; its smallest keeper; one that shows the wire of any other
 `framing`, `fds`, `lines`  messages in lines, over file descriptors
 `stdio`, `child`,          standard input and output; a server as a child process
-`process`, `commands`
+`process`, `commands`,     and `stderr`, what it says beside its messages
 `sockets`, `listener`      TCP and Unix sockets
 `http_exchange`            one HTTP request and its reply, between what carries it and what answers it
 `http_endpoint`            answers: Streamable HTTP. Sessions: `http_in_session`, `http_session`, `http_streams`,

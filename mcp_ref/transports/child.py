@@ -35,6 +35,7 @@ from .commands import arguments, child_environment, find_program
 from .fds import tell_of_fork
 from .lines import LineTransport
 from .process import SETTLE, Process, StderrSink, spawn, sweep
+from .stderr import EachLine
 
 _NOISE_LINES = 100
 _NOISE_BYTES = 1000
@@ -57,7 +58,8 @@ class StdioChild(LineTransport):
     child's environment, beside what it inherits: by default a short list of variables (`child_environment`), with
     ``inherit_env=True`` all of ours but ``MCP_REF_*``, with False nothing. ``cwd``: the folder it starts in.
     ``stderr``: what becomes of its stderr, see `StderrSink`; a function is called on the thread that drains and
-    must be quick. ``on_noise``: called by the reader with each line on stdout that is no message.
+    must be quick. ``on_noise``: called by the reader with each line on stdout that is no message. ``on_stderr``: called
+    by the thread that drains with each line on stderr, a str; to be set before `open`.
     """
 
     name = "child"
@@ -66,13 +68,15 @@ class StdioChild(LineTransport):
                  inherit_env: Optional[bool] = None, cwd: Union[str, "os.PathLike[str]", None] = None,
                  stderr: StderrSink = "ring", limits: Limits = DEFAULT) -> None:
         super().__init__(limits)
-        if stderr not in ("ring", "inherit") and not callable(stderr) and not hasattr(stderr, "write"):
+        if stderr not in ("ring", "inherit") and not callable(stderr) and not hasattr(stderr, "write") and not (
+                isinstance(stderr, EachLine)):
             raise ValueError("stderr must be 'ring', 'inherit', a function or a file, not %r" % (stderr,))
         self.command = command
         self.address = command if isinstance(command, str) else " ".join(command)
         self.noise: Deque[bytes] = deque(maxlen=_NOISE_LINES)
         """The last lines that were no messages, each cut to 1,000 bytes."""
         self.on_noise: Optional[Callable[[bytes], None]] = None
+        self.on_stderr: Optional[Callable[[str], None]] = None
         self._env = child_environment(env, inherit_env)
         self._cwd = None if cwd is None else os.fspath(cwd)
         self._stderr = stderr
@@ -92,7 +96,7 @@ class StdioChild(LineTransport):
         sweep()
         words = arguments(self.command)
         words[0] = find_program(words[0], self._env, self._cwd)
-        child = self._child = spawn(words, self._env, self._cwd, self._stderr, self.limits)
+        child = self._child = spawn(words, self._env, self._cwd, self._stderr, self.limits, self.on_stderr)
         tell_of_fork(self)
         self._receive, self._send, self._can_send = child.stdout.read, child.stdin.write, child.stdin.ready
         if child.stdin.is_atomic:
@@ -171,7 +175,7 @@ class StdioChild(LineTransport):
         """See `Transport.renew`: the same command, to be started again
         [2026-07-28 basic/transports/stdio §Unexpected Termination] SHOULD."""
         fresh = StdioChild(self.command, inherit_env=False, cwd=self._cwd, stderr=self._stderr, limits=self.limits)
-        fresh._env, fresh.on_noise = self._env, self.on_noise
+        fresh._env, fresh.on_noise, fresh.on_stderr = self._env, self.on_noise, self.on_stderr
         return fresh
 
     def stderr_tail(self) -> bytes:
@@ -179,5 +183,6 @@ class StdioChild(LineTransport):
         return self._child.stderr.tail if self._child else b""
 
     def counters(self) -> Dict[str, int]:
-        """Those of the lines, and ``noise``: lines that were no messages."""
-        return dict(super().counters(), noise=self._noise_lines)
+        """Those of the lines, and ``noise``: lines that were no messages; ``cut``: lines on stderr that were too long.
+        """
+        return dict(super().counters(), noise=self._noise_lines, cut=self._child.stderr.cut if self._child else 0)

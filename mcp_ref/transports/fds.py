@@ -271,7 +271,7 @@ class FdWriter(_End):
         super().__init__(number, wake)
         self._at_once = non_blocking or not CAN_POLL
         self._slice = LARGEST_READ if self._at_once else _safe_slice(number)
-        self._os_write = _writer()
+        self._os_write = pipe_write()
         self._capacity = 0  # of the pipe, once somebody asked; -1: unknown
         self.is_atomic = self._at_once and CAN_POLL and stat.S_ISFIFO(os.fstat(number).st_mode)
         """A small write to a non-blocking pipe goes through whole or not at all, without asking first."""
@@ -369,8 +369,8 @@ def _waiter(number: int, wake_number: int, events: int) -> Callable[..., Any]:
     return poll.poll
 
 
-def _writer() -> Callable[[int, Any], int]:
-    """``os.write``, or one that a broken pipe cannot kill.
+def pipe_write() -> Callable[[int, Any], int]:
+    """Return ``os.write``, or one that a broken pipe cannot kill.
 
     Python ignores SIGPIPE from the start. A program may have changed that, and one that embeds Python
     may never have had it; its default is to end the process.

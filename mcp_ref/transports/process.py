@@ -21,9 +21,11 @@ from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
 from .commands import WINDOWS, command_line
 from .fds import CAN_POLL, FdReader, FdWriter, Wake, above_standard, keep_from_forks, release_to_forks
+from .stderr import EachLine, Lines, Receivers
 
-StderrSink = Union[str, Callable[[bytes], Any], IO[Any]]
-"""``"ring"``: only kept; ``"inherit"``: our own stderr, nothing kept; a function that gets chunks of bytes; a file."""
+StderrSink = Union[str, EachLine, Callable[[bytes], Any], IO[Any]]
+"""``"ring"``: only kept; ``"inherit"``: our own stderr, nothing kept; an `EachLine`, see `mcp_ref.transports.stderr`; a
+function that gets chunks of bytes; a file that they are written to as they come."""
 
 SETTLE = 0.5
 """Seconds that the end of a stream and the end of the process may lie apart, where somebody wants to know both."""
@@ -247,12 +249,14 @@ def _end_all() -> None:
 # --- stderr -----------------------------------------------------------------------------------------------------------
 
 class Stderr:
-    """Drains the child's stderr on a thread of its own and keeps the tail."""
+    """Drains the child's stderr on a thread of its own and keeps the tail; ``on_line`` gets each line, too."""
 
-    def __init__(self, sink: StderrSink, keep: int) -> None:
+    def __init__(self, sink: StderrSink, limits: Limits, on_line: Optional[Callable[[str], Any]] = None) -> None:
         self.tail = b""
-        self._keep = max(1, keep)
-        self._sink = None if isinstance(sink, str) else _sink(sink)
+        self._keep = max(1, limits.stderr_tail_bytes)
+        self._sink = None if isinstance(sink, (str, EachLine)) else _sink(sink)
+        tells = ([sink.tell] if isinstance(sink, EachLine) else []) + ([on_line] if on_line is not None else [])
+        self._lines = Lines(limits.max_stderr_line_bytes, Receivers(*tells)) if tells else None
         self._thread: Optional[threading.Thread] = None
 
     def start(self, wake: Wake, number: Optional[int], ended: int) -> None:
@@ -279,9 +283,18 @@ class Stderr:
                 self._pass_on(chunk)
         except OSError:
             pass  # closed
+        if self._lines is not None:
+            self._lines.finish()
         self._reader.close()
 
+    @property
+    def cut(self) -> int:
+        """How many lines were longer than ``max_stderr_line_bytes``."""
+        return self._lines.cut if self._lines is not None else 0
+
     def _pass_on(self, chunk: bytes) -> None:
+        if self._lines is not None:
+            self._lines.feed(chunk)
         if self._sink is not None:
             try:
                 self._sink(chunk)
@@ -328,8 +341,12 @@ def _sink(target: Union[Callable[[bytes], Any], IO[Any]]) -> Callable[[bytes], A
 
 # --- Starting it ------------------------------------------------------------------------------------------------------
 
-def spawn(words: List[str], env: Dict[str, str], cwd: Optional[str], stderr: StderrSink, limits: Limits) -> Process:
-    """Start the process and connect to it. Raises `ConnectFailed`; leaves nothing open then."""
+def spawn(
+    words: List[str], env: Dict[str, str], cwd: Optional[str], stderr: StderrSink, limits: Limits,
+    on_line: Optional[Callable[[str], Any]] = None,
+) -> Process:
+    """Start the process and connect to it; ``on_line``: see `Stderr`. Raises `ConnectFailed`; leaves nothing open then.
+    """
     line = command_line(words)
     theirs: List[int] = []
     ours: List[int] = []
@@ -356,7 +373,7 @@ def spawn(words: List[str], env: Dict[str, str], cwd: Optional[str], stderr: Std
             os.set_blocking(number, False)  # these open files are ours alone
     ended = watch_end(process)
     writer, reader = FdWriter(ours[0], wakes[0], CAN_POLL), ChildReader(ours[1], wakes[0], ended)
-    child = Process(process, writer, reader, Stderr(stderr, limits.stderr_tail_bytes))
+    child = Process(process, writer, reader, Stderr(stderr, limits, on_line))
     try:
         child.stderr.start(wakes[1], ours[2] if len(ours) > 2 else None, _copy_of(ended) if len(ours) > 2 else -1)
     except RuntimeError as error:  # no more threads

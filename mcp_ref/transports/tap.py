@@ -41,6 +41,8 @@ class Tap(Transport):
         self._closed = False
         if hasattr(transport, "on_noise"):
             self._hear(transport)
+        if hasattr(transport, "on_stderr"):
+            self._hear_stderr(transport)
 
     def _hear(self, transport: Any) -> None:
         """Lines on a child's stdout that are no messages are not read, but were on the wire."""
@@ -52,6 +54,18 @@ class Tap(Transport):
                 before(line)
 
         transport.on_noise = heard
+
+    def _hear_stderr(self, transport: Any) -> None:
+        """What a child says on stderr. Its thread must not keep this object, and so the transport, alive."""
+        before = self._unheard = transport.on_stderr
+        told, peer = self.trace.transport, self.peer
+
+        def heard(line: str) -> None:
+            told("stderr: " + line, peer)
+            if before is not None:
+                before(line)
+
+        transport.on_stderr = heard
 
     def __getattr__(self, name: str) -> Any:
         if name == "inner":  # before __init__
@@ -163,6 +177,8 @@ class Tap(Transport):
         fresh: Any = self.inner.renew()
         if hasattr(fresh, "on_noise"):
             fresh.on_noise = self._unseen
+        if hasattr(fresh, "on_stderr"):
+            fresh.on_stderr = self._unheard
         return fresh and Tap(fresh, self.trace, self.side)
 
     def ready(self, size: int) -> bool:

@@ -461,7 +461,7 @@ def test_noise_is_counted_logged_kept_and_skipped(caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.WARNING), opened(stubborn(*words, "wait", grace=SLOW)) as transport:
         transport.on_noise = seen.append
         assert collect(transport, 2) == [b'{"first": 1}', b'{"second": 2}']
-        assert transport.counters() == {"noise": 3, "rejected": 0, "unfinished": 0}
+        assert transport.counters() == {"cut": 0, "noise": 3, "rejected": 0, "unfinished": 0}
         assert list(transport.noise) == [b"banner", b"[INFO] more", b"x" * 1000]
         assert seen == [b"banner", b"[INFO] more", b"x" * 5000]
     assert "banner" in caplog.text and all(record.name == "mcp_ref.transports.child" for record in caplog.records)
