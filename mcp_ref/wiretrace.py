@@ -14,9 +14,10 @@ For people, one line for each message::
       0.310 !! S  late response #4 dropped
 
 Seconds since the start; ``C>`` and ``S>`` messages of client and server, ``==`` a state change, ``~~`` the
-transport (HTTP status and headers, process exit), ``!!`` a finding; then who, for the last two. Members keep
-their order, long values and long lines lose their middle, a string id keeps its quotes. Nothing of a peer's
-text reaches the terminal as it is: control characters are escaped.
+transport (HTTP status and header fields, streams, a child's stderr and exit), ``!!`` a finding, which is whatever the
+connection counts as odd; then who, for the last two. Members keep their order, long values and long lines lose their
+middle, a string id keeps its quotes. Nothing of a peer's text reaches the terminal as it is: control characters are
+escaped.
 
 For programs, JSON Lines (`to_file`, `read`): one object a line, UTF-8, ``#`` begins a comment line.
 
@@ -41,6 +42,7 @@ raises is dropped, with a log record; the conversation goes on.
 """
 
 import threading
+from itertools import count
 from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import deadline
@@ -84,9 +86,16 @@ class TraceError(ValueError):
 
 
 class Trace:
-    """Takes events and gives them to the sinks; see the module for the threads."""
+    """Takes events and gives them to the sinks; see the module for the threads. Raises TypeError for what is no sink.
+    """
 
     def __init__(self, *sinks: Sink) -> None:
+        for sink in sinks:
+            if not callable(sink):
+                raise TypeError("a sink is a function that takes events, not %s: for a stream use to_text(stream), for "
+                                "a file to_file(path)" % type(sink).__name__)
+        self.numbers = count(1)
+        """Of the streams that it shows."""
         self._sinks = [(sink, threading.Lock()) for sink in sinks]
         self._start = deadline.clock()
 

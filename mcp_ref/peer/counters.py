@@ -6,7 +6,7 @@ thousandth is written, with the count so far.
 """
 
 import threading
-from typing import Dict, Optional
+from typing import Callable, Dict, Optional
 
 LOUD = 10
 """Log records of one kind that are written before they become rare."""
@@ -18,9 +18,10 @@ def is_told(count: int) -> bool:
 
 
 class Counters:
-    """Thread-safe named counts."""
+    """Thread-safe named counts; ``told``: gets whatever is noted, each time, such as `Transport.finding`."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: Optional[Callable[[str, str, Optional[BaseException]], None]] = None) -> None:
+        self._told = told
         self._lock = threading.Lock()
         self._counts: Dict[str, int] = {}
 
@@ -36,6 +37,8 @@ class Counters:
         Never raises, whatever filters and handlers the program has: the reader calls it.
         """
         count = self.add(name)
+        if self._told is not None:
+            self._told(name, text, error)
         if is_told(count):
             try:
                 _log(name, text, count, error)

@@ -73,7 +73,7 @@ class Sender:
     ) -> None:
         self.transport = transport
         self.limits = limits
-        self.counters = Counters()
+        self.counters = Counters(transport.finding)
         self.session = Session(party, lenient)
         self.executor = executor or (Here if transport.routed else Workers)(transport.name, limits)
         self._own_executor = executor is None

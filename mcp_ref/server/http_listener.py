@@ -35,7 +35,7 @@ Options, of `Server.listen` and `Server.run_http` alike:
                      address of a client, for ``max_session_share``; by default nobody is believed
 ``fds``              descriptors of sockets that listen already, such as those that systemd hands over from 3 on
 ``ssl_context``      an `ssl.SSLContext`, for ``https``
-``trace``            a `mcp_ref.wiretrace.Trace` that sees every message of every session
+``trace``            a `mcp_ref.wiretrace.Trace` that sees every message of every session, and HTTP
 ===================  ===============================================================================================
 
 A server that other machines can reach should have one of the first three; one that has none is logged.
@@ -43,7 +43,7 @@ A server that other machines can reach should have one of the first three; one t
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union
 from urllib.parse import urlsplit
 
 from ..packagelog import get_logger
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from ..wiretrace import Trace
     from .server import Server
 
+_Served = TypeVar("_Served", "Endpoint", "SseEndpoint")
 PATH = "/mcp"
 _TICK = 1.0
 _LOOPBACK = ("127.", "localhost", "::1")
@@ -161,7 +162,7 @@ class HttpListener:
 
 def endpoint_of(server: "Server", **options: Any) -> Endpoint:
     """The endpoint of a server, for any shell; options as in the module, but for ``legacy`` and ``ssl_context``."""
-    return Endpoint(mirrored=_mirrored_of(server), **_options_of(server, **options))
+    return _traced(Endpoint(mirrored=_mirrored_of(server), **_options_of(server, **options)), options)
 
 
 def _legacy_of(server: "Server", options: Dict[str, Any]) -> "SseEndpoint":
@@ -169,7 +170,16 @@ def _legacy_of(server: "Server", options: Dict[str, Any]) -> "SseEndpoint":
 
     streamable = {"sessions", "json_response", "poll_after", "streams", "delete"}
     shared = {name: value for name, value in options.items() if name not in streamable}
-    return SseEndpoint(**_options_of(server, **shared))
+    return _traced(SseEndpoint(**_options_of(server, **shared)), options)
+
+
+def _traced(endpoint: _Served, options: Dict[str, Any]) -> _Served:
+    """The endpoint, whose exchanges the trace sees if there is one."""
+    if options.get("trace") is not None:
+        from ..transports.http_trace import traced
+
+        setattr(endpoint, "handle", traced(endpoint.handle, options["trace"]))
+    return endpoint
 
 
 def _options_of(

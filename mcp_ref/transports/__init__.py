@@ -5,8 +5,8 @@ modules                    what they are
 =========================  =================================================================================
 `base`, `memory`, `tap`    the contract; its smallest keeper; one that shows the wire of any other
 `framing`, `fds`, `lines`  messages in lines, over file descriptors
-`stdio`, `child`,          standard input and output; a server as a child process
-`process`, `commands`,     and `stderr`, what it says beside its messages
+`stdio`, `child`,          standard input and output; a server as a child process; `stderr`: what it says beside
+`process`, `commands`      its messages
 `sockets`, `listener`      TCP and Unix sockets
 `http_exchange`            one HTTP request and its reply, between what carries it and what answers it
 `http_endpoint`            answers: Streamable HTTP. Sessions: `http_in_session`, `http_session`, `http_streams`,
@@ -22,5 +22,6 @@ modules                    what they are
 `sse_client`, `http_auto`  `http_reply`, `http_inbox`, `http_crew`; what goes beside requests without session:
                            `http_mirroring`, `http_fields`; what lets them in: `http_authorizing`; and finding
                            out which transport it is
+`http_trace`               what a trace shows of HTTP, on both sides
 =========================  =================================================================================
 """

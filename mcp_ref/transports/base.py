@@ -74,6 +74,9 @@ class Transport:
     mirrors = False
     """Whether each request of the stateless era is an exchange of its own (HTTP): `announce` is called before its
     bytes, for what goes beside them, and `given_up` is all that the peer hears of its cancellation."""
+    finding: Optional[Callable[[str, str, Optional[BaseException]], None]] = None
+    """Told of whatever the connection counts as odd: its name, a text, and an exception; for who watches the traffic.
+    """
     annotations: Optional[Annotations] = None
     """Set by the client of a transport that ``mirrors``: what it knows of the server's tools; from any thread."""
     on_standstill: Optional[Standstill] = None

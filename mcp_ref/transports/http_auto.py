@@ -15,7 +15,7 @@ Reading: 401 and 403 ask for authorization or deny it, whatever the transport, a
 """
 
 import threading
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 
 from ..deadline import Deadline
 from ..errors import AnswerLost, TransportError
@@ -26,6 +26,9 @@ from .base import Annotations, Failed, Received, Standstill, Transport
 from .http_channel import HttpChannel
 from .http_client import StreamableHttp
 from .http_inbox import offered, opening
+
+if TYPE_CHECKING:
+    from .http_trace import HttpTrace
 
 _AUTHORIZATION = (401, 403)
 
@@ -91,6 +94,7 @@ class HttpAuto(Transport):
         from .sse_client import HttpSse
 
         second = HttpSse(self._url, **self._first.options)
+        second.http_trace = self._first.http_trace
         second.opens_for, second.on_standstill = opening(initialize)[0], self._first.on_standstill
         with self._lock:
             if self._closed:
@@ -131,6 +135,15 @@ class HttpAuto(Transport):
     def carry(self, id: RequestId, until: Deadline, take: Callable[[bytes], bool]) -> None:
         """See `Transport.carry`."""
         self._first.carry(id, until, take)
+
+    @property
+    def http_trace(self) -> "Optional[HttpTrace]":
+        """See `HttpChannel.http_trace`."""
+        return self._first.http_trace
+
+    @http_trace.setter
+    def http_trace(self, trace: "Optional[HttpTrace]") -> None:
+        self._first.http_trace = trace
 
     @property
     def annotations(self) -> Optional[Annotations]:

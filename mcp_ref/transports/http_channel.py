@@ -48,6 +48,8 @@ from .http_reply import Reply
 if TYPE_CHECKING:
     import ssl
 
+    from .http_trace import HttpTrace
+
 _MOST_REDIRECTS = 5
 _REDIRECTS = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (307, 308)}
 """Statuses that send a request elsewhere unchanged; the others would make a GET of a POST [RFC 9110 §15.4]."""
@@ -88,6 +90,8 @@ class HttpChannel(Transport):
     """
 
     name = "http"
+    http_trace: "Optional[HttpTrace]" = None
+    """Told of exchanges and streams; set by a tap before `open`."""
 
     def __init__(
         self, url: str, *, headers: Optional[Mapping[str, str]] = None, token: Optional[str] = None,
@@ -444,6 +448,12 @@ class HttpChannel(Transport):
                 reply = self._pool.send(method, target, all_fields, body, grip, timeout, sending, once=bool(given))
             except Stale:
                 continue
+            except TransportError as error:
+                if self.http_trace is not None:
+                    self.http_trace.failed(method, target, all_fields, error)
+                raise
+            if self.http_trace is not None:
+                self.http_trace.exchanged(method, target, all_fields, reply.status, reply.headers.pairs())
             reply.given = given
             if reply.status not in Gate.STATUSES:
                 self._answered(reply, self.where.origin + target, grip)
@@ -532,6 +542,8 @@ class HttpChannel(Transport):
 
     def _note(self, name: str, text: str) -> None:
         """Count something odd, and log it the first times."""
+        if self.http_trace is not None:
+            self.http_trace.finding(name, text)
         with self._lock:
             count = self._counts[name] = self._counts.get(name, 0) + 1
         if count <= _LOUD:

@@ -31,7 +31,7 @@ next `POST` will tell.
 """
 
 import random
-from typing import Any, Dict, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence
 
 from .. import deadline
 from ..errors import (
@@ -51,6 +51,9 @@ from .http_inbox import is_answer
 from .http_mirroring import common, fields_of
 from .http_pool import Fields
 from .http_reply import Reply
+
+if TYPE_CHECKING:
+    from .http_trace import StreamTrace
 
 EVENTS = "text/event-stream"
 _CITATION = "2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server"
@@ -235,6 +238,20 @@ class StreamableHttp(HttpChannel):
 
     def _events(self, reply: Reply, trail: Trail, post: Optional[Post]) -> Optional[AnswerLost]:
         """Read one connection to its end. None: the answer to ``post`` was there; else why it was not."""
+        if self.http_trace is None:
+            return self._read_events(reply, trail, post, None)
+        stream = self.http_trace.stream("GET" if post is None else post.method)
+        try:
+            lost = self._read_events(reply, trail, post, stream)
+        except BaseException as error:
+            stream.closed(str(error))
+            raise
+        stream.closed("" if lost is None else str(lost))
+        return lost
+
+    def _read_events(
+        self, reply: Reply, trail: Trail, post: Optional[Post], seen: "Optional[StreamTrace]"
+    ) -> Optional[AnswerLost]:
         parser = Parser(self.limits.max_message_bytes)
         answered = False
         while True:
@@ -248,6 +265,8 @@ class StreamableHttp(HttpChannel):
             if not piece:
                 return None if answered else AnswerLost("the stream of %s ended before the answer" % self._shown)
             trail.follow(parser)
+            if seen is not None:
+                seen.events(events, parser.retry)
             for event in events:
                 trail.tries = 0
                 if event.event != "message" or not event.data:

@@ -8,7 +8,7 @@ Any handshake revision may be spoken over it.
 
 import threading
 from functools import partial
-from typing import Optional, Sequence
+from typing import TYPE_CHECKING, Optional, Sequence
 
 from ..deadline import Deadline
 from ..errors import AnswerLost, ConnectFailed, McpError
@@ -20,6 +20,9 @@ from .http_channel import HttpChannel, Post
 from .http_client import EVENTS
 from .http_dial import Grip, LetGo, place_from
 from .http_reply import Reply
+
+if TYPE_CHECKING:
+    from .http_trace import StreamTrace
 
 _SLICE = 0.5
 """Seconds that `open` waits in one go, for its time may stand still."""
@@ -87,6 +90,15 @@ class HttpSse(HttpChannel):
         if kind != EVENTS:
             raise ConnectFailed("%s answered with content type %.80r, not %s" % (self._shown, kind, EVENTS))
         parser = Parser(self.limits.max_message_bytes)
+        seen = None if self.http_trace is None else self.http_trace.stream("GET")
+        try:
+            self._read_events(reply, parser, seen)
+        except BaseException as error:
+            if seen is not None:
+                seen.closed(str(error))
+            raise
+
+    def _read_events(self, reply: Reply, parser: Parser, seen: "Optional[StreamTrace]") -> None:
         while True:
             piece = reply.piece()
             if not piece:
@@ -95,6 +107,8 @@ class HttpSse(HttpChannel):
                 events = parser.feed(piece)
             except ValueError as error:
                 raise ConnectFailed("%s: %s" % (self._shown, error)) from None
+            if seen is not None:
+                seen.events(events, parser.retry)
             for event in events:
                 self._take(event)
 

@@ -13,11 +13,19 @@ from ..revisions import Revision
 from ..wiretrace import CLIENT, SERVER, Trace
 from .base import Annotations, Failed, Received, Standstill, Transport
 
+_OURS = frozenset((
+    "refused work", "dropped notification", "dropped progress", "dropped log message", "sampling above the rate",
+    "tool calls above the rate", "too many completions", "unchecked result", "listening", "listening again failed",
+    "listening given up", "unencrypted link", "unasked answer", "embedded resource",
+))
+"""Names of counts that are our own doing, or our own limits; most are about the peer."""
+
 
 def tap(transport: Transport, trace: Optional[Trace], side: str) -> Transport:
-    """The same transport, seen by ``trace``; itself, where that is None. ``side``: who we are, "client" or "server".
+    """Return the same transport, seen by ``trace``; itself, where that is None. ``side``: who we are, "client" or
+    "server".
 
-    Raises ValueError for another side.
+    Raises ValueError for another side, TypeError for a trace that is none.
     """
     return transport if trace is None else Tap(transport, trace, side)
 
@@ -28,6 +36,9 @@ class Tap(Transport):
     def __init__(self, transport: Transport, trace: Trace, side: str) -> None:
         if side not in (CLIENT, SERVER):
             raise ValueError("side is %r or %r, not %r" % (CLIENT, SERVER, side))
+        if not isinstance(trace, Trace):
+            raise TypeError("trace is a Trace, such as mcp_ref.wiretrace.to_text(sys.stderr), not %s"
+                            % type(trace).__name__)
         self.inner = transport
         self.name = transport.name
         self.origin = transport.origin
@@ -39,10 +50,21 @@ class Tap(Transport):
         self.side = side
         self.peer = SERVER if side == CLIENT else CLIENT
         self._closed = False
+        self.finding = self._found
+        if hasattr(transport, "http_trace"):
+            from .http_trace import HttpTrace
+
+            transport.http_trace = HttpTrace(trace)
         if hasattr(transport, "on_noise"):
             self._hear(transport)
         if hasattr(transport, "on_stderr"):
             self._hear_stderr(transport)
+
+    def _found(self, name: str, text: str, error: Optional[BaseException]) -> None:
+        """What the connection has counted, as a finding about whom it is the doing of."""
+        if error is not None:
+            text += ": %s: %s" % (type(error).__name__, error)
+        self.trace.finding("%s: %s" % (name, text), self.side if error is not None or name in _OURS else self.peer)
 
     def _hear(self, transport: Any) -> None:
         """Lines on a child's stdout that are no messages are not read, but were on the wire."""

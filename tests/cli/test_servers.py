@@ -244,7 +244,7 @@ def test_a_failed_tool_as_json_is_its_result(address, capsys):
 
 
 def test_no_answer_in_time_is_exit_code_1(capsys):
-    code, out, err = here(capsys, "tools", "--timeout", "0.3", "--json", "--", sys.executable, "-c", SILENT)
+    code, out, err = here(capsys, "tools", "--timeout", "0.3", "--json", "--quiet", "--", sys.executable, "-c", SILENT)
     assert code == 1 and json.loads(out)["error"]["kind"] == "timeout" and "--timeout" in one_line_of(err)
 
 

@@ -31,6 +31,7 @@ class Wrapper(Transport):
         self.mirrors = inner.mirrors
         self.held, self.holder = inner.held, inner.holder
         self.address = inner.address
+        self.finding = inner.finding
 
     def open(self) -> None:
         self.inner.open()
