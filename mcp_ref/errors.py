@@ -266,7 +266,10 @@ class TokenRefused(AuthError):
 
 
 class ToolError(McpError):
-    """Raised by a tool to tell the model what went wrong: the text goes to it verbatim."""
+    """Raised by a tool to tell the model what went wrong: the text goes to it verbatim.
+
+    Raised by the function of a resource, a prompt or a completion, its text is the message of the error.
+    """
 
 
 class TooManyQuestions(Busy, ToolError):

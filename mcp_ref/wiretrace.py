@@ -48,6 +48,7 @@ from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 from . import deadline
 from .jsontext import JsonError, dumps, loads
 from .redaction import redact, redact_text
+from .usercode import log_raised, name_of
 
 CLIENT, SERVER = "client", "server"
 MESSAGE, STATE, TRANSPORT, FINDING = "message", "state", "transport", "finding"
@@ -137,13 +138,11 @@ class Trace:
 
     def _drop(self, entry: Tuple[Sink, "threading.Lock"], error: Exception) -> None:
         """A sink that fails once would fail for every message."""
-        from .packagelog import get_logger
-
         try:
             self._sinks.remove(entry)
         except ValueError:
             return  # another thread was quicker
-        get_logger(__name__).warning("a trace ends here: its sink raised %s: %s", type(error).__name__, error)
+        log_raised("sink %s of a trace, which ends here," % name_of(entry[0]), error)
 
     def close(self) -> None:
         """Close the sinks that can be closed."""

@@ -324,7 +324,7 @@ def test_sink_that_raises_is_dropped_and_the_others_go_on(caplog: pytest.LogCapt
         trace.state("one")
         trace.state("two")
     assert [event.text for event in events] == ["one", "two"] and len(calls) == 1
-    assert "a trace ends here: its sink raised OSError: disk full" in caplog.text and len(caplog.records) == 1
+    assert "of a trace, which ends here, raised OSError: disk full" in caplog.text and len(caplog.records) == 1
 
 
 def test_closed_stream_ends_the_trace_only(caplog: pytest.LogCaptureFixture) -> None:

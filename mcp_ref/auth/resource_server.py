@@ -200,7 +200,8 @@ class ResourceServer(Guard):
             get_logger(__name__).warning("a token cannot be checked: %s", str(error).replace(token, "..."))
             raise Denied(503) from None
         except Exception as error:
-            raise McpError("verify raised %s %s" % (type(error).__name__, _place(error))) from None
+            told = McpError("verify raised %s %s" % (type(error).__name__, _place(error)))
+            raise told.with_traceback(error.__traceback__) from None
         if access is not None and not isinstance(access, AccessToken):
             raise McpError("verify returns an AccessToken or None, not a %s" % type(access).__name__)
         wrong = None if access is None else access.misfit

@@ -32,6 +32,7 @@ import argparse
 import sys
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
+from ..packagelog import own_process
 from .failures import DONE, EXPECTED, UsageError, as_object, row_of, text_of
 from .output import OutputClosed, drop_output, fail, say, say_json
 
@@ -56,6 +57,8 @@ HOMES: Dict[str, Tuple[str, str]] = {
 
 def main(arguments: Optional[List[str]] = None) -> int:
     """Run one command; the exit code. The module's docstring lists the codes."""
+    if arguments is None:  # we are the program
+        own_process()
     words = list(sys.argv[1:] if arguments is None else arguments)
     as_json = False
     try:

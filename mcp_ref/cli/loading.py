@@ -47,7 +47,17 @@ def listen_http(
 
         kept = SqliteStore(sessions[len("store:"):])
     url = "http://%s:%d%s" % ("[%s]" % host if ":" in host else host, port, PATH)
-    return HttpListener(server, url, sessions=kept, trace=trace, **options)
+    listener = HttpListener(server, url, sessions=kept, trace=trace, **options)
+    listener.warns = False  # whoever calls has a terminal to tell it on, and does so once for all workers
+    return listener
+
+
+def open_to_all(address: str) -> str:
+    """What an operator is told of a server that other machines can reach and that lets in everybody."""
+    return "mcp_ref: warning: %s can be reached from other machines, and nobody has to show who they are" % address
+
+
+HTTP_ADVICE = ": use --token-env NAME, or --resource URL with --authorization-server URL"
 
 
 def load(path: str, name: str) -> "Server":

@@ -5,6 +5,7 @@ import os
 import sys
 from typing import Any, Callable
 
+from ..packagelog import own_process
 from ..revisions import REVISIONS
 from .command import Command, Commands
 from .failures import DONE, FAILED, UsageError
@@ -15,9 +16,7 @@ SCHEMA = "schema.json"
 
 def _printing(main: Callable[..., int], *arguments: Any) -> int:
     """Run what prints by itself. That the trace ends when nobody reads it is not worth a word here."""
-    import logging
-
-    logging.getLogger(__name__.partition(".cli.")[0]).addHandler(logging.NullHandler())
+    own_process(False)
     try:
         code = main(*arguments)
         if sys.stdout is not None:

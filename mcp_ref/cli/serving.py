@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional
 from .command import Command, Commands
 from .failures import DONE, UsageError
 from .guarding import declare, listener_options, told
-from .loading import listen_http, load, trace_of
+from .loading import HTTP_ADVICE, listen_http, load, open_to_all, trace_of
 from .output import note
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
     listener.open()
     try:
         note("listening on %s; Ctrl-C ends it" % listener.address)
+        if listener.reaches_others:
+            note(open_to_all(listener.address))
         forever = threading.Event()
         while not forever.wait(0.5):
             pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
@@ -105,6 +107,8 @@ def _http(
     """Serve over HTTP until interrupted; the URL, with the port that was chosen, goes to standard error."""
     with listen_http(server, address, sessions, trace, **guard) as listener:
         note("serving on %s; Ctrl-C ends it" % listener.address)
+        if listener.is_open_to_all:
+            note(open_to_all(listener.address) + HTTP_ADVICE)
         while not listener.wait(0.5):
             pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
 

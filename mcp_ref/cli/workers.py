@@ -33,10 +33,11 @@ import tempfile
 from typing import Any, Callable, Dict, List, Optional
 
 from .. import deadline
+from ..packagelog import own_process
 from ..transports.http_server import listen
 from . import guarding
 from .failures import DONE, EXPECTED, UsageError, row_of, text_of
-from .loading import host_and_port, listen_http, load, trace_of
+from .loading import HTTP_ADVICE, host_and_port, listen_http, load, open_to_all, trace_of
 from .output import fail, note
 
 STATE_KEYS = "MCP_REF_STATE_KEYS"
@@ -45,6 +46,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 """Seconds before another worker is started, if one has died soon."""
 STEADY = 5.0
 """Seconds that a worker must have lived for its end to be no failure to start."""
+READY, OPEN_TO_ALL = b"!", b"?"
+"""What a worker says on its pipe when it serves; the second: to other machines as well, and nobody shows who they are.
+Only a worker knows what the file has said of that, and the parent tells it once for all of them."""
 GRACE = 60.0
 """Seconds that workers have to end; what they are at has as long as their server's limits say."""
 _SLICE = 0.5
@@ -62,13 +66,13 @@ class Worker:
 
 
 class Supervisor:
-    """Keeps ``count`` workers alive. ``start()`` starts one; ``ready()`` is called when the first one serves."""
+    """Keeps ``count`` workers alive. ``start()`` starts one; ``ready(said)`` is called when the first one serves."""
 
-    def __init__(self, start: Callable[[], Worker], count: int, ready: Callable[[], Any]) -> None:
+    def __init__(self, start: Callable[[], Worker], count: int, ready: Callable[[bytes], Any]) -> None:
         self.workers: List[Worker] = []
         self._start = start
         self._count = count
-        self._ready: Optional[Callable[[], Any]] = ready
+        self._ready: Optional[Callable[[bytes], Any]] = ready
         self._selector = selectors.DefaultSelector()
         self._pause = 0.0
         self._due = deadline.clock()
@@ -93,10 +97,11 @@ class Supervisor:
 
     def _hear(self, worker: Worker) -> Optional[int]:
         """A worker serves, or has ended; an exit code, if that is the end of all."""
-        if os.read(worker.pipe, 1):
+        said = os.read(worker.pipe, 1)
+        if said:
             ready, self._ready = self._ready, None
             if ready is not None:
-                ready()
+                ready(said)
             return None
         code = worker.process.wait()
         self._remove(worker)
@@ -156,8 +161,14 @@ def supervise(options: Any) -> int:
                 "sessions": sessions, "folder": folder, "fds": [sock.fileno() for sock in sockets], "alive": alive,
                 "guard": guarding.told(options)}
         where = "%s:%d" % ("[%s]" % host if ":" in host else host, sockets[0].getsockname()[1])
-        ready = "serving on http://%s/mcp with %d workers; Ctrl-C ends it" % (where, options.workers)
-        supervisor = Supervisor(_starter(told), options.workers, lambda: note(ready))
+        address = "http://%s/mcp" % where
+
+        def ready(said: bytes) -> None:
+            note("serving on %s with %d workers; Ctrl-C ends it" % (address, options.workers))
+            if said == OPEN_TO_ALL:
+                note(open_to_all(address) + HTTP_ADVICE)
+
+        supervisor = Supervisor(_starter(told), options.workers, ready)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             return supervisor.run()
@@ -198,6 +209,7 @@ def _starter(told: Dict[str, Any]) -> Callable[[], Worker]:
 
 def work() -> None:
     """A worker: the whole life of its process."""
+    own_process()
     told = json.loads(sys.argv[1])
     for fd in (*told["fds"], told["alive"], told["ready"]):
         os.set_inheritable(fd, False)
@@ -208,8 +220,8 @@ def work() -> None:
         server = load(told["file"], told["name"])
         ending.may_wait()
         with listen_http(server, told["http"], told["sessions"], trace_of(told["trace"]), fds=told["fds"],
-                         legacy=False, **guarding.listener_options(told["guard"])):
-            os.write(told["ready"], b"!")
+                         legacy=False, **guarding.listener_options(told["guard"])) as listener:
+            os.write(told["ready"], OPEN_TO_ALL if listener.is_open_to_all else READY)
             ending.wait()
     except (KeyboardInterrupt, BrokenPipeError):
         pass  # told to end; or the parent is gone, and it is too late to tell it anything

@@ -14,14 +14,16 @@ from ..methods import params_class
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
 from ..peer.inflight import Inflight
+from ..peer.raised import log as log_raised
 from ..peer.workers import Executor
 from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
 from ..transports.base import Transport
+from ..usercode import name_of
 from .era import DEFAULT_ERA, Opening
 from .greeting import Greeting
 from .kept import SharedAnswers
-from .offers import Offers
+from .offers import REQUESTS, Offers
 from .recovery import Restarts
 from .subscriptions import UpdateCallback
 
@@ -327,7 +329,17 @@ class Client(Greeting):
             try:
                 tell()
             except Exception as error:
-                connection.counters.note("handler errors", "a callback for %s raised" % method, error)
+                log_raised(connection, self._whose(tell), error, method)
+
+    def _whose(self, tell: "partial[Any]") -> str:
+        """What a callback is to our user."""
+        option = next((name for name in CALLBACKS if tell.func == getattr(self, name)), "")
+        return ("%s callback %s" % (option, name_of(tell))).strip()
+
+    def handler_of(self, method: str, params: Dict[str, Any], revision: Revision) -> str:
+        """See `Role.handler_of`."""
+        asked = REQUESTS.get(method)
+        return super().handler_of(method, params, revision) if asked is None else "%s callback" % asked
 
     def _streamed(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
         """Whether a notification is one that does not need a stream, or names one of ours."""
@@ -346,8 +358,8 @@ class Client(Greeting):
 
     def _listeners(
         self, connection: Connection, method: str, params: Dict[str, Any], message: Any
-    ) -> List[Callable[[], None]]:
-        found: List[Callable[[], None]] = []
+    ) -> "List[partial[Any]]":
+        found: "List[partial[Any]]" = []
         if method in LISTENERS:
             found += LISTENERS[method](self, connection, message)
         heard = self.offers.notifications.get(method)
@@ -359,10 +371,10 @@ class Client(Greeting):
             found.append(partial(self.on_notification, method, params))
         return found
 
-    def _log_listeners(self, connection: Connection, message: Any) -> List[Callable[[], None]]:
+    def _log_listeners(self, connection: Connection, message: Any) -> "List[partial[Any]]":
         return [partial(self.on_log, message.level, message.data, message.logger)] if self.on_log is not None else []
 
-    def _update_listeners(self, connection: Connection, message: Any) -> List[Callable[[], None]]:
+    def _update_listeners(self, connection: Connection, message: Any) -> "List[partial[Any]]":
         stream = connection.session.rules.stateless and self._listening
         wanted: List[UpdateCallback] = (stream or connection.state["subscriptions"]).listeners(message.uri)
         if self.on_update is not None:
@@ -375,7 +387,9 @@ def _name_of(transport: Transport) -> str:
     return transport.origin or transport.address or ""
 
 
-LISTENERS: Dict[str, Callable[[Client, Connection, Any], List[Callable[[], None]]]] = {
+CALLBACKS = ("on_log", "on_update", "on_notification")
+"""Options of `Client` that hear of notifications."""
+LISTENERS: "Dict[str, Callable[[Client, Connection, Any], List[partial[Any]]]]" = {
     "notifications/message": Client._log_listeners,
     "notifications/resources/updated": Client._update_listeners,
 }

@@ -41,9 +41,11 @@ from ..messages.lifecycle import ElicitationCapability
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
 from ..peer.params import params_reader
+from ..peer.raised import about
 from ..protocol.elicitation import CheckedForm, FormError, read_form
 from ..protocol.links import LinkError
 from ..revisions import Revision
+from ..usercode import log_raised, name_of
 from .links import UrlRequest, is_elsewhere, links_of, required
 
 if TYPE_CHECKING:
@@ -177,7 +179,8 @@ class Elicitation:
         try:
             opened = self._open_url(request.url) is not False
         except Exception as error:
-            connection.counters.note("unopened link", "open_url raised", error)
+            connection.counters.add("unopened link")
+            log_raised("open_url callback %s" % name_of(self._open_url), error, about(connection, "elicitation/create"))
             opened = False
         return ElicitResult("accept" if opened else "cancel", meta=given.meta)
 

@@ -145,7 +145,7 @@ class LastingFuture(CheckedFuture):
             self.check = None  # it is none of what was asked for
             self.set_result(required)
         else:
-            self._later(lambda: self._answer(result), True)
+            self._later("answering what the server asks", lambda: self._answer(result), True)
 
     def _extend(self, result: Dict[str, Any]) -> None:
         """On a thread of its own, because an extension may ask the server for more."""

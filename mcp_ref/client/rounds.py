@@ -13,7 +13,8 @@ takes is no part of. ``max_input_rounds`` is the most; all rounds together wait 
 
 Only what was declared is answered. A question that cannot be answered (nobody at home: the callback raised, the user
 would not have the model asked, a rate was exceeded) ends the request with `InputUnavailable`: there is no way to tell
-the server [2026-07-28 client/sampling §Error Handling], and it waits for nothing.
+the server [2026-07-28 client/sampling §Error Handling], and it waits for nothing. Its text has type and text of what
+the callback raised, which is also logged with its traceback.
 
 By hand, for programs that go on in another process::
 
@@ -39,10 +40,12 @@ from ..methods import EMBEDDED, INPUT_REQUIRED, lookup
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
 from ..peer.inflight import Incoming
+from ..peer.raised import report
 from ..peer.workers import Job
 from ..protocol.caching import DEPENDING
 from ..protocol.capabilities import has
 from ..revisions import Revision
+from ..usercode import shown_error
 
 if TYPE_CHECKING:
     from ..peer.extension import Extension
@@ -249,15 +252,19 @@ class Exchange:
             raise InputUnavailable("%s is asked already" % method)
         with self._lock:
             self._incoming = incoming
+        params = request.get("params") or {}
+        context = Context(connection, incoming, Request(key, method, params))
         try:
             self.check()
-            params = request.get("params") or {}
-            result = route.call(Context(connection, incoming, Request(key, method, params)), params)
+            result = route.call(context, params)
             incoming.check()
             return result
         except RequestCancelled:
             raise
         except Exception as error:
+            if not isinstance(error, RpcError):  # those are answers: the user said no, the params do not fit
+                who = self._client.handler_of(method, params, connection.session.rules)
+                report(context, who, error)
             raise self._unanswered(key, method, error) from error
         finally:
             with self._lock:
@@ -269,7 +276,8 @@ class Exchange:
         what = "%s asks for %s (%s)" % (self._method, method, shown(key))
         if isinstance(error, RpcError) and error.code == INVALID_PARAMS:
             return PeerProtocolError("%s: %s" % (what, error.message), PAGE + " §InputRequests")
-        return InputUnavailable("%s, and there is no answer: %s" % (what, error or type(error).__name__), key, method)
+        said = str(error) if isinstance(error, RpcError) else shown_error(error)
+        return InputUnavailable("%s, and there is no answer: %s" % (what, said), key, method)
 
 
 class _Asking(Job):

@@ -42,6 +42,7 @@ from typing import IO, Any, Callable, Dict, List, Optional, Union
 
 from ..peer.counters import Counters
 from ..redaction import redact, redact_text
+from ..usercode import log_raised
 
 AuditTarget = Union[str, "os.PathLike[str]", IO[Any], Callable[[Dict[str, Any]], Any]]
 """A path to append to, an open file of text or bytes, or a function that gets each event as a dict."""
@@ -99,7 +100,8 @@ class Audit:
         except Exception as error:
             with self._lock:
                 self.dropped += 1
-            self._counters.note("audit", "an event was not written: %s" % event, error)
+            self._counters.add("audit")
+            log_raised("writing an event of the audit", error, event)
 
     def _record(self, event: str, server: str, details: Dict[str, Any]) -> None:
         arguments = details.pop("arguments", None)

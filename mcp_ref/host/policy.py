@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Un
 
 from ..errors import McpError
 from ..records import Record
+from ..usercode import log_raised, name_of
 
 if TYPE_CHECKING:
     from ..client.links import UrlRequest
@@ -201,9 +202,7 @@ def ask(function: Callable[[Any], Any], question: Question) -> Decision:
     try:
         answer = function(question)
     except Exception as error:
-        from ..packagelog import get_logger
-
-        get_logger(__name__).exception("the policy raised; that denies")
+        log_raised("policy %s, which denies thereby," % name_of(function), error, type(question).__name__)
         return Deny("the policy raised %s" % type(error).__name__)
     if isinstance(answer, (Allow, Deny)):
         return answer

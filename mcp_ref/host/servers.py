@@ -11,6 +11,7 @@ from ..errors import ConnectionLost, McpError, RequestTimeout
 from ..limits import DEFAULT, Limits
 from ..peer.counters import Counters
 from ..peer.threads import start_thread
+from ..usercode import log_raised, name_of
 from .audit import Audit, AuditTarget
 from .config import Config, ServerEntry, read_config
 from .desk import Desk
@@ -278,7 +279,8 @@ class Servers:
             if self._on_lost is not None:
                 self._on_lost(name, reason)
         except Exception as error:
-            self.counters.note("on_lost", "on_lost raised for %s" % name, error)
+            self.counters.add("on_lost")
+            log_raised("on_lost callback %s" % name_of(self._on_lost), error, "server %s" % name)
 
     def close(self) -> None:
         """End every connection, all at the same time; from any thread, as often as one likes.

@@ -181,9 +181,10 @@ def _check_number(name: str, value: Any) -> None:
 class Route:
     """How one method is answered in one session: made once, used for every request.
 
-    ``call(context, params)`` gives the result object. ``fault`` turns an exception into a result instead of an
-    error, for tools. ``inline``: quick and free of user code, so it runs on the reader. ``deferred``: ``call`` gives
-    nothing, and the answer comes later, by `Context.complete`.
+    ``call(context, params)`` gives the result object. ``fault(context, error)`` turns an exception into a result
+    instead of an error, for tools, and sees to it that the author learns of it. ``inline``: quick and free of user
+    code, so it runs on the reader. ``deferred``: ``call`` gives nothing, and the answer comes later, by
+    `Context.complete`.
     """
 
     __slots__ = ("call", "fault", "inline", "deferred")
@@ -191,7 +192,7 @@ class Route:
     def __init__(
         self,
         call: Callable[[Context, Dict[str, Any]], Any],
-        fault: Optional[Callable[[Exception], Optional[Dict[str, Any]]]] = None,
+        fault: Optional[Callable[[Context, Exception], Optional[Dict[str, Any]]]] = None,
         inline: bool = False,
         deferred: bool = False,
     ) -> None:

@@ -31,17 +31,18 @@ class Counters:
             count = self._counts[name] = self._counts.get(name, 0) + 1
         return count
 
-    def note(self, name: str, text: str, error: Optional[BaseException] = None) -> None:
-        """Count one more and log it, the first times and then every thousandth time; an ``error`` with traceback.
+    def note(self, name: str, text: str) -> None:
+        """Count one more and log it, the first times and then every thousandth time.
 
+        For what peers send. What code of our users raises goes to `mcp_ref.usercode`, which keeps silent about nothing.
         Never raises, whatever filters and handlers the program has: the reader calls it.
         """
         count = self.add(name)
         if self._told is not None:
-            self._told(name, text, error)
+            self._told(name, text, None)
         if is_told(count):
             try:
-                _log(name, text, count, error)
+                _log(name, text, count)
             except Exception:
                 self.add("log records lost")
 
@@ -55,10 +56,7 @@ class Counters:
             return self._counts.get(name, 0)
 
 
-def _log(name: str, text: str, count: int, error: Optional[BaseException]) -> None:
-    import logging
-
+def _log(name: str, text: str, count: int) -> None:
     from ..packagelog import get_logger
 
-    logger = get_logger(__name__.rpartition(".")[0])
-    logger.log(logging.ERROR if error else logging.WARNING, "%s: %s (count %d)", name, text, count, exc_info=error)
+    get_logger(__name__.rpartition(".")[0]).warning("%s: %s (count %d)", name, text, count)

@@ -56,6 +56,7 @@ from .alone import admit, stands_alone
 from .context import Context, Route
 from .inflight import Incoming, Inflight, RecentIds
 from .jobs import BatchAnswer, Call, Lane, contain
+from .raised import log as log_raised
 from .request_table import Progress
 from .role import Role
 from .sender import Sender, may_have_meta
@@ -418,8 +419,7 @@ class Connection(Sender):
             else:
                 route = self._admit(request, batch)
         except Exception as error:  # what an extension declares, and how it answers, is its author's code
-            self._log_exception("making a route for %s" % shown(request.method), error)
-            route = RpcError(INTERNAL_ERROR, "Internal error")
+            route = self._internal(self.context_class(self, incoming, request, session), error)
         if isinstance(route, Route):
             route = self._check_room(request, route, session or self.session, incoming)
         call = Call(self, request, incoming, route if isinstance(route, Route) else _NO_ROUTE, batch, session)
@@ -560,10 +560,11 @@ class Connection(Sender):
             jobs.append(lane)
 
     def _run_notification(self, notification: Notification) -> None:
+        method, params = notification.method, notification.params or {}
         try:
-            self.role.notification(self, notification.method, notification.params or {})
+            self.role.notification(self, method, params)
         except BaseException as error:
-            self._log_exception("handler of %s" % notification.method, error)
+            log_raised(self, self.role.handler_of(method, params, self.session.rules), error, method)
             contain(error)
 
     def _initialized(self, params: Dict[str, Any]) -> None:
@@ -643,7 +644,7 @@ class Connection(Sender):
         try:
             return self._failure(call, error, context)
         except Exception as another:
-            self._log_exception("making an answer of a failure of %s" % call.request.method, another)
+            log_raised(self, "making an answer of a failure", another, call.request.method, call.request.id)
             return Error(call.request.id, INTERNAL_ERROR, "Internal error")
 
     def _failure(self, call: Call, error: BaseException, context: Context) -> Message:
@@ -658,13 +659,21 @@ class Connection(Sender):
         if isinstance(error, RequestCancelled) and call.incoming.cancelled:
             return Error(request.id, INTERNAL_ERROR, "Cancelled")  # never sent: the request is cancelled
         if fault is not None and isinstance(error, Exception):
-            result = fault(error)
+            result = fault(context, error)
             if result is not None:
                 return Result(request.id, result)
-        rpc = self.role.answer_errors(error)
-        if rpc.code == INTERNAL_ERROR:
-            self._log_exception("handler of %s" % request.method, error)
+        rpc = self._internal(context, error)
         return Error(request.id, rpc.code, rpc.message, rpc.data)
+
+    def _internal(self, context: Context, error: BaseException) -> RpcError:
+        """Log an exception of the role's code, and give what the peer is told of it."""
+        try:
+            rpc = self.role.answer_errors(context, error)
+        except Exception as another:
+            for each in (error, another):
+                log_raised(self, "making an answer of a failure", each, context.request.method, context.request.id)
+            return RpcError(INTERNAL_ERROR, "Internal error")
+        return rpc
 
     def reply(self, call: Call, answer: Optional[Message], data: Optional[bytes] = None) -> None:
         """Finish a request: its answer goes out, unless it was cancelled before."""
@@ -731,11 +740,9 @@ class Connection(Sender):
                 return self._encode_in_batch(call, call.batch, answer)
             return encode(answer, self.limits)
         except JsonError as error:
-            self._log_exception("encoding an answer", error)
-            return encode(Error(getattr(answer, "id", None), INTERNAL_ERROR, "Internal error"))
-
-    def _log_exception(self, where: str, error: BaseException) -> None:
-        self.counters.note("handler errors", "%s raised" % where, error)
+            id = getattr(answer, "id", None)
+            log_raised(self, "encoding an answer", error, "an error with data that JSON cannot hold", id)
+            return encode(Error(id, INTERNAL_ERROR, "Internal error"))
 
 
 def _unreachable(context: Context, params: Dict[str, Any]) -> Any:

@@ -5,16 +5,21 @@ never use it.
 """
 
 from concurrent.futures import Future
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from ..errors import McpError, RequestCancelled
 from ..jsonrpc import Error, Result
+from ..usercode import log_raised, name_of
 from ..waiting import Wait
 from .dispatcher import Connection
 from .jobs import Lane, contain
+from .raised import about
 from .request_table import Pending, Progress
 from .threads import start_thread
 from .workers import Job
+
+Callback = Tuple[str, Callable[[], Any]]
+"""Code of our user's to be called, and what it is."""
 
 
 class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.9 only
@@ -30,7 +35,7 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
         self._connection = connection
         self._convert = convert
         self._pending: Optional[Pending] = None
-        self._lane: Optional[Lane[Callable[[], Any]]] = None
+        self._lane: Optional[Lane[Callback]] = None
 
     def send(self, method: str, params: Optional[Dict[str, Any]], **options: Any) -> "RequestFuture":
         """Send the request; options as `Connection.open_request`."""
@@ -63,13 +68,13 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
         if self.done():
             super().add_done_callback(fn)
         else:
-            super().add_done_callback(lambda _: self._later(lambda: fn(self), True))
+            super().add_done_callback(lambda _: self._later("done callback %s" % name_of(fn), lambda: fn(self), True))
 
-    def _later(self, function: Callable[[], Any], always: bool, size: int = 0) -> None:
+    def _later(self, who: str, function: Callable[[], Any], always: bool, size: int = 0) -> None:
         limits = self._connection.limits
         if self._lane is None:  # made late, because few futures have callbacks; only the reader comes here
-            self._lane = Lane(_call, self._schedule, limits.max_inflight, limits.max_unheard_bytes)
-        room, schedule = self._lane.put(function, always, size)
+            self._lane = Lane(self._call, self._schedule, limits.max_inflight, limits.max_unheard_bytes)
+        room, schedule = self._lane.put((who, function), always, size)
         if not room:
             self._connection.counters.note(
                 "dropped progress", "max_inflight (%d) callbacks are waiting, or max_unheard_bytes (%d)"
@@ -86,7 +91,8 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
         if isinstance(item, Progress):
             pending.extend()
             if pending.on_progress is not None and not self.done():
-                self._later(lambda: pending.report(item), False, len(item.message or ""))
+                who = "progress callback %s" % name_of(pending.on_progress)
+                self._later(who, lambda: pending.report(item), False, len(item.message or ""))
         elif isinstance(item, RequestCancelled):
             super().cancel()
             self.set_running_or_notify_cancel()
@@ -106,12 +112,12 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
         except Exception as error:
             self.set_exception(error)
 
-
-def _call(function: Callable[[], Any]) -> None:
-    try:
-        function()
-    except BaseException as error:
-        from ..packagelog import get_logger
-
-        get_logger(__name__).exception("callback of a future raised")
-        contain(error)
+    def _call(self, callback: Callback) -> None:
+        who, function = callback
+        try:
+            function()
+        except BaseException as error:
+            if not isinstance(error, KeyboardInterrupt):
+                pending = self._pending
+                log_raised(who, error, "" if pending is None else about(self._connection, pending.method, pending.id))
+            contain(error)

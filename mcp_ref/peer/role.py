@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence, Tuple
 
 from ..errors import INTERNAL_ERROR, RpcError, TooManyQuestions
-from ..jsonrpc import RequestId
+from ..jsonrpc import RequestId, shown
 from ..methods import lookup
 from ..revisions import Revision
 from .context import Context, Route
+from .raised import report
 
 if TYPE_CHECKING:
     from .extension import Extension, Extensions
@@ -76,11 +77,17 @@ class Role:
         """
         return error
 
-    def answer_errors(self, error: BaseException) -> RpcError:
-        """What an exception of a handler becomes on the wire; the default tells nothing of its text, but for limits."""
+    def answer_errors(self, context: Context, error: BaseException) -> RpcError:
+        """Log an exception of a handler, and say what it becomes on the wire: nothing of its text, but for limits."""
         if isinstance(error, TooManyQuestions):
             return RpcError(INTERNAL_ERROR, "Busy: %s" % error)
+        report(context, self.handler_of(context.request.method, context.request.params or {}, context.session.rules),
+               error)
         return RpcError(INTERNAL_ERROR, "Internal error")
+
+    def handler_of(self, method: str, params: Dict[str, Any], revision: Revision) -> str:
+        """What of the author's code takes this message, for log records: its kind and its name. Raises nothing."""
+        return "handler of %s" % shown(method)
 
     def stamp(self, result: Any, revision: Revision) -> Any:
         """A deferred result with what every one of this revision has."""

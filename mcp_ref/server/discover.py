@@ -79,8 +79,8 @@ class Stamp:
             finally:
                 CURRENT.reset(before)
 
-        def stamped_fault(error: Exception) -> Any:
-            result = None if fault is None else fault(error)
+        def stamped_fault(context: Context, error: Exception) -> Any:
+            result = None if fault is None else fault(context, error)
             return None if result is None else self(result)
 
         return Route(stamped, None if fault is None else stamped_fault, route.inline)

@@ -55,6 +55,7 @@ from ..transports.http_exchange import Exchange
 from ..transports.http_guard import Guard, OneToken
 from ..transports.http_server import HttpServer
 from ..transports.tap import tap
+from ..usercode import log_raised
 
 if TYPE_CHECKING:
     from ..peer.dispatcher import Connection
@@ -74,6 +75,9 @@ class HttpListener:
 
     As a context manager it does both.
     """
+
+    warns = True
+    """Whether `open` logs that anybody may call; set before it, by who tells the operator in another way."""
 
     def __init__(
         self, server: "Server", address: str, *, ssl_context: Any = None, legacy: bool = True,
@@ -106,8 +110,7 @@ class HttpListener:
         self._opened = True
         self._owner = os.getpid()
         self.http.open()
-        host = self.http.address[0]
-        if self._open_to_all and not host.startswith(_LOOPBACK):
+        if self.warns and self.is_open_to_all:
             get_logger(__name__).warning("%s can be reached from other machines, and nobody has to show who they are"
                                          ": pass auth=..., token=... or authenticate=...", self.address)
         start_thread("mcp-ref:tick:%d" % self.http.port, self._tick)
@@ -116,6 +119,11 @@ class HttpListener:
     def address(self) -> str:
         """The URL of the endpoint, with the port that was found."""
         return self.http.url + self._path
+
+    @property
+    def is_open_to_all(self) -> bool:
+        """Whether other machines can reach it and nobody has to show who they are; once it is open."""
+        return self._open_to_all and not self.http.address[0].startswith(_LOOPBACK)
 
     def wait(self, timeout: Optional[float] = None) -> bool:
         """Wait until it is closed; False after ``timeout`` seconds."""
@@ -149,8 +157,8 @@ class HttpListener:
             for endpoint in self._endpoints():
                 try:
                     endpoint.tick()
-                except Exception:
-                    get_logger(__name__).exception("keeping sessions failed")
+                except Exception as error:
+                    log_raised("keeping sessions", error)  # a store of the user's, say
 
     def _endpoints(self) -> "List[Union[Endpoint, SseEndpoint]]":
         return [self.endpoint] if self.legacy is None else [self.endpoint, self.legacy]

@@ -30,6 +30,7 @@ from ..limits import DEFAULT
 from ..peer import counters, outbox, rates
 from ..redaction import redact
 from ..redactionfilter import extras_of, message_of
+from ..usercode import log_raised
 from .current import CURRENT
 from .logs import log, send
 
@@ -102,7 +103,8 @@ class WireHandler(logging.Handler):
             self._broken(record, error)
 
     def _broken(self, record: logging.LogRecord, error: Exception) -> None:
-        self.counters.note("broken records", "a record of %r: %s" % (record.name, type(error).__name__))
+        self.counters.add("broken records")
+        log_raised("sending a log record", error, "logger %r" % (record.name,))
 
     def _data(self, record: logging.LogRecord) -> Dict[str, Any]:
         if isinstance(record.msg, dict) and not record.args and self.formatter is None:

@@ -22,7 +22,7 @@ class Offering(Role):
     """The part of a `Server` that authors register with."""
 
     strict: bool
-    mask_errors: bool
+    mask_errors: Optional[bool]
     caches: "Dict[str, Cache]"
     """What clients are told of keeping answers, by method; see `mcp_ref.server.caching`."""
     _paging: "Paging"
@@ -37,7 +37,7 @@ class Offering(Role):
             from .tools import Tools
 
             changed = self._changing("tools")
-            made = Tools(self.mask_errors, not self.strict, self._paging, changed, self.caches.get("tools/list"))
+            made = Tools(not self.strict, self._paging, changed, self.caches.get("tools/list"))
             self._features.setdefault("tools", made)
         return self._features["tools"]
 

@@ -17,7 +17,7 @@ loop: ask, call what the model wants called, tell it the results, ask again.
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
-from ..codec import decode
+from ..codec import decode, encode
 from ..errors import USER_REJECTED, PeerError, PeerProtocolError, RpcError
 from ..messages.content import AudioContent, ImageContent, TextContent
 from ..messages.sampling import (
@@ -181,7 +181,7 @@ def sample_with_tools(
         uses = rules.tool_uses(result)
         if not uses:
             return result
-        answers: List[Any] = [_use(ctx, call, use, offered) for use in uses]
+        answers: List[Any] = [_use(ctx, box, call, use, offered) for use in uses]
         talk = talk + [SamplingMessage(result.role, result.content), SamplingMessage("user", answers)]
         tool_choice = None
     try:
@@ -204,32 +204,34 @@ def _box(ctx: "Context", tools: Toolbox) -> "Tools":
     from .checks import Paging
     from .tools import Tools
 
-    made = Tools(server.mask_errors, not server.strict, Paging())
+    made = Tools(not server.strict, Paging())
     for name, function in tools.items():
         made.add(function, name=name)
     return made
 
 
-def _use(ctx: "Context", route: Route, use: ToolUseContent, offered: "Sequence[Tool]") -> ToolResultContent:
+def _use(
+    ctx: "Context", box: "Tools", route: Route, use: ToolUseContent, offered: "Sequence[Tool]"
+) -> ToolResultContent:
     """Call a tool for the model: its result, or its error as a result that the model can read.
 
     [2025-11-25.. client/sampling §Security Considerations] MUST: whatever happens, there is a result with that id.
     Where the handler runs again in each round, the tool does not: its result travels in the state.
     """
     if ctx.session.rules.peer_requests:
-        result = _call(ctx, route, use, offered)
+        result = _call(ctx, box, route, use, offered)
     else:
         from .replay import rounds_of
 
         rounds = rounds_of(ctx)
-        result = rounds.once(rounds.name("tool use"), lambda: _call(ctx, route, use, offered))
+        result = rounds.once(rounds.name("tool use"), lambda: _call(ctx, box, route, use, offered))
     members = dict(result, type="tool_result", toolUseId=use.id)
     members.pop("resultType", None)  # that of a result, which this is not
     made: ToolResultContent = decode(ToolResultContent, members, ctx.session.rules, "tool result")
     return made
 
 
-def _call(ctx: "Context", route: Route, use: ToolUseContent, offered: "Sequence[Tool]") -> Any:
+def _call(ctx: "Context", box: "Tools", route: Route, use: ToolUseContent, offered: "Sequence[Tool]") -> Any:
     if all(tool.name != use.name for tool in offered):
         return _failed("Unknown tool: %s" % use.name)
     try:
@@ -238,8 +240,7 @@ def _call(ctx: "Context", route: Route, use: ToolUseContent, offered: "Sequence[
         return _failed(error.message)
     except Exception as error:
         ctx.check()  # where the request was cancelled there is nobody left to tell
-        told = route.fault(error) if route.fault is not None else None
-        return _failed("The tool failed") if told is None else told
+        return encode(box.failed(ctx, "tool %r" % use.name, error), ctx.session.rules)
 
 
 def _failed(text: str) -> Dict[str, Any]:

@@ -51,8 +51,12 @@ class Server(Offering):
     ``instructions`` tell the model how to use it. ``revisions``: names of those to speak (default: all five, at the
     same time on the same connections; see `mcp_ref.peer.alone`). ``identify=False`` leaves the server's name out of
     results, where every result has it (2026-07-28).
-    ``strict`` refuses what real but careless clients send (see README); ``mask_errors`` hides the text of
-    unexpected exceptions. ``executor``: who runs handlers, a `MainThreadQueue` or `Inline`; by default each
+    ``strict`` refuses what real but careless clients send (see README).
+    ``mask_errors``: whether a client gets a fixed text for an exception of a handler, in the place of type and text.
+    None: where it may be on another machine (HTTP, WSGI, `handle`, TCP), and not on stdio, in memory and on Unix
+    sockets; True, False: everywhere, nowhere. The text of a `ToolError` is always told, and the log has every
+    exception; see `mcp_ref.server.failing`.
+    ``executor``: who runs handlers, a `MainThreadQueue` or `Inline`; by default each
     connection has worker threads of its own. ``page_size``: items in a page of a list (default: all).
     ``order``: of lists, that of "registration", or by "name" (or URI).
     ``keepalive``: seconds between pings to each client, which end its connection when unanswered (default: no pings).
@@ -90,7 +94,7 @@ class Server(Offering):
         limits: Limits = DEFAULT,
         executor: Optional[Executor] = None,
         strict: bool = False,
-        mask_errors: bool = False,
+        mask_errors: Optional[bool] = None,
         page_size: Optional[int] = None,
         order: "Literal['registration', 'name']" = "registration",
         keepalive: Optional[float] = None,
@@ -192,12 +196,16 @@ class Server(Offering):
     def run(self) -> None:
         """Serve one client over standard input and output, until it goes away. Blocks.
 
-        Whatever prints or writes to standard output meanwhile ends up on standard error. If a handler is still stuck
-        ``shutdown_grace`` seconds after the client went, the process ends without it.
+        Whatever prints or writes to standard output meanwhile ends up on standard error, and so does the log, from
+        WARNING up, unless the program has set up `logging`. If a handler is still stuck ``shutdown_grace`` seconds
+        after the client went, the process ends without it.
         """
+        from ..packagelog import is_one_stream, own_process
         from ..transports.stdio import StdioServer
         from .stdio import serve
 
+        if not is_one_stream(1, 2):  # with 2>&1 the log would get in between the messages
+            own_process()
         serve(self, StdioServer(self.limits))
 
     def connect(self, transport: Transport) -> Connection:
@@ -207,10 +215,13 @@ class Server(Offering):
     def run_http(self, host: str = "127.0.0.1", port: int = 8000, path: str = "/mcp", **options: Any) -> None:
         """Serve any number of clients over HTTP until interrupted. Blocks.
 
+        The log goes to standard error, from WARNING up, unless the program has set up `logging`.
         Options: `mcp_ref.server.http_listener`, and ``ready``, which is called with the URL when clients can connect.
         """
+        from ..packagelog import own_process
         from .http_listener import serve_http
 
+        own_process()
         scheme = "https" if options.get("ssl_context") is not None else "http"
         serve_http(self, "%s://%s:%d%s" % (scheme, "[%s]" % host if ":" in host else host, port, path), **options)
 
@@ -268,6 +279,11 @@ class Server(Offering):
 
         listener = SocketListener(address, self.connect, self.limits, idle_after, self.held)
         listener.open()
+        if listener.reaches_others:
+            from ..packagelog import get_logger
+
+            get_logger(__name__).warning("%s can be reached from other machines, and nobody has to show who they are",
+                                         listener.address)
         return listener
 
     def connection(self, transport: Transport) -> Connection:
@@ -352,6 +368,23 @@ class Server(Offering):
         from .errorcodes import revised
 
         return revised(context, error, in_tool)
+
+    def answer_errors(self, context: Any, error: BaseException) -> RpcError:
+        """See `Role.answer_errors`; the text is as `mcp_ref.server.failing` says."""
+        from .failing import failed
+
+        request = context.request
+        return failed(context, self.handler_of(request.method, request.params or {}, context.session.rules), error)
+
+    def handler_of(self, method: str, params: Dict[str, Any], revision: Revision) -> str:
+        """See `Role.handler_of`."""
+        from .failing import handler_of
+
+        return handler_of(self, method, params, revision)
+
+    def hides(self, connection: Connection) -> bool:
+        """Whether the client of this connection is told neither type nor text of exceptions; see ``mask_errors``."""
+        return not connection.transport.same_machine if self.mask_errors is None else self.mask_errors
 
     def opened(self, connection: Connection) -> None:
         """A client is there."""

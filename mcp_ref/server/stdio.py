@@ -10,12 +10,16 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from ..packagelog import settle
 from ..transports.base import Transport
 
 if TYPE_CHECKING:
     from ..peer.dispatcher import Connection
     from ..peer.mainthread import MainThreadQueue
     from .server import Server
+
+EXIT_SECONDS = 0.5
+"""How long standard error may take to get the last log records."""
 
 
 def serve(server: "Server", transport: Transport, exit_when_stuck: bool = True) -> None:
@@ -37,6 +41,7 @@ def serve(server: "Server", transport: Transport, exit_when_stuck: bool = True) 
 
 def _exit_if_stuck(connection: "Connection") -> None:
     if len(connection.inflight):
+        settle(EXIT_SECONDS)
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()

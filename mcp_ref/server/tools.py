@@ -7,11 +7,11 @@ unknown tool                                 error -32602
 arguments that do not fit the input schema   an ``isError`` result since 2025-11-25, before that -32602
 calls that come too fast                     ``isError``, naming the limit
 `ToolError`                                  ``isError``, its text verbatim, for the model
-any other exception of the tool              ``isError``, type and text; with ``mask_errors`` nothing
+any other exception of the tool              ``isError``; what it says: `mcp_ref.server.failing`
 `RpcError`                                   that JSON-RPC error
 a result that JSON cannot hold               ``isError``, naming the place: ``$.mean is NaN``
 a structured result unlike its schema        ``isError``, naming the place
-content that may not be sent                 ``isError``, naming the place: ``content[0].mimeType: ...``
+content that may not be sent                 ``isError``, as any other exception
 ===========================================  =========================================================
 
 Reading: calls that come too fast are reported as a result, as the pages' own example of a rate limit
@@ -149,10 +149,9 @@ class Tools:
     """The tools of one server."""
 
     def __init__(
-        self, mask_errors: bool, lenient: bool, paging: Paging, changed: Optional[Callable[[], None]] = None,
+        self, lenient: bool, paging: Paging, changed: Optional[Callable[[], None]] = None,
         cache: "Optional[Cache]" = None,
     ) -> None:
-        self._mask_errors = mask_errors
         self._lenient = lenient
         self.counters = Counters()
         describe = RegisteredTool.describe
@@ -240,10 +239,22 @@ class Tools:
                     self._embedded(context, tool)
             return write(result)
 
-        def fault(error: Exception) -> Dict[str, Any]:
-            return write(_error_result(self._text(error)))
+        def fault(context: Context, error: Exception) -> Dict[str, Any]:
+            role, request = context.connection.role, context.request
+            who = role.handler_of(request.method, request.params or {}, context.session.rules)
+            return write(self.failed(context, who, error))
 
         return Route(answer, fault)
+
+    def failed(self, context: Context, who: str, error: Exception) -> CallToolResult:
+        """The result of a call that raised; ``who``: the tool, for the log and the client."""
+        from .failing import failed_tool
+
+        if isinstance(error, (BadResult, JsonError)):
+            self.counters.add("bad tool results")
+        elif not isinstance(error, ToolError):
+            self.counters.add("tool errors")
+        return _error_result(failed_tool(context, who, error))
 
     def _admit(self, context: Context, name: str) -> RegisteredTool:
         """The tool of this name, if it may be called now [.. server/tools §Security Considerations] MUST."""
@@ -277,31 +288,12 @@ class Tools:
             raise BadResult(text)
         context.connection.counters.note("embedded resource", text)
 
-    def _text(self, error: Exception) -> str:
-        if isinstance(error, BadResult):
-            self.counters.note("bad tool results", str(error))
-        name, words = type(error).__name__, _words(error)
-        if isinstance(error, (ToolError, JsonError)):
-            return name if words is None else words
-        self.counters.note("tool errors", "a tool raised", error)
-        if self._mask_errors:
-            return "The tool failed"
-        return "%s: %s" % (name, words) if words else name
-
 
 def _mentions_header(schema: Any) -> bool:
     """Whether an ``x-mcp-header`` stands anywhere in there; hardly any tool has one, and asking this costs little."""
     if isinstance(schema, dict):
         return "x-mcp-header" in schema or any(map(_mentions_header, schema.values()))
     return isinstance(schema, list) and any(map(_mentions_header, schema))
-
-
-def _words(error: Exception) -> Optional[str]:
-    """The text of an exception; None of one that fails to tell it, or the call would have no answer."""
-    try:
-        return str(error)
-    except Exception:
-        return None
 
 
 def _too_many(context: Context, whose: str) -> ToolError:

@@ -65,6 +65,10 @@ class Transport:
     arrives by other ways than `read`."""
     origin: Optional[str] = None
     """Scheme, host and port of the server, such as ``https://example.com``; None where there are none."""
+    session_id: Optional[str] = None
+    """The id of the session that the messages belong to (HTTP), a secret of its client; None where there is none."""
+    same_machine = False
+    """Whether the peer is certainly a process of this machine, which may be told more of what goes wrong."""
     address: Optional[str] = None
     """What names the server: its URL, a command, a socket's address. None: nothing does."""
     held: "Optional[Held]" = None

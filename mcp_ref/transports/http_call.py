@@ -25,6 +25,7 @@ from typing import Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple,
 from .. import deadline
 from ..errors import ConnectionLost, RequestTimeout
 from ..limits import Limits
+from ..usercode import log_raised
 from .http_crew import Crew
 from .http_exchange import Exchange, Headers, HttpRequest, Pairs
 from .http_replies import has_body
@@ -269,10 +270,8 @@ class Caller:
         try:
             self._ticked = deadline.clock()
             self.endpoint.tick()
-        except Exception:
-            from ..packagelog import get_logger
-
-            get_logger(__name__).exception("keeping sessions failed")
+        except Exception as error:
+            log_raised("keeping sessions", error)
         finally:
             self._ticking.release()
 

@@ -28,7 +28,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 from .. import deadline
 from ..errors import HEADER_MISMATCH, RpcError
-from ..jsonrpc import Error, Frame, Malformed, Request, RequestId, encode, parse
+from ..jsonrpc import Error, Frame, Malformed, Request, RequestId, encode, parse, shown
 from ..limits import DEFAULT, Limits
 from ..protocol import httprules
 from ..protocol.headervalues import LOOPBACK, Hosts
@@ -36,6 +36,7 @@ from ..protocol.httpera import LEGACY, MODERN, HttpEras
 from ..protocol.httprules import REFUSALS, Verdict
 from ..protocol.mirrored import Mirrored
 from ..revisions import REVISIONS, revision
+from ..usercode import log_raised
 from ..waiting import Tally
 from .base import Transport
 from .held import Held, peer_of
@@ -326,9 +327,7 @@ class Endpoint:
             reason = httprules.DENIED[error.status]
             self.refuse(exchange, verdict, reason, error.why, id=id, challenges=error.challenges)
             return
-        from ..packagelog import get_logger
-
-        get_logger(__name__).error("authenticate failed", exc_info=error)
+        log_raised("authenticate", error, "%s %s" % (shown(exchange.request.method), shown(exchange.request.path)))
         self.refuse(exchange, verdict, "failure", id=id)
 
     def _session(self, exchange: Exchange, verdict: Verdict) -> Optional[HttpSession]:

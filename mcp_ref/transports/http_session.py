@@ -89,6 +89,11 @@ class HttpSession(HttpRouted):
 
     # What the dispatcher asks for
 
+    @property
+    def session_id(self) -> Optional[str]:  # type: ignore[override]
+        """See `Transport.session_id`."""
+        return self.id
+
     def close(self) -> None:
         """End the session: its streams end, and POSTs without an answer are told."""
         with self._lock:

@@ -53,6 +53,7 @@ from .held import Held
 from .sockets import Address, Resume, SocketTransport, candidates, parse_address
 
 _BACKLOG = 128
+_LOOPBACK = ("127.", "localhost", "::1")
 _ACCEPT_AT_ONCE = 32
 _PAUSE_SECONDS = 1.0
 _LINE_RATE = 1024
@@ -89,6 +90,12 @@ class SocketListener:
         self._owner = os.getpid()
 
     # From any thread
+
+    @property
+    def reaches_others(self) -> bool:
+        """Whether other machines may be able to connect, as opposed to a Unix socket and the loopback interface."""
+        wanted = parse_address(self.address)
+        return not wanted.path and not wanted.host.startswith(_LOOPBACK)
 
     def open(self) -> None:
         """Bind and start accepting; ``address`` says where then. Raises `ConnectFailed`."""

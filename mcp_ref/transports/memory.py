@@ -75,6 +75,7 @@ class MemoryTransport(Transport):
     """One end of a `pair`."""
 
     name = "memory"
+    same_machine = True
 
     def __init__(self, incoming: _Channel, outgoing: _Channel, limits: Limits) -> None:
         self._incoming = incoming

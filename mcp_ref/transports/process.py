@@ -19,6 +19,7 @@ from typing import IO, Any, Callable, Dict, List, Optional, Set, Union
 from ..deadline import Deadline
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
+from ..usercode import log_raised, name_of
 from .commands import WINDOWS, command_line
 from .fds import CAN_POLL, FdReader, FdWriter, Wake, above_standard, keep_from_forks, release_to_forks
 from .stderr import EachLine, Lines, Receivers
@@ -298,11 +299,9 @@ class Stderr:
         if self._sink is not None:
             try:
                 self._sink(chunk)
-            except Exception:
-                from ..packagelog import get_logger
-
-                self._sink = None
-                get_logger(__name__).exception("the receiver of the child's stderr failed; it gets no more")
+            except Exception as error:
+                sink, self._sink = self._sink, None
+                log_raised("receiver %s of a child's stderr, which gets no more," % name_of(sink), error)
 
     def settle(self, seconds: float) -> None:
         """Wait at most that long for its end."""

@@ -116,7 +116,9 @@ class SocketTransport(LineTransport):
 
     def _attach(self, sock: socket.socket) -> None:
         sock.settimeout(None)
-        if sock.family != getattr(socket, "AF_UNIX", None):
+        if sock.family == getattr(socket, "AF_UNIX", None):
+            self.same_machine = True
+        else:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if hasattr(socket, "SO_NOSIGPIPE"):  # where there is no MSG_NOSIGNAL

@@ -22,6 +22,7 @@ import select
 import sys
 from typing import IO, Any, Callable, List, Optional, Union
 
+from ..usercode import log_raised, name_of
 from .fds import CAN_POLL, pipe_write
 
 LineTarget = Union[None, bool, Callable[[str], Any], IO[Any]]
@@ -177,8 +178,6 @@ class Receivers:
         for tell in list(self._tells):
             try:
                 tell(line)
-            except Exception:
-                from ..packagelog import get_logger
-
+            except Exception as error:
                 self._tells.remove(tell)
-                get_logger(__name__).exception("the receiver of the child's stderr failed; it gets no more")
+                log_raised("receiver %s of a child's stderr, which gets no more," % name_of(tell), error)

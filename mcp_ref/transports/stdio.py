@@ -130,6 +130,7 @@ class StdioServer(LineTransport):
     """
 
     name = "stdio"
+    same_machine = True
 
     def __init__(self, limits: Limits = DEFAULT, descriptors: Optional[Tuple[int, int]] = None) -> None:
         super().__init__(limits)

@@ -156,6 +156,16 @@ class Tap(Transport):
         self.inner.carry(id, until, take)
 
     @property
+    def session_id(self) -> Optional[str]:  # type: ignore[override]  # of one inside that may get it later
+        """See `Transport.session_id`."""
+        return self.inner.session_id
+
+    @property
+    def same_machine(self) -> bool:  # type: ignore[override]
+        """See `Transport.same_machine`."""
+        return self.inner.same_machine
+
+    @property
     def annotations(self) -> Optional[Annotations]:
         """See `Transport.annotations`."""
         return self.inner.annotations

@@ -81,7 +81,7 @@ class Scene:
         self.ends = {}
         monkeypatch.setattr(workers.deadline, "clock", lambda: self.now)
         monkeypatch.setattr(workers, "note", self.notes.append)
-        self.supervisor = Supervisor(self.start, count, lambda: self.served.append(self.now))
+        self.supervisor = Supervisor(self.start, count, lambda said: self.served.append(self.now))
         self.select = self.supervisor._selector.select
         self.supervisor._selector.select = self.pass_time
 

@@ -15,8 +15,9 @@ import pytest
 from tests.meta.facts import PACKAGE, expect_nothing, imported_names, nodes_of, python_files, shown, tree_of
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
-    ("revisions", "deadline", "records", "redaction", "packagelog", "waiting"),
-    ("limits", "deprecations"),
+    ("revisions", "deadline", "records", "redaction", "stderrlog", "waiting"),
+    ("packagelog",),
+    ("limits", "deprecations", "usercode"),
     ("errors", "jsontext", "uritemplate", "jsonschema", "model"),
     ("jsonrpc", "readers"),
     ("codec",),
@@ -32,7 +33,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
 )
 BESIDE: Set[Tuple[str, str]] = set()  # (importer, imported) of one level
 # The judge is independent of what it judges.
-CHECKER_MAY_USE = {"checker", "wiretrace"}.union(*LAYERS[:7])
+CHECKER_MAY_USE = {"checker", "wiretrace"}.union(*LAYERS[:8])
 
 LEVEL: Dict[str, int] = {name: number for number, names in enumerate(LAYERS) for name in names}
 MODULES: Dict[Tuple[str, ...], pathlib.Path] = {}

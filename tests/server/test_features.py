@@ -206,13 +206,15 @@ def test_a_tool_that_fails_is_a_result_for_the_model(peer, how, text):
 def test_masked_errors_tell_only_what_the_tool_wanted_to_tell():
     with ScriptedPeer.of_server(make_server(mask_errors=True)) as peer:
         peer.handshake("2025-11-25")
-        assert text_of(call(peer, "fail", {"how": "value"}, 1)) == ["The tool failed"]
+        assert text_of(call(peer, "fail", {"how": "value"}, 1)) == [
+            "Internal error in tool 'fail' (request 1); the server's log has the details"]
         assert text_of(call(peer, "fail", {"how": "tool"}, 2)) == ["try later"]
 
 
 def test_other_failures_of_a_tool_are_errors_and_the_connection_lives(peer):
     assert call(peer, "fail", {"how": "rpc"}, 1)["error"] == {"code": -5, "message": "own", "data": [1]}
-    assert call(peer, "fail", {"how": "exit"}, 2)["error"] == {"code": -32603, "message": "Internal error"}
+    assert call(peer, "fail", {"how": "exit"}, 2)["error"] == {
+        "code": -32603, "message": "Internal error in tool 'fail': SystemExit: 3"}
     assert peer.call(3, "nope")["error"]["code"] == -32601
     assert call(peer, "nope", {}, 4)["error"]["code"] == -32602
     assert call(peer, "whole", {}, 5)["result"]["isError"] is True

@@ -82,6 +82,14 @@ class Wrapper(Transport):
         return self.inner.again()
 
     @property
+    def session_id(self) -> Optional[str]:  # type: ignore[override]
+        return self.inner.session_id
+
+    @property
+    def same_machine(self) -> bool:  # type: ignore[override]
+        return self.inner.same_machine
+
+    @property
     def annotations(self) -> Optional[Annotations]:
         return self.inner.annotations
 

@@ -5,6 +5,7 @@
 """
 import contextlib
 import itertools
+import re
 from typing import Any, Dict, Iterator, Optional
 
 import pytest
@@ -28,6 +29,14 @@ def served(server: Any, revision: Any) -> Iterator[Any]:
         client.capabilities = peer.handshake(str(revision))["capabilities"]
         peer.barrier()
         yield client
+
+
+def assert_masked(error: Any) -> None:
+    """An internal error that says whose it is and for which request, and nothing of its reason."""
+    assert set(error) == {"code", "message"} and error["code"] == -32603, error
+    found = re.fullmatch(r"Internal error in .+ \(request ('[^']*'|\d+)\); the server's log has the details",
+                         error["message"])
+    assert found and "secret" not in error["message"], error
 
 
 def ask(peer: Any, method: str, params: Optional[Dict[str, Any]] = None) -> Any:

@@ -15,7 +15,7 @@ from mcp_ref.protocol.uris import fault
 from mcp_ref.revisions import revision as revision_named
 from mcp_ref.server.content import PLAIN_BLOB, PLAIN_TEXT, audio, blob, image
 from tests.support.requirements_table import HANDSHAKE
-from tests.support.serving import ask, over, served
+from tests.support.serving import ask, assert_masked, over, served
 
 BYTES = bytes(range(256))
 DATA = base64.b64encode(BYTES).decode("ascii")
@@ -31,7 +31,7 @@ def listed(peer):
 
 def giving(*values, **options):
     """A server whose prompt `p0` returns the first of these values, and so on."""
-    server = Server("prompts", **options)
+    server = Server("prompts", mask_errors=True, **options)
     for number, value in enumerate(values):
         server.prompt(lambda value=value: value, name="p%d" % number, arguments=[])
     return server
@@ -162,7 +162,7 @@ def assert_never_sent(cls, revision, caplog):
     server = giving(*[way for block in wrong for way in messages("fine", block)[:1] + messages(block)[1:]])
     with served(server, revision) as peer:
         for name in listed(peer):
-            assert contents(peer, name) == {"code": -32603, "message": "Internal error"}
+            assert_masked(contents(peer, name))
     assert "messages[1].content.data: expected base64" in caplog.text
     assert not is_mime_type("png") and not is_base64("AAA")
 
@@ -215,7 +215,7 @@ def test_embedded_resources_that_lack_any_of_it_are_never_sent(revision, row):
     """[.. server/prompts §Embedded Resources] MUST"""
     with served(giving(*[way for block in WRONG_EMBEDDED[row] for way in messages(block)]), revision) as peer:
         for name in listed(peer):
-            assert contents(peer, name) == {"code": -32603, "message": "Internal error"}
+            assert_masked(contents(peer, name))
 
 
 @pytest.mark.parametrize("value, place", [
@@ -229,7 +229,7 @@ def test_embedded_resources_that_lack_any_of_it_are_never_sent(revision, row):
 def test_messages_that_are_none_are_internal_errors_and_the_log_says_where(revision, value, place, caplog):
     """[.. server/prompts §PromptMessage]"""
     with served(giving(value), revision) as peer:
-        assert contents(peer, "p0") == {"code": -32603, "message": "Internal error"}
+        assert_masked(contents(peer, "p0"))
     assert place in caplog.text
 
 
@@ -304,21 +304,35 @@ def test_arguments_are_validated_before_the_prompt_runs(revision):
 
 @pytest.mark.spec("prompts.internal-error")
 @pytest.mark.parametrize("error", [
-    ValueError("secret"), ToolError("secret"), KeyError("secret"), OSError("secret"), RecursionError("secret"),
+    ValueError("secret"), KeyError("secret"), OSError("secret"), RecursionError("secret"),
     AssertionError("secret"), NotImplementedError(),
 ])
 @over("prompts.internal-error")
 def test_errors_of_a_prompt_are_internal_errors_that_tell_nothing(revision, error):
     """[.. server/prompts §Error Handling] SHOULD"""
-    server = Server("prompts")
+    server = Server("prompts", mask_errors=True)
 
     @server.prompt
     def fail():
         raise error
 
     with served(server, revision) as peer:
-        assert get(peer, "fail")["error"] == {"code": -32603, "message": "Internal error"}
+        assert_masked(get(peer, "fail")["error"])
         assert peer.barrier("alive") == []
+
+
+@over("prompts.internal-error")
+def test_what_a_prompt_means_for_the_client_is_told_whatever_is_masked(revision, caplog):
+    """[.. server/prompts §Error Handling] SHOULD"""
+    server = Server("prompts", mask_errors=True)
+
+    @server.prompt
+    def fail():
+        raise ToolError("there is no such template")
+
+    with served(server, revision) as peer:
+        assert get(peer, "fail")["error"] == {"code": -32603, "message": "there is no such template"}
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("revision", HANDSHAKE)

@@ -269,8 +269,10 @@ def test_masked_errors_tell_no_type_and_no_text():
         raise ERRORS[number][0]
 
     with served(server, "2025-11-25") as peer:
-        said = [failed(call(peer, "fail", {"number": number})) for number in (0, 1, 2)]
-        assert said == ["try the other city", "The tool failed", "The tool failed"]
+        answers = [call(peer, "fail", {"number": number}) for number in (0, 1, 2)]
+        said, asked = list(map(failed, answers)), [repr(answer["id"]) for answer in answers[1:]]
+        assert said == ["try the other city", *(
+            "Internal error in tool 'fail' (request %s); the server's log has the details" % id for id in asked)]
 
 
 # --- structured results -----------------------------------------------------------------------------------------------

@@ -1,0 +1,57 @@
+"""Handlers and callbacks that raised: the log record of each says which message they were called for.
+
+The request's id stands in the record and, where the peer may not be told the text of the exception, in its answer: so
+whoever hears of a failed request finds the traceback in the log. The id of a session is a secret of its client, so of
+that only the beginning is shown.
+"""
+
+from typing import TYPE_CHECKING, Optional
+
+from ..errors import ConnectionLost
+from ..jsonrpc import RequestId
+from ..usercode import log_raised
+
+if TYPE_CHECKING:
+    from .context import Context
+    from .dispatcher import Connection
+
+_SHOWN = 8
+"""Characters of a session's id: enough to tell sessions apart, of at least four times as many."""
+
+
+def named(id: RequestId) -> str:
+    """A request in texts: ``request 7``. The peer chose the id, so it is short and on one line."""
+    return "request %.80r" % (id,)
+
+
+def about(connection: "Connection", method: str, id: Optional[RequestId] = None) -> str:
+    """Which message this is about, for a log record: its method, its id, the beginning of the session's id."""
+    parts = [method]
+    if id is not None:
+        parts.append(named(id))
+    session = connection.transport.session_id
+    if session:
+        parts.append("session %s..." % session[:min(_SHOWN, len(session) // 4)])
+    return ", ".join(parts)
+
+
+def report(context: "Context", who: str, error: BaseException) -> None:
+    """Log what the handler of a request has raised, if that is a mistake of its author.
+
+    That the peer went away while the handler waited for it is none, and Ctrl-C is for the whole program.
+    """
+    connection = context.connection
+    if not (isinstance(error, ConnectionLost) and connection.table.ended):
+        log(connection, who, error, context.request.method, context.request.id)
+
+
+def log(
+    connection: "Connection", who: str, error: BaseException, method: str, id: Optional[RequestId] = None
+) -> None:
+    """Count and log what code of our user has raised about a message, and tell the trace, if there is one."""
+    if isinstance(error, KeyboardInterrupt):
+        return
+    connection.counters.add("handler errors")
+    if connection.transport.finding is not None:
+        connection.transport.finding("handler errors", "%s raised" % who, error)
+    log_raised(who, error, about(connection, method, id))
