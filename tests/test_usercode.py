@@ -1,0 +1,211 @@
+"""Exceptions of code that is not ours: logged each time, by a rate for each place, and in bounded memory."""
+import logging
+import subprocess
+import sys
+import threading
+from typing import Any, Callable, Iterator, List
+
+import pytest
+
+from mcp_ref import deadline, usercode
+from mcp_ref.usercode import PLACES, RECORDS_PER_MINUTE, log_raised, name_of, one_line, shown_error
+from tests.meta.facts import ROOT
+from tests.support.sides import eventually, in_thread
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> List[float]:
+    """The time, which tests set."""
+    now = [1000.0]
+    monkeypatch.setattr(deadline, "clock", lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def said() -> Iterator[List[logging.LogRecord]]:
+    """The records, in order."""
+    records: List[logging.LogRecord] = []
+
+    class Heard(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            records.append(record)
+
+    handler = Heard()
+    logging.getLogger("mcp_ref").addHandler(handler)
+    yield records
+    logging.getLogger("mcp_ref").removeHandler(handler)
+
+
+def raised(function: Callable[[], Any], who: str = "tool 'x'", about: str = "") -> None:
+    """Log what a function raises."""
+    try:
+        function()
+    except Exception as error:
+        log_raised(who, error, about)
+    else:
+        raise AssertionError("nothing was raised")
+
+
+def here() -> None:
+    raise ValueError("here")
+
+
+def there() -> None:
+    raise ValueError("there")
+
+
+def test_a_record_has_who_what_and_the_traceback(said: List[logging.LogRecord]) -> None:
+    raised(here, "tool 'x'", "tools/call, request 7")
+    record, = said
+    assert record.getMessage() == "tool 'x' raised ValueError: here (tools/call, request 7)"
+    assert (record.name, record.levelno) == ("mcp_ref.usercode", logging.ERROR)
+    assert record.exc_info is not None and "in here\n" in logging.Formatter().formatException(record.exc_info)
+
+
+def test_a_place_has_its_rate_and_fills_evenly(said: List[logging.LogRecord], clock: List[float]) -> None:
+    for _ in range(1000):
+        raised(here)
+    assert len(said) == RECORDS_PER_MINUTE
+    clock[0] += 60.0 / RECORDS_PER_MINUTE
+    raised(here)
+    raised(here)
+    assert len(said) == RECORDS_PER_MINUTE + 1
+    assert said[-1].getMessage().endswith("%d more times before, not logged one by one" % (1000 - RECORDS_PER_MINUTE))
+    clock[0] += 3600.0
+    for _ in range(1000):
+        raised(here)
+    assert len(said) == 2 * RECORDS_PER_MINUTE + 1, "and never for ever"
+
+
+@pytest.mark.parametrize("who, function", [
+    ("tool 'y'", here), ("tool 'x'", there), ("tool 'x'", lambda: 1 / 0),
+])
+def test_another_place_is_not_silenced(who: str, function: Any, said: List[logging.LogRecord]) -> None:
+    for _ in range(3 * RECORDS_PER_MINUTE):
+        raised(here)
+    before = len(said)
+    raised(function, who)
+    assert len(said) == before + 1 and who in said[-1].getMessage()
+
+
+def test_what_was_left_out_is_told_when_a_minute_is_over(
+        said: List[logging.LogRecord], clock: List[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usercode, "MINUTE", 0.02)
+    for _ in range(RECORDS_PER_MINUTE + 5):
+        raised(here)
+    eventually(lambda: len(said) > RECORDS_PER_MINUTE)
+    told = said[RECORDS_PER_MINUTE].getMessage()
+    assert told.startswith("tool 'x' raised builtins.ValueError at ") and "test_usercode.py:" in told
+    assert told.endswith(": 5 more times, not logged one by one")
+    eventually(lambda: "mcp-ref:left-out" not in [thread.name for thread in threading.enumerate()])
+    raised(here)
+    eventually(lambda: len(said) > RECORDS_PER_MINUTE + 1)
+    assert said[-1].getMessage().endswith(": 1 more times, not logged one by one"), "by another thread"
+
+
+def test_what_was_left_out_is_told_at_the_end_of_the_process() -> None:
+    code = """
+import logging, sys
+logging.basicConfig(format="%(message)s")
+from mcp_ref.usercode import log_raised, RECORDS_PER_MINUTE
+for _ in range(RECORDS_PER_MINUTE + 3):
+    try:
+        1 / 0
+    except ZeroDivisionError as error:
+        log_raised("tool 'x'", error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=20)
+    assert done.returncode == 0 and done.stdout == b""
+    assert done.stderr.count(b"Traceback") == RECORDS_PER_MINUTE
+    assert done.stderr.decode().splitlines()[-1].endswith(": 3 more times, not logged one by one")
+
+
+def test_the_memory_of_places_is_bounded_and_so_is_the_log(
+        said: List[logging.LogRecord], clock: List[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usercode, "MOST_PLACES", 100)
+    for number in range(300):
+        raised(here, "tool %d" % number)
+    assert len(PLACES) <= 101
+    assert 100 <= len(said) <= 100 + RECORDS_PER_MINUTE + 1
+    clock[0] += 60.0
+    before = len(said)
+    raised(here, "a new tool")
+    assert len(PLACES) <= 3 and len(said) > before, "those that were quiet for a minute are forgotten"
+
+
+def test_a_clock_that_goes_back_silences_nothing_for_long(said: List[logging.LogRecord], clock: List[float]) -> None:
+    raised(here)
+    clock[0] = 1.0
+    for _ in range(100):
+        raised(here)
+    clock[0] += 60.0
+    raised(here)
+    assert "more times before" in said[-1].getMessage()
+
+
+@pytest.mark.race
+def test_threads_share_the_rate_of_a_place(said: List[logging.LogRecord], clock: List[float]) -> None:
+    threads = [in_thread(lambda: [raised(here) for _ in range(50)]) for _ in range(4)]
+    for thread in threads:
+        thread.get()
+    assert len(said) == RECORDS_PER_MINUTE
+    PLACES.settle()
+    assert said[-1].getMessage().endswith(": %d more times, not logged one by one" % (200 - RECORDS_PER_MINUTE))
+
+
+def test_a_filter_or_a_handler_that_raises_does_no_harm() -> None:
+    class Sour(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise ValueError("no")
+
+    handler = Sour()
+    logging.getLogger("mcp_ref").addHandler(handler)
+    try:
+        raised(here)
+    finally:
+        logging.getLogger("mcp_ref").removeHandler(handler)
+
+
+@pytest.mark.parametrize("error, text", [
+    (ValueError("x"), "ValueError: x"), (ValueError(), "ValueError"), (ValueError("a\n  b"), "ValueError: a b"),
+    (OSError("caf\udce9"), "OSError: caf\\udce9"), (ValueError("y" * 1000), "ValueError: " + "y" * 500 + "..."),
+])
+def test_an_exception_on_one_line(error: Exception, text: str) -> None:
+    assert shown_error(error) == text
+    assert one_line("a\tb\n") == "a b"
+
+
+def test_names_of_functions() -> None:
+    import functools
+
+    class Called:
+        def __call__(self) -> None:
+            pass
+
+    assert name_of(here) == name_of(functools.partial(here)) == "here"
+    assert name_of(Called().__call__).endswith("Called.__call__") and name_of(Called()).endswith("Called")
+    assert name_of(len) == "len"
+
+
+def test_a_forked_process_counts_anew() -> None:
+    code = """
+import logging, os, sys
+logging.basicConfig(format="%(message)s")
+from mcp_ref.usercode import PLACES, log_raised, RECORDS_PER_MINUTE
+def fail():
+    for _ in range(RECORDS_PER_MINUTE + 1):
+        try:
+            1 / 0
+        except ZeroDivisionError as error:
+            log_raised("tool 'x'", error)
+fail()
+PLACES._lock.acquire()          # as another thread of the parent may hold it
+if os.fork() == 0:
+    fail()
+    os._exit(0)
+PLACES._lock.release()
+os._exit(os.waitpid(-1, 0)[1])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), stderr=subprocess.PIPE, timeout=20)
+    assert done.returncode == 0 and done.stderr.count(b"Traceback") == 2 * RECORDS_PER_MINUTE
