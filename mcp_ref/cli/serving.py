@@ -68,6 +68,7 @@ def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
         return server.connect(transport if trace is None else _tapped(transport, trace))
 
     listener = SocketListener(address, accept, server.limits)
+    listener.warns = False
     listener.open()
     try:
         note("listening on %s; Ctrl-C ends it" % listener.address)

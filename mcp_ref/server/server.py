@@ -279,11 +279,6 @@ class Server(Offering):
 
         listener = SocketListener(address, self.connect, self.limits, idle_after, self.held)
         listener.open()
-        if listener.reaches_others:
-            from ..packagelog import get_logger
-
-            get_logger(__name__).warning("%s can be reached from other machines, and nobody has to show who they are",
-                                         listener.address)
         return listener
 
     def connection(self, transport: Transport) -> Connection:

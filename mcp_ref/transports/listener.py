@@ -53,7 +53,6 @@ from .held import Held
 from .sockets import Address, Resume, SocketTransport, candidates, parse_address
 
 _BACKLOG = 128
-_LOOPBACK = ("127.", "localhost", "::1")
 _ACCEPT_AT_ONCE = 32
 _PAUSE_SECONDS = 1.0
 _LINE_RATE = 1024
@@ -68,6 +67,11 @@ class SocketListener:
     closed. What it gives is closed by `close` in place of the transport, if it can be. ``idle_after``: see the module;
     None: never. ``held``: the account of what peers make us hold, by default one of its own.
     """
+
+    warns = True
+    """Whether `open` logs that other machines can connect; set before it, by who tells the operator in another way."""
+    reaches_others = False
+    """Whether they can; once it is open."""
 
     def __init__(self, address: str, on_connection: Callable[[SocketTransport], Any], limits: Limits = DEFAULT,
                  idle_after: Optional[float] = None, held: Optional[Held] = None) -> None:
@@ -91,12 +95,6 @@ class SocketListener:
 
     # From any thread
 
-    @property
-    def reaches_others(self) -> bool:
-        """Whether other machines may be able to connect, as opposed to a Unix socket and the loopback interface."""
-        wanted = parse_address(self.address)
-        return not wanted.path and not wanted.host.startswith(_LOOPBACK)
-
     def open(self) -> None:
         """Bind and start accepting; ``address`` says where then. Raises `ConnectFailed`."""
         self._owner = os.getpid()
@@ -107,7 +105,8 @@ class SocketListener:
         else:
             host, port = self._sockets[0].getsockname()[:2]
             self.address = str(Address("", host, port))
-            if not host.startswith("127.") and host != "::1":
+            self.reaches_others = not host.startswith("127.") and host != "::1"
+            if self.reaches_others and self.warns:
                 _log().warning("%s can be reached from other machines, and there is no authentication", wanted)
         self._selector = selectors.DefaultSelector()
         self._woken, self._wake = socket.socketpair()
