@@ -352,6 +352,14 @@ class Limits(Record):
     """The same before a session has opened its first stream, which many never do."""
     max_waiting_bytes: int = 1024 * 1024
     """The same in bytes."""
+    max_store_letters: int = 256
+    """Messages of one session that a process has put into a `Store` for another one: answers of its client, and as many
+    notes (progress, cancellations). They are taken within milliseconds; more are dropped and counted."""
+    max_store_letter_bytes: int = 1024 * 1024
+    """The same in bytes; an answer may have more, if no other one waits. It is taken at once where it is waited for."""
+    max_store_bytes: int = 256 * 1024 * 1024
+    """What waits in a `Store` for other processes, over all sessions, for each of three kinds: answers, notes, and
+    messages that wait for a stream. More is dropped and counted, so that the disk, or memory, is not filled."""
     max_replay_events: int = 1000
     """Events of one session that are kept, in case a connection broke before they arrived; the oldest are dropped."""
     max_replay_bytes: int = 4 * 1024 * 1024

@@ -34,7 +34,7 @@ strict), wrong phase, unknown method, names in `_meta` that break the rules (whe
 import os
 import threading
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from ..deadline import Deadline
 from ..errors import (
@@ -145,17 +145,17 @@ class Connection(Sender):
         self.session.phase = lifecycle.OPERATING
         self.session.unasked = why
 
-    def keep(self) -> Dict[str, Any]:
+    def keep(self, uris: Iterable[str] = ()) -> Dict[str, Any]:
         """What another process needs to know to go on with this session; see `mcp_ref.peer.kept`."""
         from .kept import keep
 
-        return keep(self)
+        return keep(self, uris)
 
-    def restore(self, kept: Dict[str, Any]) -> None:
+    def restore(self, kept: Dict[str, Any], whole: bool = True) -> None:
         """Go on with a session of which `keep` has said this."""
         from .kept import restore
 
-        restore(self, kept)
+        restore(self, kept, whole)
 
     def share(self, most: int) -> None:
         """Take requests that stand alone and no others, from any number of clients, up to ``most`` at a time."""

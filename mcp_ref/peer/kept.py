@@ -1,10 +1,10 @@
 """What is left of a session when its connection is another one: for sessions that several processes share.
 
-`keep` says it in JSON, `restore` makes a connection of another process what that says. It is also called when the
-record has changed since, so it does nothing where all is as it says.
+`keep` says it as named JSON values, `restore` makes a connection of another process what they say. That is also called
+when some of them have changed since, with these alone.
 """
 
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any, Dict, Iterable
 
 from ..protocol import lifecycle
 from ..revisions import revision
@@ -13,23 +13,29 @@ if TYPE_CHECKING:
     from .dispatcher import Connection
 
 
-def keep(connection: "Connection") -> Dict[str, Any]:
-    """What was agreed on, what the client said of itself, and what the role adds; nothing before the handshake."""
+def keep(connection: "Connection", uris: Iterable[str] = ()) -> Dict[str, Any]:
+    """What was agreed on, what the client said of itself, and what the role adds; nothing before the handshake.
+
+    ``uris``: the resources whose subscriptions may have changed; of the others nothing is said.
+    """
     session = connection.session
     if session.revision is None:
         return {}
     return {"revision": session.revision.name, "phase": session.phase, "capabilities": dict(session.peer_capabilities),
-            "client": dict(session.peer_info), **connection.role.keep(connection)}
+            "client": dict(session.peer_info), **connection.role.keep(connection, uris)}
 
 
-def restore(connection: "Connection", kept: Dict[str, Any]) -> None:
-    """Go on where another connection is. Raises KeyError for what `keep` has not made."""
+def restore(connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
+    """Take over values of `keep`: all of them (``whole``), or those that have changed, None for what is gone.
+
+    Raises KeyError where the first ones are not what `keep` has made.
+    """
     session = connection.session
     if session.revision is None:
         session.capabilities = connection.role.declared(revision(kept["revision"]))
         connection.agree(revision(kept["revision"]))
         session.peer_capabilities, session.peer_info = kept["capabilities"], kept["client"]
-    connection.role.restore(connection, kept)
-    before, session.phase = session.phase, kept["phase"]
+    connection.role.restore(connection, kept, whole)
+    before, session.phase = session.phase, kept.get("phase", session.phase)
     if session.phase == lifecycle.OPERATING != before:
         connection.role.opened(connection)

@@ -1,6 +1,6 @@
 """What a role, a server or a client, supplies to its connections."""
 
-from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Optional, Sequence, Tuple
 
 from ..errors import INTERNAL_ERROR, RpcError, TooManyQuestions
 from ..jsonrpc import RequestId, shown
@@ -96,12 +96,15 @@ class Role:
     def opened(self, connection: "Connection") -> None:
         """The connection is operating."""
 
-    def keep(self, connection: "Connection") -> Dict[str, Any]:
-        """What is remembered of the peer, in JSON: for a session that goes on in another process."""
+    def keep(self, connection: "Connection", uris: Iterable[str]) -> Dict[str, Any]:
+        """What is remembered of the peer, in JSON: for a session that goes on in another process.
+
+        ``uris``: the resources whose subscriptions may have changed.
+        """
         return {}
 
-    def restore(self, connection: "Connection", kept: Dict[str, Any]) -> None:
-        """Remember what `keep` has said, in whichever process."""
+    def restore(self, connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
+        """Remember what `keep` has said, in whichever process: all of it (``whole``), or what has changed."""
 
     def ending(self, connection: "Connection") -> bool:
         """The connection is about to be closed in order: what is deferred is to be answered now; whether there was any.

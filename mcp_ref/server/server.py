@@ -6,7 +6,7 @@ serve many at once. METHODS says which part answers which request.
 
 import threading
 from typing import (
-    TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Literal, Mapping, Optional, Sequence, Union,
+    TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterable, List, Literal, Mapping, Optional, Sequence, Union,
 )
 
 from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, RpcError
@@ -385,17 +385,17 @@ class Server(Offering):
         """A client is there."""
         self._announcements.opened(connection)
 
-    def keep(self, connection: Connection) -> Dict[str, Any]:
+    def keep(self, connection: Connection, uris: Iterable[str]) -> Dict[str, Any]:
         """See `Role.keep`."""
         from .kept import keep
 
-        return keep(self, connection)
+        return keep(self, connection, uris)
 
-    def restore(self, connection: Connection, kept: Dict[str, Any]) -> None:
+    def restore(self, connection: Connection, kept: Dict[str, Any], whole: bool) -> None:
         """See `Role.restore`."""
         from .kept import restore
 
-        restore(self, connection, kept)
+        restore(self, connection, kept, whole)
 
     def ending(self, connection: Connection) -> bool:
         """End the streams of who listens on this connection

@@ -169,6 +169,11 @@ class Subscriptions:
         """
         return tell_all(self.of(uri), UPDATED, {"uri": uri})
 
+    def has(self, connection: Connection, uri: str) -> bool:
+        """Whether this client has subscribed to this URI."""
+        with self._lock:
+            return uri in self._uris.get(connection, ())
+
     def by(self, connection: Connection) -> List[str]:
         """The URIs that this client has subscribed to, sorted."""
         with self._lock:

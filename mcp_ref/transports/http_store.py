@@ -7,12 +7,17 @@ the reply goes out, so the next request finds it, whichever process gets that.
 =========================================  =========================================================================
 what comes to the wrong process            what becomes of it
 =========================================  =========================================================================
-the answer to a question of a handler,     a letter to the process where the handler waits
-progress for it, a cancellation
+the answer to a question of a handler,     a letter to the process where the handler waits; if none does, it is
+progress for it                            dropped and counted, as it is where there is one process
+a cancellation                             a letter to the process where the request runs
 a message of the server that belongs to    a letter to the process that has a stream of the session's; it waits in
 no request, where no stream is             the store while there is none
 the end of a session                       a letter to all
 =========================================  =========================================================================
+
+A question is in the store before it goes out, and until its answer is there: so no client can have answers kept that
+nobody waits for. What is kept has bounds for each session and for all, see `Limits.max_store_letters` and those below
+it. A process that was killed leaves its questions behind, each good for one letter, which goes after a minute.
 
 Letters are looked for by one thread of a process (``mcp-ref:letters``), and only while a request is running, a question
 is open or a stream is: every 5 ms while somebody waits for an answer, every 20 ms otherwise.
@@ -30,15 +35,16 @@ What is not carried between processes, and how that shows:
 import json
 import threading
 from hashlib import sha256
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .. import deadline
-from ..jsonrpc import Message, encode, parse
+from ..errors import ConnectionLost
+from ..jsonrpc import Message, Notification, RequestId, encode, parse
 from ..limits import Limits
-from .http_copy import END, MESSAGE, StoreSession, subject_of
+from .http_copy import END, MESSAGE, StoreSession
 from .http_session import HttpSession
 from .http_sessions import SessionTable, new_id
-from .store import IN, OUT, Letter, Store, Values
+from .store import FULL, IN, NOTES, OUT, UNWANTED, Letter, Record, Room, Store
 
 Connect = Callable[[HttpSession], Any]
 
@@ -50,8 +56,8 @@ LINGER = 0.5
 """Seconds after which the thread ends that looks, when there is nothing more to wait for."""
 _SWEEP_SECONDS = 10.0
 _JOIN_SECONDS = 5.0
-_MOST_ANSWERS = 1000
-"""Letters in the box IN of one session."""
+_MOST_REASON = 1000
+"""Characters of the reason of a cancellation that another process is told."""
 _BLOCK = 1 << 32
 """Ids of requests to clients that each process has for its own."""
 _TOLD = "told"
@@ -105,7 +111,7 @@ class StoreTable(SessionTable):
         values = {"principal": session.principal}
         if not self.store.create(session.key, values, self._limits.max_sessions, self._limits.session_idle):
             return False
-        session.saved, session.version = values, 1
+        session.version = 1
         with self._lock:
             self._sessions[session.id or ""] = self._keys[session.key] = session
         return True
@@ -122,25 +128,25 @@ class StoreTable(SessionTable):
         """See `SessionTable.get`; makes a copy where this process has none."""
         with self._lock:
             session: Any = self._sessions.get(id)
-        found = self.store.read(self.key_of(id) if session is None else session.key, self._limits.session_idle)
+        found = self.store.read(self.key_of(id) if session is None else session.key, self._limits.session_idle,
+                                0 if session is None else session.version)
         if found is None:
             if session is not None:
                 self._drop(session, "the session has ended")
             return None
-        version, record = found
         if session is None:
-            return self._copy(id, version, record)
-        if session.version != version and not session.changing:
-            self._take_over(session, version, record)
+            return self._copy(id, found)
+        if session.version != found.version:
+            self._take_over(session, found)
         return session  # type: ignore[no-any-return]
 
-    def _copy(self, id: str, version: int, record: Values) -> Optional[HttpSession]:
-        if "revision" not in record:
+    def _copy(self, id: str, record: Record) -> Optional[HttpSession]:
+        if "revision" not in record.values:
             return None  # its handshake is not over, so nobody can know its id
-        session = StoreSession(id, record.get("principal"), self._limits, self)
+        session = StoreSession(id, record.values.get("principal"), self._limits, self)
         connection = self._connect(session)
         connection.table.ids = self._next_id
-        self._take_over(session, version, record)
+        self._take_over(session, record)
         with self._lock:
             kept = self._sessions.setdefault(id, session)
             if kept is session:
@@ -149,23 +155,26 @@ class StoreTable(SessionTable):
             connection.close("another thread was quicker to make a copy of the session")
         return kept
 
-    def _take_over(self, session: StoreSession, version: int, record: Values) -> None:
-        """Make a copy what the record says."""
+    def _take_over(self, session: StoreSession, record: Record) -> None:
+        """Make a copy what the record says, unless it knows more: another thread was quicker, or changes it now."""
         connection = session.connection
-        session.version, session.saved = version, record
-        connection.restore(record)
-        told = record.get(_TOLD, {})
-        for method in told:
-            if told[method] != session.told.get(method):
-                connection.role.arrived(connection, method, {})
-        session.told = dict(told)
+        with session.syncing:
+            if session.changing or record.version <= session.version:
+                return
+            connection.restore(record.values, record.whole)
+            told = record.values.get(_TOLD, session.told)
+            for method in told:
+                if told[method] != session.told.get(method):
+                    connection.role.arrived(connection, method, {})
+            session.told = dict(told)
+            session.version, session.saved = record.version, dict(connection.keep(), **{_TOLD: dict(told)})
 
     def remove(self, session: Any) -> bool:
         """See `SessionTable.remove`: it ends in every process."""
         self.let_go(session)
         if not self.store.remove(session.key):
             return False
-        self.store.send(session.key, IN, json.dumps(END), b"", 1, 1)
+        self.store.send(session.key, NOTES, json.dumps(END), b"", self._room(NOTES))
         return True
 
     def idle(self, session: HttpSession, now: float) -> bool:
@@ -209,27 +218,72 @@ class StoreTable(SessionTable):
 
     # What a session asks for
 
-    def save(self, session: StoreSession) -> None:
-        """Put into the store what has changed in this process."""
-        now = dict(session.connection.keep())
+    def save(self, session: StoreSession, uris: Sequence[str] = ()) -> None:
+        """Put into the store what has changed in this process. ``uris``: whose subscriptions may be among it."""
+        now = session.connection.keep()
+        each = session.connection.keep(uris) if uris else {}
         if session.told:
             now[_TOLD] = dict(session.told)
-        saved = session.saved
-        changes = {name: value for name, value in now.items() if saved.get(name) != value}
-        if changes and self.store.update(session.key, changes):
-            session.saved = dict(saved, **changes)
+        changes = {name: value for name, value in now.items() if session.saved.get(name) != value}
+        version = self.store.update(session.key, dict({name: each[name] for name in each if name not in now}, **changes)
+                                    ) if changes or each else 0
+        if version:
+            with session.syncing:
+                session.saved = dict(session.saved, **changes)
+                if version == session.version + 1:  # nobody else has changed anything between
+                    session.version = version
 
-    def carry(self, session: StoreSession, item: Message) -> None:
-        """Leave what another process waits for."""
-        subject, limits = json.dumps(subject_of(item)), self._limits
-        self.store.send(session.key, IN, subject, encode(item), _MOST_ANSWERS, limits.max_message_bytes)
+    def expect(self, session: StoreSession, question: int) -> bool:
+        """A question is about to go out; False, and whoever asks is told, if the store cannot take it."""
+        try:
+            self.store.expect(session.key, question)
+        except Exception as error:
+            session.connection.table.fail(question, ConnectionLost("the store of sessions failed: %r" % error))
+            return False
+        return True
+
+    def forget(self, session: StoreSession, question: RequestId) -> None:
+        """A question has its answer, or nobody waits for it any more."""
+        try:
+            if type(question) is int:
+                self.store.forget(session.key, question)
+        except Exception:  # what is left behind is good for one letter
+            self._complain("forgetting a question")
+
+    def carry(self, session: StoreSession, item: Message, subject: List[Any]) -> bool:
+        """Leave what another process waits for; False if none does."""
+        kind, id = subject
+        box = IN if kind == "answer" else NOTES
+        if isinstance(item, Notification) and kind == "cancel":
+            reason = (item.params or {}).get("reason")
+            params = {"requestId": id, "reason": reason[:_MOST_REASON]} if type(reason) is str else {"requestId": id}
+            item = Notification(item.method, params)
+        content, room = encode(item), self._room(box)
+        if box == NOTES and len(content) > room.bytes:
+            became = FULL
+        else:
+            became = self.store.send(session.key, box, json.dumps(subject), content, room,
+                                     None if kind == "cancel" else id)
+        if became == FULL:
+            session.connection.counters.note(
+                "dropped letter", "no room in the store for a message of the client (%s, %d bytes) to another process:"
+                " max_store_letters (%d), max_store_letter_bytes (%d) or max_store_bytes (%d)" % (
+                    kind, len(content), room.letters, room.bytes, room.total))
+        return became != UNWANTED
 
     def leave(self, session: StoreSession, message: bytes) -> None:
         """Leave a message for the process that has, or will have, a stream of this session."""
         if self._listens:
-            limits = self._limits
-            self.store.send(session.key, OUT, json.dumps(MESSAGE), message, limits.max_waiting_messages,
-                            limits.max_waiting_bytes)
+            if self.store.send(session.key, OUT, json.dumps(MESSAGE), message, self._room(OUT)) == FULL:
+                session.connection.counters.note(
+                    "dropped letter", "no room in the store for a message that waits for a stream: max_store_bytes (%d)"
+                    % self._limits.max_store_bytes)
+
+    def _room(self, box: str) -> Room:
+        limits = self._limits
+        if box == OUT:
+            return Room(limits.max_waiting_messages, limits.max_waiting_bytes, limits.max_store_bytes, newest=True)
+        return Room(limits.max_store_letters, limits.max_store_letter_bytes, limits.max_store_bytes)
 
     def fetch(self, session: StoreSession) -> None:
         """Send what waits for a stream of this session, which is here now."""
@@ -266,7 +320,7 @@ class StoreTable(SessionTable):
                     self._read_news()
                 self._failing = False
             except Exception:
-                self._complain()
+                self._complain("looking for letters")
             now = deadline.clock()
             with self._lock:
                 watched = list(self._watched.items())
@@ -282,12 +336,12 @@ class StoreTable(SessionTable):
                     return
             self._pause.wait(ANSWER_SECONDS if asked else OTHER_SECONDS)
 
-    def _complain(self) -> None:
+    def _complain(self, what: str) -> None:
         if not self._failing:
             self._failing = True
             from ..packagelog import get_logger
 
-            get_logger(__name__).exception("looking for letters failed; said once until it works again")
+            get_logger(__name__).exception("%s failed; said once until it works again", what)
 
     def _read_news(self) -> None:
         for letter in self.store.news(self._since):

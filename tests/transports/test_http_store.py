@@ -1,12 +1,13 @@
 """Sessions that several processes share: two endpoints with a store each on one file, as two processes would have."""
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from mcp_ref import Server
 from mcp_ref.limits import Limits
 from mcp_ref.server import Context
-from mcp_ref.transports import http_store
+from mcp_ref.transports import http_store, sqlite_store
 from mcp_ref.transports.sqlite_store import SqliteStore
 from tests.support.http_exchange import Web, opening
 from tests.support.requirements_table import HANDSHAKE
@@ -186,7 +187,7 @@ def test_the_cap_is_that_of_all_processes_together(tmp_path):
 
 def test_sessions_that_nobody_uses_end(tmp_path, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr("mcp_ref.transports.sqlite_store.time.time", lambda: now[0])
+    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
     with Site(tmp_path, limits=Limits(session_idle=100, max_sessions=1)) as site:
         now[0] += 60
         site[1].lives()
@@ -200,7 +201,7 @@ def test_sessions_that_nobody_uses_end(tmp_path, monkeypatch):
 
 def test_an_open_stream_keeps_a_session(tmp_path, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr("mcp_ref.transports.sqlite_store.time.time", lambda: now[0])
+    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
     monkeypatch.setattr(http_store, "_SWEEP_SECONDS", 0)
     with Site(tmp_path, limits=Limits(session_idle=100)) as site:
         stream = site[1].get()
@@ -286,18 +287,176 @@ def test_roots_that_have_changed_are_asked_for_again(tmp_path):
             assert asking.answer()["result"]["content"][0]["text"] == str(id)
 
 
-def test_answers_to_nobody_are_bounded_and_swept(tmp_path, monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr("mcp_ref.transports.sqlite_store.time.time", lambda: now[0])
-    monkeypatch.setattr(http_store, "_MOST_ANSWERS", 5)
+def letters(site):
+    return site[0].endpoint.sessions.store.news(0)
+
+
+def counted(site, name):
+    return sum(connection.counters[name] for server in site.servers for connection in server.connections)
+
+
+def test_answers_that_nobody_waits_for_are_not_stored_but_counted(tmp_path):
     with Site(tmp_path) as site:
-        for number in range(20):
-            assert site[0].respond(number, {}).status == 202
+        call(site[1], "state", 1)
+        asking = site[0].begin(2, "tools/call", {"name": "roots"})
+        id = asking.next()["id"]
+        file = tmp_path / "sessions.db-wal"
+        before = file.stat().st_size
+        bogus = [1, id + 1, id - 1, id + http_store._BLOCK, 1 << 63, 1 << 70, 0, -id, str(id), "x"]
+        for number in bogus:
+            assert site[1].respond(number, {"padding": "x" * 50000}).status == 202
+            assert site[1].post({"jsonrpc": "2.0", "id": number, "error": {"code": 1, "message": "no"}}).status == 202
+        for token in bogus:
+            params = {"progressToken": token, "progress": 1, "message": "x" * 50000}
+            assert site[1].tell("notifications/progress", params).status == 202
+        assert letters(site) == [] and file.stat().st_size == before, "something was written"
+        assert counted(site, "unknown response") + counted(site, "late response") == 2 * len(bogus)
+        assert counted(site, "progress for no request") == len(bogus)
+        assert site[1].respond(id, {"roots": []}).status == 202
+        assert asking.answer()["result"]["content"][0]["text"] == "0"
+        assert site[1].respond(id, {"roots": [1]}).status == 202 and letters(site) == []
+        assert counted(site, "unknown response") + counted(site, "late response") == 2 * len(bogus) + 1
+
+
+def test_an_answer_to_another_session_is_not_stored(tmp_path):
+    with Site(tmp_path) as site:
+        asking = site[0].begin(2, "tools/call", {"name": "roots"})
+        id = asking.next()["id"]
+        other = site[1].post(opening("2025-06-18"), {"Mcp-Session-Id": None}).headers.get("Mcp-Session-Id")
+        answer = {"jsonrpc": "2.0", "id": id, "result": {"roots": [1, 2, 3]}}
+        assert site[1].post(answer, {"Mcp-Session-Id": other}).status == 202 and letters(site) == []
+        site[1].respond(id, {"roots": []})
+        assert asking.answer()["result"]["content"][0]["text"] == "0"
+
+
+def test_an_answer_that_comes_too_late_is_not_stored(tmp_path):
+    with Site(tmp_path, limits=Limits(request_timeout=0.01)) as site:
+        asking = site[0].begin(2, "tools/call", {"name": "roots"})
+        id = asking.next()["id"]
+        asking.answer()
+        assert site[1].respond(id, {"roots": []}).status == 202 and letters(site) == []
+
+
+def test_a_question_that_the_store_cannot_take_fails_and_is_not_asked(tmp_path, monkeypatch):
+    with Site(tmp_path) as site:
+        call(site[0], "state", 1)
+        monkeypatch.setattr(SqliteStore, "expect", lambda *arguments: 1 / 0)
+        answer = site[0].ask(2, "tools/call", {"name": "roots"})
+        assert answer.answer()["result"]["isError"] and len(answer.messages()) == 1
+        assert not any(session.asks for session in site[0].endpoint.sessions.all())
+
+
+def test_notes_of_one_session_are_bounded_and_swept(tmp_path, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
+    with Site(tmp_path, limits=Limits(max_store_letters=5, max_store_letter_bytes=20000)) as site:
+        for number in range(8):
+            params = {"requestId": number, "reason": "x" * 100000}
+            assert site[0].tell("notifications/cancelled", params).status == 202
+        assert [letter.subject for letter in letters(site)] == ['["cancel", %d]' % number for number in range(5)]
+        assert counted(site, "dropped letter") == 3
         store = site[1].endpoint.sessions.store
-        assert [letter.subject for letter in store.news(0)] == ['["answer", %d]' % number for number in range(15, 20)]
+        assert all(len(store.take(letter.number)) < 2000 for letter in letters(site)[:1])
+        for id in ("x" * 5000, ["list"], None, 1.5):
+            assert site[0].tell("notifications/cancelled", {"requestId": id}).status == 202
+        assert len(letters(site)) == 4 and counted(site, "cancellation of nothing") == 4
         now[0] += 61
         store.sweep(1000)
-        assert store.news(0) == [] and store.count() == 1
+        assert letters(site) == [] and store.count() == 1
+
+
+def test_what_waits_for_streams_has_a_bound_over_all_sessions(tmp_path):
+    with Site(tmp_path, limits=Limits(max_store_bytes=2000)) as site:
+        for number in range(9):
+            site.servers[0].log("error", "x" * 300)
+        assert 2 <= len(letters(site)) <= 4
+        assert counted(site, "dropped letter") == 9 - len(letters(site))
+
+
+# -- What a change costs -----------------------------------------------------------------------
+
+
+def test_a_subscription_costs_what_it_is_and_not_what_there_was_before(tmp_path, monkeypatch):
+    """Long URIs: what is written and what is read grows with their number, and not with its square."""
+    with Site(tmp_path) as site:
+        for server in site.servers:
+            server.resource("file:///{+name}", name="files")(lambda name: name)
+        uris = ["file:///%04d%s" % (number, "x" * 2300) for number in range(300)]
+        read = []
+        reading = watched(SqliteStore.read, lambda record: read.append(len(record.values)))
+        monkeypatch.setattr(SqliteStore, "read", reading)
+        for number, uri in enumerate(uris):
+            assert site[number % 2].ask(number, "resources/subscribe", {"uri": uri}).message["result"] == {}
+        assert call(site[0], "state", "a")["subscriptions"] == call(site[1], "state", "b")["subscriptions"] == uris
+        assert max(read[1:]) < 10 and sum(read) < 4 * len(uris), "values that were known are read again"
+        written = sum(file.stat().st_size for file in tmp_path.iterdir())
+        assert written < 20 * sum(map(len, uris))
+        for number, uri in enumerate(uris):
+            assert site[number % 2].ask("u%d" % number, "resources/unsubscribe", {"uri": uri}).message["result"] == {}
+        assert call(site[0], "state", "c")["subscriptions"] == call(site[1], "state", "d")["subscriptions"] == []
+
+
+def watched(function, see):
+    def watching(*arguments):
+        found = function(*arguments)
+        if found is not None:
+            see(found)
+        return found
+
+    return watching
+
+
+def test_a_record_that_has_not_changed_is_not_parsed(tmp_path, monkeypatch):
+    with Site(tmp_path) as site:
+        for number in range(4):
+            call(site[number % 2], "state", "first %d" % number)
+            site[number % 2].ask("level %d" % number, "logging/setLevel", {"level": "error"})
+        for place in (0, 1):
+            site[place].ask("once more %d" % place, "ping")
+        monkeypatch.setattr(sqlite_store, "json", SimpleNamespace(dumps=json.dumps, loads=lambda text: 1 / 0))
+        for number in range(6):
+            assert site[number % 2].ask("again %d" % number, "ping").status == 200
+
+
+def test_what_others_have_ended_is_heard_of_by_who_has_missed_much(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_store, "_MOST_GONE", 4)
+    with Site(tmp_path) as site:
+        for server in site.servers:
+            server.resource("file:///{name}", name="files")(lambda name: name)
+        for number in range(9):
+            site[0].ask(number, "resources/subscribe", {"uri": "file:///%d" % number})
+        assert len(call(site[1], "state", "a")["subscriptions"]) == 9
+        for number in range(8):
+            site[0].ask("u%d" % number, "resources/unsubscribe", {"uri": "file:///%d" % number})
+        for place in (1, 0):
+            assert call(site[place], "state", "b%d" % place)["subscriptions"] == ["file:///8"]
+
+
+def test_notifications_that_are_made_up_are_not_kept(tmp_path):
+    with Site(tmp_path) as site:
+        call(site[0], "state", 1)
+        session, = site[0].endpoint.sessions.all()
+        for number in range(50):
+            assert site[0].tell("notifications/made/up/%d" % number).status == 202
+        assert session.told == {} and "told" not in site[0].endpoint.sessions.store.read(session.key, 100).values
+
+
+@pytest.mark.race
+def test_subscriptions_from_both_sides_at_once_are_all_there(tmp_path):
+    with Site(tmp_path) as site:
+        for server in site.servers:
+            server.resource("file:///{name}", name="files")(lambda name: name)
+
+        def subscribe(place):
+            for number in range(20):
+                uri = {"uri": "file:///%d-%02d" % (place % 4, number)}
+                assert site[place % 2].ask("%d/%d" % (place, number), "resources/subscribe", uri).status == 200
+
+        for outcome in [in_thread(subscribe, place) for place in range(4)]:
+            outcome.get()
+        wanted = ["file:///%d-%02d" % (place, number) for place in range(4) for number in range(20)]
+        assert call(site[0], "state", "a")["subscriptions"] == wanted
+        assert call(site[1], "state", "b")["subscriptions"] == wanted == call(site.add(), "state", "c")["subscriptions"]
 
 
 # -- Streams -----------------------------------------------------------------------------------

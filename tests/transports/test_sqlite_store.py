@@ -8,21 +8,26 @@ import pytest
 
 from mcp_ref.transports import sqlite_store
 from mcp_ref.transports.sqlite_store import SqliteStore
-from mcp_ref.transports.store import IN, OUT, Letter
+from mcp_ref.transports.store import FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, Record, Room
 
 BUSY = """
 import sys
 from mcp_ref.transports.sqlite_store import SqliteStore
+from mcp_ref.transports.store import Room
 path, name = sys.argv[1:]
 store = SqliteStore(path)
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(60):
     store.update("session", {"%s %d" % (name, number): number})
-    store.send("session", "in", name, b"x", 1000, 1000)
+    store.send("session", "notes", name, b"x", Room(1000, 1 << 20, 1 << 20))
     store.create("%s %d" % (name, number), {}, 100, 1000)
     print(store.number(), flush=True)
 """
+
+
+WIDE = Room(100, 1 << 20, 1 << 20)
+SIZE = sqlite_store._OVERHEAD + 1
 
 
 @pytest.fixture
@@ -43,23 +48,46 @@ def store(path):
 def test_a_record(store):
     assert store.read("a", 100) is None and not store.update("a", {"x": 1}) and not store.remove("a")
     assert store.create("a", {"x": 1, "y": [2]}, 10, 100)
-    version, values = store.read("a", 100)
-    assert values == {"x": 1, "y": [2]}
-    assert store.update("a", {"x": None, "z": "3"})
-    later, values = store.read("a", 100)
-    assert later != version and values == {"y": [2], "z": "3"} and store.count() == 1
-    store.send("a", OUT, "s", b"x", 10, 10)
+    assert store.read("a", 100) == Record(1, {"x": 1, "y": [2]}, True)
+    assert store.update("a", {"x": None, "z": "3"}) == 2
+    assert store.read("a", 100, 1) == Record(2, {"x": None, "z": "3"}, False)
+    assert store.read("a", 100, 2) == Record(2, {}, False)
+    assert store.read("a", 100) == Record(2, {"x": None, "y": [2], "z": "3"}, True) and store.count() == 1
+    assert store.update("a", {"x": None, "y": [2], "none": None}) == 2, "nothing has changed"
+    assert store.update("a", {"x": 4}) == 3 and store.read("a", 100, 2) == Record(3, {"x": 4}, False)
+    store.send("a", OUT, "s", b"x", WIDE)
+    store.expect("a", 1)
     assert store.remove("a") and store.read("a", 100) is None and store.news(0) == []
+    assert store.send("a", IN, "s", b"x", WIDE, 1) == UNWANTED and rows(store, "entries") == 0
+
+
+def rows(store, table):
+    with store._reading() as database:
+        return database.execute("SELECT count(*) FROM %s" % table).fetchone()[0]
+
+
+def test_what_was_taken_out_is_told_and_at_last_forgotten(store, monkeypatch):
+    monkeypatch.setattr(sqlite_store, "_MOST_GONE", 3)
+    store.create("a", {"kept": 0}, 9, 100)
+    store.update("a", {str(number): number for number in range(5)})
+    for number in range(3):
+        store.update("a", {str(number): None})
+    assert store.read("a", 100, 2) == Record(5, {"0": None, "1": None, "2": None}, False)
+    assert store.update("a", {"0": "again"}) == 6 and store.update("a", {"3": None}) == 7
+    assert rows(store, "entries") == 6
+    assert store.update("a", {"4": None}) == 8 and rows(store, "entries") == 2
+    assert store.read("a", 100, 7) == Record(8, {"kept": 0, "0": "again"}, True), "who has not heard reads all of it"
+    assert store.update("a", {"x": 1}) == 9 and store.read("a", 100, 8) == Record(9, {"x": 1}, False)
 
 
 def test_use_is_written_down_as_often_as_matters(store, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(sqlite_store.time, "time", lambda: now[0])
+    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
     store.create("a", {}, 1, 100)
-    version = store.read("a", 100)[0]
+    version = store.read("a", 100).version
     for step in (4.0, 6.0, 99.0, 99.0):
         now[0] += step
-        assert store.read("a", 100)[0] == version
+        assert store.read("a", 100).version == version
     now[0] += 100.0
     assert store.read("a", 100) is None and store.count() == 1
     assert store.sweep(100) == 1 and store.count() == 0
@@ -67,7 +95,7 @@ def test_use_is_written_down_as_often_as_matters(store, monkeypatch):
 
 def test_what_nobody_uses_makes_room(store, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(sqlite_store.time, "time", lambda: now[0])
+    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
     assert store.create("a", {}, 1, 100) and not store.create("b", {}, 1, 100)
     now[0] += 100
     assert store.create("b", {}, 1, 100) and store.read("a", 100) is None
@@ -77,34 +105,74 @@ def test_what_nobody_uses_makes_room(store, monkeypatch):
 
 
 def test_letters(store):
-    store.send("a", IN, "one", b"1", 9, 9)
-    store.send("b", OUT, "two", b"\x00\xff", 9, 9)
+    assert store.send("a", NOTES, "one", b"1", WIDE) == SENT
+    store.send("b", OUT, "two", b"\x00\xff", WIDE)
     letters = store.news(0)
     first, second = [letter.number for letter in letters]
-    assert letters == [Letter(first, "a", IN, "one"), Letter(second, "b", OUT, "two")] and first < second
+    assert letters == [Letter(first, "a", NOTES, "one"), Letter(second, "b", OUT, "two")] and first < second
     assert store.news(first) == letters[1:] == store.waiting("b") and store.waiting("a") == []
     assert store.take(second) == b"\x00\xff" and store.take(second) is None and store.news(first) == []
-    store.send("a", IN, "three", b"", 9, 9)
+    store.send("a", NOTES, "three", b"", WIDE)
     assert store.news(second)[0].number > second, "a number that was used before"
 
 
 def test_letters_are_bounded_by_number_and_bytes(store):
     for number in range(6):
-        store.send("a", OUT, str(number), b"xx", 4, 100)
-        store.send("b", OUT, str(number), b"xx", 100, 5)
+        store.send("a", OUT, str(number), b"", Room(4, 100 * SIZE, 1 << 20, newest=True))
+        store.send("b", OUT, str(number), b"", Room(100, 2 * SIZE, 1 << 20, newest=True))
     assert [letter.subject for letter in store.waiting("a")] == ["2", "3", "4", "5"]
     assert [letter.subject for letter in store.waiting("b")] == ["4", "5"]
-    store.send("b", OUT, "large", b"x" * 50, 100, 5)
+    store.send("b", OUT, "large", b"x" * 5000, Room(100, 2 * SIZE, 1 << 20, newest=True))
     assert [letter.subject for letter in store.waiting("b")] == ["large"], "the newest is kept, however large"
+
+
+@pytest.mark.parametrize("room", [Room(3, 100 * SIZE, 1 << 20), Room(100, 3 * SIZE, 1 << 20)])
+def test_where_the_newest_does_not_push_out_others_it_is_refused(room, store):
+    became = [store.send("a", NOTES, str(number), b"", room) for number in range(5)]
+    assert became == [SENT] * 3 + [FULL] * 2 and store.send("b", NOTES, "0", b"", room) == SENT
+    store.take(store.news(0)[0].number)
+    assert store.send("a", NOTES, "5", b"", room) == SENT
+    assert store.send("c", NOTES, "large", b"x" * 5000, room) == SENT, "one alone always fits"
+
+
+def test_all_sessions_together_have_a_bound(store):
+    room = Room(100, 100 * SIZE, 3 * SIZE)
+    assert [store.send(id, NOTES, "1", b"", room) for id in "abcde"] == [SENT] * 3 + [FULL] * 2
+    assert store.send("e", OUT, "1", b"", room) == SENT, "each box has its own"
+    store.create("a", {}, 9, 100)
+    assert store.remove("a") and store.send("d", NOTES, "1", b"", room) == SENT
+    for letter in store.news(0):
+        store.take(letter.number)
+    assert store.send("d", NOTES, "large", b"x" * 5000, room) == SENT, "one alone always fits"
+
+
+def test_an_answer_is_kept_once_and_only_if_somebody_waits_for_it(store):
+    store.create("a", {}, 9, 100)
+    store.create("b", {}, 9, 100)
+    seen = rows(store, "letters"), store.version()
+    for question in (7, 0, -1, 1 << 63, 1 << 200):
+        assert store.send("a", IN, "x", b"bogus", WIDE, question) == UNWANTED
+    store.expect("a", 7)
+    store.expect("a", 7)
+    assert store.send("b", IN, "x", b"of another session", WIDE, 7) == UNWANTED
+    assert store.send("a", NOTES, "x", b"progress", WIDE, 7) == SENT
+    assert store.send("a", IN, "x", b"answer", Room(0, 0, 0), 7) == SENT
+    assert store.send("a", IN, "x", b"again", WIDE, 7) == store.send("a", NOTES, "x", b"late", WIDE, 7) == UNWANTED
+    store.expect("a", 8)
+    store.forget("a", 8)
+    assert store.send("a", IN, "x", b"too late", WIDE, 8) == UNWANTED
+    assert [store.take(letter.number) for letter in store.news(0)] == [b"progress", b"answer"] and seen[0] == 0
+    store.expect("nobody", 9)
+    assert rows(store, "questions") == 0
 
 
 def test_letters_that_nobody_takes_go_unless_they_wait_for_a_stream(store, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(sqlite_store.time, "time", lambda: now[0])
+    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
     store.create("a", {}, 9, 1000)
-    for box in (IN, OUT):
-        store.send("a", box, box, b"", 9, 9)
-        store.send("gone", box, box, b"", 9, 9)
+    for box in (IN, NOTES, OUT):
+        store.send("a", box, box, b"", WIDE)
+        store.send("gone", box, box, b"", WIDE)
     now[0] += sqlite_store.LETTER_SECONDS
     assert store.sweep(1000) == 0
     assert [letter[1:3] for letter in store.news(0)] == [("a", OUT)]
@@ -133,7 +201,7 @@ def test_processes_that_write_at_once_lose_nothing(path, store):
             child.kill()
             child.communicate()
     assert store.version() != seen
-    version, values = store.read("session", 1000)
+    version, values, _ = store.read("session", 1000)
     assert len(values) == 240 and version == 241
     assert len(store.news(0)) == 240 and len(set(said)) == 240
     assert store.count() == 100, "more than the cap"
@@ -154,7 +222,7 @@ def test_a_fork_opens_a_connection_of_its_own(store):
         finally:
             os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
-    assert store.version() != seen and store.read("a", 1000)[1] == {"child": True}
+    assert store.version() != seen and store.read("a", 1000).values == {"child": True}
     assert store.update("a", {"parent": True})
 
 
@@ -181,18 +249,157 @@ def test_a_file_that_others_read_is_refused(path, mode):
         SqliteStore(path)
 
 
-@pytest.mark.parametrize("content, words", [
-    (b"no database, and long enough to show it\n" * 50, "is no store"), (5, "format 5")])
-def test_a_file_that_is_something_else_is_refused(path, content, words):
-    if isinstance(content, int):
-        with sqlite3.connect(str(path)) as database:
-            database.execute("PRAGMA user_version = %d" % content)
-        database.close()
-    else:
-        path.write_bytes(content)
+def test_a_file_of_another_user_is_refused(path, monkeypatch):
+    path.touch()
     path.chmod(0o600)
+    mine = os.geteuid()
+    path.parent.chmod(0o700)
+    monkeypatch.setattr(sqlite_store, "_check_folder", lambda folder: None)
+    monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
+    with pytest.raises(ValueError, match="%s belongs to another user" % path.name):
+        SqliteStore(path)
+
+
+def test_a_folder_of_another_user_is_refused(path, monkeypatch):
+    mine = os.geteuid()
+    if not mine:
+        os.chown(str(path.parent), 4711, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
+    with pytest.raises(ValueError, match="folder .* belongs to another user"):
+        SqliteStore(path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("mode, refused", [
+    (0o777, True), (0o1777, True), (0o703, True), (0o770, False), (0o755, False)])
+def test_a_folder_where_anybody_writes_is_refused(mode, refused, path):
+    path.parent.chmod(mode)
+    if refused:
+        with pytest.raises(ValueError, match="anybody may write in the folder"):
+            SqliteStore(path)
+        assert not path.exists()
+    else:
+        SqliteStore(path).close()
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("kind", ["link", "mode"])
+def test_what_lies_beside_the_file_is_looked_at_too(end, kind, path):
+    beside = path.parent / (path.name + end)
+    if kind == "link":
+        beside.symlink_to(path.parent / "elsewhere")
+    else:
+        beside.touch()
+        beside.chmod(0o644)
+    with pytest.raises(ValueError, match="no link" if kind == "link" else "chmod 600"):
+        SqliteStore(path)
+    assert not (path.parent / "elsewhere").exists()
+
+
+def test_a_file_that_changes_hands_later_is_refused_then(path, store):
+    store.close()
+    path.chmod(0o644)
+    with pytest.raises(ValueError, match="chmod 600"):
+        store.count()
+
+
+def made_by(path, *statements):
+    """A database of somebody else's."""
+    database = sqlite3.connect(str(path))
+    for statement in statements:
+        database.execute(statement)
+    database.commit()
+    database.close()
+    path.chmod(0o600)
+
+
+FORMAT_1 = (
+    "CREATE TABLE sessions (id TEXT PRIMARY KEY, version INTEGER NOT NULL, used REAL NOT NULL, record TEXT NOT NULL)"
+    " WITHOUT ROWID", "CREATE INDEX sessions_used ON sessions (used)",
+    "CREATE TABLE letters (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, box TEXT NOT NULL,"
+    " subject TEXT NOT NULL, at REAL NOT NULL, content BLOB NOT NULL)", "CREATE INDEX letters_id ON letters (id, box)",
+    "CREATE TABLE numbers (number INTEGER PRIMARY KEY AUTOINCREMENT)", "INSERT INTO numbers DEFAULT VALUES",
+    "INSERT INTO sessions VALUES ('a', 1, 0, '{}')", "PRAGMA user_version = 1")
+
+
+def test_a_file_of_version_0_5_0_is_made_new_and_its_sessions_end(path, caplog):
+    made_by(path, *FORMAT_1)
+    store = SqliteStore(path)
+    assert store.count() == 0 and store.create("b", {"x": 1}, 9, 100) and store.read("b", 100).values == {"x": 1}
+    assert "the 1 sessions in it have ended" in caplog.text and "(format 1)" in caplog.text
+    store.close()
+    caplog.clear()
+    again = SqliteStore(path)
+    assert again.count() == 1 and not caplog.records
+    again.close()
+
+
+@pytest.mark.parametrize("content, words", [
+    ((b"no database, and long enough to show it\n" * 50,), "is no store"),
+    (("PRAGMA user_version = 5",), "another database"),
+    (("CREATE TABLE sessions (id TEXT, mine TEXT)", "INSERT INTO sessions VALUES ('a', 'b')"), "another database"),
+    (("CREATE TABLE sessions (id TEXT, mine TEXT)", "PRAGMA user_version = 1"), "another database"),
+    ((*FORMAT_1, "CREATE TABLE mine (x)"), "another database"),
+    (("PRAGMA application_id = 7",), "another database"),
+    (("PRAGMA application_id = %d" % sqlite_store.APPLICATION, "PRAGMA user_version = 99"), "format 99, of a later"),
+])
+def test_a_file_that_is_something_else_is_refused_and_left_as_it_is(path, content, words):
+    if isinstance(content[0], bytes):
+        path.write_bytes(content[0])
+        path.chmod(0o600)
+    else:
+        made_by(path, *content)
+    before = path.read_bytes()
     with pytest.raises(ValueError, match=words):
         SqliteStore(path)
+    assert path.read_bytes() == before
+
+
+# -- Time --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", [(-1e6, 1e6), (1e6, -1e6), (1e9,), (-1e9,)])
+def test_steps_of_the_wall_clock_neither_end_sessions_nor_keep_them(steps, store, monkeypatch):
+    wall, real = [sqlite_store.time.time()], [1000.0]
+    monkeypatch.setattr(sqlite_store.time, "time", lambda: wall[0])
+    monkeypatch.setattr(sqlite_store, "_clock", lambda: real[0])
+    store.create("a", {}, 1, 100)
+    store.send("a", NOTES, "x", b"", WIDE)
+    for step in steps:
+        wall[0] += step
+        assert store.sweep(100) == 0 and store.read("a", 100) and len(store.news(0)) == 1
+        assert not store.create("b", {}, 1, 100)
+    real[0] += 100
+    for step in steps:
+        wall[0] += step
+        assert store.read("a", 100) is None
+    assert store.sweep(100) == 1 and store.news(0) == []
+
+
+@pytest.mark.parametrize("boots", [("one", "two"), ("", "")])
+@pytest.mark.parametrize("used", [50.0, 5000.0])
+def test_after_a_start_of_the_machine_sessions_count_as_used_then(boots, used, path, monkeypatch):
+    """The monotonic clock begins anew. Where nothing tells of a start, a use in the future does, but no other one."""
+    now, boot = [used], [boots[0]]
+    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
+    monkeypatch.setattr(sqlite_store, "_boot", lambda: boot[0])
+    store = SqliteStore(path)
+    store.create("a", {}, 9, 100)
+    store.send("a", OUT, "x", b"", WIDE)
+    store.close()
+    now[0], boot[0] = 1000.0, boots[1]
+    again = SqliteStore(path)
+    known = bool(boots[0]) or used > 1000
+    assert (again.read("a", 100) is not None) == known
+    now[0] += 99
+    assert (again.read("a", 100) is not None) == known
+    again.close()
+
+
+def test_this_system_tells_which_start_it_is():
+    assert sqlite_store._boot() == sqlite_store._boot()
+    assert bool(sqlite_store._boot()) == sys.platform.startswith("linux")
 
 
 def test_a_link_and_a_missing_folder_are_refused(path):
