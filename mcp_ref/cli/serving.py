@@ -25,9 +25,6 @@ def _run(options: Any) -> int:
     trace = trace_of(options.trace)
     server = load(options.file, options.name)
     if options.http:
-        import signal
-
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # closes as cleanly as Ctrl-C does
         _http(server, options.http, options.sessions, trace, guard)
     elif options.listen:
         _listen(server, options.listen, trace)
@@ -53,9 +50,8 @@ def _tapped(transport: "Transport", trace: "Trace") -> "Transport":
 
 
 def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
-    """Serve on a socket until interrupted; the address, with the port that was chosen, goes to standard error."""
-    import threading
-
+    """Serve on a socket until told to end; the address, with the port that was chosen, goes to standard error."""
+    from ..peer.signals import Termination
     from ..server.checks import check_socket
     from ..transports.listener import SocketListener
 
@@ -71,12 +67,12 @@ def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
     listener.warns = False
     listener.open()
     try:
-        note("listening on %s; Ctrl-C ends it" % listener.address)
-        if listener.reaches_others:
-            note(open_to_all(listener.address))
-        forever = threading.Event()
-        while not forever.wait(0.5):
-            pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
+        with Termination(lambda: listener.close(server.limits.shutdown_grace)) as termination:
+            note("listening on %s; Ctrl-C ends it" % listener.address)
+            if listener.reaches_others:
+                note(open_to_all(listener.address))
+            while not termination.acted.wait(0.5):
+                pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
     finally:
         listener.close()
 
@@ -105,12 +101,14 @@ def _check(options: Any) -> None:
 def _http(
     server: "Server", address: str, sessions: str, trace: "Optional[Trace]", guard: Dict[str, Any]
 ) -> None:
-    """Serve over HTTP until interrupted; the URL, with the port that was chosen, goes to standard error."""
-    with listen_http(server, address, sessions, trace, **guard) as listener:
+    """Serve over HTTP until told to end; the URL, with the port that was chosen, goes to standard error."""
+    from ..peer.signals import Termination
+
+    with listen_http(server, address, sessions, trace, **guard) as listener, Termination(listener.close) as termination:
         note("serving on %s; Ctrl-C ends it" % listener.address)
         if listener.is_open_to_all:
             note(open_to_all(listener.address) + HTTP_ADVICE)
-        while not listener.wait(0.5):
+        while not termination.acted.wait(0.5):
             pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
 
 

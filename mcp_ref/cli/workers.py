@@ -6,11 +6,13 @@ each that dies, and ends them when it is told to. A worker is this package again
 =============================  =====================================================================================
 what happens                   what follows
 =============================  =====================================================================================
-a worker dies                  another is started, at once; if workers keep dying soon, after 0.1, 0.2, ... 10 s.
-                               The others go on, and take what clients send meanwhile
+a worker dies                  another is started in its place, at once; if those in this place keep dying soon, after
+                               0.1, 0.2, ... 10 s. The others go on, and take what clients send meanwhile. Where none is
+                               left that serves, one is started after 0.1 s, unless the last one did not get that far
 a worker dies before any       the parent ends, too, with its exit code: the file is at fault
 has served
-SIGTERM or SIGINT              the workers finish what they are at, then end; another one kills them
+SIGTERM, or SIGINT (Ctrl-C)    the workers finish what they are at, for ``shutdown_grace`` seconds, then end, and so
+                               does the parent, with exit code 0, or 130 after SIGINT. Another one kills them
 the parent is killed           the workers see the end of a pipe, and end as if they were told to
 =============================  =====================================================================================
 
@@ -34,6 +36,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from .. import deadline
 from ..packagelog import own_process
+from ..peer.signals import HEARING, KILLED, SAME_SECONDS
 from ..transports.http_server import listen
 from . import guarding
 from .failures import DONE, EXPECTED, UsageError, row_of, text_of
@@ -45,7 +48,7 @@ STATE_KEYS = "MCP_REF_STATE_KEYS"
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 """Seconds before another worker is started, if one has died soon."""
 STEADY = 5.0
-"""Seconds that a worker must have lived for its end to be no failure to start."""
+"""Seconds after which the end of a worker counts as the first in its place."""
 READY, OPEN_TO_ALL = b"!", b"?"
 """What a worker says on its pipe when it serves; the second: to other machines as well, and nobody shows who they are.
 Only a worker knows what the file has said of that, and the parent tells it once for all of them."""
@@ -63,6 +66,29 @@ class Worker:
         self.process = process
         self.pipe = pipe
         self.begun = deadline.clock()
+        self.served = False
+
+
+class Place:
+    """A place for one worker. Those that die soon are replaced ever more slowly, whatever happens in other places."""
+
+    def __init__(self) -> None:
+        self.worker: Optional[Worker] = None
+        self.due = deadline.clock()
+        """When a worker is to be started, if there is none."""
+        self.may_hurry = False
+        """Whether the last one has served, so that the next one will."""
+        self._pause = 0.0
+
+    def clear(self, worker: Worker) -> float:
+        """Its worker has ended; how many seconds it has lived."""
+        now = deadline.clock()
+        lived = now - worker.begun
+        if lived >= STEADY:
+            self._pause = 0.0
+        self.due, self._pause = now + self._pause, min(LONGEST_PAUSE, self._pause * 2 or FIRST_PAUSE)
+        self.worker, self.may_hurry = None, worker.served
+        return lived
 
 
 class Supervisor:
@@ -71,34 +97,36 @@ class Supervisor:
     def __init__(self, start: Callable[[], Worker], count: int, ready: Callable[[bytes], Any]) -> None:
         self.workers: List[Worker] = []
         self._start = start
-        self._count = count
+        self._places = [Place() for _ in range(count)]
         self._ready: Optional[Callable[[bytes], Any]] = ready
         self._selector = selectors.DefaultSelector()
-        self._pause = 0.0
-        self._due = deadline.clock()
 
     def run(self) -> int:
         """Until a worker dies before any has served; its exit code. `end` is still to be called, come what may."""
         while True:
-            while len(self.workers) < self._count and self._due <= deadline.clock():
-                self._add()
             wait = _SLICE
-            if len(self.workers) < self._count:
-                wait = min(wait, max(0.0, self._due - deadline.clock()))
+            for place in self._places:
+                if place.worker is None:
+                    left = place.due - deadline.clock()
+                    if left <= 0:
+                        self._add(place)
+                    else:
+                        wait = min(wait, left)
             for key, _ in self._selector.select(wait):
-                code = self._hear(key.data)
+                code = self._hear(*key.data)
                 if code is not None:
                     return code
 
-    def _add(self) -> None:
-        worker = self._start()
+    def _add(self, place: Place) -> None:
+        worker = place.worker = self._start()
         self.workers.append(worker)
-        self._selector.register(worker.pipe, selectors.EVENT_READ, worker)
+        self._selector.register(worker.pipe, selectors.EVENT_READ, (place, worker))
 
-    def _hear(self, worker: Worker) -> Optional[int]:
+    def _hear(self, place: Place, worker: Worker) -> Optional[int]:
         """A worker serves, or has ended; an exit code, if that is the end of all."""
         said = os.read(worker.pipe, 1)
         if said:
+            worker.served = True
             ready, self._ready = self._ready, None
             if ready is not None:
                 ready(said)
@@ -107,15 +135,21 @@ class Supervisor:
         self._remove(worker)
         if self._ready is not None:
             return code if code > 0 else 1
-        lived = deadline.clock() - worker.begun
-        if lived >= STEADY:
-            self._pause = 0.0
-        pause, self._pause = self._pause, min(LONGEST_PAUSE, self._pause * 2 or FIRST_PAUSE)
-        self._due = deadline.clock() + pause
-        note("worker %d ended %s; another one is started %s" % (
-            worker.process.pid, "by signal %d" % -code if code < 0 else "with exit code %d" % code,
-            "in %g s" % pause if pause else "at once"))
+        lived = place.clear(worker)
+        self._leave_none_without()
+        pause = place.due - deadline.clock()
+        note("worker %d ended %s after %.1f s%s; another one is started %s; %d of %d are left" % (
+            worker.process.pid, "by signal %d" % -code if code < 0 else "with exit code %d" % code, lived,
+            "" if worker.served else ", before it served", "in %.2g s" % pause if pause > 0 else "at once",
+            len(self.workers), len(self._places)))
         return None
+
+    def _leave_none_without(self) -> None:
+        """Where no worker is left, start one soon: one tool that ends the process must not keep all places empty."""
+        ready = [place for place in self._places if place.may_hurry]
+        if ready and not self.workers:
+            first = min(ready, key=lambda place: place.due)
+            first.due = min(first.due, deadline.clock() + FIRST_PAUSE)
 
     def _remove(self, worker: Worker) -> None:
         self._selector.unregister(worker.pipe)
@@ -143,7 +177,10 @@ class Supervisor:
 
 
 def supervise(options: Any) -> int:
-    """The parent: serve until a signal comes. ``options``: those of `run`. Raises KeyboardInterrupt after all ended."""
+    """The parent: serve until a signal comes, see the module; the exit code. ``options``: those of `run`.
+
+    Raises KeyboardInterrupt after a Ctrl-C, when all have ended.
+    """
     if os.name != "posix":
         raise UsageError("--workers hands sockets to other processes, which this system cannot; leave it out")
     if not os.path.isfile(options.file):
@@ -169,13 +206,17 @@ def supervise(options: Any) -> int:
                 note(open_to_all(address) + HTTP_ADVICE)
 
         supervisor = Supervisor(_starter(told), options.workers, ready)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        _Told.came = None
+        signal.signal(signal.SIGTERM, _Told.hear)
         try:
-            return supervisor.run()
-        finally:
-            for sock in sockets:
-                sock.close()
-            supervisor.end()
+            try:
+                return supervisor.run()
+            finally:
+                for sock in sockets:
+                    sock.close()
+                supervisor.end()
+        except _Told as told_to_end:
+            return told_to_end.code
     finally:
         for sock in sockets:
             sock.close()
@@ -183,6 +224,26 @@ def supervise(options: Any) -> int:
         os.close(held)
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Told(BaseException):
+    """SIGTERM has come. Raised on the main thread of the parent, which runs nothing but what is written here."""
+
+    came: Optional[float] = None
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code = code
+
+    @classmethod
+    def hear(cls, number: int, frame: Any) -> None:
+        """The handler of the signal; see `signals.SAME_SECONDS` for one that comes twice."""
+        now = deadline.clock()
+        if cls.came is None:
+            cls.came = now
+            raise cls(DONE)
+        if now - cls.came >= SAME_SECONDS:
+            raise cls(KILLED)
 
 
 def _starter(told: Dict[str, Any]) -> Callable[[], Worker]:
@@ -243,11 +304,17 @@ class _Ending:
         self._woken, self._wake = socket.socketpair()
         self._wake.setblocking(False)
         self._listen()
+        HEARING.append(self)
 
     def _listen(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears that, too, and passes it on
         signal.signal(signal.SIGTERM, self._hear)
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
+
+    def forget(self) -> None:
+        """See `Hearing.forget`."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _hear(self, number: int, frame: Any) -> None:
         """Before anything is served there is nothing to end in order; after that nothing is torn out of its work."""

@@ -204,6 +204,18 @@ class Connection(Sender):
         self.table.end(self._reason, self.transport.unsent)
         self.transport.close()
 
+    def stop_accepting(self) -> None:
+        """Refuse new requests from now on, and have the role answer what is deferred; answers are still taken."""
+        self.limits = replace(self.limits, max_inflight=-1)
+        self.role.ending(self)
+
+    def shut_down(self, reason: str, grace: float) -> None:
+        """End the connection in order: take no new requests, give those that run ``grace`` seconds, then `close`."""
+        self.stop_accepting()
+        self.inflight.wait_empty(grace)
+        self.outbox.settle(self.limits.drain)
+        self.close(reason)
+
     def _tell_of_the_end(self) -> bool:
         """Have the role answer what is deferred, while there may be somebody who reads it; whether there was any."""
         return len(self.inflight) > 0 and self.role.ending(self)
@@ -451,7 +463,9 @@ class Connection(Sender):
             if misnamed:
                 return RpcError(INVALID_PARAMS, "Invalid params: %s" % misnamed)
         if not route.inline and len(self.inflight) > self.limits.max_inflight:
-            return RpcError(INTERNAL_ERROR, "Busy: max_inflight (%d) requests are running" % self.limits.max_inflight)
+            most = self.limits.max_inflight
+            return RpcError(INTERNAL_ERROR, "Busy: max_inflight (%d) requests are running" % most if most >= 0 else
+                            "The server is shutting down")
         if self._arrived > _LARGE and not route.inline and not self.transport.routed:
             return self._count_large(incoming) or route
         return route

@@ -7,7 +7,7 @@
     listener.address                                                          # with the port that was found
     listener.close()
 
-    server.run_http("127.0.0.1", 8000)                                        # until interrupted
+    server.run_http("127.0.0.1", 8000)                                        # until SIGTERM or Ctrl-C
 
 Parts that know nothing of each other are joined here: the endpoint, which answers requests
 (`mcp_ref.transports.http_endpoint`), beside it the two addresses of HTTP+SSE for clients of 2024-11-05
@@ -47,6 +47,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 from urllib.parse import urlsplit
 
 from ..packagelog import get_logger
+from ..peer.signals import Termination, interrupted
 from ..peer.threads import start_thread
 from ..protocol.headervalues import LOOPBACK
 from ..transports.base import Transport
@@ -237,13 +238,15 @@ def _guarded(server: "Server", token: Any = None, authenticate: Any = None, auth
 def serve_http(
     server: "Server", address: str, ready: Optional[Callable[[str], Any]] = None, **options: Any
 ) -> None:
-    """Serve until interrupted; blocks. Raises KeyboardInterrupt after closing cleanly.
+    """Serve until SIGTERM comes, then close in order and return; blocks. Raises `Interrupted` after a Ctrl-C.
 
-    ``ready`` is called with the URL when clients can connect. This takes no signal: a program that wants to close
-    cleanly on SIGTERM, too, handles it as it handles the others, or uses `HttpListener`.
+    ``ready`` is called with the URL when clients can connect. What the signals do says `mcp_ref.peer.signals`.
     """
-    with HttpListener(server, address, **options) as listener:
-        if ready is not None:
-            ready(listener.address)
-        while not listener.wait(0.5):
-            pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
+    try:
+        with HttpListener(server, address, **options) as listener, Termination(listener.close) as termination:
+            if ready is not None:
+                ready(listener.address)
+            while not listener.wait(0.5) and not termination.acted.is_set():
+                pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
+    except KeyboardInterrupt:
+        raise interrupted() from None

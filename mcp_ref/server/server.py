@@ -198,7 +198,8 @@ class Server(Offering):
 
         Whatever prints or writes to standard output meanwhile ends up on standard error, and so does the log, from
         WARNING up, unless the program has set up `logging`. If a handler is still stuck ``shutdown_grace`` seconds
-        after the client went, the process ends without it.
+        after the client went, the process ends without it. SIGTERM lets running calls end, and this returns; Ctrl-C
+        raises KeyboardInterrupt without a traceback: see `mcp_ref.peer.signals`.
         """
         from ..packagelog import is_one_stream, own_process
         from ..transports.stdio import StdioServer
@@ -213,7 +214,7 @@ class Server(Offering):
         return self.connection(transport).start()
 
     def run_http(self, host: str = "127.0.0.1", port: int = 8000, path: str = "/mcp", **options: Any) -> None:
-        """Serve any number of clients over HTTP until interrupted. Blocks.
+        """Serve any number of clients over HTTP until SIGTERM or Ctrl-C, see `mcp_ref.peer.signals`. Blocks.
 
         The log goes to standard error, from WARNING up, unless the program has set up `logging`.
         Options: `mcp_ref.server.http_listener`, and ``ready``, which is called with the URL when clients can connect.

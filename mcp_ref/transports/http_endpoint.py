@@ -260,8 +260,15 @@ class Endpoint:
             self.end(session, "the server is shutting down", False)
         for connection in shared:
             connection.close("the server is shutting down")
-        for connection in shared + [session.connection for session in ended]:
+        closed = shared + [session.connection for session in ended]
+        for connection in closed:
             connection.wait_closed(self.limits.shutdown_grace)
+        stuck = sum(len(connection.inflight) for connection in closed)
+        if stuck:
+            from ..packagelog import get_logger
+
+            get_logger(__name__).warning("%d requests are still running, shutdown_grace (%g s) after they were"
+                                         " cancelled: they are left behind", stuck, self.limits.shutdown_grace)
         if self.sessions is not None:
             self.sessions.close()
 

@@ -47,6 +47,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .. import deadline
+from ..deadline import Deadline
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
 from .held import Held
@@ -86,6 +87,7 @@ class SocketListener:
         self._commands: "SimpleQueue[Callable[[], None]]" = SimpleQueue()
         self._connections: Dict[SocketTransport, Any] = {}  # and what serves it
         self._closing = False
+        self._draining = False
         self._refused = 0
         self._paused = False  # of the listener's thread alone
         self._timing = False  # whether some line may be unfinished
@@ -133,13 +135,15 @@ class SocketListener:
     def __exit__(self, *exception: Any) -> None:
         self.close()
 
-    def close(self) -> None:
+    def close(self, grace: float = 0.0) -> None:
         """Stop accepting and close every connection; returns when the thread has ended. Again: nothing happens.
 
-        Nor does it in a forked copy of the process that listens.
+        Requests that run have ``grace`` seconds before; new ones are refused meanwhile. In a forked copy of the process
+        that listens nothing happens.
         """
         if self._owner != os.getpid():
             return
+        servings = self._drain(Deadline(grace)) if grace > 0 and self._thread is not None else []
         with self._lock:
             if self._thread is None:
                 return  # never opened
@@ -148,6 +152,21 @@ class SocketListener:
                 self._signal()
         if self._thread is not threading.current_thread():
             self._thread.join(10)
+        for serving in servings:
+            serving.wait_closed(self.limits.shutdown_grace)  # what still runs is cancelled, and may end
+
+    def _drain(self, end: Deadline) -> List[Any]:
+        """Let requests that run end until then; what serves the connections that there are."""
+        self._draining = True
+        self._command(lambda: self._listen(False))
+        with self._lock:
+            servings = [serving for serving in self._connections.values() if hasattr(serving, "stop_accepting")]
+        for serving in servings:
+            serving.stop_accepting()
+        for serving in servings:
+            serving.inflight.wait_empty(end.left() or 0.0)
+            serving.outbox.settle(self.limits.drain)
+        return servings
 
     def _signal(self) -> None:
         try:
@@ -227,13 +246,14 @@ class SocketListener:
             pass
 
     def _listen(self, on: bool) -> None:
+        on = on and not self._draining
         for sock in self._sockets:
             registered = sock in self._selector.get_map()
             if on and not registered:
                 self._selector.register(sock, selectors.EVENT_READ, self._accept)
             elif registered and not on:
                 self._selector.unregister(sock)
-        self._paused = not on
+        self._paused = not on and not self._draining
 
     def _accept(self) -> None:
         for _ in range(_ACCEPT_AT_ONCE):

@@ -12,6 +12,8 @@ from mcp_ref.messages import CallToolResult, CompleteResult, GetPromptResult, Re
 from mcp_ref.messages.content import ImageContent
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, NAMES, revision
 
+from tests.support.children import heed_interrupts
+
 from .running import ECHO, ROOT, SERVER, SILENT, here, one_line_of, run
 
 HANDSHAKE = [str(each) for each in HANDSHAKE_REVISIONS]
@@ -254,7 +256,7 @@ def test_interrupted_is_exit_code_130_and_one_line():
 
     words = ["tools", "--trace", "--", sys.executable, "-c", SILENT]
     process = subprocess.Popen([sys.executable, "-m", "mcp_ref", *words], cwd=str(ROOT), stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=heed_interrupts)
     try:
         for line in iter(process.stderr.readline, b""):
             if b"C> tools/list" in line:

@@ -7,6 +7,8 @@ import pytest
 
 from mcp_ref import connect
 
+from tests.support.children import heed_interrupts
+
 from .running import ROOT, here, one_line_of, run
 
 MINE = """
@@ -42,7 +44,8 @@ def test_run_shows_the_wire_as_the_server_sees_it(file):
 ])
 def test_run_serves_on_a_socket_until_interrupted(options, file):
     process = subprocess.Popen([sys.executable, "-m", "mcp_ref", "run", str(file), *options, "--trace"], cwd=str(ROOT),
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               preexec_fn=heed_interrupts)
     try:
         lines = iter(process.stderr.readline, b"")
         address = next(line for line in lines if b"ing on " in line).split()[2].rstrip(b";").decode()

@@ -20,6 +20,7 @@ from mcp_ref.errors import ConnectFailed
 from mcp_ref.limits import Limits
 from mcp_ref.server import Context, Server
 from mcp_ref.server.http_listener import HttpListener
+from tests.support.children import heed_interrupts
 from tests.support.scripted import PATIENCE
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
@@ -175,12 +176,13 @@ def test_closing_again_does_nothing_and_idle_sessions_are_ended_by_the_clock():
 @pytest.mark.parametrize("number, how", [
     (signal.SIGINT, [ECHO]),
     (signal.SIGINT, ["-m", "mcp_ref", "run", ECHO]),
+    (signal.SIGTERM, [ECHO]),
     (signal.SIGTERM, ["-m", "mcp_ref", "run", ECHO]),
 ])
 def test_a_program_serves_over_http_until_it_is_told_to_end(number, how):
     command = [sys.executable, *how, "--http", "127.0.0.1:0"]
     process = subprocess.Popen(command, cwd=str(EXAMPLES.parent), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE)
+                               stderr=subprocess.PIPE, preexec_fn=heed_interrupts)
     try:
         line = process.stderr.readline().decode()
         url, words = re.findall(r"(http://127\.0\.0\.1:[1-9]\d*/mcp)(.*)", line)[0]
@@ -190,7 +192,8 @@ def test_a_program_serves_over_http_until_it_is_told_to_end(number, how):
             answer = json.loads(caller.tool(1, "add", {"a": 1, "b": 2})[2])
             assert answer["result"]["structuredContent"] == {"result": 3}
         os.kill(process.pid, number)
-        assert process.wait(PATIENCE) in (0, 130)
+        assert process.wait(PATIENCE) == (130 if number == signal.SIGINT and "-m" in how else 0)
+        assert b"Traceback" not in process.stderr.read()
     finally:
         process.kill()
         process.communicate()
