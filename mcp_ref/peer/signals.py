@@ -184,6 +184,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_fork)
 
 
+def tell(text: str) -> None:
+    """Say something to the person at the terminal, where the process is the server's own."""
+    if sys.stderr is not None:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+
 def leave_at_once(code: int) -> None:
     """End the process without anything more of it than what was printed and logged."""
     settle(_LOG_SECONDS)

@@ -11,11 +11,10 @@ handler is stuck on the main thread itself, the process ends with exit code 1.
 """
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from ..packagelog import get_logger
-from ..peer.signals import Termination, interrupted, leave_at_once, leave_later
+from ..peer.signals import Termination, interrupted, leave_at_once, leave_later, tell
 from ..transports.base import Transport
 
 if TYPE_CHECKING:
@@ -62,10 +61,9 @@ def _greet_a_person(server: "Server") -> None:
         by_hand = os.isatty(0)
     except OSError:
         return
-    if by_hand and sys.stderr is not None:
-        sys.stderr.write("%s waits for a client: MCP messages on standard input, one JSON object in each line."
-                         " A client starts it by itself; Ctrl-C ends it.\n" % server.identity[0])
-        sys.stderr.flush()
+    if by_hand:
+        tell("%s waits for a client: MCP messages on standard input, one JSON object in each line."
+             " A client starts it by itself; Ctrl-C ends it." % server.identity[0])
 
 
 def _end(connection: "Connection") -> None:
