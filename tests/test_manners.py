@@ -248,7 +248,7 @@ DEEDS = (
 PRINTING = ("cli/", "crosscheck/", "demo.py", "__main__.py")
 """What is run as a program may print, and may be told by signals to stop."""
 OWNER = "peer/signals.py"
-"""What `Server.run` and `Server.run_http` use, which have the process for themselves: signals, and a word to a person."""
+"""What `Server.run` and `Server.run_http` use, which own the process: they take signals, and say a word to a person."""
 FORBIDDEN: Dict[str, str] = {
     "print": "prints", "sys.stdout.write": "prints", "sys.stderr.write": "prints", "traceback.print_exc": "prints",
     "logging.basicConfig": "configures logging for all", "logging.disable": "configures logging for all",
