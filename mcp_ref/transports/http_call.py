@@ -214,15 +214,18 @@ class Caller:
         headers: Union[Mapping[str, str], Iterable[Tuple[str, str]]] = (),
         body: bytes = b"",
         timeout: Optional[float] = None,
+        peer: str = "",
     ) -> Answer:
         """One request; returns when its reply has begun. ``path`` may have a query behind a ``?``.
+
+        ``peer``: the address that it came from, without which limits of an address (``max_session_share``) do not hold.
 
         ``timeout``: seconds until the reply must have begun, by default as long as it takes. Raises `RequestTimeout`;
         what the request has begun goes on, as over a connection that was lost; without a session it is cancelled.
         """
         path, _, query = path.partition("?")
         pairs = headers.items() if isinstance(headers, Mapping) else headers
-        exchange = self.begin(HttpRequest(method, path, Headers(pairs), body, query), timeout)
+        exchange = self.begin(HttpRequest(method, path, Headers(pairs), body, query, peer=peer), timeout)
         fields = list(exchange.headers)
         if exchange.length is not None and exchange.status not in (204, 304):
             fields.append(("Content-Length", str(exchange.length)))

@@ -15,6 +15,7 @@ thread                    what it does, and what frees it
                           they are quick, and loses its place to another thread when one is not (`http_lead`)
 ``mcp-ref:watcher:...``   sees that a handler keeps the selector thread; sleeps while there are no requests
 ``mcp-ref:worker:...``    `http_workers`: run handlers while they are slow, `Exchange.on_close`, and log; block in those
+                          A few in reserve do what has no handler when all others are kept
 ========================  ================================================================================
 
 A reply is sent by the thread that has it, as far as it fits into the kernel's buffer.

@@ -1,5 +1,6 @@
 """Sessions and connections of which there are too many: whose they are, who is refused, and who makes room."""
 import contextlib
+import json
 import random
 import socket
 from typing import Any, Dict, List, Optional, Sequence
@@ -7,11 +8,13 @@ from typing import Any, Dict, List, Optional, Sequence
 import pytest
 
 from mcp_ref.limits import Limits
+from mcp_ref.transports.http_call import Caller
+from mcp_ref.transports.http_endpoint import Endpoint
 from mcp_ref.transports.http_exchange import Headers, HttpRequest
 from mcp_ref.transports.http_owners import Owners, network_of
 from mcp_ref.transports.http_session import HttpSession
 from mcp_ref.transports.http_sessions import SessionTable
-from tests.support.http_exchange import ScriptedExchange, Web, exchange, opening
+from tests.support.http_exchange import BOTH, ScriptedExchange, Web, exchange, opening
 from tests.support.sides import in_thread, working_server
 from tests.transports.http_raw import PATIENCE, Clock, Raw, Streams, get, post, serving, until
 
@@ -121,6 +124,20 @@ def test_a_subject_has_its_share_from_wherever_it_comes() -> None:
     with Site(Limits(max_sessions=4), authenticate=lambda headers: headers.get("who")) as site:
         assert [site.enter(peer, who="anna").status for peer in (A, B, C)] == [200, 200, 503]
         assert [site.enter(A, who="bert").status for _ in range(3)] == [200, 200, 503]
+
+
+def test_a_framework_says_where_a_request_came_from() -> None:
+    limits = Limits(max_sessions=4)
+    caller = Caller(Endpoint(working_server({}, limits=limits).connect, limits=limits))
+    headers = {"Host": "localhost", "Accept": BOTH, "Content-Type": "application/json"}
+    for peer, wanted in [(A, 200), (A, 200), (A, 503), (B, 200)]:
+        answer = caller.call("POST", "/mcp", headers, json.dumps(opening("2025-11-25")).encode(), PATIENCE, peer)
+        id = dict(answer.headers).get("Mcp-Session-Id")
+        assert answer.status == wanted and b"".join(answer.chunks)
+        if id is not None:
+            done = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+            assert caller.call("POST", "/mcp", dict(headers, **{"Mcp-Session-Id": id}), done).status == 202
+    caller.close()
 
 
 def test_a_share_of_all_bounds_nobody() -> None:
