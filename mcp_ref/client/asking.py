@@ -3,13 +3,14 @@
 The typed calls on top of it are in `mcp_ref.client.calls`.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, NoReturn, Optional
 
 from ..codec import ABSENT, DecodeError, decoder
 from ..errors import ConnectionLost, LocalProtocolError, McpError, PeerError, PeerProtocolError, TransportError
 from ..limits import Limits
 from ..messages.base import COMPLETE
 from ..methods import result_class
+from ..options import REQUEST_TIMEOUT, refuse
 from ..peer.dispatcher import Connection
 from ..peer.request_table import ProgressCallback
 from ..peer.role import Role
@@ -21,32 +22,29 @@ from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from ..peer.future import RequestFuture
+    from ..peer.inflight import Incoming
     from .completion import Completions
     from .structured import ResultCheck
 
-_UNSET: Any = object()
 Reader = Callable[[Dict[str, Any]], Any]
 """Makes the message of a result object."""
 Keep = Callable[[Dict[str, Any], Any], None]
 """Remembers a result object and the message of it."""
 
 
-def call_options(
-    timeout: Optional[float] = _UNSET, progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False
-) -> Dict[str, Any]:
-    """The options that every call takes, besides ``meta``, as `Connection.request` wants them.
+class Options(NamedTuple):
+    """How a request is sent and waited for; what the caller of `mcp_ref.client.calls` has said."""
 
-    ``timeout``: seconds without an answer, after which the request is cancelled (default: ``request_timeout``; None:
-    only the ceiling of the limits). ``progress(value, total, message)`` is called while the request is worked on: in
-    the calling thread, or for futures on the executor. ``extend_on_progress``: each progress starts the timeout again.
-    ``meta``: the `_meta` of the request.
-    """
-    options: Dict[str, Any] = {"timeout": timeout} if timeout is not _UNSET else {}
-    if progress is not None:
-        options["on_progress"] = progress
-    if extend_on_progress:
-        options["extend_on_progress"] = True
-    return options
+    timeout: Optional[float] = REQUEST_TIMEOUT
+    progress: Optional[ProgressCallback] = None
+    extend_on_progress: bool = False
+    meta: Optional[Dict[str, Any]] = None
+    rounds: Optional[str] = None
+    input_responses: Optional[Mapping[str, Any]] = None
+    request_state: Optional[str] = None
+
+
+PLAIN = Options()
 
 
 class Asking(Role):
@@ -71,19 +69,30 @@ class Asking(Role):
         """The agreed revision."""
         return self.connection.session.rules
 
-    def request(self, method: str, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
+    def request(
+        self,
+        method: str,
+        params: Optional[Dict[str, Any]] = None,
+        timeout: Optional[float] = REQUEST_TIMEOUT,
+        on_progress: Optional[ProgressCallback] = None,
+        extend_on_progress: bool = False,
+        within: "Optional[Incoming]" = None,
+        **unknown: NoReturn,
+    ) -> Dict[str, Any]:
         """Send any request and return the result object as it came; options as `Connection.request`.
 
         If the server has forgotten our HTTP session, a new one is begun and the request sent again, once; without a
         handshake also in the cases of `mcp_ref.client.recovery`.
         """
+        if unknown:
+            refuse(self.request, unknown)
         connection = self.connection
         try:
-            return connection.request(method, params, **options)
+            return connection.request(method, params, timeout, on_progress, extend_on_progress, within)
         except (TransportError, PeerError) as error:
             connection = self._another(connection, error, method, params)
         try:
-            return connection.request(method, params, **options)
+            return connection.request(method, params, timeout, on_progress, extend_on_progress, within)
         except (TransportError, PeerError) as error:
             raise self._final(connection, error, method, params)
 
@@ -110,71 +119,66 @@ class Asking(Role):
         raise error
 
     def _call(
-        self, method: str, params: Optional[Dict[str, Any]], read: Optional[Reader] = None,
-        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None, input_responses: Any = None,
-        request_state: Optional[str] = None, keep: Optional[Keep] = None, **options: Any
+        self, method: str, params: Optional[Dict[str, Any]], options: Options = PLAIN, read: Optional[Reader] = None,
+        keep: Optional[Keep] = None,
     ) -> Any:
         """Send a request of this client's user, and give what ``read`` makes of the result.
 
         ``keep`` is given both, if they may be remembered: not where the server asked something first
         [2026-07-28 server/utilities/caching §Cache Key] MUST NOT.
-        ``rounds``, ``input_responses`` and ``request_state`` are about requests that the server answers by questions:
-        see `mcp_ref.client.rounds`.
         """
+        timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state = options
         if meta is not None:
             params = dict(params or {}, _meta=meta)
         if input_responses is not None or request_state is not None or rounds is not None:
             params = self._resumed(method, params, rounds, input_responses, request_state)
-        if options:
-            options = call_options(**options)
         read = read or self._reader(method)
-        result = self.request(method, params, **options)
+        result = self.request(method, params, timeout, progress, extend_on_progress)
         if result.get("resultType", COMPLETE) != COMPLETE and self.revision.result_type:
             from .rounds import finish
 
-            return finish(self, method, params, result, read, rounds, options)  # type: ignore[arg-type]
+            return finish(self, method, params, result, read, options)  # type: ignore[arg-type]
         made = read(result)
         if keep is not None:
             keep(result, made)
         return made
 
     def _resumed(
-        self, method: str, params: Optional[Dict[str, Any]], rounds: Optional[str], input_responses: Any,
-        request_state: Optional[str],
+        self, method: str, params: Optional[Dict[str, Any]], rounds: Optional[str],
+        input_responses: Optional[Mapping[str, Any]], request_state: Optional[str],
     ) -> Dict[str, Any]:
         from .rounds import resumed
 
         return resumed(self.revision, method, params, rounds, input_responses, request_state)
 
     def _submit(
-        self, method: str, params: Dict[str, Any], read: Optional[Reader] = None,
-        check: Optional[Callable[[Any], Any]] = None, meta: Optional[Dict[str, Any]] = None,
-        rounds: Optional[str] = None, input_responses: Any = None, request_state: Optional[str] = None, **options: Any
-    ) -> "RequestFuture":
+        self, method: str, params: Dict[str, Any], options: Options = PLAIN, read: Optional[Reader] = None,
+        check: Optional[Callable[[Any], Any]] = None,
+    ) -> "RequestFuture[Any]":
         """`_call` as a future; ``check`` is for who takes its result."""
         if self._futures is None:
             from . import futures
 
             self._futures = futures  # late, because most programs never use them
+        timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state = options
         if meta is not None:
             params = dict(params, _meta=meta)
         if input_responses is not None or request_state is not None or rounds is not None:
             params = self._resumed(method, params, rounds, input_responses, request_state)
         read = read or self._reader(method)
-        if options:
-            options = call_options(**options)
         if self.revision.stateless:
             from .futures import LastingFuture
 
-            return LastingFuture(self, read, check, method, params, rounds, options).start()  # type: ignore[arg-type]
+            return LastingFuture(self, read, check, method, params, options).start()  # type: ignore[arg-type]
 
-        def send(connection: Connection) -> "RequestFuture":
+        def send(connection: Connection) -> "RequestFuture[Any]":
             if check is None:
                 made = self._futures.RequestFuture(connection, read)
             else:
                 made = self._futures.CheckedFuture(connection, read)
                 made.check = check
-            return made.send(method, params, **options)  # type: ignore[no-any-return]
+            made.send(method, params, timeout, progress, extend_on_progress)
+            return made  # type: ignore[no-any-return]
 
         connection = self.connection
         try:

@@ -1,20 +1,26 @@
 """What a client asks of a server: a typed call for each request, in the order of the pages.
 
 Calls block until the answer is there and may be made from any number of threads; ``submit_*`` gives a
-future instead. All take the same options, see `mcp_ref.client.asking.call_options`. What arrives is checked against the
+future instead. What the options of all of them mean is told at `Calls`. What arrives is checked against the
 agreed revision; an answer that does not fit raises `PeerProtocolError`, which says where.
 """
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, NoReturn, Optional, Union, overload
 
 from ..errors import LocalProtocolError
+from ..options import REQUEST_TIMEOUT, refuse, spelt
+from ..peer.request_table import ProgressCallback
+from .asking import Options
 from .caches import READ, by_name
 from .remembering import Remembering, bytes_of
 from .subscriptions import UpdateCallback
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from .listening import Listening
     from ..messages.completion import CompleteResult
+    from ..messages.mrtr import InputRequiredResult
     from ..messages.prompts import GetPromptResult, ListPromptsResult, Prompt
     from ..messages.resources import (
         ListResourcesResult, ListResourceTemplatesResult, ReadResourceResult, Resource, ResourceTemplate,
@@ -28,6 +34,20 @@ class Calls(Remembering):
     """The calls of a `Client`. All raise `PeerError` for a JSON-RPC error, `RequestTimeout` and `ConnectionLost`.
 
     Before anything is sent they raise `LocalProtocolError`: for what the server has not declared, or may not be asked.
+
+    All take these options:
+
+    ``timeout``: seconds without an answer, after which the request is cancelled and `RequestTimeout` raised (default:
+    ``request_timeout`` of the limits; None: only their ``request_ceiling``).
+    ``progress``: a function ``(value, total, message)`` that is called while the request is worked on, in the thread
+    that waits, or for futures on the executor.
+    ``extend_on_progress``: True to start ``timeout`` again with each progress that comes.
+    ``meta``: members for the `_meta` of the request.
+
+    `call_tool`, `read_resource`, `get_prompt` and their ``submit_*`` take three more, for servers that ask something
+    first (2026-07-28); see `mcp_ref.client.rounds`. ``rounds="manual"``: give what the server asks, an
+    `InputRequiredResult`, to the caller, and not to the callbacks of the client. ``input_responses``: the caller's
+    answers, by the key of the question. ``request_state``: the text that came with the questions.
     """
 
     # What other parts of a `Client` do where there is no handshake
@@ -40,101 +60,256 @@ class Calls(Remembering):
         """What it listens to."""
         raise NotImplementedError
 
-    def ping(self, **options: Any) -> None:
+    @spelt
+    def ping(
+        self, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> None:
         """See whether the server answers [..2025-11-25 basic/utilities/ping §Message Format].
 
-        Without a handshake there is no `ping`; every server answers `server/discover`, so it is asked that.
+        Without a handshake there is no `ping`; every server answers `server/discover`, so it is asked that. ``timeout``
+        (seconds) and the other options: see `Calls`.
         """
-        self._call("server/discover" if self.revision.stateless else "ping", None, **options)
+        options = Options(timeout, progress, extend_on_progress, meta)
+        self._call("server/discover" if self.revision.stateless else "ping", None, options)
 
     # Tools
 
-    def list_tools(self, cursor: Optional[str] = None, **options: Any) -> "ListToolsResult":
+    @spelt
+    def list_tools(
+        self, cursor: Optional[str] = None, *, refresh: bool = False, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> "ListToolsResult":
         """One page of tools; ``cursor`` is the ``next_cursor`` of the page before.
 
         From memory, while the server would answer the same: see `mcp_ref.client.caches`. ``refresh=True`` asks; the
-        same holds for every page and list, and for `read_resource`.
+        same holds for every page and list, and for `read_resource`. ``timeout`` (seconds) and the other options: see
+        `Calls`.
         """
-        return self._page("tools", cursor, **options)  # type: ignore[no-any-return]
+        options = Options(timeout, progress, extend_on_progress, meta)
+        return self._page("tools", cursor, refresh, options)  # type: ignore[no-any-return]
 
-    def tools(self, refresh: bool = False, **options: Any) -> "Iterator[Tool]":
+    @spelt
+    def tools(
+        self, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> "Iterator[Tool]":
         """All tools, page by page.
 
-        From memory, as far as that is good: see `list_tools`. ``refresh`` asks, from the first page on.
+        From memory, as far as that is good: see `list_tools`. ``refresh`` asks, from the first page on. ``timeout``
+        (seconds, for each page) and the other options: see `Calls`.
         """
-        return self._all("tools", refresh, options)
+        return self._all("tools", refresh, Options(timeout, progress, extend_on_progress, meta))
 
-    def tool(self, name: str, **options: Any) -> "Tool":
+    @spelt
+    def tool(
+        self, name: str, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> "Tool":
         """The tool of exactly this name [2025-11-25.. server/tools §Tool Names]; asks as `tools` does.
 
-        Raises LookupError, which names some that there are.
+        ``refresh``, ``timeout`` and the other options: as `tools`. Raises LookupError, which names some that there are.
         """
         kept = self._lists["tools"]
-        tools = kept.named() if kept.current() is not None and options.get("meta") is None else None
+        tools = kept.named() if kept.current() is not None and meta is None and not refresh else None
         if tools is None:
-            tools = by_name(list(self.tools(**options)))
+            options = Options(timeout, progress, extend_on_progress, meta)
+            tools = by_name(list(self._all("tools", refresh, options)))
         if name not in tools:
             known = ", ".join(sorted(tools)[:20]) or "none"
             raise LookupError("the server has no tool %.200r; it has %.1000s" % (name, known))
         found: Tool = tools[name]
         return found
 
-    def call_tool(self, name: str, arguments: Optional[Dict[str, Any]] = None, **options: Any) -> "CallToolResult":
+    @overload
+    def call_tool(
+        self, name: str, arguments: Optional[Dict[str, Any]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: None = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "CallToolResult": ...
+
+    @overload
+    def call_tool(
+        self, name: str, arguments: Optional[Dict[str, Any]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: "Literal['manual']",
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "Union[CallToolResult, InputRequiredResult]": ...
+
+    def call_tool(
+        self, name: str, arguments: Optional[Dict[str, Any]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
+    ) -> Any:
         """Call a tool and wait for its result; a tool that failed gives a result whose ``is_error`` is true.
 
         The result is checked, see `mcp_ref.client.structured`: `InvalidResult` for one that is not what the tool's
-        output schema says; ``check_results=False`` of the client leaves that out.
+        output schema says; ``check_results=False`` of the client leaves that out. ``timeout`` (seconds), ``progress``
+        and the other options: see `Calls`; with ``rounds="manual"`` the result may be an `InputRequiredResult`.
         """
+        if unknown:
+            refuse(self.call_tool, unknown)
+        options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
         params = _named(name, arguments)
         if not self.check_results:
-            return self._call("tools/call", params, **options)  # type: ignore[no-any-return]
+            return self._call("tools/call", params, options)
         check = self._results or self._result_check()
         version = check.version
-        return check(name, self._call("tools/call", params, **options), version)  # type: ignore[no-any-return]
+        return check(name, self._call("tools/call", params, options), version)
 
-    def submit_tool(self, name: str, arguments: Optional[Dict[str, Any]] = None, **options: Any) -> "RequestFuture":
+    @overload
+    def submit_tool(
+        self, name: str, arguments: Optional[Dict[str, Any]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: None = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "RequestFuture[CallToolResult]": ...
+
+    @overload
+    def submit_tool(
+        self, name: str, arguments: Optional[Dict[str, Any]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: "Literal['manual']",
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "RequestFuture[Union[CallToolResult, InputRequiredResult]]": ...
+
+    def submit_tool(
+        self, name: str, arguments: Optional[Dict[str, Any]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
+    ) -> "RequestFuture[Any]":
         """`call_tool` as a `concurrent.futures.Future`, whose ``cancel`` cancels on the wire.
 
-        The result is checked when it is taken, by the thread that takes it.
+        The result is checked when it is taken, by the thread that takes it. ``timeout`` (seconds) and the other
+        options: see `Calls`.
         """
+        if unknown:
+            refuse(self.submit_tool, unknown)
+        options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
         params = _named(name, arguments)
         if not self.check_results:
-            return self._submit("tools/call", params, **options)
+            return self._submit("tools/call", params, options)
         check = self._results or self._result_check()
         version = check.version
-        return self._submit("tools/call", params, check=lambda result: check(name, result, version), **options)
+        return self._submit("tools/call", params, options, check=lambda result: check(name, result, version))
 
     # Resources
 
-    def list_resources(self, cursor: Optional[str] = None, **options: Any) -> "ListResourcesResult":
-        """One page of resources, as `list_tools`."""
-        return self._page("resources", cursor, **options)  # type: ignore[no-any-return]
+    @spelt
+    def list_resources(
+        self, cursor: Optional[str] = None, *, refresh: bool = False, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> "ListResourcesResult":
+        """One page of resources, as `list_tools`, with the same options."""
+        options = Options(timeout, progress, extend_on_progress, meta)
+        return self._page("resources", cursor, refresh, options)  # type: ignore[no-any-return]
 
-    def resources(self, refresh: bool = False, **options: Any) -> "Iterator[Resource]":
-        """All resources, as `tools`."""
-        return self._all("resources", refresh, options)
+    @spelt
+    def resources(
+        self, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> "Iterator[Resource]":
+        """All resources, as `tools`, with the same options."""
+        return self._all("resources", refresh, Options(timeout, progress, extend_on_progress, meta))
 
-    def list_resource_templates(self, cursor: Optional[str] = None, **options: Any) -> "ListResourceTemplatesResult":
-        """One page of resource templates, as `list_tools`."""
-        return self._page("resource_templates", cursor, **options)  # type: ignore[no-any-return]
+    @spelt
+    def list_resource_templates(
+        self, cursor: Optional[str] = None, *, refresh: bool = False, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> "ListResourceTemplatesResult":
+        """One page of resource templates, as `list_tools`, with the same options."""
+        options = Options(timeout, progress, extend_on_progress, meta)
+        return self._page("resource_templates", cursor, refresh, options)  # type: ignore[no-any-return]
 
-    def resource_templates(self, refresh: bool = False, **options: Any) -> "Iterator[ResourceTemplate]":
-        """All resource templates, as `tools`."""
-        return self._all("resource_templates", refresh, options)
+    @spelt
+    def resource_templates(
+        self, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> "Iterator[ResourceTemplate]":
+        """All resource templates, as `tools`, with the same options."""
+        return self._all("resource_templates", refresh, Options(timeout, progress, extend_on_progress, meta))
 
-    def read_resource(self, uri: str, refresh: bool = False, **options: Any) -> "ReadResourceResult":
-        """The contents of a resource, from memory as long as the server said that they are good, and not changed."""
-        return self._remembered(READ, {"uri": uri}, bytes_of, refresh, options)  # type: ignore[no-any-return]
+    @overload
+    def read_resource(
+        self, uri: str, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: None = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "ReadResourceResult": ...
 
-    def submit_resource(self, uri: str, **options: Any) -> "RequestFuture":
-        """`read_resource` as a future."""
-        return self._submit("resources/read", {"uri": uri}, **options)
+    @overload
+    def read_resource(
+        self, uri: str, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: "Literal['manual']",
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "Union[ReadResourceResult, InputRequiredResult]": ...
 
-    def subscribe_resource(self, uri: str, callback: Optional[UpdateCallback] = None, **options: Any) -> None:
+    def read_resource(
+        self, uri: str, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
+    ) -> Any:
+        """The contents of a resource, from memory as long as the server said that they are good, and not changed.
+
+        ``refresh`` asks. ``timeout`` (seconds), ``progress`` and the other options: see `Calls`; with
+        ``rounds="manual"`` the result may be an `InputRequiredResult`.
+        """
+        if unknown:
+            refuse(self.read_resource, unknown)
+        options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
+        return self._remembered(READ, {"uri": uri}, bytes_of, refresh, options)
+
+    @overload
+    def submit_resource(
+        self, uri: str, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: None = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "RequestFuture[ReadResourceResult]": ...
+
+    @overload
+    def submit_resource(
+        self, uri: str, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: "Literal['manual']",
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "RequestFuture[Union[ReadResourceResult, InputRequiredResult]]": ...
+
+    def submit_resource(
+        self, uri: str, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
+    ) -> "RequestFuture[Any]":
+        """`read_resource` as a future; it asks always. Options: see `Calls`."""
+        if unknown:
+            refuse(self.submit_resource, unknown)
+        options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
+        return self._submit("resources/read", {"uri": uri}, options)
+
+    @spelt
+    def subscribe_resource(
+        self, uri: str, callback: Optional[UpdateCallback] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> None:
         """Be told when a resource changes: ``callback(uri)``, and ``on_update`` of the client.
 
         Once more for the same URI replaces the callback. Raises `Busy` at ``max_subscriptions``
-        [..2025-11-25 server/resources §Subscriptions].
+        [..2025-11-25 server/resources §Subscriptions]. ``timeout`` (seconds) and the other options: see `Calls`.
         """
         subscriptions = self._subscriptions
         if self.revision.stateless:
@@ -142,78 +317,164 @@ class Calls(Remembering):
             return
         undo = subscriptions.add(uri, callback)
         try:
-            self._call("resources/subscribe", {"uri": uri}, **options)
+            self._call("resources/subscribe", {"uri": uri}, Options(timeout, progress, extend_on_progress, meta))
         except BaseException:
             undo()
             raise
 
-    def unsubscribe_resource(self, uri: str, **options: Any) -> None:
-        """Be told no more [..2025-11-25 server/resources §Subscriptions]; its callback is not called from now on."""
+    @spelt
+    def unsubscribe_resource(
+        self, uri: str, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> None:
+        """Be told no more [..2025-11-25 server/resources §Subscriptions]; its callback is not called from now on.
+
+        ``timeout`` (seconds) and the other options: see `Calls`.
+        """
         subscriptions = self._subscriptions
         if self.revision.stateless:
             self.listening.unsubscribe(uri)
             return
         subscriptions.remove(uri)
-        self._call("resources/unsubscribe", {"uri": uri}, **options)
+        self._call("resources/unsubscribe", {"uri": uri}, Options(timeout, progress, extend_on_progress, meta))
 
     # Prompts
 
-    def list_prompts(self, cursor: Optional[str] = None, **options: Any) -> "ListPromptsResult":
-        """One page of prompts, as `list_tools`."""
-        return self._page("prompts", cursor, **options)  # type: ignore[no-any-return]
+    @spelt
+    def list_prompts(
+        self, cursor: Optional[str] = None, *, refresh: bool = False, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> "ListPromptsResult":
+        """One page of prompts, as `list_tools`, with the same options."""
+        options = Options(timeout, progress, extend_on_progress, meta)
+        return self._page("prompts", cursor, refresh, options)  # type: ignore[no-any-return]
 
-    def prompts(self, refresh: bool = False, **options: Any) -> "Iterator[Prompt]":
-        """All prompts, as `tools`."""
-        return self._all("prompts", refresh, options)
+    @spelt
+    def prompts(
+        self, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> "Iterator[Prompt]":
+        """All prompts, as `tools`, with the same options."""
+        return self._all("prompts", refresh, Options(timeout, progress, extend_on_progress, meta))
 
-    def get_prompt(self, name: str, arguments: Optional[Dict[str, str]] = None, **options: Any) -> "GetPromptResult":
-        """The messages of a prompt."""
-        return self._call("prompts/get", _named(name, arguments), **options)  # type: ignore[no-any-return]
+    @overload
+    def get_prompt(
+        self, name: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: None = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "GetPromptResult": ...
 
-    def submit_prompt(self, name: str, arguments: Optional[Dict[str, str]] = None, **options: Any) -> "RequestFuture":
-        """`get_prompt` as a future."""
-        return self._submit("prompts/get", _named(name, arguments), **options)
+    @overload
+    def get_prompt(
+        self, name: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: "Literal['manual']",
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "Union[GetPromptResult, InputRequiredResult]": ...
+
+    def get_prompt(
+        self, name: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
+    ) -> Any:
+        """The messages of a prompt.
+
+        ``timeout`` (seconds), ``progress`` and the other options: see `Calls`; with ``rounds="manual"`` the result may
+        be an `InputRequiredResult`.
+        """
+        if unknown:
+            refuse(self.get_prompt, unknown)
+        options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
+        return self._call("prompts/get", _named(name, arguments), options)
+
+    @overload
+    def submit_prompt(
+        self, name: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: None = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "RequestFuture[GetPromptResult]": ...
+
+    @overload
+    def submit_prompt(
+        self, name: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: "Literal['manual']",
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "RequestFuture[Union[GetPromptResult, InputRequiredResult]]": ...
+
+    def submit_prompt(
+        self, name: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
+    ) -> "RequestFuture[Any]":
+        """`get_prompt` as a future. Options: see `Calls`."""
+        if unknown:
+            refuse(self.submit_prompt, unknown)
+        options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
+        return self._submit("prompts/get", _named(name, arguments), options)
 
     # Utilities
 
+    @spelt
     def complete(
         self, ref: "Ref", argument: str, value: str, arguments: Optional[Mapping[str, str]] = None,
-        refresh: bool = False, **options: Any
+        refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
     ) -> "CompleteResult":
         """Suggestions for an argument as far as it is typed [.. server/utilities/completion §Requesting Completions].
 
         ``ref``: a prompt by its name, or a resource template by its URI (or a `PromptReference`,
         `ResourceTemplateReference`). ``arguments``: those that are settled already, for revisions that carry them. An
-        answer may come from memory, for a while; ``refresh`` asks. Raises `Busy` at ``max_completions_per_second``.
+        answer may come from memory, for a while; ``refresh`` asks. ``timeout`` (seconds) and the other options: see
+        `Calls`. Raises `Busy` at ``max_completions_per_second``.
         """
         completions = self._completions
         question = completions.ask(ref, argument, value, arguments, refresh)
         if question.answer is not None:
             return question.answer
-        answer = self._call("completion/complete", question.params, completions.reader(question), **options)
+        options = Options(timeout, progress, extend_on_progress, meta)
+        answer = self._call("completion/complete", question.params, options, completions.reader(question))
         return answer  # type: ignore[no-any-return]
 
+    @spelt
     def submit_completion(
         self, ref: "Ref", argument: str, value: str, arguments: Optional[Mapping[str, str]] = None,
-        refresh: bool = False, **options: Any
-    ) -> "RequestFuture":
-        """`complete` as a future; a remembered answer is there at once."""
+        refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> "RequestFuture[CompleteResult]":
+        """`complete` as a future; a remembered answer is there at once. Options as `complete`."""
         completions = self._completions
         question = completions.ask(ref, argument, value, arguments, refresh)
         read = completions.reader(question)
         if question.answer is None:
-            return self._submit("completion/complete", question.params, read, **options)
+            options = Options(timeout, progress, extend_on_progress, meta)
+            return self._submit("completion/complete", question.params, options, read)
         from ..peer.future import RequestFuture
 
-        done = RequestFuture(self.connection, read)
+        done: "RequestFuture[CompleteResult]" = RequestFuture(self.connection, read)
         done.set_result(question.answer)
         return done
 
-    def set_log_level(self, level: str, **options: Any) -> None:
+    @spelt
+    def set_log_level(
+        self, level: str, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> None:
         """Ask for log messages of this level and above [..2025-11-25 server/utilities/logging §Setting Log Level].
 
         Without a handshake each request says so from now on, and one may say something else by its ``meta``
-        [2026-07-28 server/utilities/logging §Per-request log level].
+        [2026-07-28 server/utilities/logging §Per-request log level]. ``timeout`` (seconds) and the other options: see
+        `Calls`.
         """
         from ..messages.logs import LEVELS
 
@@ -222,7 +483,7 @@ class Calls(Remembering):
         if self.revision.stateless:
             self._ask_for_logs(level)
         else:
-            self._call("logging/setLevel", {"level": level}, **options)
+            self._call("logging/setLevel", {"level": level}, Options(timeout, progress, extend_on_progress, meta))
 
 
 def _named(name: str, arguments: Optional[Mapping[str, Any]]) -> Dict[str, Any]:

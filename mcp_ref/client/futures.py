@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 from .. import deadline
 from ..errors import McpError, PeerError, RequestCancelled, TransportError
 from ..jsonrpc import Error, Result
-from ..peer.future import RequestFuture
+from ..peer.future import Answer, RequestFuture
 from ..peer.request_table import Pending, Progress
 from ..peer.threads import start_thread
 from .recovery import another, final
 from .rounds import MANUAL, Exchange, adding, asked, extended
 
 if TYPE_CHECKING:
-    from .asking import Reader
+    from .asking import Options, Reader
     from .client import Client
 
 
-class CheckedFuture(RequestFuture):
+class CheckedFuture(RequestFuture[Answer]):
     """A `RequestFuture` whose result goes through ``check``, which may raise an `McpError`.
 
     `result` may take a little longer than its timeout: as long as the check does.
@@ -38,7 +38,7 @@ class CheckedFuture(RequestFuture):
     """Given before the request is sent; None when it is over."""
     _wrong: Optional[McpError] = None
 
-    def result(self, timeout: Optional[float] = None) -> Any:
+    def result(self, timeout: Optional[float] = None) -> Answer:
         """The checked result; raises as `concurrent.futures.Future.result`, or what the check finds."""
         value = RequestFuture.result(self, timeout)
         check = self.check
@@ -63,26 +63,26 @@ class CheckedFuture(RequestFuture):
         return error
 
 
-class LastingFuture(CheckedFuture):
+class LastingFuture(CheckedFuture[Answer]):
     """The answer to one request of ``client``, whatever it takes."""
 
     def __init__(
         self, client: "Client", read: "Reader", check: Optional[Callable[[Any], Any]], method: str,
-        params: Dict[str, Any], rounds: Optional[str], options: Dict[str, Any],
+        params: Dict[str, Any], options: "Options",
     ) -> None:
         super().__init__(client.connection, read)
         self.check = check
         self._client = client
         self._method = method
         self._options = options
-        self._manual = rounds == MANUAL
+        self._manual = options.rounds == MANUAL
         self._exchange = Exchange(client, method, params)
         self._again = False  # whether this round was sent again
         self._begun = 0.0
         self._wants_no_more = False
         self._settling = threading.Lock()
 
-    def start(self) -> "LastingFuture":
+    def start(self) -> "LastingFuture[Answer]":
         """Send the request. Raises what sending it raises."""
         try:
             self._round()
@@ -109,7 +109,8 @@ class LastingFuture(CheckedFuture):
 
     def _round(self) -> None:
         self._begun = deadline.clock()
-        self.send(self._method, self._exchange.params, **self._options)
+        options = self._options
+        self.send(self._method, self._exchange.params, options.timeout, options.progress, options.extend_on_progress)
         if self._wants_no_more and self._pending is not None:
             self._connection.cancel(self._pending, "cancelled by the caller")
 

@@ -13,12 +13,14 @@ from ..errors import PeerProtocolError
 from ..jsonrpc import json_type
 from ..messages.base import Implementation
 from ..messages.lifecycle import ClientCapabilities, InitializeRequestParams, InitializeResult
+from ..options import REQUEST_TIMEOUT, spelt
 from ..peer.dispatcher import Connection
+from ..peer.request_table import ProgressCallback
 from ..protocol import envelope, negotiation
 from ..protocol.capabilities import extensions_in
 from ..revisions import Revision
 from .caches import DISCOVER, Lists
-from .asking import Reader
+from .asking import Options, Reader
 from .calls import Calls
 from .subscriptions import Subscriptions
 
@@ -126,10 +128,16 @@ class Greeting(Calls):
         self._log_level = level
         self.enclose(self.connection)
 
-    def discover(self, refresh: bool = False, **options: Any) -> "DiscoverResult":
+    @spelt
+    def discover(
+        self, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> "DiscoverResult":
         """Ask the server what it is and what it can do; `open` has done so, and this asks anew.
 
-        From memory, as long as the server said that its answer is good; ``refresh`` asks.
+        From memory, as long as the server said that its answer is good; ``refresh`` asks. ``timeout`` (seconds) and
+        the other options: see `Calls`.
 
         [2026-07-28 server/discover §When to Call] MAY. Older revisions have no such request: `LocalProtocolError`.
         """
@@ -140,6 +148,7 @@ class Greeting(Calls):
             self._learn(connection, result)
             return answer
 
+        options = Options(timeout, progress, extend_on_progress, meta)
         return self._remembered(DISCOVER, {}, 1, refresh, options, read)  # type: ignore[no-any-return]
 
     def _learn(self, connection: Connection, found: Dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional, Set
 from .. import deadline
 from ..errors import INVALID_PARAMS, PeerError, PeerProtocolError
 from ..protocol.caching import hints, key
-from .asking import Asking
+from .asking import PLAIN, Asking, Options
 from .caches import LISTS
 from .kept import Answers, SharedAnswers
 
@@ -42,7 +42,7 @@ class Remembering(Asking):
             from .structured import ResultCheck
 
             def ask() -> None:
-                for _ in self._all("tools", True, {}):
+                for _ in self._all("tools", True, PLAIN):
                     pass
 
             found = self._results = ResultCheck(self.connection, self._lists["tools"], ask, self.strict)
@@ -50,7 +50,7 @@ class Remembering(Asking):
 
     # One answer
 
-    def _page(self, kind: str, cursor: Optional[str], refresh: bool = False, **options: Any) -> Any:
+    def _page(self, kind: str, cursor: Optional[str], refresh: bool, options: Options) -> Any:
         """One page of a list."""
         kept = self._lists[kind]
         params = None if cursor is None else {"cursor": cursor}
@@ -64,11 +64,11 @@ class Remembering(Asking):
             if not kept.keep_page(cursor, page, hints(result), version, size_of(result)):
                 self.connection.counters.note("mixed cache scope", "%s: its pages do not agree" % kept.method)
 
-        options["keep"] = keep if place is not None else None
-        return self._call(kept.method, params, self._page_reader(kept.method), **options)
+        return self._call(
+            kept.method, params, options, self._page_reader(kept.method), keep if place is not None else None)
 
     def _remembered(
-        self, method: str, params: Dict[str, Any], size: Any, refresh: bool, options: Dict[str, Any],
+        self, method: str, params: Dict[str, Any], size: Any, refresh: bool, options: Options,
         read: "Optional[Reader]" = None,
     ) -> Any:
         """The answer to a request that has no pages. ``size``: what it counts, or a function of the result."""
@@ -84,11 +84,11 @@ class Remembering(Asking):
             if found.ttl > 0 and place is not None:
                 kept.keep(place, made, found, size(result) if callable(size) else size, version)
 
-        return self._call(method, params, read, keep=keep if place is not None else None, **options)
+        return self._call(method, params, options, read, keep if place is not None else None)
 
     # All pages
 
-    def _all(self, kind: str, refresh: bool, options: Dict[str, Any]) -> Iterator[Any]:
+    def _all(self, kind: str, refresh: bool, options: Options) -> Iterator[Any]:
         """The items of all pages, those remembered and those not."""
         kept = self._lists[kind]
         known = None if refresh or _key_of(kept, None, options) is None else kept.current()
@@ -109,7 +109,7 @@ class Remembering(Asking):
                 shown.add(name)
                 yield item
 
-    def _pages(self, kind: str, refresh: bool, options: Dict[str, Any]) -> Iterator[Any]:
+    def _pages(self, kind: str, refresh: bool, options: Options) -> Iterator[Any]:
         """All pages of a list. It ends only where there is no next cursor, because "" is one.
 
         A cursor is handed back as it came, and nothing is assumed of it or of the size of a page
@@ -123,7 +123,7 @@ class Remembering(Asking):
         while True:
             start = deadline.clock()
             try:
-                page = self._page(kind, cursor, refresh, **options)
+                page = self._page(kind, cursor, refresh, options)
             except PeerError as error:
                 if error.code != INVALID_PARAMS or cursor is None or restarted:
                     raise
@@ -146,12 +146,11 @@ class Remembering(Asking):
                 raise _endless(kind, "its pages took longer than request_ceiling (%g s)" % self.limits.request_ceiling)
 
 
-def _key_of(kept: Answers, params: Optional[Dict[str, Any]], options: Dict[str, Any]) -> "Optional[Key]":
+def _key_of(kept: Answers, params: Optional[Dict[str, Any]], options: Options) -> "Optional[Key]":
     """Under what an answer is kept; None: the caller asks for more than this."""
-    if any(options.get(name) is not None for name in ("input_responses", "request_state")):
+    if options.input_responses is not None or options.request_state is not None:
         return None
-    meta = options.get("meta")
-    return key(kept.method, params if not meta else dict(params or {}, _meta=meta))
+    return key(kept.method, params if not options.meta else dict(params or {}, _meta=options.meta))
 
 
 def size_of(result: Dict[str, Any]) -> int:

@@ -49,7 +49,7 @@ from ..usercode import shown_error
 
 if TYPE_CHECKING:
     from ..peer.extension import Extension
-    from .asking import Reader
+    from .asking import Options, Reader
     from .client import Client
 
 MANUAL = "manual"
@@ -116,7 +116,7 @@ def resumed(
 
 def finish(
     client: "Client", method: str, params: Optional[Dict[str, Any]], result: Dict[str, Any], read: "Reader",
-    rounds: Optional[str], options: Dict[str, Any],
+    options: "Options",
 ) -> Any:
     """Go on, in this thread, until a result is complete, and read that; or give back what is asked, if by hand."""
     exchange = Exchange(client, method, params)
@@ -126,11 +126,12 @@ def finish(
         required = asked(method, result, connection.session.rules)
         if required is None:
             return read(result)
-        if rounds == MANUAL:
+        if options.rounds == MANUAL:
             return required
         exchange.answer(connection, result)
         start = deadline.clock()
-        result = client.request(method, exchange.params, **options)
+        result = client.request(
+            method, exchange.params, options.timeout, options.progress, options.extend_on_progress)
         exchange.waited(deadline.clock() - start)
 
 

@@ -5,24 +5,32 @@ never use it.
 """
 
 from concurrent.futures import Future
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Optional, Tuple, TypeVar
 
 from ..errors import McpError, RequestCancelled
 from ..jsonrpc import Error, Result
+from ..options import REQUEST_TIMEOUT
 from ..usercode import log_raised, name_of
 from ..waiting import Wait
 from .dispatcher import Connection
 from .jobs import Lane, contain
 from .raised import about
-from .request_table import Pending, Progress
+from .request_table import Pending, Progress, ProgressCallback
 from .threads import start_thread
 from .workers import Job
 
 Callback = Tuple[str, Callable[[], Any]]
 """Code of our user's to be called, and what it is."""
 
+Answer = TypeVar("Answer")
+if TYPE_CHECKING:
+    _Future = Future
+else:
+    class _Future(Future, Generic[Answer]):
+        """`Future` can be subscripted since 3.9 only."""
 
-class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.9 only
+
+class RequestFuture(_Future[Answer]):
     """The answer to a request that nobody waits for in a thread of its own.
 
     `cancel` sends ``notifications/cancelled`` if the answer is still out. Progress callbacks and then done callbacks
@@ -37,9 +45,13 @@ class RequestFuture(Future):  # type: ignore[type-arg]  # subscriptable since 3.
         self._pending: Optional[Pending] = None
         self._lane: Optional[Lane[Callback]] = None
 
-    def send(self, method: str, params: Optional[Dict[str, Any]], **options: Any) -> "RequestFuture":
-        """Send the request; options as `Connection.open_request`."""
-        self._pending = self._connection.open_request(method, params, settle=self._settle, **options)
+    def send(
+        self, method: str, params: Optional[Dict[str, Any]], timeout: Optional[float] = REQUEST_TIMEOUT,
+        on_progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+    ) -> "RequestFuture[Answer]":
+        """Send the request; options as `Connection.request`."""
+        self._pending = self._connection.open_request(
+            method, params, timeout, on_progress, extend_on_progress, self._settle)
         self._connection.time_out_later(self._pending)
         return self
 

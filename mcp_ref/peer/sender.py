@@ -15,6 +15,7 @@ from ..errors import ConnectionLost, LocalProtocolError, McpError, RequestCancel
 from ..jsonrpc import Error, Message, Notification, Request, RequestId, encode
 from ..jsontext import JsonError, dumps
 from ..limits import Limits
+from ..options import REQUEST_TIMEOUT
 from ..protocol.envelope import VERSION
 from ..transports.base import Transport
 from ..waiting import Tally, Wait
@@ -28,7 +29,6 @@ from .session import Session
 from .threads import start_thread
 from .workers import Executor, Here, Workers
 
-_UNSET: Any = object()
 _SLICE = 0.5
 """Seconds that a caller waits in one go. A Ctrl-C that comes between looking for signals and beginning to wait is seen
 only when the wait ends; so is any on Windows. Other threads than the main one get no signals: each of their waits is
@@ -154,7 +154,7 @@ class Sender:
         self,
         method: str,
         params: Optional[Dict[str, Any]] = None,
-        timeout: Optional[float] = _UNSET,
+        timeout: Optional[float] = REQUEST_TIMEOUT,
         on_progress: Optional[ProgressCallback] = None,
         extend_on_progress: bool = False,
         within: Optional[Incoming] = None,
@@ -222,7 +222,7 @@ class Sender:
         self,
         method: str,
         params: Optional[Dict[str, Any]] = None,
-        timeout: Optional[float] = _UNSET,
+        timeout: Optional[float] = REQUEST_TIMEOUT,
         on_progress: Optional[ProgressCallback] = None,
         extend_on_progress: bool = False,
         settle: Optional[Settle] = None,
@@ -235,7 +235,7 @@ class Sender:
         and for nothing else.
         """
         self.session.check_sending(method, "request")
-        if timeout is _UNSET:
+        if timeout is REQUEST_TIMEOUT:
             timeout = self.limits.request_timeout
         idle = timeout if extend_on_progress else None
         pending = self.table.add(method, Deadline(None), idle, on_progress, settle)

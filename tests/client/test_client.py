@@ -260,7 +260,7 @@ def test_a_list_whose_pages_take_for_ever_is_an_error(monkeypatch):
         late = []
         monkeypatch.setattr(deadline, "clock", lambda: clock() + sum(late))
 
-        def page(method, cursor, refresh, **options):
+        def page(method, cursor, refresh, options):
             late.append(2000.0)
             return ListToolsResult([], next_cursor=str(len(late)))
 

@@ -1,0 +1,83 @@
+"""Options of public calls: defaults that `help` can show, and refusals that name the right word.
+
+``client.call_tool("add", {}, timout=3)`` raises ``TypeError: call_tool() has no option 'timout'; did you mean
+'timeout'? (options: arguments, extend_on_progress, ...)``. There are two ways to that:
+
+- `spelt` decorates a function, a method or a class. `help`, editors and type checkers see its own signature; each call
+  goes through a function more, which takes some 0.2 microseconds.
+- Where a call is made thousands of times a second it takes ``**unknown: NoReturn`` itself, which type checkers let
+  nobody fill, and begins with ``if unknown: refuse(self.call_tool, unknown)``.
+"""
+
+from functools import wraps
+from typing import Any, Callable, Iterable, List, NoReturn, Tuple, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_SHOWN = 24
+"""Options that an error lists; of more it says where they are described."""
+
+
+class Default:
+    """The default of an option that is not given; `help` shows what it stands for."""
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+
+    def __repr__(self) -> str:
+        return "<%s>" % self._shown
+
+
+REQUEST_TIMEOUT: Any = Default("request_timeout of the limits")
+"""The default of ``timeout``. None would be something else: no timeout but the ceiling of the limits."""
+
+
+def spelt(call: Function) -> Function:
+    """Decorate a function, a method or a class, which refuses unknown options by `refuse` from now on."""
+    if isinstance(call, type):
+        call.__init__ = spelt(call.__init__)  # type: ignore[misc]
+        return call
+    known = frozenset(_parameters(call))
+
+    @wraps(call)
+    def checked(*args: Any, **options: Any) -> Any:
+        if not known.issuperset(options):
+            bound = call.__get__(args[0]) if args else call
+            refuse(bound, [name for name in options if name not in known])
+        return call(*args, **options)
+
+    return checked  # type: ignore[return-value]
+
+
+def refuse(call: Callable[..., Any], unknown: Iterable[str]) -> NoReturn:
+    """Raise TypeError for options that a function or a bound method does not have.
+
+    The error names the call (for ``__init__`` the class), the first of the options, and the one that was meant.
+    """
+    from difflib import get_close_matches
+
+    wrong = next(iter(unknown))
+    owner, options = getattr(call, "__self__", None), options_of(call)
+    name = type(owner).__name__ if call.__name__ == "__init__" and owner is not None else call.__name__
+    close = get_close_matches(wrong, options, 1)
+    meant = "; did you mean %r?" % close[0] if close else ""
+    raise TypeError("%s() has no option %r%s%s" % (name, wrong, meant, _listed(name, options)))
+
+
+def options_of(call: Callable[..., Any]) -> List[str]:
+    """The names by which a call takes arguments, in order; without ``self``."""
+    function = getattr(call, "__func__", call)
+    function = getattr(function, "__wrapped__", function)
+    return [name for name in _parameters(function) if name not in ("self", "cls")]
+
+
+def _parameters(function: Callable[..., Any]) -> Tuple[str, ...]:
+    code = function.__code__
+    return code.co_varnames[code.co_posonlyargcount:code.co_argcount + code.co_kwonlyargcount]
+
+
+def _listed(name: str, options: List[str]) -> str:
+    if not options:
+        return ""
+    if len(options) > _SHOWN:
+        return " (help(%s) lists the options)" % name
+    return " (options: %s)" % ", ".join(sorted(options))
