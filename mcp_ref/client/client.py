@@ -11,6 +11,7 @@ from ..limits import DEFAULT, Limits
 from ..messages.base import Icon, Implementation
 from ..messages.lifecycle import ClientCapabilities, Settings
 from ..methods import params_class
+from ..options import spelt
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
 from ..peer.inflight import Inflight
@@ -67,6 +68,7 @@ class Client(Greeting):
 
     party = lifecycle.CLIENT
 
+    @spelt
     def __init__(
         self,
         name: str = "mcp_ref",
@@ -241,16 +243,18 @@ class Client(Greeting):
         """
         return self.connection.transport.origin
 
-    def usable_icons(self, item: Any, **options: Any) -> List[Icon]:
+    @spelt
+    def usable_icons(self, item: Any, *, trusted: Sequence[str] = (), svg: bool = False) -> List[Icon]:
         """The icons of a tool, resource, template, prompt, or of ``server_info`` that may be shown without harm.
 
-        Those that come whole, and those of the server's own origin; options: see `mcp_ref.client.icons`
-        [2025-11-25.. basic/index §`icons`] MUST.
+        Those that come whole, and those of the server's own origin. ``trusted``: names of other hosts whose icons may
+        be shown; ``svg``: whether SVG may. See `mcp_ref.client.icons` [2025-11-25.. basic/index §`icons`] MUST.
         """
         from .icons import usable_icons
 
-        return usable_icons(item, self.origin, limits=self.limits, **options)
+        return usable_icons(item, self.origin, trusted=trusted, svg=svg, limits=self.limits)
 
+    @spelt
     def listen(
         self, *features: str, uris: Sequence[str] = (), callback: Optional[UpdateCallback] = None
     ) -> "Wish":

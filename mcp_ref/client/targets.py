@@ -1,31 +1,67 @@
 """From what the user names to a connected client: a command, an address, or a transport."""
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, MutableMapping, Optional, Sequence, Union
 
 from ..limits import DEFAULT, Limits
+from ..messages.base import Icon
+from ..messages.lifecycle import ClientCapabilities, Settings
+from ..options import spelt
+from ..peer.workers import Executor
+from ..revisions import Revision
 from ..transports.base import Transport
-from .client import Client
+from .client import Client, LogCallback, NotificationCallback
+from .kept import SharedAnswers
+from .subscriptions import UpdateCallback
+
+if TYPE_CHECKING:
+    import os
+    import ssl
+
+    from ..peer.extension import Extension
+    from ..transports.http_authorizing import Authorizer, Authorizing
+    from ..wiretrace import Trace
 
 Target = Union[str, Sequence[str], Transport]
-HTTP_OPTIONS = frozenset(("headers", "token", "auth", "ssl_context", "cafile"))
-"""The options of `connect` that are about HTTP."""
 
 
+@spelt
 def connect(
     target: Target,
     *,
     env: Optional[Mapping[str, str]] = None,
     inherit_env: Optional[bool] = None,
-    cwd: Optional[str] = None,
+    cwd: "Union[str, os.PathLike[str], None]" = None,
     stderr: Any = None,
     headers: Optional[Mapping[str, str]] = None,
     token: Optional[str] = None,
-    auth: Optional[Any] = None,
-    ssl_context: Optional[Any] = None,
+    auth: "Union[Authorizing, Authorizer, None]" = None,
+    ssl_context: "Optional[ssl.SSLContext]" = None,
     cafile: Optional[str] = None,
-    trace: Optional[Any] = None,
+    trace: "Optional[Trace]" = None,
     limits: Limits = DEFAULT,
-    **options: Any,
+    name: str = "mcp_ref",
+    version: str = "0",
+    title: Optional[str] = None,
+    description: Optional[str] = None,
+    website_url: Optional[str] = None,
+    icons: Optional[List[Icon]] = None,
+    revisions: Optional[Sequence[Union[str, Revision]]] = None,
+    era: Optional[str] = None,
+    eras: Optional[MutableMapping[str, str]] = None,
+    roots: Any = None,
+    sampling: Any = None,
+    elicitation: Any = None,
+    experimental: Optional[Dict[str, Settings]] = None,
+    capabilities: Optional[ClientCapabilities] = None,
+    on_log: Optional[LogCallback] = None,
+    on_update: Optional[UpdateCallback] = None,
+    on_notification: Optional[NotificationCallback] = None,
+    executor: Optional[Executor] = None,
+    strict: bool = False,
+    check_results: bool = True,
+    cache: Optional[SharedAnswers] = None,
+    extensions: "Optional[Sequence[Extension]]" = None,
+    keepalive: Optional[float] = None,
 ) -> Client:
     """Connect to a server, shake hands, and return the client; use it in a ``with`` statement.
 
@@ -40,31 +76,40 @@ def connect(
     ``headers`` go with each HTTP request, ``token`` as ``Authorization: Bearer``; or ``auth`` gets tokens and sends
     them, such as an `mcp_ref.auth.OAuth`. ``ssl_context`` (an `ssl.SSLContext`) or ``cafile`` (certificates to trust)
     is for ``https``. See `mcp_ref.transports.http_dial` for proxies.
-    ``trace``: a `mcp_ref.wiretrace.Trace` that sees every message. Other options as `Client`.
+    ``trace``: a `mcp_ref.wiretrace.Trace` that sees every message. All other options are those of `Client`.
     Raises `ConnectFailed` if there is nobody, `HttpStatus` if a server refuses us, `AuthError` if it lets in
     nobody without authorization and there is none to be had, `PeerProtocolError` if we have no revision in common, and
-    ValueError for an option about HTTP where the target is none.
+    ValueError for an option that is not for this kind of target: one about HTTP for a command, or a command's for HTTP.
     """
-    client = Client(limits=limits, **options)
+    if not _is_command(target):
+        _check_unused(dict(stderr=stderr is not None), _FOR_COMMANDS)
+    client = Client(
+        name, version, title=title, description=description, website_url=website_url, icons=icons, revisions=revisions,
+        era=era, eras=eras, roots=roots, sampling=sampling, elicitation=elicitation, experimental=experimental,
+        capabilities=capabilities, on_log=on_log, on_update=on_update, on_notification=on_notification, limits=limits,
+        executor=executor, strict=strict, check_results=check_results, cache=cache, extensions=extensions,
+        keepalive=keepalive,
+    )
     return client.open(transport_to(
         target, env=env, inherit_env=inherit_env, cwd=cwd, stderr=stderr, headers=headers, token=token, auth=auth,
         ssl_context=ssl_context, cafile=cafile, trace=trace, limits=limits,
     ))
 
 
+@spelt
 def transport_to(
     target: Target,
     *,
     env: Optional[Mapping[str, str]] = None,
     inherit_env: Optional[bool] = None,
-    cwd: Optional[str] = None,
+    cwd: "Union[str, os.PathLike[str], None]" = None,
     stderr: Any = None,
     headers: Optional[Mapping[str, str]] = None,
     token: Optional[str] = None,
-    auth: Optional[Any] = None,
-    ssl_context: Optional[Any] = None,
+    auth: "Union[Authorizing, Authorizer, None]" = None,
+    ssl_context: "Optional[ssl.SSLContext]" = None,
     cafile: Optional[str] = None,
-    trace: Optional[Any] = None,
+    trace: "Optional[Trace]" = None,
     limits: Limits = DEFAULT,
     name: str = "server",
 ) -> Transport:
@@ -72,13 +117,20 @@ def transport_to(
 
     ``name``: what stands before each line of a child's stderr that is shown.
     """
+    about_child = dict(env=env, inherit_env=inherit_env is not None, cwd=cwd)
     about_http: Dict[str, Any] = dict(headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile)
+    if not _is_command(target):
+        _check_unused(about_child, _FOR_COMMANDS)
     if scheme_of(target) in ("http", "https"):
         from ..transports.http_auto import HttpAuto
 
         transport: Transport = HttpAuto(str(target), limits=limits, **about_http)
     else:
-        _check_unused(about_http)
+        # Over stdio credentials come from the environment
+        # [2025-03-26..2025-11-25 basic/authorization §Protocol Requirements]
+        # [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD
+        _check_unused(about_http, "only for a server at http:// or https://; give one that is started here what it "
+                                  "needs in its environment, by env={...}")
         transport = _transport(target, env, inherit_env, cwd, stderr, name, limits)
     if trace is not None:
         from ..transports.tap import tap
@@ -87,14 +139,18 @@ def transport_to(
     return transport
 
 
-def _check_unused(about_http: Mapping[str, Any]) -> None:
-    """Nothing that somebody relies on is ignored. Over stdio credentials come from the environment
-    [2025-03-26..2025-11-25 basic/authorization §Protocol Requirements]
-    [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD."""
-    given = ", ".join(sorted(name for name, value in about_http.items() if value))
+_FOR_COMMANDS = "only for a command, which is started here; a server that runs already has its own"
+
+
+def _is_command(target: Target) -> bool:
+    return not isinstance(target, Transport) and scheme_of(target) not in ("http", "https", "tcp", "unix")
+
+
+def _check_unused(options: Mapping[str, Any], why: str) -> None:
+    """Nothing that somebody relies on is ignored: raise ValueError if one of these is given."""
+    given = ", ".join(sorted(name for name, value in options.items() if value))
     if given:
-        raise ValueError("%s: only for a server at http:// or https://; give one that is started here what it needs in "
-                         "its environment, by env={...}" % given)
+        raise ValueError("%s: %s" % (given, why))
 
 
 def scheme_of(target: Target) -> str:
@@ -105,8 +161,8 @@ def scheme_of(target: Target) -> str:
 
 
 def _transport(
-    target: Target, env: Optional[Mapping[str, str]], inherit_env: Optional[bool], cwd: Optional[str], stderr: Any,
-    name: str, limits: Limits
+    target: Target, env: Optional[Mapping[str, str]], inherit_env: Optional[bool],
+    cwd: "Union[str, os.PathLike[str], None]", stderr: Any, name: str, limits: Limits,
 ) -> Transport:
     if isinstance(target, Transport):
         return target

@@ -27,11 +27,15 @@ way approvals are held against what it says of its tools then. Every method may 
 
 from copy import deepcopy
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NoReturn, Optional, Tuple, Union, overload
 
+from ..client.asking import Options
 from ..errors import McpError, PeerError
 from ..jsontext import JsonError, is_deep
 from ..limits import DEFAULT
+from ..messages.mrtr import InputRequiredResult
+from ..options import REQUEST_TIMEOUT, refuse
+from ..peer.request_table import ProgressCallback
 from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, resources_of, templates_of
 from .desk import Case
 from .member import Member
@@ -41,6 +45,8 @@ from .policy import Allow, Denied, Deny, ToolCall
 from .servers import Servers
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from ..messages.prompts import GetPromptResult
     from ..messages.resources import ReadResourceResult
     from ..messages.tools import CallToolResult
@@ -68,8 +74,8 @@ class Host(Servers):
     and ``on_lost(server, reason)`` when one has died.
 
     ``name_rule``: what the model accepts as a name. ``stderr``: what becomes of what servers write on stderr that are
-    started here, as for `mcp_ref.connect`; by default it is shown, with the server's name in front. Other options are
-    those of every `Client`.
+    started here, as for `mcp_ref.connect`; by default it is shown, with the server's name in front. All other options
+    are those of `Client`, for every server.
     """
 
     # Tools
@@ -86,18 +92,44 @@ class Host(Servers):
         """The tool of this qualified name. Raises LookupError; asks no server but the one that it names."""
         return self._tool(qualified)[1]
 
-    def call_tool(self, qualified: str, arguments: Optional[Dict[str, Any]] = None, **options: Any) -> "CallToolResult":
-        """Call a tool, if the policy allows it; options and exceptions as `Client.call_tool`.
+    @overload
+    def call_tool(
+        self, qualified: str, arguments: Optional[Dict[str, Any]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: None = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "CallToolResult": ...
+
+    @overload
+    def call_tool(
+        self, qualified: str, arguments: Optional[Dict[str, Any]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: "Literal['manual']",
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "Union[CallToolResult, InputRequiredResult]": ...
+
+    def call_tool(
+        self, qualified: str, arguments: Optional[Dict[str, Any]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
+    ) -> Any:
+        """Call a tool, if the policy allows it; options (``timeout`` in seconds) and exceptions as `Client.call_tool`.
 
         Raises `Denied`, and then nothing was sent; LookupError for a name that is no tool's.
         """
+        if unknown:
+            refuse(self.call_tool, unknown)
         if is_deep(arguments, DEFAULT.max_depth):  # before they are copied and recorded, which recurses
             raise JsonError("the arguments contain themselves or nest deeper than max_depth (%d)" % DEFAULT.max_depth)
         member, tool = self._tool(qualified)
         with Case(self.record, "tool_call", member.name, tool=tool.name, arguments=arguments) as case:
             tool, sent = self._consent(member, tool, arguments, case)
-            result = member.client.call_tool(tool.name, sent, **options)
-            if result.is_error:
+            options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
+            result = member.client.call_tool(tool.name, sent, **options._asdict())
+            if isinstance(result, InputRequiredResult):
+                case.details["outcome"] = "input_required"
+            elif result.is_error:
                 case.details["outcome"] = "tool_error"
             return result
 
@@ -151,11 +183,35 @@ class Host(Servers):
         """The resource templates of all servers, or of one; as `tools`."""
         return self._gather("resources", server, lambda member: templates_of(member.name, member.client))
 
-    def read_resource(self, server: str, uri: str, **options: Any) -> "ReadResourceResult":
+    @overload
+    def read_resource(
+        self, server: str, uri: str, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: None = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "ReadResourceResult": ...
+
+    @overload
+    def read_resource(
+        self, server: str, uri: str, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: "Literal['manual']",
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "Union[ReadResourceResult, InputRequiredResult]": ...
+
+    def read_resource(
+        self, server: str, uri: str, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
+    ) -> Any:
         """The contents of a resource of this server; as `Client.read_resource`. Raises LookupError for no server."""
+        if unknown:
+            refuse(self.read_resource, unknown)
         member = self._find(server)
         with Case(self.record, "resource", server, uri=uri):
-            return member.client.read_resource(uri, **options)
+            options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
+            return member.client.read_resource(uri, refresh, **options._asdict())
 
     # Prompts
 
@@ -163,16 +219,38 @@ class Host(Servers):
         """The prompts of all servers, or of one; as `tools`."""
         return self._gather("prompts", server, lambda member: member.catalogue.prompts(member.client).values())
 
+    @overload
     def get_prompt(
-        self, qualified: str, arguments: Optional[Dict[str, str]] = None, **options: Any
-    ) -> "GetPromptResult":
+        self, qualified: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: None = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "GetPromptResult": ...
+
+    @overload
+    def get_prompt(
+        self, qualified: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: "Literal['manual']",
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None,
+    ) -> "Union[GetPromptResult, InputRequiredResult]": ...
+
+    def get_prompt(
+        self, qualified: str, arguments: Optional[Dict[str, str]] = None, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
+        input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
+    ) -> Any:
         """The messages of a prompt; as `Client.get_prompt`. Raises LookupError for a name that is no prompt's."""
+        if unknown:
+            refuse(self.get_prompt, unknown)
         member = self._find(server_of(qualified))
         found = member.catalogue.prompt(member.client, qualified)
         if found is None:
             raise LookupError("%s has no prompt called %.80r" % (member.name, qualified))
         with Case(self.record, "prompt", member.name, prompt=found.name, arguments=arguments):
-            return member.client.get_prompt(found.name, arguments, **options)
+            options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
+            return member.client.get_prompt(found.name, arguments, **options._asdict())
 
     # Links that an error requires
 

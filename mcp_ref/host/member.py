@@ -23,6 +23,8 @@ from .catalogue import Catalogue
 from .names import NameRule
 
 if TYPE_CHECKING:
+    import os
+
     from ..wiretrace import Trace
 
 _KINDS = ("tools", "prompts", "resources")
@@ -39,12 +41,12 @@ class Launch(NamedTuple):
     roots: Optional[Sequence[Any]] = None
     env: Optional[Mapping[str, str]] = None
     inherit_env: Optional[bool] = None
-    cwd: Optional[str] = None
+    cwd: "Union[str, os.PathLike[str], None]" = None
     trace: "Optional[Trace]" = None
     options: Mapping[str, Any] = {}
     """Of `Client`."""
     http: Mapping[str, Any] = {}
-    """Those of `connect` that are about HTTP: `mcp_ref.client.targets.HTTP_OPTIONS`."""
+    """Those of `connect` that are about HTTP."""
     stderr: Any = None
     """What becomes of its stderr, as for `connect`."""
 

@@ -2,15 +2,21 @@
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
+from typing import (
+    TYPE_CHECKING, Any, Callable, Dict, List, Mapping, MutableMapping, NoReturn, Optional, Sequence, TypeVar, Union,
+)
 
-from ..client import Client
+from ..client import Client, SharedAnswers
 from ..client.roots import Roots
-from ..client.targets import HTTP_OPTIONS
 from ..errors import ConnectionLost, McpError, RequestTimeout
 from ..limits import DEFAULT, Limits
+from ..messages.base import Icon
+from ..messages.lifecycle import ClientCapabilities, Settings
+from ..options import Default, refuse, spelt
 from ..peer.counters import Counters
 from ..peer.threads import start_thread
+from ..peer.workers import Executor
+from ..revisions import Revision
 from ..usercode import log_raised, name_of
 from .audit import Audit, AuditTarget
 from .config import Config, ServerEntry, read_config
@@ -22,11 +28,18 @@ from .parallel import in_parallel, values
 from .policy import ElicitationRequest, Policy, SamplingRequest
 
 if TYPE_CHECKING:
+    import os
+    import ssl
+
     from ..client.links import UrlRequest
     from ..client.models import ModelCard
+    from ..peer.extension import Extension
+    from ..transports.http_authorizing import Authorizer, Authorizing
     from ..wiretrace import Trace
 
 Self = TypeVar("Self", bound="Servers")
+HOST: Any = Default("the host's")
+"""The default of options of `Host.connect`."""
 _DECIDED = frozenset(["sampling", "elicitation", "on_log", "on_update", "on_notification", "limits"])
 """Options of a client that would go past the host: its policy, or the server's name in what is heard."""
 _MARGIN = 2.0
@@ -38,6 +51,7 @@ _KILLED = 5.0
 class Servers:
     """The servers of a host; see `mcp_ref.host.host.Host` for the parameters."""
 
+    @spelt
     def __init__(
         self,
         name: str = "mcp_ref",
@@ -61,14 +75,33 @@ class Servers:
         on_notification: Optional[Callable[[str, str, Dict[str, Any]], Any]] = None,
         name_rule: NameRule = DEFAULT_RULE,
         stderr: Any = None,
-        **options: Any,
+        title: Optional[str] = None,
+        description: Optional[str] = None,
+        website_url: Optional[str] = None,
+        icons: Optional[List[Icon]] = None,
+        revisions: Optional[Sequence[Union[str, Revision]]] = None,
+        era: Optional[str] = None,
+        eras: Optional[MutableMapping[str, str]] = None,
+        experimental: Optional[Dict[str, Settings]] = None,
+        capabilities: Optional[ClientCapabilities] = None,
+        executor: Optional[Executor] = None,
+        strict: bool = False,
+        check_results: bool = True,
+        cache: Optional[SharedAnswers] = None,
+        extensions: "Optional[Sequence[Extension]]" = None,
+        keepalive: Optional[float] = None,
     ) -> None:
         self.limits = limits
         self.audit = audit if audit is None or isinstance(audit, Audit) else Audit(audit)
         self.counters = Counters()
         self.failed: Dict[str, McpError] = {}
         """Server -> why it could not be reached, the last time that was tried."""
-        self._options = dict(options, name=name, version=version)
+        self._options: Dict[str, Any] = dict(
+            name=name, version=version, title=title, description=description, website_url=website_url, icons=icons,
+            revisions=revisions, era=era, eras=eras, experimental=experimental, capabilities=capabilities,
+            executor=executor, strict=strict, check_results=check_results, cache=cache, extensions=extensions,
+            keepalive=keepalive,
+        )
         Client(limits=limits, **self._options)  # a wrong option shows here, not when the first server is connected
         self._rule = name_rule
         self._stderr = stderr
@@ -87,14 +120,55 @@ class Servers:
         self._telling: List[threading.Thread] = []
 
     @classmethod
-    def from_config(cls: "Callable[..., Self]", config: Config, **options: Any) -> "Self":
-        """A host, connected to the servers of a configuration (see `mcp_ref.host.config`); options as the constructor.
+    @spelt
+    def from_config(
+        cls: "Callable[..., Self]",
+        config: Config,
+        name: str = "mcp_ref",
+        version: str = "0",
+        *,
+        limits: Limits = DEFAULT,
+        policy: Optional[Policy] = None,
+        sampling: Optional[Callable[[SamplingRequest], Any]] = None,
+        models: "Sequence[ModelCard]" = (),
+        sampling_tools: bool = False,
+        sampling_context: bool = False,
+        elicitation: Optional[Callable[[ElicitationRequest], Any]] = None,
+        elicitation_url: Optional[Callable[[ElicitationRequest], Any]] = None,
+        open_url: Optional[Callable[[str], Any]] = None,
+        on_complete: "Optional[Callable[[str, UrlRequest], Any]]" = None,
+        roots: Any = None,
+        audit: Union[None, Audit, AuditTarget] = None,
+        on_lost: Optional[Callable[[str, str], Any]] = None,
+        on_log: Optional[Callable[[str, str, Any, Optional[str]], Any]] = None,
+        on_update: Optional[Callable[[str, str], Any]] = None,
+        on_notification: Optional[Callable[[str, str, Dict[str, Any]], Any]] = None,
+        name_rule: NameRule = DEFAULT_RULE,
+        title: Optional[str] = None,
+        description: Optional[str] = None,
+        website_url: Optional[str] = None,
+        icons: Optional[List[Icon]] = None,
+        revisions: Optional[Sequence[Union[str, Revision]]] = None,
+        era: Optional[str] = None,
+        eras: Optional[MutableMapping[str, str]] = None,
+        experimental: Optional[Dict[str, Settings]] = None,
+        capabilities: Optional[ClientCapabilities] = None,
+        executor: Optional[Executor] = None,
+        strict: bool = False,
+        check_results: bool = True,
+        cache: Optional[SharedAnswers] = None,
+        extensions: "Optional[Sequence[Extension]]" = None,
+        keepalive: Optional[float] = None,
+    ) -> "Self":
+        """A host, connected to the servers of a configuration (see `mcp_ref.host.config`); options as `Host`.
 
         Servers that cannot be reached are in `failed`; the host is there without them. Raises ValueError for a
         configuration that is wrong, and then has started nothing.
         """
+        options = dict(locals())
+        del options["cls"], options["config"]
         entries = read_config(config)
-        host = cls(**options)
+        host = cls(**_given(options))
         try:
             host.connect_all(entries)
         except BaseException:
@@ -113,23 +187,54 @@ class Servers:
         roots: Optional[Sequence[Any]] = None,
         env: Optional[Mapping[str, str]] = None,
         inherit_env: Optional[bool] = None,
-        cwd: Optional[str] = None,
+        cwd: "Union[str, os.PathLike[str], None]" = None,
         stderr: Any = None,
+        headers: Optional[Mapping[str, str]] = None,
+        token: Optional[str] = None,
+        auth: "Union[Authorizing, Authorizer, None]" = None,
+        ssl_context: "Optional[ssl.SSLContext]" = None,
+        cafile: Optional[str] = None,
         trace: "Optional[Trace]" = None,
-        **options: Any,
+        version: str = HOST,
+        title: Optional[str] = HOST,
+        description: Optional[str] = HOST,
+        website_url: Optional[str] = HOST,
+        icons: Optional[List[Icon]] = HOST,
+        revisions: Optional[Sequence[Union[str, Revision]]] = HOST,
+        era: Optional[str] = HOST,
+        eras: Optional[MutableMapping[str, str]] = HOST,
+        experimental: Optional[Dict[str, Settings]] = HOST,
+        capabilities: Optional[ClientCapabilities] = HOST,
+        executor: Optional[Executor] = HOST,
+        strict: bool = HOST,
+        check_results: bool = HOST,
+        cache: Optional[SharedAnswers] = HOST,
+        extensions: "Optional[Sequence[Extension]]" = HOST,
+        keepalive: Optional[float] = HOST,
+        **unknown: NoReturn,
     ) -> Client:
         """Connect a server under this name and return its client, which is also ``clients[name]``.
 
         ``target``: as for `mcp_ref.connect`, or a function that makes a transport, which `restart` needs. ``trusted``:
         its tools' annotations are believed. ``roots``: what it gets instead of the host's. ``env``, ``inherit_env``,
-        ``cwd``, ``trace`` and other options as for `mcp_ref.connect`; ``stderr`` too, but for two things: None is what
-        the host was given, and the lines have the server's name in front. Raises ValueError for a name that is taken or
-        not a name (see `mcp_ref.host.names`), and what `mcp_ref.connect` raises.
+        ``cwd``, ``headers``, ``token``, ``auth``, ``ssl_context``, ``cafile`` and ``trace`` as for `mcp_ref.connect`;
+        ``stderr`` too, but for two things: None is what the host was given, and the lines have the server's name in
+        front. The others are those of `Client`, for this server alone; by default as the `Host` was given them. Raises
+        ValueError for a name that is taken or not a name (see `mcp_ref.host.names`), and what `mcp_ref.connect` raises.
         """
-        for option in sorted(_DECIDED.intersection(options)):
+        for option in sorted(_DECIDED.intersection(unknown)):
             raise TypeError("%s is for the Host to decide: give it to its constructor" % option)
+        if unknown:
+            refuse(self.connect, unknown)
         check_server_name(name)
-        http = {option: options.pop(option) for option in HTTP_OPTIONS.intersection(options)}
+        http = dict(headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile)
+        given = dict(
+            version=version, title=title, description=description, website_url=website_url, icons=icons,
+            revisions=revisions, era=era, eras=eras, experimental=experimental, capabilities=capabilities,
+            executor=executor, strict=strict, check_results=check_results, cache=cache, extensions=extensions,
+            keepalive=keepalive,
+        )
+        options = {option: value for option, value in given.items() if value is not HOST}
         stderr = self._stderr if stderr is None else stderr
         member = self._member(name, Launch(target, trusted, roots, env, inherit_env, cwd, trace, options, http, stderr))
         with self._lock:
@@ -313,6 +418,14 @@ class Servers:
         """Write an event to the audit log, if there is one. Never raises."""
         if self.audit is not None:
             self.audit.record(event, server, **details)
+
+
+def _given(options: Mapping[str, Any]) -> Dict[str, Any]:
+    """Those options of a host that are not as by default, so that a subclass may set some and not know others."""
+    from inspect import signature
+
+    parameters = signature(Servers.__init__).parameters
+    return {name: value for name, value in options.items() if value is not parameters[name].default}
 
 
 def _arguments(name: str, value: Any) -> Dict[str, Any]:

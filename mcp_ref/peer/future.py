@@ -61,7 +61,7 @@ class RequestFuture(_Future[Answer]):
             return False
         return self._connection.cancel(self._pending, "cancelled by the caller") or self.cancelled()
 
-    def result(self, timeout: Optional[float] = None) -> Any:
+    def result(self, timeout: Optional[float] = None) -> Answer:
         """See `concurrent.futures.Future.result`. A handler may wait for it as for its own peer."""
         if self.done():
             return super().result(timeout)

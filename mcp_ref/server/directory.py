@@ -35,6 +35,7 @@ from ..errors import INTERNAL_ERROR, INVALID_PARAMS, ResourceNotFound, RpcError
 from ..messages.base import Annotations
 from ..messages.pagination import PaginatedRequestParams
 from ..messages.resources import ListResourcesResult, ReadResourceResult, Resource, ResourceTemplate
+from ..options import spelt
 from ..peer.context import Context
 from ..peer.params import params_reader
 from ..protocol.content import check_annotations, check_uri
@@ -42,20 +43,18 @@ from ..revisions import Revision
 from .checks import check_cache
 from .content import contents_of
 from .listing import Listing
+from .offering import MAX_FILE_BYTES
 from .pathpattern import Pattern
 from .safefiles import DescriptorTree, Missing, Parts, PathTree, TooLarge, Tree, is_name
 
 if TYPE_CHECKING:
     from .caching import Cache
     from .resources import RegisteredResource
-    from .offering import Offering
 
 LISTED = 1000
 """Resources in a page of a list with directories, where the server has no ``page_size``."""
 LOOKED_AT = 20_000
 """Entries of folders that are looked at for one page."""
-MAX_BYTES = 10 * 1024 * 1024
-"""Bytes of a file that is served, unless ``max_bytes`` says otherwise."""
 
 Entries = Generator[Tuple[str, Optional[Resource]], None, None]
 """URIs of entries, each with its resource, or None for what is not shown."""
@@ -64,13 +63,6 @@ _BINARY = ("image", "audio", "video", "font")
 _COMPRESSED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz",
                "compress": "application/x-compress", "br": "application/x-brotli"}
 _YEAR_10000 = 253402300800
-
-
-def serve_directory(server: "Offering", path: "Union[str, os.PathLike[str]]", **options: Any) -> "Directory":
-    """Register the files below a folder; see `Directory` for the options."""
-    directory = Directory(path, **options)
-    server.resources.add_directory(directory)
-    return directory
 
 
 class Directory:
@@ -90,6 +82,7 @@ class Directory:
     chosen = True
     """Whether `choices` are those alone that fit what is typed, so that nobody else looks for it in them."""
 
+    @spelt
     def __init__(
         self,
         path: "Union[str, os.PathLike[str]]",
@@ -100,7 +93,7 @@ class Directory:
         description: Optional[str] = None,
         pattern: str = "**",
         hidden: bool = False,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_FILE_BYTES,
         annotations: Optional[Annotations] = None,
         listed: bool = True,
         cache: "Optional[Cache]" = None,

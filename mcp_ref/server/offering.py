@@ -4,17 +4,24 @@ Each feature is an object of a module of its own, which is loaded and made when 
 first: a server without prompts knows nothing of prompts, and declares nothing of them.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, TypeVar, Union, overload
 
+from ..options import spelt
 from ..peer.role import Role
 from .announcements import Announcements
 
 if TYPE_CHECKING:
     import os
 
+    from ..messages.base import Annotations, Icon
+    from ..messages.prompts import PromptArgument
+    from ..messages.tools import ToolAnnotations
     from .caching import Cache
     from .checks import Paging
+    from .directory import Directory
 
+MAX_FILE_BYTES = 10 * 1024 * 1024
+"""Bytes of a file of a directory that is served, unless ``max_bytes`` says otherwise."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -128,12 +135,31 @@ class Offering(Role):
         return changed
 
     @overload
-    def tool(self, function: Function, **options: Any) -> Function: ...
+    def tool(
+        self, function: Function, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, input_schema: Optional[Dict[str, Any]] = None,
+        output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
+        annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
+        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None,
+    ) -> Function: ...
 
     @overload
-    def tool(self, function: None = None, **options: Any) -> Callable[[Function], Function]: ...
+    def tool(
+        self, function: None = None, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, input_schema: Optional[Dict[str, Any]] = None,
+        output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
+        annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
+        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None,
+    ) -> Callable[[Function], Function]: ...
 
-    def tool(self, function: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
+    @spelt
+    def tool(
+        self, function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, input_schema: Optional[Dict[str, Any]] = None,
+        output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
+        annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
+        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None,
+    ) -> Any:
         """Make a function a tool: ``@server.tool`` or ``@server.tool(name=..., ...)``.
 
         The input schema comes from the parameters, the description from the docstring. A parameter annotated
@@ -145,44 +171,74 @@ class Offering(Role):
         Warns of a name that some clients refuse; a ``strict`` server refuses it. Raises ValueError for a name that is
         taken and for what may not be sent, and TypeError for a signature that has no schema.
         """
-        if function is not None:
-            self.tools.add(function, **options)
-            return function
-        return lambda decorated: self.tool(decorated, **options)
 
-    def resource(self, uri: str, **options: Any) -> Callable[[Function], Function]:
+        def register(function: Function) -> Function:
+            self.tools.add(
+                function, name=name, title=title, description=description, input_schema=input_schema,
+                output_schema=output_schema, structured=structured, annotations=annotations, icons=icons, meta=meta,
+                rate=rate,
+            )
+            return function
+
+        return register if function is None else register(function)
+
+    @spelt
+    def resource(
+        self, uri: str, *, name: Optional[str] = None, title: Optional[str] = None, description: Optional[str] = None,
+        mime_type: Optional[str] = None, size: Optional[int] = None, annotations: "Optional[Annotations]" = None,
+        icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None, cache: "Optional[Cache]" = None,
+    ) -> Callable[[Function], Function]:
         """Make a function a resource, or with ``{variables}`` in ``uri`` a resource template.
 
         It returns str, bytes, JSON values or resource contents; variables are passed by name, decoded: one may hold
         slashes and ``..``, so files are for `directory`. Options: ``name``, ``title``, ``description``, ``mime_type``,
-        ``size``, ``annotations``, ``icons``, ``meta``, ``cache`` (`Cache`: how long clients may keep what is read).
-        Raises ValueError if the parameters are not the variables.
+        ``size`` (bytes), ``annotations``, ``icons``, ``meta``, ``cache`` (`Cache`: how long clients may keep what is
+        read). Raises ValueError if the parameters are not the variables.
         """
         if not isinstance(uri, str):
             raise TypeError('a resource needs its URI, got %.80r; write @server.resource("config://app")' % (uri,))
 
         def register(function: Function) -> Function:
-            self.resources.add(function, uri, **options)
+            self.resources.add(
+                function, uri, name=name, title=title, description=description, mime_type=mime_type, size=size,
+                annotations=annotations, icons=icons, meta=meta, cache=cache,
+            )
             return function
 
         return register
 
     @overload
-    def prompt(self, function: Function, **options: Any) -> Function: ...
+    def prompt(
+        self, function: Function, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, arguments: "Optional[List[PromptArgument]]" = None,
+        icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None,
+    ) -> Function: ...
 
     @overload
-    def prompt(self, function: None = None, **options: Any) -> Callable[[Function], Function]: ...
+    def prompt(
+        self, function: None = None, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, arguments: "Optional[List[PromptArgument]]" = None,
+        icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None,
+    ) -> Callable[[Function], Function]: ...
 
-    def prompt(self, function: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
+    @spelt
+    def prompt(
+        self, function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, arguments: "Optional[List[PromptArgument]]" = None,
+        icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None,
+    ) -> Any:
         """Make a function a prompt: ``@server.prompt`` or ``@server.prompt(name=..., ...)``.
 
         It returns a str, a message, a content block or a list of these. Options: ``name``, ``title``,
         ``description``, ``arguments``, ``icons``, ``meta``.
         """
-        if function is not None:
-            self.prompts.add(function, **options)
+
+        def register(function: Function) -> Function:
+            self.prompts.add(
+                function, name=name, title=title, description=description, arguments=arguments, icons=icons, meta=meta)
             return function
-        return lambda decorated: self.prompt(decorated, **options)
+
+        return register if function is None else register(function)
 
     def completion(self, ref: Any, argument: str) -> Callable[[Function], Function]:
         """Make a function complete an argument: ``@server.completion("review", "language")``.
@@ -198,11 +254,22 @@ class Offering(Role):
 
         return register
 
-    def directory(self, path: "Union[str, os.PathLike[str]]", **options: Any) -> Any:
-        """Serve the files below a folder as ``file://`` resources; see `mcp_ref.server.directory`."""
-        from .directory import serve_directory
+    @spelt
+    def directory(
+        self, path: "Union[str, os.PathLike[str]]", *, uri: Optional[str] = None, name: Optional[str] = None,
+        title: Optional[str] = None, description: Optional[str] = None, pattern: str = "**", hidden: bool = False,
+        max_bytes: int = MAX_FILE_BYTES, annotations: "Optional[Annotations]" = None, listed: bool = True,
+        cache: "Optional[Cache]" = None,
+    ) -> "Directory":
+        """Serve the files below a folder as ``file://`` resources; options as `mcp_ref.server.directory.Directory`."""
+        from .directory import Directory
 
-        return serve_directory(self, path, **options)
+        made = Directory(
+            path, uri=uri, name=name, title=title, description=description, pattern=pattern, hidden=hidden,
+            max_bytes=max_bytes, annotations=annotations, listed=listed, cache=cache,
+        )
+        self.resources.add_directory(made)
+        return made
 
     def remove_tool(self, name: str) -> None:
         """Take a tool away; clients are told. Raises KeyError if there is none."""

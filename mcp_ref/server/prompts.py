@@ -25,6 +25,7 @@ from ..messages.base import Icon
 from ..messages.prompts import (
     GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage,
 )
+from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..revisions import Revision
@@ -112,6 +113,7 @@ class Prompts:
 
     # Registration
 
+    @spelt
     def add(
         self,
         function: Callable[..., Any],

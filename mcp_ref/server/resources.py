@@ -32,6 +32,7 @@ from ..messages.resources import (
     ListResourcesResult, ListResourceTemplatesResult, ReadResourceRequestParams, ReadResourceResult, Resource,
     ResourceTemplate,
 )
+from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..protocol.uris import fault
@@ -141,6 +142,7 @@ class Resources:
 
     # Registration
 
+    @spelt
     def add(
         self,
         function: Callable[..., Any],
@@ -183,16 +185,25 @@ class Resources:
         self.templates.add(uri, registered)
         return registered
 
-    def add_fixed(self, value: Any, uri: str, **options: Any) -> RegisteredResource:
+    @spelt
+    def add_fixed(
+        self, value: Any, uri: str, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, mime_type: Optional[str] = None, size: Optional[int] = None,
+        annotations: Optional[Annotations] = None, icons: Optional[List[Icon]] = None,
+        meta: Optional[Dict[str, Any]] = None, cache: "Optional[Cache]" = None,
+    ) -> RegisteredResource:
         """Register contents that are there already: str, bytes or a JSON value; options as for `add`.
 
         The ``size`` of text and bytes is filled in.
         """
         if "{" in uri:
             raise ValueError("fixed contents have one URI, not a template: %r" % uri)
-        if isinstance(value, (str, bytes)):
-            options.setdefault("size", len(value.encode("utf-8") if isinstance(value, str) else value))
-        return self.add(lambda: value, uri, **options)
+        if isinstance(value, (str, bytes)) and size is None:
+            size = len(value.encode("utf-8") if isinstance(value, str) else value)
+        return self.add(
+            lambda: value, uri, name=name, title=title, description=description, mime_type=mime_type, size=size,
+            annotations=annotations, icons=icons, meta=meta, cache=cache,
+        )
 
     def add_directory(self, directory: "Directory") -> None:
         """Register a directory; `mcp_ref.server.directory` makes one.

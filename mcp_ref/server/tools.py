@@ -38,6 +38,7 @@ from ..jsontext import JsonError
 from ..messages.base import Icon
 from ..messages.content import EmbeddedResource, TextContent
 from ..messages.tools import CallToolRequestParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations
+from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.counters import Counters
 from ..peer.params import params_reader
@@ -161,6 +162,7 @@ class Tools:
 
     # Registration
 
+    @spelt
     def add(
         self,
         function: Callable[..., Any],
