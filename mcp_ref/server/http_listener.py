@@ -46,6 +46,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union
 from urllib.parse import urlsplit
 
+from ..options import spelt
 from ..packagelog import get_logger
 from ..peer.signals import Termination, interrupted
 from ..peer.threads import start_thread
@@ -53,15 +54,19 @@ from ..protocol.headervalues import LOOPBACK
 from ..transports.base import Transport
 from ..transports.http_endpoint import Endpoint
 from ..transports.http_exchange import Exchange
-from ..transports.http_guard import Guard, OneToken
+from ..transports.http_guard import Authenticate, Guard, OneToken
 from ..transports.http_server import HttpServer
 from ..transports.tap import tap
 from ..usercode import log_raised
 
 if TYPE_CHECKING:
+    import ssl
+
     from ..peer.dispatcher import Connection
     from ..protocol.mirrored import Mirrored
+    from ..transports.http_sessions import SessionTable
     from ..transports.sse_endpoint import SseEndpoint
+    from ..transports.store import Store
     from ..wiretrace import Trace
     from .server import Server
 
@@ -72,7 +77,7 @@ _LOOPBACK = ("127.", "localhost", "::1")
 
 
 class HttpListener:
-    """A server on HTTP, in the background; see the module for ``options``. `open` begins, `close` ends it.
+    """A server on HTTP, in the background; see the module for the options. `open` begins, `close` ends it.
 
     As a context manager it does both.
     """
@@ -80,9 +85,14 @@ class HttpListener:
     warns = True
     """Whether `open` logs that anybody may call; set before it, by who tells the operator in another way."""
 
+    @spelt
     def __init__(
-        self, server: "Server", address: str, *, ssl_context: Any = None, legacy: bool = True,
-        fds: Sequence[int] = (), **options: Any
+        self, server: "Server", address: str, *, auth: Optional[Guard] = None, token: Optional[str] = None,
+        authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Sequence[str]] = None,
+        allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+        json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
+        fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
+        trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
     ) -> None:
         parts = urlsplit(address)
         if (parts.scheme == "https") != (ssl_context is not None):
@@ -90,15 +100,23 @@ class HttpListener:
         if parts.query or parts.fragment or parts.username is not None:
             raise ValueError("%s: an address to listen on is scheme, host, port and path" % address)
         self.server = server
-        self.endpoint = endpoint_of(server, path=parts.path or PATH, **options)
-        legacy = legacy and any(revision.handshake for revision in server.revisions)
-        self.legacy = _legacy_of(server, options) if legacy else None
+        self.endpoint = endpoint_of(
+            server, path=parts.path or PATH, auth=auth, token=token, authenticate=authenticate,
+            allowed_hosts=allowed_hosts, allowed_origins=allowed_origins, sessions=sessions,
+            json_response=json_response, poll_after=poll_after, trusted_proxies=trusted_proxies, trace=trace,
+        )
+        self.legacy: "Optional[SseEndpoint]" = None
+        if legacy and any(revision.handshake for revision in server.revisions):
+            from ..transports.sse_endpoint import SseEndpoint
+
+            self.legacy = _traced(SseEndpoint(**_shared_options(
+                server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, trace)), trace)
         host = parts.hostname or "127.0.0.1"
         handle = self.endpoint.handle if self.legacy is None else self._handle
         self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context, fds=fds,
                                held=server.held)
         self._path = parts.path or PATH
-        self._open_to_all = not _guarded(server, **options)
+        self._open_to_all = all(given is None for given in (token, authenticate, auth, server.auth))
         self._opened = False
         self._owner = os.getpid()
         self._closed = threading.Event()
@@ -169,50 +187,58 @@ class HttpListener:
         self._endpoints()[legacy].handle(exchange)
 
 
-def endpoint_of(server: "Server", **options: Any) -> Endpoint:
-    """The endpoint of a server, for any shell; options as in the module, but for ``legacy`` and ``ssl_context``."""
-    return _traced(Endpoint(mirrored=_mirrored_of(server), **_options_of(server, **options)), options)
+@spelt
+def endpoint_of(
+    server: "Server", *, path: Optional[str] = PATH, auth: Optional[Guard] = None, token: Optional[str] = None,
+    authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Sequence[str]] = None,
+    allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+    json_response: Optional[bool] = None, poll_after: Optional[float] = None, streams: bool = True, delete: bool = True,
+    trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
+) -> Endpoint:
+    """The endpoint of a server, for any shell. Options as in the module; and as `Endpoint`: ``path`` (None: any),
+    ``streams`` (whether a GET opens one) and ``delete`` (whether clients may end their sessions)."""
+    shared = _shared_options(server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, trace)
+    return _traced(Endpoint(
+        mirrored=_mirrored_of(server), path=path, sessions=sessions, json_response=json_response, poll_after=poll_after,
+        streams=streams, delete=delete, **shared,
+    ), trace)
 
 
-def _legacy_of(server: "Server", options: Dict[str, Any]) -> "SseEndpoint":
-    from ..transports.sse_endpoint import SseEndpoint
-
-    streamable = {"sessions", "json_response", "poll_after", "streams", "delete"}
-    shared = {name: value for name, value in options.items() if name not in streamable}
-    return _traced(SseEndpoint(**_options_of(server, **shared)), options)
-
-
-def _traced(endpoint: _Served, options: Dict[str, Any]) -> _Served:
+def _traced(endpoint: _Served, trace: "Optional[Trace]") -> _Served:
     """The endpoint, whose exchanges the trace sees if there is one."""
-    if options.get("trace") is not None:
+    if trace is not None:
         from ..transports.http_trace import traced
 
-        setattr(endpoint, "handle", traced(endpoint.handle, options["trace"]))
+        setattr(endpoint, "handle", traced(endpoint.handle, trace))
     return endpoint
 
 
-def _options_of(
-    server: "Server", *, token: Optional[str] = None, authenticate: Any = None, auth: Optional[Guard] = None,
-    trace: "Optional[Trace]" = None, **options: Any
+def _shared_options(
+    server: "Server", auth: Optional[Guard], token: Optional[str], authenticate: Optional[Authenticate],
+    allowed_hosts: Optional[Sequence[str]], allowed_origins: Optional[Sequence[str]],
+    trusted_proxies: Sequence[str], trace: "Optional[Trace]",
 ) -> Dict[str, Any]:
     """What both kinds of endpoint are made with."""
     server.resolve()
     if sum(given is not None for given in (token, authenticate, auth)) > 1:
         raise ValueError("pass one of auth, token and authenticate")
-    options["authenticate"] = authenticate
+    asked: Union[Authenticate, Guard, None] = authenticate
     if token is not None:
-        options["authenticate"] = OneToken(token)
+        asked = OneToken(token)
     elif authenticate is None:
-        guard = options["authenticate"] = server.auth if auth is None else auth
-        if guard is not None and guard.hosts:
-            options.setdefault("allowed_hosts", (*LOOPBACK, *guard.hosts))
+        asked = server.auth if auth is None else auth
+    if allowed_hosts is None:
+        allowed_hosts = (*LOOPBACK, *asked.hosts) if isinstance(asked, Guard) else LOOPBACK
 
     def connect(transport: Transport) -> "Connection":
         return server.connect(tap(transport, trace, "server"))
 
-    revisions = [revision.name for revision in server.revisions]
-    options.setdefault("held", server.held)
-    return dict(options, connect=connect, limits=server.limits, strict=server.strict, revisions=revisions)
+    return dict(
+        connect=connect, authenticate=asked, allowed_hosts=allowed_hosts,
+        allowed_origins=LOOPBACK if allowed_origins is None else allowed_origins, limits=server.limits,
+        strict=server.strict, held=server.held, trusted_proxies=trusted_proxies,
+        revisions=[revision.name for revision in server.revisions],
+    )
 
 
 def _mirrored_of(server: "Server") -> "Callable[[Any], Sequence[Mirrored]]":
@@ -230,20 +256,27 @@ def _mirrored_of(server: "Server") -> "Callable[[Any], Sequence[Mirrored]]":
     return mirrored
 
 
-def _guarded(server: "Server", token: Any = None, authenticate: Any = None, auth: Any = None, **options: Any) -> bool:
-    """Whether clients have to show who they are."""
-    return any(given is not None for given in (token, authenticate, auth, server.auth))
-
-
+@spelt
 def serve_http(
-    server: "Server", address: str, ready: Optional[Callable[[str], Any]] = None, **options: Any
+    server: "Server", address: str, ready: Optional[Callable[[str], Any]] = None, *,
+    auth: Optional[Guard] = None, token: Optional[str] = None,
+    authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Sequence[str]] = None,
+    allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+    json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
+    fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
+    trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
 ) -> None:
     """Serve until SIGTERM comes, then close in order and return; blocks. Raises `Interrupted` after a Ctrl-C.
 
     ``ready`` is called with the URL when clients can connect. What the signals do says `mcp_ref.peer.signals`.
     """
     try:
-        with HttpListener(server, address, **options) as listener, Termination(listener.close) as termination:
+        listening = HttpListener(
+            server, address, auth=auth, token=token, authenticate=authenticate, allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins, sessions=sessions, json_response=json_response, poll_after=poll_after,
+            legacy=legacy, fds=fds, ssl_context=ssl_context, trusted_proxies=trusted_proxies, trace=trace,
+        )
+        with listening as listener, Termination(listener.close) as termination:
             if ready is not None:
                 ready(listener.address)
             while not listener.wait(0.5) and not termination.acted.is_set():

@@ -12,6 +12,7 @@ from typing import (
 from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, RpcError
 from ..limits import DEFAULT, Limits
 from ..methods import lookup
+from ..options import spelt
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
 from ..peer.workers import Executor
@@ -25,12 +26,17 @@ from .context import Context
 from .offering import Offering
 
 if TYPE_CHECKING:
+    import ssl
+
     from ..messages.base import Icon
     from ..transports.http_call import Answer
     from ..transports.http_call import Caller as HttpCaller
-    from ..transports.http_guard import Guard
+    from ..transports.http_guard import Authenticate, Guard
+    from ..transports.http_sessions import SessionTable
     from ..transports.listener import SocketListener
+    from ..transports.store import Store
     from ..transports.wsgi import Application
+    from ..wiretrace import Trace
     from ..peer.extension import Extension
     from .caching import Cache
     from .discover import Stamp
@@ -80,6 +86,7 @@ class Server(Offering):
 
     party = lifecycle.SERVER
 
+    @spelt
     def __init__(
         self,
         name: str,
@@ -179,11 +186,12 @@ class Server(Offering):
 
         return log(self, level, data, logger)
 
-    def log_handler(self, **options: Any) -> "WireHandler":
+    @spelt
+    def log_handler(self, level: int = 0, redact: bool = True, traceback: bool = False) -> "WireHandler":
         """A `logging.Handler` that sends records to the clients; options: `mcp_ref.server.loghandler.WireHandler`."""
         from .loghandler import WireHandler
 
-        return WireHandler(self, **options)
+        return WireHandler(self, level, redact, traceback)
 
     def elicitation_complete(self, elicitation_id: str) -> None:
         """Tell the client that was asked to visit a URL that the user is done there; see `Context.elicit_url`."""
@@ -213,29 +221,55 @@ class Server(Offering):
         """Serve one client over this transport, in the background. Raises `ConnectFailed`."""
         return self.connection(transport).start()
 
-    def run_http(self, host: str = "127.0.0.1", port: int = 8000, path: str = "/mcp", **options: Any) -> None:
+    @spelt
+    def run_http(
+        self, host: str = "127.0.0.1", port: int = 8000, path: str = "/mcp", *,
+        ready: Optional[Callable[[str], Any]] = None,
+        auth: "Optional[Guard]" = None, token: Optional[str] = None,
+        authenticate: "Optional[Authenticate]" = None, allowed_hosts: Optional[Sequence[str]] = None,
+        allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+        json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
+        fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
+        trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
+    ) -> None:
         """Serve any number of clients over HTTP until SIGTERM or Ctrl-C, see `mcp_ref.peer.signals`. Blocks.
 
         The log goes to standard error, from WARNING up, unless the program has set up `logging`.
-        Options: `mcp_ref.server.http_listener`, and ``ready``, which is called with the URL when clients can connect.
+        ``ready`` is called with the URL when clients can connect; the other options: `mcp_ref.server.http_listener`.
         """
         from ..packagelog import own_process
         from .http_listener import serve_http
 
         own_process()
-        scheme = "https" if options.get("ssl_context") is not None else "http"
-        serve_http(self, "%s://%s:%d%s" % (scheme, "[%s]" % host if ":" in host else host, port, path), **options)
+        scheme = "http" if ssl_context is None else "https"
+        serve_http(
+            self, "%s://%s:%d%s" % (scheme, "[%s]" % host if ":" in host else host, port, path), ready, auth=auth,
+            token=token, authenticate=authenticate, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins,
+            sessions=sessions, json_response=json_response, poll_after=poll_after, legacy=legacy, fds=fds,
+            ssl_context=ssl_context, trusted_proxies=trusted_proxies, trace=trace,
+        )
 
-    def wsgi(self, **options: Any) -> "Application":
+    @spelt
+    def wsgi(
+        self, *, path: Optional[str] = "/mcp", auth: "Optional[Guard]" = None, token: Optional[str] = None,
+        authenticate: "Optional[Authenticate]" = None, allowed_hosts: Optional[Sequence[str]] = None,
+        allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+        json_response: Optional[bool] = None, poll_after: Optional[float] = None, streams: bool = False,
+        delete: bool = True, trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
+    ) -> "Application":
         """A WSGI application that serves this server at ``/mcp``, for any WSGI engine; see `mcp_ref.transports.wsgi`.
 
-        Options: those of `mcp_ref.server.http_listener`; ``streams=True`` lets clients open a stream with GET, each of
-        which holds a thread of the engine.
+        Options: those of `mcp_ref.server.http_listener`, and ``path`` (None: any); ``streams=True`` lets clients open a
+        stream with GET, each of which holds a thread of the engine; ``delete=False`` does not let them end sessions.
         """
         from ..transports.wsgi import application
         from .http_listener import endpoint_of
 
-        return application(endpoint_of(self, **dict({"streams": False}, **options)))
+        return application(endpoint_of(
+            self, path=path, auth=auth, token=token, authenticate=authenticate, allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins, sessions=sessions, json_response=json_response, poll_after=poll_after,
+            streams=streams, delete=delete, trusted_proxies=trusted_proxies, trace=trace,
+        ))
 
     def handle(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> "Answer":
         """Answer one HTTP request, for mounting in any framework: ``status``, ``headers``, ``chunks``.
@@ -257,7 +291,15 @@ class Server(Offering):
             self._features.setdefault("handler", Caller(endpoint_of(self, streams=False)))
         return self._features["handler"]  # type: ignore[no-any-return]
 
-    def listen(self, address: str, idle_after: float = 1.0, **options: Any) -> "Union[SocketListener, HttpListener]":
+    @spelt
+    def listen(
+        self, address: str, idle_after: float = 1.0, *, auth: "Optional[Guard]" = None, token: Optional[str] = None,
+        authenticate: "Optional[Authenticate]" = None, allowed_hosts: Optional[Sequence[str]] = None,
+        allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+        json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
+        fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
+        trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
+    ) -> "Union[SocketListener, HttpListener]":
         """Serve any number of clients in the background, on ``http://host:port/path``, ``tcp://host:port`` or
         ``unix:///path``.
 
@@ -267,14 +309,23 @@ class Server(Offering):
         until something comes. Raises `ConnectFailed`, and ValueError for a server with ``auth`` on ``tcp://``.
         """
         self.resolve()
+        options: Dict[str, Any] = dict(
+            auth=auth, token=token, authenticate=authenticate, allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins, json_response=json_response, poll_after=poll_after,
+            ssl_context=ssl_context, trace=trace,
+        )
         if address.startswith(("http://", "https://")):
             from .http_listener import HttpListener
 
-            service = HttpListener(self, address, **options)
+            service = HttpListener(
+                self, address, sessions=sessions, legacy=legacy, fds=fds, trusted_proxies=trusted_proxies, **options)
             service.open()
             return service
-        if options:
-            raise TypeError("%s takes no option %s" % (address, ", ".join(sorted(options))))
+        options.update(sessions=sessions if sessions != "memory" else None, legacy=None if legacy else legacy,
+                       fds=fds or None, trusted_proxies=trusted_proxies or None)
+        given = sorted(name for name, value in options.items() if value is not None)
+        if given:
+            raise TypeError("%s takes no option %s" % (address, ", ".join(given)))
         check_socket(self.auth, address)
         from ..transports.listener import SocketListener
 

@@ -15,19 +15,24 @@ Reading: 401 and 403 ask for authorization or deny it, whatever the transport, a
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from ..deadline import Deadline
 from ..errors import AnswerLost, TransportError
 from ..jsonrpc import RequestId
+from ..limits import DEFAULT, Limits
+from ..options import spelt
 from ..protocol.eras import modern
 from ..revisions import LATEST_HANDSHAKE, Revision, find
 from .base import Annotations, Failed, Received, Standstill, Transport
+from .http_authorizing import Authorizer, Authorizing
 from .http_channel import HttpChannel
 from .http_client import StreamableHttp
 from .http_inbox import offered, opening
 
 if TYPE_CHECKING:
+    import ssl
+
     from .http_trace import HttpTrace
 
 _AUTHORIZATION = (401, 403)
@@ -39,9 +44,15 @@ class HttpAuto(Transport):
     name = "http"
     mirrors = True
 
-    def __init__(self, url: str, **options: Any) -> None:
+    @spelt
+    def __init__(
+        self, url: str, *, headers: Optional[Mapping[str, str]] = None, token: Optional[str] = None,
+        auth: Union[Authorizing, Authorizer, None] = None, ssl_context: "Optional[ssl.SSLContext]" = None,
+        cafile: Optional[str] = None, limits: Limits = DEFAULT,
+    ) -> None:
         self._url = url
-        self._first = StreamableHttp(url, **options)
+        self._first = StreamableHttp(
+            url, headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile, limits=limits)
         self.inner: HttpChannel = self._first
         """The transport in use."""
         self.origin = self._first.origin

@@ -31,19 +31,21 @@ next `POST` will tell.
 """
 
 import random
-from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Union
 
 from .. import deadline
 from ..errors import (
     AnswerLost, ConnectFailed, HttpStatus, McpError, PeerProtocolError, SessionExpired, TransportError,
 )
 from ..jsonrpc import RequestId
-from ..limits import Limits
+from ..limits import DEFAULT, Limits
+from ..options import spelt
 from ..protocol import envelope
 from ..protocol.headervalues import is_session_id, media_type
 from ..protocol.sse import Parser
 from ..revisions import Revision
 from .base import Failed, Received, Transport
+from .http_authorizing import Authorizer, Authorizing
 from .http_channel import LASTING, HttpChannel, Post
 from .http_dial import Grip, LetGo
 from .http_fields import ACCEPT
@@ -53,6 +55,8 @@ from .http_pool import Fields
 from .http_reply import Reply
 
 if TYPE_CHECKING:
+    import ssl
+
     from .http_trace import StreamTrace
 
 EVENTS = "text/event-stream"
@@ -122,8 +126,14 @@ class StreamableHttp(HttpChannel):
 
     mirrors = True
 
-    def __init__(self, url: str, **options: object) -> None:
-        super().__init__(url, **options)  # type: ignore[arg-type]
+    @spelt
+    def __init__(
+        self, url: str, *, headers: Optional[Mapping[str, str]] = None, token: Optional[str] = None,
+        auth: Union[Authorizing, Authorizer, None] = None, ssl_context: "Optional[ssl.SSLContext]" = None,
+        cafile: Optional[str] = None, limits: Limits = DEFAULT,
+    ) -> None:
+        super().__init__(
+            url, headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile, limits=limits)
         self._bare = self._added + ACCEPT["POST"]
         self._shaken = False  # the client has agreed on a revision with the server, once and for all
         self._alone: Optional[str] = None  # in the stateless era: the revision of the last request

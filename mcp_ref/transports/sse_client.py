@@ -8,20 +8,25 @@ Any handshake revision may be spoken over it.
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Optional, Sequence
+from typing import TYPE_CHECKING, Mapping, Optional, Sequence, Union
 
 from ..deadline import Deadline
 from ..errors import AnswerLost, ConnectFailed, McpError
 from ..jsonrpc import RequestId
+from ..limits import DEFAULT, Limits
+from ..options import spelt
 from ..protocol.headervalues import media_type
 from ..protocol.sse import Event, Parser
 from .base import Received
+from .http_authorizing import Authorizer, Authorizing
 from .http_channel import HttpChannel, Post
 from .http_client import EVENTS
 from .http_dial import Grip, LetGo, place_from
 from .http_reply import Reply
 
 if TYPE_CHECKING:
+    import ssl
+
     from .http_trace import StreamTrace
 
 _SLICE = 0.5
@@ -33,8 +38,14 @@ class HttpSse(HttpChannel):
 
     name = "sse"
 
-    def __init__(self, url: str, **options: object) -> None:
-        super().__init__(url, **options)  # type: ignore[arg-type]
+    @spelt
+    def __init__(
+        self, url: str, *, headers: Optional[Mapping[str, str]] = None, token: Optional[str] = None,
+        auth: Union[Authorizing, Authorizer, None] = None, ssl_context: "Optional[ssl.SSLContext]" = None,
+        cafile: Optional[str] = None, limits: Limits = DEFAULT,
+    ) -> None:
+        super().__init__(
+            url, headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile, limits=limits)
         self._stream = Grip()
         self._ready = threading.Event()
         self._failure: Optional[McpError] = None

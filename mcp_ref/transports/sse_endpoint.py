@@ -21,17 +21,20 @@ each other: a later one may be agreed here, with its version header and its batc
 """
 
 import functools
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 from urllib.parse import parse_qs
 
 from .. import deadline
 from ..jsonrpc import Batch, Malformed, Request, RequestId, parse
 from ..limits import DEFAULT, Limits
 from ..protocol import httprules
+from ..protocol.headervalues import LOOPBACK
 from ..protocol.httprules import Verdict
 from ..protocol.sse import encode_event
-from .http_endpoint import Connect, Endpoint
+from .held import Held
+from .http_endpoint import ALL, Connect, Endpoint
 from .http_exchange import Exchange, Pairs
+from .http_guard import Authenticate, Guard
 from .http_in_session import tell
 from .http_session import HttpSession
 from .http_sessions import SessionTable, new_id
@@ -85,12 +88,18 @@ class SseEndpoint:
 
     def __init__(
         self, connect: Connect, *, path: str = "/sse", messages: str = "/messages", limits: Limits = DEFAULT,
-        **options: Any,
+        authenticate: Union[Authenticate, Guard, None] = None, allowed_hosts: Sequence[str] = LOOPBACK,
+        allowed_origins: Sequence[str] = LOOPBACK, strict: bool = False, revisions: Sequence[str] = ALL,
+        held: Optional[Held] = None, trusted_proxies: Sequence[str] = (),
     ) -> None:
         self.paths = (path.rstrip("/"), messages.rstrip("/"))
         self.limits = limits
         self.sessions = SessionTable(limits)
-        options.update(limits=limits, sessions=self.sessions)
+        options: Dict[str, Any] = dict(
+            limits=limits, sessions=self.sessions, authenticate=authenticate, allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins, strict=strict, revisions=revisions, held=held,
+            trusted_proxies=trusted_proxies,
+        )
         self._streams = _Streams(connect, path=path, **options)
         self._streams.address = messages
         self._messages = _Messages(connect, path=messages, **options)
