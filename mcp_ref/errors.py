@@ -24,6 +24,8 @@ The codes stand in CODES with the window of revisions that define them.
 
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Union
 
+from .options import spelt
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
@@ -120,6 +122,7 @@ class RpcError(McpError):
     ``code`` is an integer, ``message`` one concise sentence, ``data`` any JSON value (None: left out).
     """
 
+    @spelt
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__("%s (%d)" % (message, code))
         self.code = code

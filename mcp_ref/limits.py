@@ -52,9 +52,11 @@ what an authorization server says   as for each                                m
 
 from dataclasses import dataclass, fields
 
+from .options import spelt
 from .records import Record
 
 
+@spelt
 @dataclass(eq=False, repr=False)
 class Limits(Record):
     """Limits of one client, server or host. Sizes are bytes, times are seconds. Not to be changed once in use.

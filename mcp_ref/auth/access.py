@@ -9,9 +9,11 @@ from hashlib import sha256
 from json import dumps
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from ..options import spelt
 from ..records import Record
 
 
+@spelt
 @dataclass(eq=False, repr=False)
 class AccessToken(Record):
     """What a verified token says. Members that a verifier does not know of are left as they are.

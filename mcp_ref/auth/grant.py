@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..limits import DEFAULT, Limits
+from ..options import spelt
 from ..transports.http_authorizing import Authorizer, Authorizing
 from .desk import Desk
 from .store import MemoryStore, TokenStore
@@ -95,6 +96,7 @@ class Grant(Authorizing):
     def refused(self, error: str, found: "Discovered", desk: Desk) -> None:
         """The authorization server refused to renew a token, with this code."""
 
+    @spelt
     def authorizer(
         self, url: str, *, ssl_context: "Optional[ssl.SSLContext]" = None, cafile: Optional[str] = None,
         limits: Limits = DEFAULT,

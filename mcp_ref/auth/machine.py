@@ -28,14 +28,17 @@ scopes are wanted they are asked for, once
 [2026-07-28 basic/authorization/index §Step-Up Authorization Flow] MAY.
 """
 
+import time
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Callable, List, Optional, Sequence, Tuple, Union
 
 from ..errors import DiscoveryFailed, TokenRefused
+from ..options import spelt
 from .documents import AuthorizationServer
 from .grant import Desk, Grant
 from .jose import split_jwt
 from .registration import bind
+from .store import TokenStore
 from .token_endpoint import TokenEndpoint
 from .tokens import ClientInfo, Token, method_for, method_of
 from .urls import checked, origin, shown
@@ -74,16 +77,22 @@ class MachineGrant(Grant):
 
     ``client_id``, and ``client_secret`` or ``signer`` (or neither: a public client), as registered there; ``issuer``:
     its identifier, an https URL; ``method``: how the client shows who it is (None: what the server's metadata says; see
-    `tokens`). ``more``: see `Grant`. Raises ValueError without ``issuer``, and for one that is no such URL.
+    `tokens`). ``scopes``, ``store``, ``choose_server``, ``dpop``, ``private_networks`` and ``now``: see `Grant`.
+    Raises ValueError without ``issuer``, and for one that is no such URL.
     """
 
-    def __init__(self, client_id: str, client_secret: Optional[str] = None, *, signer: "Optional[Signer]" = None,
-                 issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None, **more: Any) -> None:
+    @spelt
+    def __init__(
+        self, client_id: str, client_secret: Optional[str] = None, *, signer: "Optional[Signer]" = None,
+        issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None, scopes: Optional[Sequence[str]] = None,
+        store: Optional[TokenStore] = None, choose_server: Optional[Callable[[List[str]], str]] = None,
+        dpop: "Optional[Signer]" = None, private_networks: bool = False, now: Callable[[], float] = time.time,
+    ) -> None:
         if client_secret is not None and signer is not None:
             raise ValueError("a client shows who it is with client_secret or with signer, not with both")
-        if more.get("choose_server") is None:
-            more["choose_server"] = self._choose
-        super().__init__(signer=signer, **more)
+        super().__init__(
+            scopes=scopes, store=store, choose_server=choose_server or self._choose, signer=signer, dpop=dpop,
+            private_networks=private_networks, now=now)
         self.issuer = _owner(type(self).__name__, issuer)
         self._client_id, self._secret, self._method = client_id, client_secret, method
 
@@ -146,11 +155,19 @@ class ClientCredentials(MachineGrant):
     (``private_key_jwt``, see `assertions`). One of the two is needed [RFC 6749 §4.4] MUST; ValueError without.
     """
 
-    def __init__(self, client_id: str, client_secret: Optional[str] = None, *, signer: "Optional[Signer]" = None,
-                 **more: Any) -> None:
+    @spelt
+    def __init__(
+        self, client_id: str, client_secret: Optional[str] = None, *, signer: "Optional[Signer]" = None,
+        issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None, scopes: Optional[Sequence[str]] = None,
+        store: Optional[TokenStore] = None, choose_server: Optional[Callable[[List[str]], str]] = None,
+        dpop: "Optional[Signer]" = None, private_networks: bool = False, now: Callable[[], float] = time.time,
+    ) -> None:
         if client_secret is None and signer is None:
             raise ValueError("client credentials are client_id and client_secret, or client_id and signer")
-        super().__init__(client_id, client_secret, signer=signer, **more)
+        super().__init__(
+            client_id, client_secret, signer=signer, issuer=issuer, method=method, scopes=scopes, store=store,
+            choose_server=choose_server, dpop=dpop,
+            private_networks=private_networks, now=now)
 
     def obtain(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
         """See `Grant.obtain`."""
@@ -168,14 +185,22 @@ class EnterpriseManaged(MachineGrant):
     apart who share a ``store``. ``subject_token_type``: what ``id_token`` is, if it is no ID token.
     """
 
+    @spelt
     def __init__(
         self, client_id: str, client_secret: Optional[str] = None, *, id_token: Union[str, Callable[[], str]],
         idp_client_id: str, idp_client_secret: Optional[str] = None, idp_issuer: Optional[str] = None,
-        idp_token_endpoint: Optional[str] = None, subject_token_type: str = ID_TOKEN, user: str = "", **more: Any,
+        idp_token_endpoint: Optional[str] = None, subject_token_type: str = ID_TOKEN, user: str = "",
+        signer: "Optional[Signer]" = None, issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None,
+        scopes: Optional[Sequence[str]] = None, store: Optional[TokenStore] = None,
+        choose_server: Optional[Callable[[List[str]], str]] = None, dpop: "Optional[Signer]" = None,
+        private_networks: bool = False, now: Callable[[], float] = time.time,
     ) -> None:
         if idp_issuer is None and idp_token_endpoint is None:
             raise ValueError("pass idp_issuer or idp_token_endpoint: where the identity provider is")
-        super().__init__(client_id, client_secret, **more)
+        super().__init__(
+            client_id, client_secret, signer=signer, issuer=issuer, method=method, scopes=scopes, store=store,
+            choose_server=choose_server, dpop=dpop,
+            private_networks=private_networks, now=now)
         self._id_token, self._subject_token_type, self._user = id_token, subject_token_type, user
         self._idp_client = (idp_client_id, idp_client_secret)
         self._idp_issuer, self._idp_token_endpoint = idp_issuer, idp_token_endpoint
@@ -233,9 +258,18 @@ class WorkloadIdentity(MachineGrant):
     another authorization server, by the URLs in its ``aud``, is not shown at all: who gets it could use it there.
     """
 
-    def __init__(self, assertion: Union[str, Callable[[str], str]], client_id: Optional[str] = None,
-                 **more: Any) -> None:
-        super().__init__(client_id or "", **more)
+    @spelt
+    def __init__(
+        self, assertion: Union[str, Callable[[str], str]], client_id: Optional[str] = None,
+        *, client_secret: Optional[str] = None, signer: "Optional[Signer]" = None, issuer: Union[str, AnyIssuer, None] = None,
+        method: Optional[str] = None, scopes: Optional[Sequence[str]] = None, store: Optional[TokenStore] = None,
+        choose_server: Optional[Callable[[List[str]], str]] = None, dpop: "Optional[Signer]" = None,
+        private_networks: bool = False, now: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(
+            client_id or "", client_secret, signer=signer, issuer=issuer, method=method, scopes=scopes, store=store,
+            choose_server=choose_server, dpop=dpop,
+            private_networks=private_networks, now=now)
         self._assertion = assertion
         self._refused: Optional[Tuple[bytes, TokenRefused]] = None
 

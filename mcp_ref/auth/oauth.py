@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Callable, List, Optional, Sequence
 from urllib.parse import urlsplit
 
 from ..errors import AuthError, DiscoveryFailed, TokenRefused, Unauthorized
+from ..options import spelt
 from . import registration
 from .client_document import check_client_id_url
 from .code_flow import CodeFlow, check_pkce
@@ -61,6 +62,7 @@ class OAuth(Grant):
     interactive = True
     refreshing = True
 
+    @spelt
     def __init__(
         self, client_id: Optional[str] = None, client_secret: Optional[str] = None, *, issuer: Optional[str] = None,
         client_metadata_url: Optional[str] = None, client_name: str = "mcp_ref", client_uri: Optional[str] = None,

@@ -42,6 +42,7 @@ from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, S
 from ..errors import AuthError, DiscoveryFailed, McpError, Unauthorized
 from ..jsonrpc import Batch, Frame, Notification, Request
 from ..limits import DEFAULT, Limits
+from ..options import spelt
 from ..transports.http_exchange import Exchange, HttpRequest
 from ..transports.http_guard import Denied, Guard
 from .access import AccessToken, Principal, Verify
@@ -78,6 +79,7 @@ class ResourceServer(Guard):
     Raises ValueError for what cannot be: a URL that is not https and not of this machine, no authorization server.
     """
 
+    @spelt
     def __init__(
         self,
         resource: str,

@@ -39,6 +39,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..errors import AuthError, DiscoveryFailed, Unauthorized
 from ..limits import DEFAULT, Limits
+from ..options import spelt
 from .access import AccessToken
 from .claims import access_of, check_audience, check_times
 from .discovery import metadata_of
@@ -89,6 +90,7 @@ class JwtVerifier(_Verifier):
     cannot be.
     """
 
+    @spelt
     def __init__(
         self,
         issuer: str,
@@ -167,6 +169,7 @@ class Introspection(_Verifier):
     Raises ValueError for what cannot be.
     """
 
+    @spelt
     def __init__(
         self,
         endpoint: str,

@@ -25,6 +25,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from .. import deadline
 from ..limits import DEFAULT, Limits
+from ..options import spelt
 from ..protocol.caching import PUBLIC, Hints, Key
 
 
@@ -105,6 +106,7 @@ class Shelf:
 class SharedAnswers:
     """Public answers of servers, for all the clients that are given this object as ``cache``. Thread-safe."""
 
+    @spelt
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._limits = limits
         self._lock = threading.Lock()

@@ -15,6 +15,7 @@ import json
 import threading
 from typing import Callable, Dict, Iterable, MutableSet, Optional, Set
 
+from ..options import spelt
 from .policy import Allow, Answer, Deny, ToolCall, ask
 
 
@@ -31,6 +32,7 @@ class AskOnce:
     ``discard`` and ``in`` (default: in memory). Thread-safe; two calls at the same time may both be asked about.
     """
 
+    @spelt
     def __init__(self, ask: Callable[[ToolCall], Answer], approved: Optional[MutableSet[str]] = None) -> None:
         self.approved: MutableSet[str] = set() if approved is None else approved
         self._ask = ask
@@ -62,6 +64,7 @@ class AllowListed:
     remembered: wrap it in `AskOnce` for that. Thread-safe.
     """
 
+    @spelt
     def __init__(self, names: Iterable[str], otherwise: Optional[Callable[[ToolCall], Answer]] = None) -> None:
         self.names: Set[str] = set(names)
         self._otherwise = otherwise

@@ -40,6 +40,7 @@ import threading
 import time
 from typing import IO, Any, Callable, Dict, List, Optional, Union
 
+from ..options import spelt
 from ..peer.counters import Counters
 from ..redaction import redact, redact_text
 from ..usercode import log_raised
@@ -64,6 +65,7 @@ class Audit:
     called without any lock, by several threads at a time.
     """
 
+    @spelt
     def __init__(
         self,
         target: AuditTarget,

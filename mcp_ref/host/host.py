@@ -34,7 +34,7 @@ from ..errors import McpError, PeerError
 from ..jsontext import JsonError, is_deep
 from ..limits import DEFAULT
 from ..messages.mrtr import InputRequiredResult
-from ..options import REQUEST_TIMEOUT, refuse
+from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.request_table import ProgressCallback
 from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, resources_of, templates_of
 from .desk import Case
@@ -80,6 +80,7 @@ class Host(Servers):
 
     # Tools
 
+    @spelt
     def tools(self, server: Optional[str] = None) -> List[HostTool]:
         """The tools of all servers, or of one, by server and in its order; from memory where nothing has changed.
 
@@ -175,10 +176,12 @@ class Host(Servers):
 
     # Resources
 
+    @spelt
     def resources(self, server: Optional[str] = None) -> List[HostResource]:
         """The resources of all servers, or of one; as `tools`."""
         return self._gather("resources", server, lambda member: resources_of(member.name, member.client))
 
+    @spelt
     def resource_templates(self, server: Optional[str] = None) -> List[HostResourceTemplate]:
         """The resource templates of all servers, or of one; as `tools`."""
         return self._gather("resources", server, lambda member: templates_of(member.name, member.client))
@@ -215,6 +218,7 @@ class Host(Servers):
 
     # Prompts
 
+    @spelt
     def prompts(self, server: Optional[str] = None) -> List[HostPrompt]:
         """The prompts of all servers, or of one; as `tools`."""
         return self._gather("prompts", server, lambda member: member.catalogue.prompts(member.client).values())

@@ -21,6 +21,7 @@ import re
 from dataclasses import dataclass
 from typing import Iterable
 
+from ..options import spelt
 from ..records import Record
 
 SEPARATOR = "__"
@@ -32,6 +33,7 @@ _SERVER = re.compile(r"[A-Za-z0-9](?:_?[A-Za-z0-9-])*")
 _SHORTEST_RULE = MAX_SERVER_NAME + len(SEPARATOR) + 1 + _DIGITS
 
 
+@spelt
 @dataclass(eq=False, repr=False)
 class NameRule(Record):
     """What a model accepts as the name of a tool: ``max_length`` letters, digits, ``_`` and ``-``; ``.`` with ``dots``.

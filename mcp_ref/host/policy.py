@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Union
 
 from ..errors import McpError
+from ..options import spelt
 from ..records import Record
 from ..usercode import log_raised, name_of
 
@@ -54,6 +55,7 @@ class Denied(McpError):
 # -- Answers -----------------------------------------------------------------------------------
 
 
+@spelt
 @dataclass(eq=False, repr=False)
 class Allow(Record):
     """Yes. ``instead``: yes, but with this in place of what was asked for.
@@ -65,6 +67,7 @@ class Allow(Record):
     all_servers: bool = False
 
 
+@spelt
 @dataclass(eq=False, repr=False)
 class Deny(Record):
     """No. ``reason`` is for the caller and the audit log; no server sees it."""
@@ -80,6 +83,7 @@ Answer = Union[Allow, Deny, bool]
 # -- Questions ---------------------------------------------------------------------------------
 
 
+@spelt
 @dataclass(eq=False, repr=False)
 class ToolCall(Record):
     """May this tool be called with these arguments [.. server/tools §User Interaction Model] SHOULD?
@@ -108,6 +112,7 @@ class ToolCall(Record):
         return self.tool.annotations
 
 
+@spelt
 @dataclass(eq=False, repr=False)
 class SamplingRequest(Record):
     """May this server have its prompt answered by a model [.. client/sampling §User Interaction Model] SHOULD?"""
@@ -162,6 +167,7 @@ Question = Union[ToolCall, SamplingRequest, SamplingResult, ElicitationRequest, 
 class Policy:
     """Decisions as functions; see the table above for what holds without one."""
 
+    @spelt
     def __init__(
         self,
         *,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional, Union
 
 from ..codec import ABSENT, Model, member
+from ..options import spelt
 from ..revisions import R2025_06_18, R2025_11_25, R2026_07_28
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ JSONArray = List[JSONValue]
 # -- Things that describe other things ---------------------------------------------------------
 
 
+@spelt
 @dataclass(eq=False, repr=False)
 class Icon(Model):
     """A picture for a user interface. [2025-11-25.. basic/index §`icons`]"""
@@ -51,6 +53,7 @@ class Icon(Model):
     theme: Optional[Literal["light", "dark"]] = member(default=None)
 
 
+@spelt
 @dataclass(eq=False, repr=False)
 class Annotations(Model):
     """Hints on who should see something and how much it matters. [2025-06-18.. server/resources §Annotations]"""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional
 
 from ..codec import ABSENT, Model, member
+from ..options import spelt
 from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
 from .base import Icon, MetaObject, request_meta, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms
@@ -25,6 +26,7 @@ JSONSchema = Dict[str, Any]
 # -- What a tool is ----------------------------------------------------------------------------
 
 
+@spelt
 @dataclass(eq=False, repr=False)
 class ToolAnnotations(Model):
     """Hints on what a tool does, worth what its server is worth. [2025-03-26.. server/tools §Tool]"""

@@ -5,16 +5,18 @@ every call; what it does, the connection does.
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, NoReturn, Optional
 
 from ..errors import LocalProtocolError
 from ..jsonrpc import Request, RequestId
+from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..protocol.capabilities import extension_missing, extensions_in
 
 if TYPE_CHECKING:
     from .dispatcher import Connection
     from .inflight import Incoming
     from .rates import Rate
+    from .request_table import ProgressCallback
     from .session import Session
 
 
@@ -113,7 +115,9 @@ class Context:
         """Raise `RequestCancelled` if the request was cancelled; nothing more is sent for it then."""
         self.incoming.check()
 
-    def progress(self, progress: float, total: Optional[float] = None, message: Optional[str] = None) -> None:
+    def progress(
+        self, progress: float, total: Optional[float] = None, message: Optional[str] = None, **unknown: NoReturn
+    ) -> None:
         """Tell the peer how far this request is.
 
         ``progress`` must be larger each time [2025-11-25 basic/utilities/progress §Progress Flow] MUST: ValueError
@@ -123,6 +127,8 @@ class Context:
         Several threads of one handler may call it. Raises `RequestCancelled` if the request was cancelled, and
         TypeError or ValueError for what is no finite number and no text.
         """
+        if unknown:
+            refuse(self.progress, unknown)
         self.check()
         _check_number("progress", progress)
         if total is not None:
@@ -145,18 +151,23 @@ class Context:
             self._due = due
             self.connection.put_progress(token, progress, total, message, self.incoming.id, self.session)
 
-    def call(self, method: str, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
+    @spelt
+    def call(
+        self, method: str, params: Optional[Dict[str, Any]] = None, timeout: Optional[float] = REQUEST_TIMEOUT,
+        on_progress: "Optional[ProgressCallback]" = None, extend_on_progress: bool = False,
+    ) -> Dict[str, Any]:
         """Send a request to the peer and wait for its result, while this one is being answered.
 
-        A cancellation of this request ends the wait and cancels the nested one. Options and exceptions are those of
-        `Connection.request`.
+        A cancellation of this request ends the wait and cancels the nested one. ``timeout`` (seconds), the other
+        options and exceptions are those of `Connection.request`.
         """
         self.check()
         if not self.session.rules.peer_requests:
             # [2026-07-28 basic/transports/index §Messages], [2026-07-28 basic/patterns/mrtr §Supported Requests]
             raise LocalProtocolError("revision %s has no requests from server to client" % self.session.rules)
-        return self.connection.request(method, params, within=self.incoming, **options)
+        return self.connection.request(method, params, timeout, on_progress, extend_on_progress, self.incoming)
 
+    @spelt
     def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
         """Send a notification that belongs to this request; nothing is sent after its answer."""
         self.check()

@@ -24,6 +24,7 @@ A public answer may be given to anybody, also where clients must show who they a
 from typing import Any, Dict, Mapping, Optional, Union
 
 from ..messages.resources import ReadResourceResult
+from ..options import spelt
 from ..protocol.caching import CACHEABLE, DEPENDING, MAX_TTL_MS, PRIVATE, SCOPES, TTL_MS
 
 
@@ -35,6 +36,7 @@ class Cache:
 
     __slots__ = ("ttl", "scope", "hints")
 
+    @spelt
     def __init__(self, ttl: float = 0.0, scope: str = PRIVATE) -> None:
         if type(ttl) not in (int, float):
             raise TypeError("Cache: ttl is a number of seconds, got %.80r" % (ttl,))

@@ -27,6 +27,7 @@ from ..messages import content as _blocks
 from ..messages.content import (
     AudioContent, BlobResourceContents, EmbeddedResource, ImageContent, ResourceLink, TextContent, TextResourceContents,
 )
+from ..options import spelt
 from .tojson import BYTES, NO_TYPE, to_json
 
 BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
@@ -50,6 +51,7 @@ def audio(data: bytes, mime_type: str) -> AudioContent:
     return AudioContent(data=b64encode(data).decode("ascii"), mime_type=mime_type)
 
 
+@spelt
 def blob(uri: str, data: bytes, mime_type: str = PLAIN_BLOB) -> EmbeddedResource:
     """An embedded binary resource of these bytes."""
     contents = BlobResourceContents(uri=uri, blob=b64encode(data).decode("ascii"), mime_type=mime_type)

@@ -5,20 +5,22 @@ thin methods load when they are first called: `elicitation`, `links`, `sampling`
 requests, `rounds` does the asking.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence, TypeVar, Union
 
 from ..errors import LocalProtocolError, PeerProtocolError
 from ..methods import result_class
+from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.context import Context as RequestContext
 
 if TYPE_CHECKING:
     from ..codec import Model
     from ..messages.roots import Root
-    from ..messages.sampling import CreateMessageResult
+    from ..messages.sampling import CreateMessageResult, ModelPreferences, ToolChoice
+    from ..messages.tools import Tool
     from .elicitation import Answer
     from .replay import Rounds
+    from .sampling import Said, Toolbox
 
-_UNSET: Any = object()
 Value = TypeVar("Value")
 
 
@@ -42,8 +44,9 @@ class Context(RequestContext):
 
     _rounds: "Rounds"
 
+    @spelt
     def ask(
-        self, method: str, params: "Model", timeout: Optional[float] = _UNSET, key: Optional[str] = None,
+        self, method: str, params: "Model", timeout: Optional[float] = REQUEST_TIMEOUT, key: Optional[str] = None,
         read: "Optional[Callable[[Any], Any]]" = None,
     ) -> Any:
         """Send a request of a server to the client, and wait for its result; or ask by our own result.
@@ -68,8 +71,7 @@ class Context(RequestContext):
         row = session.lookup(method)
         if row is None:
             raise LocalProtocolError("revision %s has no request %s" % (session.rules, method))
-        options = {} if timeout is _UNSET else {"timeout": timeout}
-        answer = self.call(method, encode(params, session.rules), **options)
+        answer = self.call(method, encode(params, session.rules), timeout)
         try:
             result = decode(result_class(row), answer, session.rules, "result")
         except DecodeError as error:
@@ -134,6 +136,7 @@ class Context(RequestContext):
         before = rounds_of(self).before
         return None if before is None else before.note
 
+    @spelt
     def elicit(
         self, message: str, form: Any, timeout: Optional[float] = None, key: Optional[str] = None
     ) -> "Answer":
@@ -148,6 +151,7 @@ class Context(RequestContext):
         self.session.check_askable("elicitation")
         return elicit(self, message, form, timeout, key)
 
+    @spelt
     def elicit_url(
         self, message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
         key: Optional[str] = None,
@@ -164,20 +168,51 @@ class Context(RequestContext):
 
         complete(self.connection.role, elicitation_id)
 
-    def sample(self, messages: Any, max_tokens: int, **options: Any) -> "CreateMessageResult":
-        """Ask the client's model to write something; see `mcp_ref.server.sampling.sample`."""
+    @spelt
+    def sample(
+        self, messages: "Union[Said, Sequence[Said]]", max_tokens: int, *, system_prompt: Optional[str] = None,
+        model_preferences: "Optional[ModelPreferences]" = None, hints: Optional[Sequence[str]] = None,
+        include_context: Optional[str] = None, temperature: Optional[float] = None,
+        stop_sequences: Optional[List[str]] = None, metadata: Optional[Dict[str, Any]] = None,
+        tools: "Optional[Sequence[Tool]]" = None,
+        tool_choice: "Union[None, str, ToolChoice]" = None, meta: Optional[Dict[str, Any]] = None,
+        timeout: Optional[float] = None, key: Optional[str] = None,
+    ) -> "CreateMessageResult":
+        """Ask the client's model to write something; see `mcp_ref.server.sampling.sample`.
+
+        ``timeout``: seconds (default: only the ceiling of the limits, as a user may have to read it first).
+        """
         from .sampling import sample
 
         self.session.check_askable("sampling")
-        return sample(self, messages, max_tokens, **options)
+        return sample(
+            self, messages, max_tokens, system_prompt=system_prompt, model_preferences=model_preferences, hints=hints,
+            include_context=include_context, temperature=temperature, stop_sequences=stop_sequences, metadata=metadata,
+            tools=tools, tool_choice=tool_choice, meta=meta, timeout=timeout, key=key,
+        )
 
-    def sample_with_tools(self, messages: Any, max_tokens: int, **options: Any) -> "CreateMessageResult":
+    @spelt
+    def sample_with_tools(
+        self, messages: "Union[Said, Sequence[Said]]", max_tokens: int, *, tools: "Toolbox",
+        system_prompt: Optional[str] = None,
+        model_preferences: "Optional[ModelPreferences]" = None, hints: Optional[Sequence[str]] = None,
+        include_context: Optional[str] = None, temperature: Optional[float] = None,
+        stop_sequences: Optional[List[str]] = None, metadata: Optional[Dict[str, Any]] = None,
+        tool_choice: "Union[None, str, ToolChoice]" = None, max_tool_iterations: Optional[int] = None,
+        meta: Optional[Dict[str, Any]] = None,        timeout: Optional[float] = None, key: Optional[str] = None,
+    ) -> "CreateMessageResult":
         """The same, with tools that the model may use; see `mcp_ref.server.sampling.sample_with_tools`."""
         from .sampling import sample_with_tools
 
         self.session.check_askable("sampling")
-        return sample_with_tools(self, messages, max_tokens, **options)
+        return sample_with_tools(
+            self, messages, max_tokens, system_prompt=system_prompt, model_preferences=model_preferences, hints=hints,
+            include_context=include_context, temperature=temperature, stop_sequences=stop_sequences, metadata=metadata,
+            tools=tools, tool_choice=tool_choice,
+            max_tool_iterations=max_tool_iterations, meta=meta, timeout=timeout, key=key,
+        )
 
+    @spelt
     def list_roots(self, key: Optional[str] = None) -> "List[Root]":
         """Ask the client for its roots; see `mcp_ref.server.roots.list_roots`."""
         from .roots import list_roots
@@ -185,13 +220,15 @@ class Context(RequestContext):
         self.session.check_askable("roots")
         return list_roots(self, key)
 
-    def log(self, level: str, data: Any, logger: Optional[str] = None) -> None:
+    def log(self, level: str, data: Any, logger: Optional[str] = None, **unknown: NoReturn) -> None:
         """Send a log message to the client, if its level is loud enough for it; see `mcp_ref.server.logs.send`.
 
         ``level``: "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency". ``data``: any JSON
         value. Raises ValueError for others and `RequestCancelled` if the request was cancelled
         [..2025-11-25 server/utilities/logging §Log Message Notifications].
         """
+        if unknown:
+            refuse(self.log, unknown)
         from .logs import send
 
         self.check()

@@ -27,6 +27,7 @@ from ..limits import DEFAULT
 from ..messages.elicitation import (
     ElicitationCompleteNotificationParams, ElicitRequestURLParams, ElicitResult, URLElicitationRequiredErrorData,
 )
+from ..options import spelt
 from ..peer.dispatcher import Connection
 from ..protocol.elicitation import modes
 from ..protocol.links import LinkError, read_link
@@ -175,6 +176,7 @@ class UrlElicitationRequired(RpcError):
     links, and the handler runs again when the user has agreed; it should look whether they are done before it raises.
     """
 
+    @spelt
     def __init__(
         self, elicitations: Sequence[Elicitation], message: str = "This request needs the user to follow a link"
     ) -> None:

@@ -15,6 +15,7 @@ Since 2025-11-25 the model may use tools, if the client declared ``sampling.tool
 loop: ask, call what the model wants called, tell it the results, ask again.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from ..codec import decode, encode
@@ -156,7 +157,16 @@ def sample_with_tools(
     tools: Toolbox,
     tool_choice: Union[None, str, ToolChoice] = None,
     max_tool_iterations: Optional[int] = None,
-    **options: Any,
+    system_prompt: Optional[str] = None,
+    model_preferences: Optional[ModelPreferences] = None,
+    hints: Optional[Sequence[str]] = None,
+    include_context: Optional[str] = None,
+    temperature: Optional[float] = None,
+    stop_sequences: Optional[List[str]] = None,
+    metadata: Optional[Dict[str, Any]] = None,
+    meta: Optional[Dict[str, Any]] = None,
+    timeout: Optional[float] = None,
+    key: Optional[str] = None,
 ) -> CreateMessageResult:
     """Ask the client's model, and let it use tools until it has an answer.
 
@@ -166,7 +176,7 @@ def sample_with_tools(
     tool use is answered, in the next message and in order, by a result of its own: what goes wrong (an unknown tool,
     arguments that do not fit, an exception) is told to the model as an error, as `tools/call` would tell it.
     ``tool_choice`` holds for the first question; after that the model is free. After ``max_tool_iterations`` rounds
-    (default: that of the limits) it must answer without tools. Other ``options`` are those of `sample`.
+    (default: that of the limits) it must answer without tools. The other options are those of `sample`.
 
     Raises what `sample` raises, KeyError for a name that is no tool of the server, and `PeerProtocolError` for a model
     that uses tools even after the last round.
@@ -176,8 +186,13 @@ def sample_with_tools(
     call = box.call_route(ctx.session.rules)
     limit = ctx.connection.limits.max_tool_iterations if max_tool_iterations is None else max_tool_iterations
     talk = messages_of(messages)
+    ask = partial(
+        sample, ctx, max_tokens=max_tokens, tools=offered, system_prompt=system_prompt,
+        model_preferences=model_preferences, hints=hints, include_context=include_context, temperature=temperature,
+        stop_sequences=stop_sequences, metadata=metadata, meta=meta, timeout=timeout, key=key,
+    )
     for _ in range(limit):
-        result = sample(ctx, talk, max_tokens, tools=offered, tool_choice=tool_choice, **options)
+        result = ask(talk, tool_choice=tool_choice)
         uses = rules.tool_uses(result)
         if not uses:
             return result
@@ -185,7 +200,7 @@ def sample_with_tools(
         talk = talk + [SamplingMessage(result.role, result.content), SamplingMessage("user", answers)]
         tool_choice = None
     try:
-        return sample(ctx, talk, max_tokens, tools=offered, tool_choice="none", **options)
+        return ask(talk, tool_choice="none")
     except PeerProtocolError as error:
         raise PeerProtocolError("after %d rounds (%s): %s" % (limit, LIMIT, error)) from None
 

@@ -6,13 +6,14 @@ serve many at once. METHODS says which part answers which request.
 
 import threading
 from typing import (
-    TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterable, List, Literal, Mapping, Optional, Sequence, Union,
+    TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterable, List, Literal, Mapping, NoReturn, Optional, Sequence,
+    Union,
 )
 
 from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, RpcError
 from ..limits import DEFAULT, Limits
 from ..methods import lookup
-from ..options import spelt
+from ..options import refuse, spelt
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
 from ..peer.workers import Executor
@@ -158,6 +159,7 @@ class Server(Offering):
         """``with server.announce_once():`` several changes of a list are announced as one, at the end."""
         return self._announcements.once()
 
+    @spelt
     def broadcast(
         self, method: str, params: Optional[Dict[str, Any]] = None,
         wanted: Optional[Callable[[Connection], bool]] = None,
@@ -180,6 +182,7 @@ class Server(Offering):
         for feature in told:
             feature.updated(uri)
 
+    @spelt
     def log(self, level: str, data: Any, logger: Optional[str] = None) -> int:
         """Send a log message to every client whose level lets it through; to how many. As `Context.log`."""
         from .logs import log
@@ -271,11 +274,15 @@ class Server(Offering):
             streams=streams, delete=delete, trusted_proxies=trusted_proxies, trace=trace,
         ))
 
-    def handle(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> "Answer":
+    def handle(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"", **unknown: NoReturn
+    ) -> "Answer":
         """Answer one HTTP request, for mounting in any framework: ``status``, ``headers``, ``chunks``.
 
         At ``/mcp``, by `handler`, which is to be closed in the end.
         """
+        if unknown:
+            refuse(self.handle, unknown)
         return self.handler.call(method, path, headers, body)
 
     @property

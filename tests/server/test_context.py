@@ -20,6 +20,7 @@ from mcp_ref.messages.elicitation import (
 from mcp_ref.messages.roots import ListRootsRequestParams
 from mcp_ref.protocol.elicitation import FormError
 from mcp_ref.protocol.links import LinkError
+from mcp_ref.options import REQUEST_TIMEOUT
 from mcp_ref.server.elicitation import Answer, NotAccepted, prepare
 from tests.support.asking import Asking
 from tests.support.requirements_table import HANDSHAKE
@@ -97,8 +98,8 @@ def test_a_question_is_given_up_after_its_timeout_and_taken_back(ask):
 def test_people_take_their_time_so_only_the_ceiling_ends_a_question(monkeypatch):
     given = []
 
-    def call(self, method, params=None, **options):
-        given.append(options)
+    def call(self, method, params, timeout):
+        given.append(timeout)
         return {"action": "cancel"}
 
     monkeypatch.setattr("mcp_ref.peer.context.Context.call", call)
@@ -107,7 +108,7 @@ def test_people_take_their_time_so_only_the_ceiling_ends_a_question(monkeypatch)
     for handler in handlers:
         with Asking("2025-11-25", handler) as asking:
             asking.outcome()
-    assert given == [{"timeout": None}, {"timeout": None}, {"timeout": 5}, {}]
+    assert given == [None, None, 5, REQUEST_TIMEOUT]
 
 
 def test_nothing_is_asked_for_a_call_that_was_cancelled():
