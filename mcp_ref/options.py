@@ -53,14 +53,19 @@ def refuse(call: Callable[..., Any], unknown: Iterable[str]) -> NoReturn:
 
     The error names the call (for ``__init__`` the class), the first of the options, and the one that was meant.
     """
-    from difflib import get_close_matches
-
     wrong = next(iter(unknown))
     owner, options = getattr(call, "__self__", None), options_of(call)
     name = type(owner).__name__ if call.__name__ == "__init__" and owner is not None else call.__name__
-    close = get_close_matches(wrong, options, 1)
-    meant = "; did you mean %r?" % close[0] if close else ""
+    close = closest(wrong, options)
+    meant = "; did you mean %r?" % close if close else ""
     raise TypeError("%s() has no option %r%s%s" % (name, wrong, meant, _listed(name, options)))
+
+
+def closest(word: str, words: Iterable[str]) -> str:
+    """The word that another one was probably meant to be; "" if there is none like it."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, list(words), 1)), "")
 
 
 def options_of(call: Callable[..., Any]) -> List[str]:

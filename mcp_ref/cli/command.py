@@ -5,6 +5,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, List, NamedTuple, NoReturn
 
+from ..options import closest
 from .failures import UsageError
 from .output import say
 
@@ -34,7 +35,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError` with the complaint and where to read on."""
-        raise UsageError("%s; see %s --help" % (message, self.prog))
+        known = self._option_string_actions
+        unknown = message.partition("unrecognized arguments: ")[2].split(" ")
+        words = [closest(word.partition("=")[0], known) for word in unknown if word.startswith("--")]
+        meant = "; did you mean %s?" % words[0] if words and words[0] else ""
+        raise UsageError("%s%s; see %s --help" % (message, meant, self.prog))
 
     def _print_message(self, message: str, file: Any = None) -> None:
         say(message.rstrip("\n"))  # help is a result, too

@@ -12,6 +12,7 @@ skipped.
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
 
+from ..options import closest
 from .names import check_server_name
 
 Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
@@ -71,7 +72,8 @@ def _entry(where: str, entry: Mapping[str, Any]) -> ServerEntry:
     if unknown:
         from ..packagelog import get_logger
 
-        get_logger(__name__).warning("%s: unknown members were ignored: %s", where, ", ".join(unknown))
+        get_logger(__name__).warning(
+            "%s: unknown members were ignored: %s", where, ", ".join(_with_meant(name) for name in unknown))
     command, args = entry.get("command"), entry.get("args", [])
     env, cwd = entry.get("env"), entry.get("cwd")
     if not isinstance(command, str) or not command:
@@ -83,3 +85,9 @@ def _entry(where: str, entry: Mapping[str, Any]) -> ServerEntry:
     if cwd is not None and not isinstance(cwd, str):
         raise ValueError("%s.cwd: expected the path of a folder" % where)
     return ServerEntry([command] + list(args), None if env is None else dict(env), cwd)
+
+
+def _with_meant(name: Any) -> str:
+    """An unknown member, and the one that was probably meant."""
+    meant = closest(str(name), _KNOWN)
+    return "%s (did you mean %s?)" % (name, meant) if meant else str(name)

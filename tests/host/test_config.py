@@ -69,7 +69,7 @@ def test_a_file_that_is_not_there_is_an_os_error(tmp_path):
 def test_a_disabled_entry_is_skipped_and_an_unknown_member_logged(caplog):
     assert read_config(of(command="x", disabled=True)) == {}
     read_config(of(command="x", evn={"A": "1"}))
-    assert "mcpServers.a" in caplog.text and "evn" in caplog.text
+    assert "mcpServers.a" in caplog.text and "evn (did you mean env?)" in caplog.text
 
 
 def test_a_server_of_the_file_gets_what_its_entry_names_and_not_our_secrets(tmp_path, monkeypatch):
