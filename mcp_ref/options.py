@@ -6,10 +6,11 @@
 - `spelt` decorates a function, a method or a class. `help`, editors and type checkers see its own signature; each call
   goes through a function more, which takes some 0.2 microseconds.
 - Where a call is made thousands of times a second it takes ``**unknown: NoReturn`` itself, which type checkers let
-  nobody fill, and begins with ``if unknown: refuse(self.call_tool, unknown)``.
+  nobody fill, and begins with ``if unknown: refuse(Client.call_tool, unknown)``.
 """
 
 from functools import wraps
+from types import CodeType
 from typing import Any, Callable, Iterable, List, NoReturn, Tuple, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -41,20 +42,20 @@ def spelt(call: Function) -> Function:
     @wraps(call)
     def checked(*args: Any, **options: Any) -> Any:
         if not known.issuperset(options):
-            bound = call.__get__(args[0]) if args else call
-            refuse(bound, [name for name in options if name not in known])
+            refuse(call, [name for name in options if name not in known], args[0] if args else None)
         return call(*args, **options)
 
     return checked  # type: ignore[return-value]
 
 
-def refuse(call: Callable[..., Any], unknown: Iterable[str]) -> NoReturn:
-    """Raise TypeError for options that a function or a bound method does not have.
+def refuse(call: Callable[..., Any], unknown: Iterable[str], owner: Any = None) -> NoReturn:
+    """Raise TypeError for options that a function or a method does not have.
 
-    The error names the call (for ``__init__`` the class), the first of the options, and the one that was meant.
+    The error names the call (for ``__init__`` the class of ``owner``, the object that is made), the first of the
+    options, and the one that was meant.
     """
     wrong = next(iter(unknown))
-    owner, options = getattr(call, "__self__", None), options_of(call)
+    options = [name for name in _parameters(call) if name not in ("self", "cls")]
     name = type(owner).__name__ if call.__name__ == "__init__" and owner is not None else call.__name__
     close = closest(wrong, options)
     meant = "; did you mean %r?" % close if close else ""
@@ -68,15 +69,9 @@ def closest(word: str, words: Iterable[str]) -> str:
     return next(iter(get_close_matches(word, list(words), 1)), "")
 
 
-def options_of(call: Callable[..., Any]) -> List[str]:
-    """The names by which a call takes arguments, in order; without ``self``."""
-    function = getattr(call, "__func__", call)
-    function = getattr(function, "__wrapped__", function)
-    return [name for name in _parameters(function) if name not in ("self", "cls")]
-
-
-def _parameters(function: Callable[..., Any]) -> Tuple[str, ...]:
-    code = function.__code__
+def _parameters(function: Any) -> Tuple[str, ...]:
+    """The names by which a function takes arguments."""
+    code: CodeType = function.__code__
     return code.co_varnames[code.co_posonlyargcount:code.co_argcount + code.co_kwonlyargcount]
 
 

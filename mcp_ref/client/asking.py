@@ -85,7 +85,7 @@ class Asking(Role):
         handshake also in the cases of `mcp_ref.client.recovery`.
         """
         if unknown:
-            refuse(self.request, unknown)
+            refuse(Asking.request, unknown)
         connection = self.connection
         try:
             return connection.request(method, params, timeout, on_progress, extend_on_progress, within)

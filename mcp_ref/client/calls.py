@@ -154,7 +154,7 @@ class Calls(Remembering):
         and the other options: see `Calls`; with ``rounds="manual"`` the result may be an `InputRequiredResult`.
         """
         if unknown:
-            refuse(self.call_tool, unknown)
+            refuse(Calls.call_tool, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
         params = _named(name, arguments)
         if not self.check_results:
@@ -191,7 +191,7 @@ class Calls(Remembering):
         options: see `Calls`.
         """
         if unknown:
-            refuse(self.submit_tool, unknown)
+            refuse(Calls.submit_tool, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
         params = _named(name, arguments)
         if not self.check_results:
@@ -268,7 +268,7 @@ class Calls(Remembering):
         ``rounds="manual"`` the result may be an `InputRequiredResult`.
         """
         if unknown:
-            refuse(self.read_resource, unknown)
+            refuse(Calls.read_resource, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
         return self._remembered(READ, {"uri": uri}, bytes_of, refresh, options)
 
@@ -296,7 +296,7 @@ class Calls(Remembering):
     ) -> "RequestFuture[Any]":
         """`read_resource` as a future; it asks always. Options: see `Calls`."""
         if unknown:
-            refuse(self.submit_resource, unknown)
+            refuse(Calls.submit_resource, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
         return self._submit("resources/read", {"uri": uri}, options)
 
@@ -388,7 +388,7 @@ class Calls(Remembering):
         be an `InputRequiredResult`.
         """
         if unknown:
-            refuse(self.get_prompt, unknown)
+            refuse(Calls.get_prompt, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
         return self._call("prompts/get", _named(name, arguments), options)
 
@@ -416,7 +416,7 @@ class Calls(Remembering):
     ) -> "RequestFuture[Any]":
         """`get_prompt` as a future. Options: see `Calls`."""
         if unknown:
-            refuse(self.submit_prompt, unknown)
+            refuse(Calls.submit_prompt, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
         return self._submit("prompts/get", _named(name, arguments), options)
 

@@ -38,6 +38,7 @@ from ..errors import INTERNAL_ERROR, INVALID_PARAMS, LocalProtocolError, PeerErr
 from ..jsonrpc import shown
 from ..messages.elicitation import ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult
 from ..messages.lifecycle import ElicitationCapability
+from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
 from ..peer.params import params_reader
@@ -76,6 +77,7 @@ class Elicitation:
     [2025-06-18..2025-11-25 client/elicitation §Security Considerations] SHOULD.
     """
 
+    @spelt
     def __init__(
         self,
         form: Optional[FormCallback] = None,

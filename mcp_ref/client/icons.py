@@ -24,6 +24,7 @@ from typing import Any, FrozenSet, List, Optional, Sequence, Tuple
 
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
+from ..options import spelt
 from ..protocol.links import LinkError, read_link
 
 SVG = "image/svg+xml"
@@ -40,6 +41,7 @@ Place = Tuple[str, int]
 """Host and port of an https URL."""
 
 
+@spelt
 def usable_icons(
     item: Any, origin: Optional[str] = None, *, trusted: Sequence[str] = (), svg: bool = False,
     limits: Limits = DEFAULT,

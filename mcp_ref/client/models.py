@@ -22,11 +22,13 @@ from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
 from ..messages.sampling import ModelHint, ModelPreferences
+from ..options import spelt
 from ..records import Record
 
 __all__ = ["ModelCard", "ModelHint", "ModelPreferences", "choose_model"]
 
 
+@spelt
 @dataclass(eq=False, repr=False)
 class ModelCard(Record):
     """A model that the client has, and what it is worth, each from 0 to 1."""

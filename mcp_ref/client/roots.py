@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 from ..codec import encode
 from ..messages.lifecycle import RootsCapability
 from ..messages.roots import ListRootsRequestParams, ListRootsResult, Root
+from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..peer.threads import start_thread
@@ -53,6 +54,7 @@ class Roots:
 
     notifications: Dict[str, Callable[..., None]] = {}
 
+    @spelt
     def __init__(
         self, roots: Union[Place, Iterable[Place]] = (), *, list_changed: bool = True, watch: Optional[float] = None
     ) -> None:

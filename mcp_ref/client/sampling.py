@@ -33,6 +33,7 @@ from ..errors import INTERNAL_ERROR, INVALID_PARAMS, USER_REJECTED, LocalProtoco
 from ..messages.content import TextContent
 from ..messages.lifecycle import SamplingCapability
 from ..messages.sampling import CreateMessageRequestParams, CreateMessageResult, SamplingMessage
+from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..protocol import sampling as rules
@@ -64,6 +65,7 @@ class Sampling:
     False, or what is to go on instead.
     """
 
+    @spelt
     def __init__(
         self,
         callback: Callback,

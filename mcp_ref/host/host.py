@@ -120,7 +120,7 @@ class Host(Servers):
         Raises `Denied`, and then nothing was sent; LookupError for a name that is no tool's.
         """
         if unknown:
-            refuse(self.call_tool, unknown)
+            refuse(Host.call_tool, unknown)
         if is_deep(arguments, DEFAULT.max_depth):  # before they are copied and recorded, which recurses
             raise JsonError("the arguments contain themselves or nest deeper than max_depth (%d)" % DEFAULT.max_depth)
         member, tool = self._tool(qualified)
@@ -210,7 +210,7 @@ class Host(Servers):
     ) -> Any:
         """The contents of a resource of this server; as `Client.read_resource`. Raises LookupError for no server."""
         if unknown:
-            refuse(self.read_resource, unknown)
+            refuse(Host.read_resource, unknown)
         member = self._find(server)
         with Case(self.record, "resource", server, uri=uri):
             options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
@@ -247,7 +247,7 @@ class Host(Servers):
     ) -> Any:
         """The messages of a prompt; as `Client.get_prompt`. Raises LookupError for a name that is no prompt's."""
         if unknown:
-            refuse(self.get_prompt, unknown)
+            refuse(Host.get_prompt, unknown)
         member = self._find(server_of(qualified))
         found = member.catalogue.prompt(member.client, qualified)
         if found is None:

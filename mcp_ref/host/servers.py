@@ -225,7 +225,7 @@ class Servers:
         for option in sorted(_DECIDED.intersection(unknown)):
             raise TypeError("%s is for the Host to decide: give it to its constructor" % option)
         if unknown:
-            refuse(self.connect, unknown)
+            refuse(Servers.connect, unknown)
         check_server_name(name)
         http = dict(headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile)
         given = dict(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Dict, List, Optional
 
 from ..codec import Model, member
+from ..options import spelt
 from ..revisions import R2025_06_18, R2025_11_25, R2026_07_28
 from .base import Icon, MetaObject, Role, request_meta, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 # -- What a prompt is --------------------------------------------------------------------------
 
 
+@spelt
 @dataclass(eq=False, repr=False)
 class PromptArgument(Model):
     """[.. server/prompts §Prompt]"""

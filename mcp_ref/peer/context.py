@@ -128,7 +128,7 @@ class Context:
         TypeError or ValueError for what is no finite number and no text.
         """
         if unknown:
-            refuse(self.progress, unknown)
+            refuse(Context.progress, unknown)
         self.check()
         _check_number("progress", progress)
         if total is not None:

@@ -15,6 +15,7 @@ from typing import Callable, Deque, Optional, Sequence, Tuple
 
 from ..deadline import clock
 from ..errors import INTERNAL_ERROR, RpcError
+from ..options import spelt
 from .outbox import Outbox
 from .threads import start_thread
 from .workers import Executor, Job
@@ -25,6 +26,7 @@ class MainThreadQueue(Executor):
 
     pumped = True
 
+    @spelt
     def __init__(self, stall_after: float = 5.0) -> None:
         self._stall_after = stall_after
         self._lock = threading.Lock()

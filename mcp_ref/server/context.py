@@ -228,7 +228,7 @@ class Context(RequestContext):
         [..2025-11-25 server/utilities/logging §Log Message Notifications].
         """
         if unknown:
-            refuse(self.log, unknown)
+            refuse(Context.log, unknown)
         from .logs import send
 
         self.check()

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Dict, Tuple
 
 from ..jsontext import JsonError, dumps, is_deep
 from ..limits import DEFAULT
+from ..options import spelt
 from ..peer import counters, outbox, rates
 from ..redaction import redact
 from ..redactionfilter import extras_of, message_of
@@ -64,6 +65,7 @@ class WireHandler(logging.Handler):
     set, makes ``data.message``.
     """
 
+    @spelt
     def __init__(self, server: "Server", level: int = logging.NOTSET, redact: bool = True,
                  traceback: bool = False) -> None:
         super().__init__(level)

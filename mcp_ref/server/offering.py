@@ -240,6 +240,7 @@ class Offering(Role):
 
         return register if function is None else register(function)
 
+    @spelt
     def completion(self, ref: Any, argument: str) -> Callable[[Function], Function]:
         """Make a function complete an argument: ``@server.completion("review", "language")``.
 

@@ -282,7 +282,7 @@ class Server(Offering):
         At ``/mcp``, by `handler`, which is to be closed in the end.
         """
         if unknown:
-            refuse(self.handle, unknown)
+            refuse(Server.handle, unknown)
         return self.handler.call(method, path, headers, body)
 
     @property

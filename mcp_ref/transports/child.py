@@ -30,6 +30,7 @@ from collections import deque
 from typing import Callable, Deque, Dict, List, Mapping, Optional, Sequence, Union
 
 from ..limits import DEFAULT, Limits
+from ..options import spelt
 from .base import Received
 from .commands import arguments, child_environment, find_program
 from .fds import tell_of_fork
@@ -64,6 +65,7 @@ class StdioChild(LineTransport):
 
     name = "child"
 
+    @spelt
     def __init__(self, command: Union[str, Sequence[str]], env: Optional[Mapping[str, str]] = None,
                  inherit_env: Optional[bool] = None, cwd: Union[str, "os.PathLike[str]", None] = None,
                  stderr: StderrSink = "ring", limits: Limits = DEFAULT) -> None:

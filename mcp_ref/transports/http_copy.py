@@ -50,7 +50,9 @@ class StoreSession(HttpSession):
             self._table.watch(self)
         return refused
 
-    def receive(self, frame: Frame, data: bytes, about: Optional[RequestId] = None, **options: Any) -> List[Any]:
+    def receive(
+        self, frame: Frame, data: bytes, about: Optional[RequestId] = None, principal: Any = None
+    ) -> List[Any]:
         """See `HttpSession.receive`; what another process waits for goes there."""
         items = frame.items if isinstance(frame, Batch) else [frame]
         left = [item for item in items if not self._is_carried(item)]
@@ -61,7 +63,7 @@ class StoreSession(HttpSession):
         self._begin_changes(frame, left, about)
         answered = [item.id for item in left if isinstance(item, (Result, Error)) and item.id is not None
                     and self.connection.table.active(item.id)]
-        jobs = super().receive(frame, data, about, **options)
+        jobs = super().receive(frame, data, about, principal)
         for id in answered:
             self._table.forget(self, id)
         told = {item.method for item in left if isinstance(item, Notification)}

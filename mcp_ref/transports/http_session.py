@@ -179,11 +179,13 @@ class HttpSession(HttpRouted):
                 replies[key] = stream
         return ""
 
-    def receive(self, frame: Frame, data: bytes, about: Optional[RequestId] = None, **options: Any) -> List[Any]:
+    def receive(
+        self, frame: Frame, data: bytes, about: Optional[RequestId] = None, principal: Any = None
+    ) -> List[Any]:
         """Give the connection a message that came; arguments and result as `Connection.receive`."""
         if self._deserted_at is not None:
             self._deserted_at = None
-        jobs: List[Any] = self.connection.receive(frame, data, about, **options)
+        jobs: List[Any] = self.connection.receive(frame, data, about, principal)
         return jobs
 
     def answer(self, stream: Stream, message: bytes) -> None:
