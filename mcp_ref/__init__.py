@@ -3,7 +3,7 @@
 This docstring is the reading guide. The package is laid out so that it can be read in one
 direction, beside the specification; a module imports only from those above it.
 
-1.  `revisions`, `limits`, `deadline`, `errors`: what differs between revisions, and the words for failure
+1.  `revisions`, `options`, `limits`, `deadline`, `errors`: what differs between revisions, and the words for failure
 2.  `uritemplate`, `jsonschema`: the two languages that messages contain
 3.  `jsontext`, `jsonrpc`: bytes to frames and back
 4.  `codec`, `messages`, `methods`: frames to dataclasses, one module for each page, one table of methods; beside it

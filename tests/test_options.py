@@ -129,7 +129,7 @@ def test_an_override_does_not_hide_what_there_is():
 
 
 def test_signatures_show_what_a_default_stands_for():
-    assert "timeout: Optional[float] = <request_timeout of the limits>" in str(inspect.signature(Client.call_tool))
+    assert " = <request_timeout of the limits>, progress: " in str(inspect.signature(Client.call_tool))
     assert "strict: bool = <the host's>" in str(inspect.signature(Host.connect))
     assert inspect.signature(connect).parameters["trace"].default is None
     assert Client.list_tools.__name__ == "list_tools" and "One page" in (Client.list_tools.__doc__ or "One page")

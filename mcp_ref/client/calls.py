@@ -1,7 +1,7 @@
 """What a client asks of a server: a typed call for each request, in the order of the pages.
 
 Calls block until the answer is there and may be made from any number of threads; ``submit_*`` gives a
-future instead. What the options of all of them mean is told at `Calls`. What arrives is checked against the
+future instead. What the options of all of them mean is told at `Calls.call_tool`. What arrives is checked against the
 agreed revision; an answer that does not fit raises `PeerProtocolError`, which says where.
 """
 
@@ -35,19 +35,7 @@ class Calls(Remembering):
 
     Before anything is sent they raise `LocalProtocolError`: for what the server has not declared, or may not be asked.
 
-    All take these options:
-
-    ``timeout``: seconds without an answer, after which the request is cancelled and `RequestTimeout` raised (default:
-    ``request_timeout`` of the limits; None: only their ``request_ceiling``).
-    ``progress``: a function ``(value, total, message)`` that is called while the request is worked on, in the thread
-    that waits, or for futures on the executor.
-    ``extend_on_progress``: True to start ``timeout`` again with each progress that comes.
-    ``meta``: members for the `_meta` of the request.
-
-    `call_tool`, `read_resource`, `get_prompt` and their ``submit_*`` take three more, for servers that ask something
-    first (2026-07-28); see `mcp_ref.client.rounds`. ``rounds="manual"``: give what the server asks, an
-    `InputRequiredResult`, to the caller, and not to the callbacks of the client. ``input_responses``: the caller's
-    answers, by the key of the question. ``request_state``: the text that came with the questions.
+    All take ``timeout``, ``progress``, ``extend_on_progress`` and ``meta``; what they mean is told at `call_tool`.
     """
 
     # What other parts of a `Client` do where there is no handshake
@@ -69,7 +57,7 @@ class Calls(Remembering):
         """See whether the server answers [..2025-11-25 basic/utilities/ping §Message Format].
 
         Without a handshake there is no `ping`; every server answers `server/discover`, so it is asked that. ``timeout``
-        (seconds) and the other options: see `Calls`.
+        (seconds) and the other options: see `call_tool`.
         """
         options = Options(timeout, progress, extend_on_progress, meta)
         self._call("server/discover" if self.revision.stateless else "ping", None, options)
@@ -86,7 +74,7 @@ class Calls(Remembering):
 
         From memory, while the server would answer the same: see `mcp_ref.client.caches`. ``refresh=True`` asks; the
         same holds for every page and list, and for `read_resource`. ``timeout`` (seconds) and the other options: see
-        `Calls`.
+        `call_tool`.
         """
         options = Options(timeout, progress, extend_on_progress, meta)
         return self._page("tools", cursor, refresh, options)  # type: ignore[no-any-return]
@@ -100,7 +88,7 @@ class Calls(Remembering):
         """All tools, page by page.
 
         From memory, as far as that is good: see `list_tools`. ``refresh`` asks, from the first page on. ``timeout``
-        (seconds, for each page) and the other options: see `Calls`.
+        (seconds, for each page) and the other options: see `call_tool`.
         """
         return self._all("tools", refresh, Options(timeout, progress, extend_on_progress, meta))
 
@@ -150,8 +138,19 @@ class Calls(Remembering):
         """Call a tool and wait for its result; a tool that failed gives a result whose ``is_error`` is true.
 
         The result is checked, see `mcp_ref.client.structured`: `InvalidResult` for one that is not what the tool's
-        output schema says; ``check_results=False`` of the client leaves that out. ``timeout`` (seconds), ``progress``
-        and the other options: see `Calls`; with ``rounds="manual"`` the result may be an `InputRequiredResult`.
+        output schema says; ``check_results=False`` of the client leaves that out.
+
+        ``timeout``: seconds without an answer, after which the request is cancelled and `RequestTimeout` raised
+        (default: ``request_timeout`` of the limits; None: only their ``request_ceiling``).
+        ``progress``: a function ``(value, total, message)`` that is called while the request is worked on, in the
+        thread that waits, or for futures on the executor.
+        ``extend_on_progress``: True to start ``timeout`` again with each progress that comes.
+        ``meta``: members for the `_meta` of the request.
+
+        The others are for servers that ask something first (2026-07-28), see `mcp_ref.client.rounds`.
+        ``rounds="manual"``: give what the server asks, an `InputRequiredResult`, to the caller, and not to the
+        callbacks of the client. ``input_responses``: the caller's answers, by the key of the question.
+        ``request_state``: the text that came with the questions.
         """
         if unknown:
             refuse(Calls.call_tool, unknown)
@@ -188,7 +187,7 @@ class Calls(Remembering):
         """`call_tool` as a `concurrent.futures.Future`, whose ``cancel`` cancels on the wire.
 
         The result is checked when it is taken, by the thread that takes it. ``timeout`` (seconds) and the other
-        options: see `Calls`.
+        options: see `call_tool`.
         """
         if unknown:
             refuse(Calls.submit_tool, unknown)
@@ -264,7 +263,7 @@ class Calls(Remembering):
     ) -> Any:
         """The contents of a resource, from memory as long as the server said that they are good, and not changed.
 
-        ``refresh`` asks. ``timeout`` (seconds), ``progress`` and the other options: see `Calls`; with
+        ``refresh`` asks. ``timeout`` (seconds), ``progress`` and the other options: see `call_tool`; with
         ``rounds="manual"`` the result may be an `InputRequiredResult`.
         """
         if unknown:
@@ -294,7 +293,7 @@ class Calls(Remembering):
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
     ) -> "RequestFuture[Any]":
-        """`read_resource` as a future; it asks always. Options: see `Calls`."""
+        """`read_resource` as a future; it asks always. Options as `call_tool`."""
         if unknown:
             refuse(Calls.submit_resource, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
@@ -309,7 +308,7 @@ class Calls(Remembering):
         """Be told when a resource changes: ``callback(uri)``, and ``on_update`` of the client.
 
         Once more for the same URI replaces the callback. Raises `Busy` at ``max_subscriptions``
-        [..2025-11-25 server/resources §Subscriptions]. ``timeout`` (seconds) and the other options: see `Calls`.
+        [..2025-11-25 server/resources §Subscriptions]. ``timeout`` (seconds) and the other options: see `call_tool`.
         """
         subscriptions = self._subscriptions
         if self.revision.stateless:
@@ -330,7 +329,7 @@ class Calls(Remembering):
     ) -> None:
         """Be told no more [..2025-11-25 server/resources §Subscriptions]; its callback is not called from now on.
 
-        ``timeout`` (seconds) and the other options: see `Calls`.
+        ``timeout`` (seconds) and the other options: see `call_tool`.
         """
         subscriptions = self._subscriptions
         if self.revision.stateless:
@@ -384,8 +383,8 @@ class Calls(Remembering):
     ) -> Any:
         """The messages of a prompt.
 
-        ``timeout`` (seconds), ``progress`` and the other options: see `Calls`; with ``rounds="manual"`` the result may
-        be an `InputRequiredResult`.
+        ``timeout`` (seconds), ``progress`` and the other options: see `call_tool`; with ``rounds="manual"`` the result
+        may be an `InputRequiredResult`.
         """
         if unknown:
             refuse(Calls.get_prompt, unknown)
@@ -414,7 +413,7 @@ class Calls(Remembering):
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
     ) -> "RequestFuture[Any]":
-        """`get_prompt` as a future. Options: see `Calls`."""
+        """`get_prompt` as a future. Options as `call_tool`."""
         if unknown:
             refuse(Calls.submit_prompt, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
@@ -434,7 +433,7 @@ class Calls(Remembering):
         ``ref``: a prompt by its name, or a resource template by its URI (or a `PromptReference`,
         `ResourceTemplateReference`). ``arguments``: those that are settled already, for revisions that carry them. An
         answer may come from memory, for a while; ``refresh`` asks. ``timeout`` (seconds) and the other options: see
-        `Calls`. Raises `Busy` at ``max_completions_per_second``.
+        `call_tool`. Raises `Busy` at ``max_completions_per_second``.
         """
         completions = self._completions
         question = completions.ask(ref, argument, value, arguments, refresh)
@@ -474,7 +473,7 @@ class Calls(Remembering):
 
         Without a handshake each request says so from now on, and one may say something else by its ``meta``
         [2026-07-28 server/utilities/logging §Per-request log level]. ``timeout`` (seconds) and the other options: see
-        `Calls`.
+        `call_tool`.
         """
         from ..messages.logs import LEVELS
 

@@ -43,7 +43,6 @@ from ..revisions import Revision
 from .checks import check_cache
 from .content import contents_of
 from .listing import Listing
-from .offering import MAX_FILE_BYTES
 from .pathpattern import Pattern
 from .safefiles import DescriptorTree, Missing, Parts, PathTree, TooLarge, Tree, is_name
 
@@ -55,6 +54,8 @@ LISTED = 1000
 """Resources in a page of a list with directories, where the server has no ``page_size``."""
 LOOKED_AT = 20_000
 """Entries of folders that are looked at for one page."""
+MAX_BYTES = 10 * 1024 * 1024
+"""Bytes of a file that is served, unless ``max_bytes`` says otherwise; `Server.directory` says the same."""
 
 Entries = Generator[Tuple[str, Optional[Resource]], None, None]
 """URIs of entries, each with its resource, or None for what is not shown."""
@@ -93,7 +94,7 @@ class Directory:
         description: Optional[str] = None,
         pattern: str = "**",
         hidden: bool = False,
-        max_bytes: int = MAX_FILE_BYTES,
+        max_bytes: int = MAX_BYTES,
         annotations: Optional[Annotations] = None,
         listed: bool = True,
         cache: "Optional[Cache]" = None,

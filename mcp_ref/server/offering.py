@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from .checks import Paging
     from .directory import Directory
 
-MAX_FILE_BYTES = 10 * 1024 * 1024
-"""Bytes of a file of a directory that is served, unless ``max_bytes`` says otherwise."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -259,7 +257,7 @@ class Offering(Role):
     def directory(
         self, path: "Union[str, os.PathLike[str]]", *, uri: Optional[str] = None, name: Optional[str] = None,
         title: Optional[str] = None, description: Optional[str] = None, pattern: str = "**", hidden: bool = False,
-        max_bytes: int = MAX_FILE_BYTES, annotations: "Optional[Annotations]" = None, listed: bool = True,
+        max_bytes: int = 10 * 1024 * 1024, annotations: "Optional[Annotations]" = None, listed: bool = True,
         cache: "Optional[Cache]" = None,
     ) -> "Directory":
         """Serve the files below a folder as ``file://`` resources; options as `mcp_ref.server.directory.Directory`."""

@@ -37,6 +37,17 @@ def test_without_a_command_the_line_says_what_to_write(words, hint, capsys):
     assert (code, out) == (2, "") and hint in one_line_of(err)
 
 
+@pytest.mark.parametrize("words, hint", [
+    (["tools", "--timout=3", "server"], "unrecognized arguments: --timout=3; did you mean --timeout?; see "),
+    (["run", "server.py", "--trce"], "unrecognized arguments: --trce; did you mean --trace?; see "),
+    (["run", "server.py", "--sesions=none"], "unrecognized arguments: --sesions=none; did you mean --sessions?; see "),
+    (["tools", "--qqqqq", "server"], "unrecognized arguments: --qqqqq; see "),
+])
+def test_an_option_that_is_none_is_told_with_the_one_that_was_meant(words, hint, capsys):
+    code, out, err = here(capsys, *words)
+    assert (code, out) == (2, "") and hint in one_line_of(err) and "--help" in err
+
+
 @pytest.mark.parametrize("encoding, shown", [
     ("cp1252", "na\u00efve \\U0001f600 \\u2028"), ("ascii", "na\\xefve \\U0001f600 \\u2028"),
 ])
