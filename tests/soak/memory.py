@@ -204,7 +204,7 @@ def logs(measured: Measured, count: int) -> str:
 
 
 ROWS: Tuple[Tuple[int, Callable[[Measured, int], str]], ...] = (
-    (80, closed_streams), (40, unread), (3, listens), (4, nodes), (20, introductions), (3000, logs))
+    (80, closed_streams), (40, unread), (150, unread), (3, listens), (4, nodes), (20, introductions), (3000, logs))
 
 
 def main() -> None:
