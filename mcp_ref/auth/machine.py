@@ -84,7 +84,8 @@ class MachineGrant(Grant):
     @spelt
     def __init__(
         self, client_id: str, client_secret: Optional[str] = None, *, signer: "Optional[Signer]" = None,
-        issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None, scopes: Optional[Sequence[str]] = None,
+        issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None,
+        scopes: Optional[Sequence[str]] = None,
         store: Optional[TokenStore] = None, choose_server: Optional[Callable[[List[str]], str]] = None,
         dpop: "Optional[Signer]" = None, private_networks: bool = False, now: Callable[[], float] = time.time,
     ) -> None:
@@ -158,7 +159,8 @@ class ClientCredentials(MachineGrant):
     @spelt
     def __init__(
         self, client_id: str, client_secret: Optional[str] = None, *, signer: "Optional[Signer]" = None,
-        issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None, scopes: Optional[Sequence[str]] = None,
+        issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None,
+        scopes: Optional[Sequence[str]] = None,
         store: Optional[TokenStore] = None, choose_server: Optional[Callable[[List[str]], str]] = None,
         dpop: "Optional[Signer]" = None, private_networks: bool = False, now: Callable[[], float] = time.time,
     ) -> None:
@@ -261,7 +263,8 @@ class WorkloadIdentity(MachineGrant):
     @spelt
     def __init__(
         self, assertion: Union[str, Callable[[str], str]], client_id: Optional[str] = None,
-        *, client_secret: Optional[str] = None, signer: "Optional[Signer]" = None, issuer: Union[str, AnyIssuer, None] = None,
+        *, client_secret: Optional[str] = None, signer: "Optional[Signer]" = None,
+        issuer: Union[str, AnyIssuer, None] = None,
         method: Optional[str] = None, scopes: Optional[Sequence[str]] = None, store: Optional[TokenStore] = None,
         choose_server: Optional[Callable[[List[str]], str]] = None, dpop: "Optional[Signer]" = None,
         private_networks: bool = False, now: Callable[[], float] = time.time,
