@@ -28,12 +28,16 @@ messages that wait for a stream     half of max_held_bytes, with the above     m
 URIs of subscriptions               max_held_bytes, max_listeners              max_subscribed_bytes, max_subscriptions,
                                                                                max_uri_length
 what a client says of itself        max_held_bytes                             max_introduction_bytes
-sessions                            max_sessions                               session_idle
+sessions                            max_sessions                               max_session_share, session_idle
 notifications that wait to be       as for each                                max_inflight, max_unheard_bytes
 heard
 buckets of rates                    10,000 a connection                        one for each rate
 links to be shown                   as for each                                max_pending_elicitations
-tokens, proofs of possession        max_cached_tokens, 100,000                 max_token_bytes
+tokens, proofs of possession        max_cached_tokens, max_proofs              max_token_bytes, max_proofs_per_key
+answers to a batch                  as for each                                max_batch_answer_bytes
+handlers that wait for a peer       max_waiting                                max_questions, max_session_share
+what waits in a shared store        max_store_bytes                            max_store_letters,
+                                                                               max_store_letter_bytes
 **a client**
 what has arrived and was not read   as for each                                1 MiB and one message
 an event, a JSON answer             max_http_requests at a time                max_message_bytes
@@ -45,7 +49,7 @@ requests of the server that run     as for each                                m
 lists                               as for each                                max_cached_items, max_pages
 resources, completions              as for each                                max_cached_resource_bytes,
                                                                                max_cached_completions
-a child's stderr                    as for each                                stderr_tail_bytes
+a child's stderr                    as for each                                stderr_tail_bytes, max_stderr_line_bytes
 what an authorization server says   as for each                                max_auth_response_bytes
 ==================================  =========================================  =======================================
 """
@@ -69,11 +73,14 @@ class Limits(Record):
     max_nodes                    values       in one message, by its commas and brackets
     max_number_digits            digits       of one integer
     max_batch                    messages     in one batch (2025-03-26)
+    max_batch_answer_bytes       bytes        of all answers to one batch together
     max_pages                    pages        of one list that a client asks for
     max_id_length                characters   of a request id that is a text
     max_uri_length               characters   of a resource's URI
     max_icon_bytes               bytes        of an icon in a ``data:`` URI
     max_workers                  threads      that run handlers, for each connection or HTTP server
+    max_waiting                  handlers     that wait for a peer, in the process
+    max_questions                questions    of handlers that one client, or one of its sessions, has open
     max_inflight                 requests     of one peer that run or wait; also what waits for callbacks
     max_pending                  requests     of ours that wait for an answer
     max_outbox_bytes             bytes        that wait to be written to one peer over stdio or a socket
@@ -114,6 +121,7 @@ class Limits(Record):
     max_progress_per_second      a second     progress notifications of one request
     max_progress_burst           messages     of progress that may come faster than that
     stderr_tail_bytes            bytes        of a child's stderr that are kept for error messages
+    max_stderr_line_bytes        bytes        of one line of a child's stderr that are shown
     max_http_connections         connections  of an HTTP server, streams among them
     max_request_line_bytes       bytes        of the first line of an HTTP request
     max_header_bytes             bytes        of the header fields of an HTTP request
@@ -132,11 +140,16 @@ class Limits(Record):
     max_reconnect_delay          seconds      the same at most, unless the server wants more
     tls_handshake_timeout        seconds      for a TLS handshake
     max_sessions                 sessions     that are open at a time
+    max_session_share            share        of ``max_sessions`` that one client may have
     session_idle                 seconds      without use, after which a session ends
     max_session_streams          streams      opened by GET in one session
+    question_grace               seconds      for a client without connection to come back to a question
     max_waiting_messages         messages     that wait for a stream of one session
     max_early_messages           messages     the same before its first stream
     max_waiting_bytes            bytes        of messages that wait for a stream of one session
+    max_store_letters            messages     of one session that wait in a store for another process
+    max_store_letter_bytes       bytes        of such messages
+    max_store_bytes              bytes        of them over all sessions, for each of three kinds
     max_replay_events            events       of one session that are kept to be sent again
     max_replay_bytes             bytes        of such events
     replay_seconds               seconds      for which an event is kept
@@ -148,6 +161,8 @@ class Limits(Record):
     max_authorizations           attempts     for one request that is refused again and again
     max_token_bytes              bytes        of one token
     max_cached_tokens            tokens       that a server remembers as verified, and as bad
+    max_proofs                   proofs       of possession that a server remembers, so that none is good twice
+    max_proofs_per_key           proofs       the same of one key
     ===========================  ===========  ====================================================================
 
     Why each is as it is, and what happens when it is reached, stands at its field in the source.

@@ -145,7 +145,7 @@ expect_the_same(before)
 '''
 
 CHILD = TALK + r'''
-with package.connect([sys.executable, "-c", SERVE], on_log=lambda *said: None) as client:
+with package.connect([sys.executable, "-c", SERVE], on_log=lambda *said: None, stderr=False) as client:
     walk(client, True)
 expect_the_same(before)
 '''
@@ -189,7 +189,7 @@ def test_the_process_is_as_before_and_nothing_was_printed(code: str) -> None:
 
 
 def test_a_child_is_gone_with_all_that_belonged_to_it_and_what_it_printed_is_its_own() -> None:
-    """Its standard error is kept for error messages; none of it is shown."""
+    """Its standard error is kept for error messages; none of it is shown where that is not wanted."""
     run(CHILD)
 
 

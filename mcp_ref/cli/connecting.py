@@ -53,6 +53,7 @@ def connected(options: Any) -> "Client":
     ``options.asking`` is set to the `Asking` that answers the server's questions.
     """
     from ..client import connect
+    from ..client.targets import is_command
 
     options.asking = Asking(options.server if isinstance(options.server, str) else " ".join(options.server))
     client = connect(
@@ -60,7 +61,7 @@ def connected(options: Any) -> "Client":
         env=pairs_of(options.env, "--env"),
         inherit_env=True if options.inherit_env else None,
         cwd=options.cwd,
-        stderr=False if options.quiet or options.trace else None,  # the trace shows it, too
+        stderr=False if is_command(options.server) and (options.quiet or options.trace) else None,  # a trace shows it
         trace=_trace(options),
         limits=_limits(options),
         era=options.revision or options.era,

@@ -69,7 +69,7 @@ def connect(
     nobody without authorization and there is none to be had, `PeerProtocolError` if we have no revision in common, and
     ValueError for an option that is not for this kind of target: one about HTTP for a command, or a command's for HTTP.
     """
-    if not _is_command(target):
+    if not is_command(target):
         _check_unused(dict(stderr=stderr is not None), _FOR_COMMANDS)
     client = Client(
         name, version, title=title, description=description, website_url=website_url, icons=icons, revisions=revisions,
@@ -99,15 +99,12 @@ def transport_to(
     cafile: Optional[str] = None,
     trace: "Optional[Trace]" = None,
     limits: Limits = DEFAULT,
-    name: str = "server",
 ) -> Transport:
     """Return the transport to a target, not opened yet, for `Client.open`; arguments and exceptions as for `connect`.
-
-    ``name``: what stands before each line of a child's stderr that is shown.
     """
     about_child = dict(env=env, inherit_env=inherit_env is not None, cwd=cwd)
     about_http: Dict[str, Any] = dict(headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile)
-    if not _is_command(target):
+    if not is_command(target):
         _check_unused(about_child, _FOR_COMMANDS)
     if scheme_of(target) in ("http", "https"):
         from ..transports.http_auto import HttpAuto
@@ -119,7 +116,7 @@ def transport_to(
         # [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD
         _check_unused(about_http, "only for a server at http:// or https://; give one that is started here what it "
                                   "needs in its environment, by env={...}")
-        transport = _transport(target, env, inherit_env, cwd, stderr, name, limits)
+        transport = _transport(target, env, inherit_env, cwd, stderr, limits)
     if trace is not None:
         from ..transports.tap import tap
 
@@ -130,7 +127,8 @@ def transport_to(
 _FOR_COMMANDS = "only for a command, which is started here; a server that runs already has its own"
 
 
-def _is_command(target: Target) -> bool:
+def is_command(target: Target) -> bool:
+    """Whether a server is started here, as a child."""
     return not isinstance(target, Transport) and scheme_of(target) not in ("http", "https", "tcp", "unix")
 
 
@@ -150,7 +148,7 @@ def scheme_of(target: Target) -> str:
 
 def _transport(
     target: Target, env: Optional[Mapping[str, str]], inherit_env: Optional[bool],
-    cwd: "Union[str, os.PathLike[str], None]", stderr: Any, name: str, limits: Limits,
+    cwd: "Union[str, os.PathLike[str], None]", stderr: Any, limits: Limits,
 ) -> Transport:
     if isinstance(target, Transport):
         return target
@@ -162,4 +160,5 @@ def _transport(
     from ..transports.stderr import receiver
 
     command: Union[str, List[str]] = target if isinstance(target, str) else list(target)
-    return StdioChild(command, env=env, inherit_env=inherit_env, cwd=cwd, stderr=receiver(stderr, name), limits=limits)
+    shown = receiver(stderr, "server")
+    return StdioChild(command, env=env, inherit_env=inherit_env, cwd=cwd, stderr=shown, limits=limits)

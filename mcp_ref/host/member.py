@@ -53,10 +53,12 @@ class Launch(NamedTuple):
     def transport(self, limits: Limits, name: str = "server") -> Transport:
         """Return a transport to it that has not been opened; ``name``: what the host calls it. Raises `ConnectFailed`.
         """
+        from ..transports.stderr import receiver
+
         target = self.target() if callable(self.target) and not isinstance(self.target, Transport) else self.target
         return transport_to(
-            target, env=self.env, inherit_env=self.inherit_env, cwd=self.cwd, stderr=self.stderr, trace=self.trace,
-            limits=limits, name=name, **self.http,
+            target, env=self.env, inherit_env=self.inherit_env, cwd=self.cwd,
+            stderr=receiver(self.stderr, name), trace=self.trace, limits=limits, **self.http,
         )
 
     def repeatable(self) -> bool:

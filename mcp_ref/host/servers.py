@@ -136,6 +136,7 @@ class Servers:
         on_update: Optional[Callable[[str, str], Any]] = None,
         on_notification: Optional[Callable[[str, str, Dict[str, Any]], Any]] = None,
         name_rule: NameRule = DEFAULT_RULE,
+        stderr: Any = None,
         title: Optional[str] = None, description: Optional[str] = None, website_url: Optional[str] = None,
         icons: Optional[List[Icon]] = None, revisions: Optional[Sequence[Union[str, Revision]]] = None,
         era: Optional[str] = None, eras: Optional[MutableMapping[str, str]] = None,
@@ -163,14 +164,10 @@ class Servers:
     # Connecting
 
     def connect(
-        self,
-        name: str,
-        target: HostTarget,
-        *,
+        self, name: str, target: HostTarget, *,
         trusted: bool = False,
         roots: Optional[Sequence[Any]] = None,
-        env: Optional[Mapping[str, str]] = None,
-        inherit_env: Optional[bool] = None,
+        env: Optional[Mapping[str, str]] = None, inherit_env: Optional[bool] = None,
         cwd: "Union[str, os.PathLike[str], None]" = None,
         stderr: Any = None,
         headers: Optional[Mapping[str, str]] = None,

@@ -20,7 +20,7 @@ decide it for all.
 
 from typing import TYPE_CHECKING, Any, Dict
 
-from ..errors import INTERNAL_ERROR, CapabilityMissing, RpcError, ToolError
+from ..errors import INTERNAL_ERROR, CapabilityMissing, RpcError, TooManyQuestions, ToolError
 from ..jsonrpc import shown
 from ..jsontext import JsonError
 from ..peer.raised import named, report
@@ -103,6 +103,8 @@ def failed_tool(context: "Context", who: str, error: Exception) -> str:
 
 def failed(context: "Context", who: str, error: BaseException) -> RpcError:
     """The error for what any other handler has raised, after its author was told."""
+    if isinstance(error, TooManyQuestions):
+        return RpcError(INTERNAL_ERROR, "Busy: %s" % error)
     if isinstance(error, ToolError):
         return RpcError(INTERNAL_ERROR, one_line(text_of(error) or type(error).__name__))
     report(context, who, error)

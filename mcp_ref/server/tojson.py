@@ -29,6 +29,7 @@ from typing import Any, Callable, Dict, Iterable, List, MutableMapping, Optional
 from weakref import WeakKeyDictionary
 
 from ..codec import Model
+from ..jsontext import JsonError
 from ..limits import DEFAULT
 
 Writer = Callable[[Any, int], Any]
@@ -43,12 +44,12 @@ NO_TYPE = "bytes have no type: return image(data, mime_type), audio(...) or blob
 def to_json(value: Any) -> Any:
     """The JSON value of a Python value; parts that are JSON already are shared, not copied.
 
-    Raises ValueError for a value that contains itself or nests too deeply, TypeError for a message of the protocol.
+    Raises `JsonError` for a value that contains itself or nests too deeply, TypeError for a message of the protocol.
     """
     try:
         return _convert(value, DEFAULT.max_depth)
     except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
+        raise JsonError(_TOO_DEEP) from None
 
 
 def enum_word(member: enum.Enum) -> Scalar:
@@ -76,7 +77,7 @@ def _convert(value: Any, room: int) -> Any:
 def _below(room: int) -> int:
     """The levels that are left inside an array or object."""
     if room <= 0:
-        raise ValueError(_TOO_DEEP)
+        raise JsonError(_TOO_DEEP)
     return room - 1
 
 

@@ -34,6 +34,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Union
 
 from .. import deadline
+from ..options import spelt
 from .store import FULL, IN, OUT, SENT, UNWANTED, Letter, Record, Room, Store, Values
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class SqliteStore(Store):
                                  [(id, _digest(name), name, json.dumps(values[name])) for name in values])
         return True
 
+    @spelt
     def read(self, id: str, idle: float, since: int = 0) -> Optional[Record]:
         """See `Store.read`; 5 us where nothing has changed."""
         now = _clock()
@@ -213,6 +215,7 @@ class SqliteStore(Store):
         with self._writing() as database:
             database.execute("DELETE FROM questions WHERE id = ? AND number = ?", (id, question))
 
+    @spelt
     def send(
         self, id: str, box: str, subject: str, content: bytes, room: Room, question: Optional[int] = None
     ) -> str:

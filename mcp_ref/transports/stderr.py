@@ -150,11 +150,14 @@ def _original() -> Any:
     return sys.__stderr__
 
 
-def receiver(target: LineTarget, name: str) -> Any:
+def receiver(target: "Union[LineTarget, EachLine, str]", name: str) -> Any:
     """Return what `StdioChild` takes as ``stderr`` for this target; ``name``: whose lines they are, for the prefix.
 
-    Raises TypeError for what is none of those in the table of the module.
+    What this has returned before is returned as it is. Raises TypeError for what is none of those in the table of the
+    module.
     """
+    if isinstance(target, EachLine) or target == "ring":
+        return target
     if target is None:
         return EachLine(Writer("%s| " % name))
     if target is False:

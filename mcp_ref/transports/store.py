@@ -19,6 +19,8 @@ Times are those of a clock that nobody sets: a correction of the wall clock ends
 
 from typing import Any, Dict, List, NamedTuple, Optional
 
+from ..options import spelt
+
 Values = Dict[str, Any]
 """Named JSON values of a record. None stands for a value that is not there (any more)."""
 IN, NOTES, OUT = "in", "notes", "out"
@@ -74,6 +76,7 @@ class Store:
         """Enter a session; False: there are ``most``, not counting what has not been used for ``idle`` seconds."""
         raise NotImplementedError
 
+    @spelt
     def read(self, id: str, idle: float, since: int = 0) -> Optional[Record]:
         """Read what has changed in a session's record since that version (0: all of it); None: there is no session.
 
@@ -112,6 +115,7 @@ class Store:
         """Nobody waits for this answer any more."""
         raise NotImplementedError
 
+    @spelt
     def send(
         self, id: str, box: str, subject: str, content: bytes, room: Room, question: Optional[int] = None
     ) -> str:

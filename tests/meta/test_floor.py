@@ -18,8 +18,9 @@ TOOLS = ROOT / "tests" / "tools"
 BENCH = ROOT / "tests" / "bench"  # whose modules the soak uses, too
 MAX_FUNCTION_LINES = 60
 SELF_EVIDENT_LINES = 8  # a public function of no more lines may go without a docstring
-# In the standard library of some systems only.
-OF_ONE_SYSTEM = {"msvcrt", "winreg", "_winapi", "fcntl", "resource", "termios", "tty", "pwd", "grp", "pty"}
+# In the standard library of some systems or versions only.
+OF_ONE_SYSTEM = {"msvcrt", "winreg", "_winapi", "fcntl", "resource", "termios", "tty", "pwd", "grp", "pty",
+                 "annotationlib"}
 # These run in environments of their own, beside the packages that they test.
 WITH_FOREIGN_PACKAGES = ("tests/interop/official_client_v", "tests/interop/official_server_v",
                          "tests/interop/official_everything", "tests/interop/official_authorization",

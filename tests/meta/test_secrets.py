@@ -34,8 +34,9 @@ from tests.support.scripted_desk import found
 GUESSABLE = {"random", "uuid", "_random", "numpy"}
 ALLOWED = {("mcp_ref/transports/http_client.py", "random", "uniform")}
 """File, module, and what is used of it: how long clients wait before they come back."""
-HASHES = {"mcp_ref/server/elicitation.py", "mcp_ref/server/caching.py"}
-"""Files that call `hash`: to see whether there is one, and to give one."""
+HASHES = {"mcp_ref/server/elicitation.py", "mcp_ref/server/caching.py", "mcp_ref/client/remembering.py",
+          "mcp_ref/peer/inflight.py"}
+"""Files that call `hash`: to see whether there is one, to give one, and to remember cursors and ids that were seen."""
 MADE = {
     ("mcp_ref/transports/http_sessions.py", "token_urlsafe"), ("mcp_ref/auth/code_flow.py", "token_urlsafe"),
     ("mcp_ref/auth/dpop.py", "token_urlsafe"), ("mcp_ref/auth/assertions.py", "token_urlsafe"),

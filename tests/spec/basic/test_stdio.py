@@ -117,7 +117,7 @@ def session(revision, folder):
 def test_a_client_uses_a_server_that_it_starts(sessions, revision):
     """[..2025-11-25 basic/transports §stdio] SHOULD"""
     seen = sessions[revision]
-    assert seen["revision"] == revision and seen["tools"] == ["fail", "noisy", "slow"]
+    assert seen["revision"] == revision and seen["tools"] == ["noisy", "fail", "slow"]
     assert seen["text"] == seen["failure"] == TEXT and seen["prompt"] == "About\n" + TEXT
     assert seen["resource"] == "one\ntwo\rthree"
     assert seen["steps"] == [(1, None, None if revision == "2024-11-05" else "line\nline")]
