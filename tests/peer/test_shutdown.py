@@ -540,12 +540,14 @@ def test_a_server_process_ends_with_its_client_though_a_handler_is_stuck():
                                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         child.stdin.write(OPENING + calling(1, tool) + calling(2, "quick"))
         child.stdin.flush()
-    ended = {}
+    ended, answered = {}, {}
     for tool, child in children.items():
         assert child.stderr.readline() == b"begun\n"
+        answered[tool] = child.stdout.readline() + child.stdout.readline()
         ended[tool] = in_thread(child.communicate, timeout=PATIENCE)  # closes its input
     for tool, child in children.items():
         output, errors = ended[tool].get()
+        output = answered[tool] + output
         assert child.returncode == 0, tool
         answers = {json.loads(line)["id"]: line for line in output.splitlines()}
         assert b'"text":"quick"' in answers[2] and set(answers) == ({0, 1, 2} if tool == "asks" else {0, 2}), tool
