@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .revisions import REVISIONS
     from .server import Server
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 
 __all__ = ["Client", "Context", "Host", "Limits", "McpError", "REVISIONS", "Server", "ToolError", "connect"]
 
