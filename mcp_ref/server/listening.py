@@ -56,7 +56,7 @@ class Listener:
         self.features = [feature for feature, name in FILTERS.items() if getattr(wanted, name)]
         self.uris: List[str] = list(wanted.resource_subscriptions or ())
         self.size = size_of(self.uris)
-        self.holder = peer_of(context.principal, self)
+        self.holder = peer_of(context.principal if context.connection.transport.tells_apart else None, self)
         """The peer for which that is counted, see `mcp_ref.transports.held`."""
         self._lock = threading.Lock()
         self._early: Optional[List[Any]] = []

@@ -75,6 +75,8 @@ class Transport:
     """The account of what peers make this process hold, see `held`; None: the limits of the connection suffice."""
     holder: Hashable = None
     """The key of the peer in that account."""
+    tells_apart = True
+    """Whether different clients are different principals; False: they have one secret, and one principal, together."""
     mirrors = False
     """Whether each request of the stateless era is an exchange of its own (HTTP): `announce` is called before its
     bytes, for what goes beside them, and `given_up` is all that the peer hears of its cancellation."""

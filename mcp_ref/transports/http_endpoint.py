@@ -175,7 +175,7 @@ class Endpoint:
 
     def connected(self, session: HttpSession) -> Any:
         """A session's connection, which it has from now on."""
-        session.count(self.held)
+        session.count(self.held, self._tells_apart)
         connection = session.connection = self.connect(session)
         connection.session.principal = session.principal
         connection.session.unasked = self.unasked
@@ -436,7 +436,7 @@ class Endpoint:
             admitted, principal = self._admit(exchange, verdict)
             if not admitted:
                 return
-            exchange.holder = peer_of(principal, None)
+            exchange.holder = peer_of(principal if self._tells_apart else None, None)
         if self.too_long(exchange, verdict):
             return
         get = exchange.request.headers.get
@@ -477,7 +477,7 @@ class Endpoint:
                 shared = self._shared
                 if shared is None or (shared.ended and not self.closing):
                     shared = ModernTransport(self.limits)
-                    shared.held = self.held
+                    shared.held, shared.tells_apart = self.held, self._tells_apart
                     shared.connection = self.connect(shared)
                     shared.connection.share(self.limits.max_http_connections)
                     self._shared = shared

@@ -81,10 +81,16 @@ class HttpSession(HttpRouted):
         self._numbers = 0
         self._answered: Optional[Callable[[], None]] = None
 
-    def count(self, held: Optional[Held]) -> None:
-        """Use this account for what the session makes us hold; called before it has a connection."""
-        self.held = held
+    def count(self, held: Optional[Held], tells_apart: bool = True) -> None:
+        """Use this account for what the session makes us hold; called before it has a connection.
+
+        ``tells_apart``: whether its principal is one client and no other; else the session counts for itself.
+        """
+        self.held, self.tells_apart = held, tells_apart
+        if not tells_apart:
+            self.holder = self.id or self
         if self._replay is not None:
+            self._replay = Replay(self._limits, self.holder)
             self._replay.held = held
 
     # What the dispatcher asks for
@@ -106,6 +112,7 @@ class HttpSession(HttpRouted):
                 self._not_waiting()
             if self._replay is not None:
                 self._replay.clear()
+                self._replay = None  # an answer may be on its way yet, and nobody would let go of it
         self._wake()
 
     def _cut(self, stream: Stream) -> None:

@@ -45,7 +45,7 @@ class Tap(Transport):
         self.address = transport.address
         self.routed = transport.routed
         self.mirrors = transport.mirrors
-        self.held, self.holder = transport.held, transport.holder
+        self.held, self.holder, self.tells_apart = transport.held, transport.holder, transport.tells_apart
         self.trace = trace
         self.side = side
         self.peer = SERVER if side == CLIENT else CLIENT

@@ -29,7 +29,7 @@ class Wrapper(Transport):
         self.routed = inner.routed
         self.origin = inner.origin
         self.mirrors = inner.mirrors
-        self.held, self.holder = inner.held, inner.holder
+        self.held, self.holder, self.tells_apart = inner.held, inner.holder, inner.tells_apart
         self.address = inner.address
         self.finding = inner.finding
 

@@ -19,9 +19,11 @@ from mcp_ref.transports.held import SLOT, SMALL, Held, Shared, peer_of
 from mcp_ref.transports.http_bodies import VALUE, weight
 from mcp_ref.transports.http_connection import Connection
 from mcp_ref.transports.http_exchange import Exchange
-from mcp_ref.transports.http_streams import EventId, Replay
+from mcp_ref.transports.http_guard import OneToken
+from mcp_ref.transports.http_session import HttpSession
+from mcp_ref.transports.http_streams import EventId, Replay, Stream
 from mcp_ref.transports.sockets import connect_socket
-from tests.support.http_exchange import Web, opening
+from tests.support.http_exchange import Web, exchange, opening, request
 from tests.support.http_modern import ModernWeb
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.sides import Gate, eventually, in_thread
@@ -342,6 +344,49 @@ def test_a_stream_of_too_many_bytes_of_uris_is_refused() -> None:
         assert "max_subscribed_bytes (4194304)" in answer["error"]["message"]
         fine = web.begin(2, "subscriptions/listen", {"notifications": {"resourceSubscriptions": ["long://1"]}})
         assert fine.next()["params"]["notifications"] == {"resourceSubscriptions": ["long://1"]}
+
+
+def test_clients_with_one_token_are_not_one_peer() -> None:
+    """Found by attack: one of them held all that a peer may, and no other could begin a session or subscribe."""
+    server = server_with(max_held_bytes=10 * MB, max_held_bytes_per_peer=MB)
+    token = OneToken("secret")
+    shown = {"Authorization": "Bearer secret"}
+    filter = {"notifications": {"resourceSubscriptions": ["long://%0900d" % number for number in range(900)]}}
+    with ModernWeb(server, shown, authenticate=token) as modern:
+        for number in range(2):
+            assert "params" in modern.begin(number, "subscriptions/listen", filter).next()
+    with Web(server, None, limits=server.limits, headers=shown, authenticate=token, held=server.held) as web:
+        first = opened_by(web, "f")
+        for number in range(900):
+            web.post(request(number, "resources/subscribe", {"uri": "long://%01000d" % number}), first).done()
+        assert server.held.total > 900_000
+        second = opened_by(web, "s")
+        answer = web.post(request(1, "resources/subscribe", {"uri": "long://%0900d" % 1}), second).answer()
+        assert answer["result"] == {}
+    assert server.held.total == 0 and vars_of(server.held)["_peers"] == {}
+
+
+def opened_by(web: Web, letter: str) -> Dict[str, str]:
+    """Open a session by a long introduction; its header fields."""
+    made = web.post(opening("2025-11-25", capabilities={"experimental": {letter: {"x": letter * 100_000}}}))
+    assert "result" in made.answer(), made.answer()
+    fields = {"Mcp-Session-Id": made.headers.get("Mcp-Session-Id"), "MCP-Protocol-Version": "2025-11-25"}
+    assert web.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, fields).status == 202
+    return fields  # type: ignore[return-value]
+
+
+def test_an_answer_that_comes_after_the_end_of_its_session_is_not_kept() -> None:
+    """Found by attack: a session that made room for another one while it began was counted for ever."""
+    held = account()
+    session = HttpSession("some-id", None, Limits())
+    session.count(held)
+    made = exchange("POST", {}, opening("2025-11-25"))
+    stream = Stream("p", made, (), False, True, ("key",))
+    stream.held = []
+    assert session.expect(stream) == ""
+    session.close()
+    session.answer(stream, b"{}" * 1000)
+    assert made.finished and held.total == 0 and vars_of(held)["_peers"] == {}
 
 
 def test_streams_that_subscribe_are_counted_until_they_end_and_keep_no_request() -> None:
