@@ -17,8 +17,8 @@ ID_BYTES = 24
 """Of randomness in a session id; 32 characters of base64."""
 
 
-_CANDIDATES = 64
-"""Sessions of one owner that are looked at when one has to make room; the first to begin come first."""
+_CANDIDATES, _LOOKS = 64, 16
+"""Sessions that are looked at together when one has to make room, and how often others are if none of them can."""
 
 
 class _Owned:
@@ -84,17 +84,35 @@ class SessionTable:
         """
         with self._lock:
             owned = self._owned.get(session.owner) or _Owned()
-            if session.owner is not None and len(owned.all) >= self._share:
-                candidates = self._unfinished(owned.fresh)
-            else:
-                candidates = self._unfinished(self._fresh)
-                known = [self._owned[owner] for owner in self._owned if owner is not None]
-                if not candidates and known:
-                    most = max(known, key=lambda found: len(found.all))
-                    if len(most.all) > len(owned.all) + 1:
-                        candidates = list(islice(most.all, _CANDIDATES))
-        idle = [found for found in candidates if found.connection is not None and not found.busy]  # without the lock
-        return min(idle, key=lambda found: found.used) if idle else None
+            shared = session.owner is not None and len(owned.all) >= self._share
+        found = self._idle_one(owned.fresh if shared else self._fresh, True)
+        if found is not None or shared:
+            return found
+        with self._lock:
+            known = [self._owned[owner] for owner in self._owned if owner is not None]
+            most = max(known, key=lambda found: len(found.all), default=owned)
+        return self._idle_one(most.all, False) if len(most.all) > len(owned.all) + 1 else None
+
+    def _idle_one(self, sessions: Dict[HttpSession, None], unfinished: bool) -> Optional[HttpSession]:
+        """One of these that nobody uses now: of the first few that which was used least lately, else of the next few.
+
+        Who keeps some of his sessions busy does not keep the others from making room. ``unfinished``: only those whose
+        handshake is not over.
+        """
+        for _ in range(_LOOKS):
+            with self._lock:
+                few = self._unfinished(sessions) if unfinished else list(islice(sessions, _CANDIDATES))
+            idle = [found for found in few if found.connection is not None and not found.busy]  # without the lock
+            if idle:
+                return min(idle, key=lambda found: found.used)
+            with self._lock:
+                if len(sessions) <= len(few):
+                    break
+                for session in few:
+                    if session in sessions:
+                        del sessions[session]
+                        sessions[session] = None  # the others come first from now on
+        return None
 
     def _unfinished(self, fresh: Dict[HttpSession, None]) -> List[HttpSession]:
         """The oldest of these whose handshake is not over; those of which it is are taken out on the way."""

@@ -3,11 +3,13 @@ import contextlib
 import json
 import random
 import socket
+from types import SimpleNamespace
 from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
 
 from mcp_ref.limits import Limits
+from mcp_ref.protocol.lifecycle import OPERATING
 from mcp_ref.transports.http_call import Caller
 from mcp_ref.transports.http_endpoint import Endpoint
 from mcp_ref.transports.http_exchange import Headers, HttpRequest
@@ -195,6 +197,55 @@ def test_nothing_is_kept_of_sessions_that_have_ended() -> None:
             made = site.enter(random.choice([A, B, C, ""]), finish=number % 2 == 0)
             assert made.status == 200 and site.handle(exchange("DELETE", site.of(made))).status == 204
         assert not len(site.table) and not site.table._owned and not site.table._fresh
+
+
+def begun(table: SessionTable, owner: Any, busy: bool, finished: bool) -> HttpSession:
+    """A session of the table that has a connection, or so it seems."""
+
+    class Begun(HttpSession):
+        busy = False
+
+    session = Begun("%s-%d" % (owner, len(table)), None, Limits())
+    session.owner, session.busy = owner, busy  # type: ignore[misc]
+    session.connection = SimpleNamespace(session=SimpleNamespace(phase=OPERATING if finished else "opening"))
+    assert table.add(session)
+    return session
+
+
+@pytest.mark.parametrize("share, newcomer", [(0.5, "c"), (1.0, "c"), (0.5, "a")])
+def test_who_keeps_the_oldest_handshakes_busy_does_not_keep_others_from_making_room(
+    share: float, newcomer: str
+) -> None:
+    """Found by attack: with a GET on each of 64 sessions whose handshake was not over, nobody ever made room."""
+    table = SessionTable(Limits(max_sessions=300, max_session_share=share))
+    for number in range(149):
+        begun(table, "a", number < 100, finished=False)
+    last = begun(table, "a", False, finished=False)
+    for _ in range(150):
+        begun(table, "b", True, finished=True)
+    wanted = table.make(None)
+    wanted.owner = newcomer
+    found = table.dispensable(wanted)
+    assert found is not None and found.owner == "a" and not found.busy
+    for session in table.all():
+        session.busy = session is not last  # type: ignore[misc]
+    assert table.dispensable(wanted) is last
+    last.busy = True  # type: ignore[misc]
+    assert table.dispensable(wanted) is None
+
+
+def test_where_all_unfinished_handshakes_are_busy_an_idle_session_of_who_has_most_makes_room() -> None:
+    table = SessionTable(Limits(max_sessions=200))
+    for _ in range(64):
+        begun(table, "a", True, finished=False)
+    for number in range(100):
+        begun(table, "b", number < 70, finished=True)
+    for number in range(36):
+        begun(table, number, False, finished=True)
+    wanted = table.make(None)
+    wanted.owner = "c"
+    found = table.dispensable(wanted)
+    assert found is not None and found.owner == "b" and not found.busy
 
 
 @pytest.mark.race
