@@ -31,7 +31,7 @@ from typing import Callable, Deque, List, Optional, Sequence
 
 from ..errors import McpError
 from ..limits import DEFAULT, Limits
-from ..transports.http_workers import defer
+from ..transports.http_workers import defer, spread
 from ..waiting import ElasticPool, join
 from .outbox import Outbox
 from .threads import start_thread
@@ -124,8 +124,9 @@ class Here(Executor):
     """Runs a handler on the thread that brought the request, where that is not the reader: a worker of an HTTP server.
 
     Handing over to another thread costs more than a small call. A handler here may wait for the peer, for its answer
-    comes on another thread. What nobody lends a thread for, and all but the first of several jobs, goes to `Workers`.
-    A thread that must not be kept leaves the job to another one (`mcp_ref.transports.http_workers.defer`).
+    comes on another thread. All but the first of several jobs (a batch) go to the workers of that server, so that
+    batches have no more threads than ``max_workers`` either. What nobody lends a thread for goes to `Workers`. A thread
+    that must not be kept leaves the job to another one (`mcp_ref.transports.http_workers.defer`).
     """
 
     def __init__(self, name: str = "workers", limits: Limits = DEFAULT) -> None:
@@ -144,8 +145,11 @@ class Here(Executor):
         return self._workers.submit(jobs, outbox)
 
     def lend(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
-        if self._closed or (len(jobs) > 1 and not self.submit(jobs[1:], outbox)):
+        if self._closed:
             return False
+        if len(jobs) > 1 and not spread([partial(self._run, job) for job in jobs[1:]]):
+            if not self.submit(jobs[1:], outbox):
+                return False
         if not defer(partial(self._run, jobs[0])):
             self._run(jobs[0])
         return True

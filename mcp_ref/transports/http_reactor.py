@@ -115,6 +115,8 @@ class Reactor:
         if self._requests and not self._lead.calm():
             self._pool.submit([exchange.run for exchange in self._requests])
             self._requests.clear()
+        if self._requests:
+            self._pool.adopt()
         while self._requests:
             if not self._lead.run(self._requests.popleft().run):
                 break  # from here on all of this belongs to another thread

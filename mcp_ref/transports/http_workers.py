@@ -41,6 +41,8 @@ Job = Callable[[], None]
 class _Deferred(threading.local):
     jobs: Optional[List[Job]] = None
     """What the job that runs on this thread leaves to the workers; None: this is no thread of the reserve."""
+    pool: "Optional[Pool]" = None
+    """The pool that this thread works for."""
 
 
 _deferred = _Deferred()
@@ -52,6 +54,16 @@ def defer(job: Job) -> bool:
     if jobs is None:
         return False
     jobs.append(job)
+    return True
+
+
+def spread(jobs: Sequence[Job]) -> bool:
+    """Leave jobs that may block to the workers of the server that this thread works for; False: for none."""
+    pool = _deferred.pool
+    if pool is None:
+        return False
+    pool.leave(jobs)
+    pool.wake()  # as after `defer`
     return True
 
 
@@ -124,6 +136,10 @@ class Pool(ElasticPool):
             self._left.extend(jobs)
             if not self._awake:
                 self._awaken(1)
+
+    def adopt(self) -> None:
+        """The calling thread works for this pool, too: it runs jobs that the pool has not seen."""
+        _deferred.pool = self
 
     def look(self) -> Optional[float]:
         """Wake more workers if those awake are stuck; seconds until the next look, None while nothing waits."""
@@ -213,6 +229,7 @@ class Pool(ElasticPool):
 
     def _work(self, worker: _Worker) -> None:
         join(self)
+        self.adopt()
         while True:
             job = self._next()
             if job is None:
@@ -238,6 +255,7 @@ class Pool(ElasticPool):
 
     def _work_in_reserve(self, worker: _Worker) -> None:
         _deferred.jobs = []
+        self.adopt()
         while True:
             try:
                 job = self._jobs.popleft()

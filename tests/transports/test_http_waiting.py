@@ -511,6 +511,29 @@ def test_the_engine_says_that_a_client_is_gone() -> None:
         until(lambda: handed[0].gone)
 
 
+def test_batches_of_many_sessions_have_no_more_threads_than_one_server() -> None:
+    """Found by attack: 12 batches of 2025-03-26 had 1,500 threads, as many for each session as for the server."""
+    with Gate() as gate, Site({"stuck": lambda ctx: gate.hold()}, Limits(max_workers=6, promote_after=0.001)) as site:
+        before, lines = threading.active_count(), []
+        for _ in range(5):
+            opened = site.ask("POST", opening("2025-03-26"))
+            session = opened.response.headers["Mcp-Session-Id"]
+            assert site.ask("POST", INITIALIZED, session).status == 202
+            batch = [request(number, "tools/call", work_params("stuck")) for number in range(1, 21)]
+            lines.append(http.client.HTTPConnection("127.0.0.1", site.listener.http.port, timeout=PATIENCE))
+            site.lines.append(lines[-1])
+            lines[-1].request("POST", "/mcp", json.dumps(batch), {
+                "Accept": "application/json", "Content-Type": "application/json", "Mcp-Session-Id": session})
+            gate.entered()
+        gate.entered(1)
+        pool: Any = site.listener.http._pool
+        eventually(lambda: pool.counts()[0] == 6)
+        site.serves()
+        assert threading.active_count() - before <= 6 + RESERVE + 5  # those that had the lead are stuck, too
+        gate.open()
+        assert [len(json.loads(line.getresponse().read())) for line in lines] == 5 * [20]
+
+
 def test_an_endpoint_of_wsgi_has_the_same_bounds() -> None:
     from mcp_ref.transports.http_call import Caller
 
