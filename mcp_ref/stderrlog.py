@@ -9,6 +9,10 @@ record.
     Traceback (most recent call last):
       ...
 
+The text of an exception may be a peer's: it could have line ends in it, and look like another record. So further lines
+of a record are indented where they begin like one, and characters that a terminal obeys are escaped. A record has at
+most LONGEST characters.
+
 The handler looks at every record anew whether the program has handlers of its own, because a program may set up
 `logging` after the server has begun. Then it leaves the record to them.
 
@@ -21,6 +25,7 @@ and not to ``sys.stderr``, whose lock it would hold while it waits: the interpre
 import atexit
 import logging
 import os
+import re
 import select
 import sys
 import threading
@@ -28,15 +33,21 @@ import time
 from collections import deque
 from typing import Any, Deque, Optional
 
+from .usercode import visible
+
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 MOST_WAITING_BYTES = 1024 * 1024
 """Texts that wait for standard error to take them; a traceback has 1 KB."""
 WARNINGS_PER_MINUTE = 600
 """Records below ERROR that are written in a minute, in the long run. Peers cause most of them; exceptions of handlers
 have a rate for each place (`mcp_ref.usercode`)."""
+LONGEST = 64 * 1024
+"""Characters of one record; a traceback of a deep recursion has 10 KB."""
 EXIT_SECONDS = 0.5
 """How long the end of the process waits for standard error to take what waits."""
 _FULL_SECONDS = 1.0
+_BEGINNING = re.compile("[0-9(]").match
+"""How a record begins, and what is said of lost ones."""
 _PACKAGE = __name__.rpartition(".")[0]
 
 
@@ -59,7 +70,7 @@ class StderrHandler(logging.Handler):
             self._dropped += 1
             return
         try:
-            text = self.format(record)
+            text = _plain(self.format(record))
         except Exception as error:  # whatever is in a record, the program goes on
             text = "a record of %s cannot be shown: %s" % (record.name, type(error).__name__)
         if self._dropped:
@@ -76,6 +87,15 @@ class StderrHandler(logging.Handler):
             return False
         self._left -= 1.0
         return True
+
+
+def _plain(text: str) -> str:
+    """A record that is not too long, of which only the first line looks like the beginning of one."""
+    if len(text) > LONGEST:
+        half = LONGEST // 2
+        text = "%s\n... (%d characters) ...\n%s" % (text[:half], len(text) - LONGEST, text[-half:])
+    first, *more = text.split("\n")
+    return "\n".join([visible(first)] + [("  " if _BEGINNING(line) else "") + visible(line) for line in more])
 
 
 def is_configured(name: str) -> bool:

@@ -13,6 +13,7 @@ told however often others have happened.
 
 import atexit
 import os
+import re
 import threading
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -20,12 +21,20 @@ from . import deadline
 from .packagelog import get_logger
 
 RECORDS_PER_MINUTE = 30
-"""Records of one place: a loop of a developer is seen, and a flood of one place costs some 2 MB of log in an hour."""
+"""Records of one place: a loop of a developer is seen, and a flood of one place costs some 2 MB of log in an hour, and
+10 MB where a peer chooses long texts."""
 MOST_PLACES = 1000
 """Places that are remembered, some 300 bytes each; when all of them are busy, all further ones share one."""
 MINUTE = 60.0
 _SETTLE_SECONDS = 0.1
 _LONGEST_TEXT = 500
+_LONGEST_TRACEBACK = 16 * 1024
+"""Characters of a traceback that is cut."""
+_MOST_TEXT = 4 * 1024
+"""Characters of the texts of an exception and of what it came from; where these have more, the traceback is cut."""
+_MOST_ERRORS = 100
+_UNSEEN = re.compile(r"[^\S \t]|[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+"""What a terminal obeys or hides, and whoever reads a log does not see."""
 
 Key = Tuple[str, str, str, int]
 _OTHERS: Key = ("", "", "", 0)
@@ -171,7 +180,12 @@ def shown_error(error: BaseException) -> str:
 def one_line(text: str) -> str:
     """A text as one line of Unicode that is not too long."""
     text = text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "..."
-    return " ".join(text.encode("utf-8", "backslashreplace").decode("utf-8").split())
+    return visible(" ".join(text.encode("utf-8", "backslashreplace").decode("utf-8").split()))
+
+
+def visible(text: str) -> str:
+    """A text in which characters that a terminal obeys, or hides, are escaped."""
+    return _UNSEEN.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
 
 
 def name_of(function: Any) -> str:
@@ -201,11 +215,45 @@ def _described(key: Key) -> str:
     return "%s raised %s at %s:%d" % (who, kind, file, line) if who else "other functions raised"
 
 
+def _is_long(error: BaseException) -> bool:
+    """Whether an exception, or one that it came from, has a text that is too long for a log: a peer may choose it."""
+    seen: List[BaseException] = []
+    most, left = _MOST_TEXT, [error]
+    while left:
+        found = left.pop()
+        if any(found is other for other in seen):
+            continue
+        seen.append(found)
+        most -= len(text_of(found) or "") + sum(len(str(note)) for note in getattr(found, "__notes__", ()))
+        left += [cause for cause in (found.__cause__, found.__context__) if cause is not None]
+        left += getattr(found, "exceptions", ())
+        if most < 0 or len(seen) > _MOST_ERRORS:
+            return True
+    return False
+
+
+def _cut(error: BaseException) -> str:
+    """The traceback of an exception without the middle of what is too long."""
+    from traceback import format_exception
+
+    lines: List[str] = []
+    for line in format_exception(type(error), error, error.__traceback__):
+        half = _LONGEST_TEXT
+        lines.append(line if len(line) <= 4 * half else "%s... (%d characters) ...%s" % (
+            line[:half], len(line) - 2 * half, line[-half:]))
+    whole = "".join(lines).rstrip("\n")
+    half = _LONGEST_TRACEBACK // 2
+    return whole if len(whole) <= 2 * half else "%s\n... (%d characters) ...\n%s" % (
+        whole[:half], len(whole) - 2 * half, whole[-half:])
+
+
 def _write(text: str, error: Optional[BaseException]) -> None:
     """Write a record, whatever filters and handlers the program has; whoever calls goes on."""
     global _settles
-    info = None if error is None else (type(error), error, error.__traceback__)
     try:
+        info = None if error is None else (type(error), error, error.__traceback__)
+        if error is not None and _is_long(error):
+            text, info = "%s\n%s" % (text, _cut(error)), None
         get_logger(__name__).error("%s", text, exc_info=info)
         with _at_exit:
             first, _settles = not _settles, True

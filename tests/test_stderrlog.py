@@ -348,3 +348,18 @@ def test_a_socket_for_all_is_warned_of(http_app: str) -> None:
             process.communicate(timeout=20)
         assert lines[0].startswith(b"listening on ")
         assert sum(b"can be reached from other machines" in line for line in lines) == warned
+
+
+def test_the_text_of_an_exception_looks_like_no_record_and_a_terminal_obeys_nothing_of_it(app: str) -> None:
+    """Found by attack: a peer wrote records of its own, and what terminals obey."""
+    forged = ("x\n2026-11-22 15:26:48,123 WARNING mcp_ref.auth: forged\r(5 warnings before\x1b]0;x\x07\x9b2J\n"
+              "(7 log records")
+    lines = HANDSHAKE + [call(1, words=forged), call(2, words="y" * 1_000_000)]
+    done = subprocess.run([sys.executable, app], input=b"".join(json.dumps(line).encode() + b"\n" for line in lines),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=25,
+                          env=dict(os.environ, PYTHONPATH=str(ROOT)))
+    err = done.stderr.decode()
+    assert len(re.findall(r"^[0-9]{4}-", err, re.MULTILINE)) == 2 and not re.search(r"^\(", err, re.MULTILINE)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", err) and "\\x1b]0;x\\x07\\x9b2J" in err
+    assert "  2026-11-22 15:26:48,123 WARNING mcp_ref.auth: forged" in err
+    assert len(err) < 20_000

@@ -209,3 +209,39 @@ os._exit(os.waitpid(-1, 0)[1])
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), stderr=subprocess.PIPE, timeout=20)
     assert done.returncode == 0 and done.stderr.count(b"Traceback") == 2 * RECORDS_PER_MINUTE
+
+
+@pytest.mark.parametrize("long", [
+    lambda: ValueError("z" * 10_000_000), lambda: ValueError("z\n" * 1_000_000), lambda: caused("z" * 1_000_000),
+    lambda: caused(*["z" * 2000] * 300)])
+def test_a_peer_that_chooses_a_long_text_fills_no_disk(
+    long: Callable[[], BaseException], said: List[logging.LogRecord]
+) -> None:
+    """Found by attack: the traceback had all of the text, 64 MB in each record."""
+    log_raised("tool 'x'", long())
+    record, = said
+    text = logging.Formatter().format(record)
+    assert len(text) < 20_000 and "ValueError: z" in text and "characters) ..." in text
+
+
+def caused(*texts: str) -> BaseException:
+    """An exception with all these causes."""
+    error = None
+    for text in texts:
+        error, before = ValueError(text), error
+        error.__cause__ = before
+    return RuntimeError("short") if error is None else error
+
+
+def test_a_chain_of_causes_that_goes_round_ends(said: List[logging.LogRecord]) -> None:
+    one, other = ValueError("one"), ValueError("other")
+    one.__context__, other.__context__ = other, one
+    log_raised("tool 'x'", one)
+    assert said[0].exc_info and said[0].exc_info[1] is one
+
+
+@pytest.mark.parametrize("text, seen", [
+    ("a\x1b[2Jb", "a\\x1b[2Jb"), ("a\x9b31mb", "a\\x9b31mb"), ("a\u202eb", "a\\u202eb"), ("a\x00\x08b", "a\\x00\\x08b"),
+    ("a\r\nb\u2028c\x85d", "a b c d"), ("\xe4 \u65e5\u672c \U0001f600", "\xe4 \u65e5\u672c \U0001f600")])
+def test_what_a_terminal_obeys_is_escaped(text: str, seen: str) -> None:
+    assert one_line(text) == seen
