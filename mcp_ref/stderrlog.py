@@ -33,7 +33,7 @@ import time
 from collections import deque
 from typing import Any, Deque, Optional
 
-from .usercode import visible
+from .plaintext import escaped
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 MOST_WAITING_BYTES = 1024 * 1024
@@ -95,7 +95,7 @@ def _plain(text: str) -> str:
         half = LONGEST // 2
         text = "%s\n... (%d characters) ...\n%s" % (text[:half], len(text) - LONGEST, text[-half:])
     first, *more = text.split("\n")
-    return "\n".join([visible(first)] + [("  " if _BEGINNING(line) else "") + visible(line) for line in more])
+    return "\n".join([escaped(first)] + [("  " if _BEGINNING(line) else "") + escaped(line) for line in more])
 
 
 def is_configured(name: str) -> bool:

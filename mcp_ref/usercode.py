@@ -9,16 +9,21 @@ Each time, but no peer may fill a disk by calling what fails. So records are cou
 RECORDS_PER_MINUTE at once, and as many in a minute after that. What was left out is told as a number: with the next
 record of the place, or when a minute is over, or at the end of the process. A new mistake is another place, so it is
 told however often others have happened.
+
+The texts of exceptions often quote what a peer sent (``no such city: ...``), and `logging` writes a traceback as it is.
+So where a text in it is long, or has control characters or several lines, the record carries a traceback in which it
+is cut to LONGEST_IN_TRACEBACK characters, its control characters are escaped and its further lines are indented: a peer
+can neither fill a disk nor paint on a terminal nor forge a record. `exc_info` has the exception as it was.
 """
 
 import atexit
 import os
-import re
 import threading
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import deadline
 from .packagelog import get_logger
+from .plaintext import escaped
 
 RECORDS_PER_MINUTE = 30
 """Records of one place: a loop of a developer is seen, and a flood of one place costs some 2 MB of log in an hour, and
@@ -28,13 +33,10 @@ MOST_PLACES = 1000
 MINUTE = 60.0
 _SETTLE_SECONDS = 0.1
 _LONGEST_TEXT = 500
+LONGEST_IN_TRACEBACK = 4000
+"""Characters of one exception's text in a traceback; pydantic lists dozens of mistakes in so many."""
 _LONGEST_TRACEBACK = 16 * 1024
-"""Characters of a traceback that is cut."""
-_MOST_TEXT = 4 * 1024
-"""Characters of the texts of an exception and of what it came from; where these have more, the traceback is cut."""
-_MOST_ERRORS = 100
-_UNSEEN = re.compile(r"[^\S \t]|[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-"""What a terminal obeys or hides, and whoever reads a log does not see."""
+_MOST_CHAINED = 100
 
 Key = Tuple[str, str, str, int]
 _OTHERS: Key = ("", "", "", 0)
@@ -168,7 +170,8 @@ def log_raised(who: str, error: BaseException, about: str = "") -> None:
     if hidden < 0:
         return
     more = "; %d more times before, not logged one by one" % hidden if hidden else ""
-    _write("%s raised %s%s%s" % (who, shown_error(error), " (%s)" % about if about else "", more), error)
+    said = escaped(shown_error(error))
+    _write("%s raised %s%s%s" % (who, said, " (%s)" % about if about else "", more), error)
 
 
 def shown_error(error: BaseException) -> str:
@@ -180,12 +183,7 @@ def shown_error(error: BaseException) -> str:
 def one_line(text: str) -> str:
     """A text as one line of Unicode that is not too long."""
     text = text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "..."
-    return visible(" ".join(text.encode("utf-8", "backslashreplace").decode("utf-8").split()))
-
-
-def visible(text: str) -> str:
-    """A text in which characters that a terminal obeys, or hides, are escaped."""
-    return _UNSEEN.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
+    return escaped(" ".join(text.encode("utf-8", "backslashreplace").decode("utf-8").split()))
 
 
 def name_of(function: Any) -> str:
@@ -215,49 +213,55 @@ def _described(key: Key) -> str:
     return "%s raised %s at %s:%d" % (who, kind, file, line) if who else "other functions raised"
 
 
-def _is_long(error: BaseException) -> bool:
-    """Whether an exception, or one that it came from, has a text that is too long for a log: a peer may choose it."""
-    seen: List[BaseException] = []
-    most, left = _MOST_TEXT, [error]
-    while left:
-        found = left.pop()
-        if any(found is other for other in seen):
-            continue
-        seen.append(found)
-        most -= len(text_of(found) or "") + sum(len(str(note)) for note in getattr(found, "__notes__", ()))
-        left += [cause for cause in (found.__cause__, found.__context__) if cause is not None]
-        left += getattr(found, "exceptions", ())
-        if most < 0 or len(seen) > _MOST_ERRORS:
-            return True
-    return False
-
-
-def _cut(error: BaseException) -> str:
-    """The traceback of an exception without the middle of what is too long."""
-    from traceback import format_exception
-
-    lines: List[str] = []
-    for line in format_exception(type(error), error, error.__traceback__):
-        half = _LONGEST_TEXT
-        lines.append(line if len(line) <= 4 * half else "%s... (%d characters) ...%s" % (
-            line[:half], len(line) - 2 * half, line[-half:]))
-    whole = "".join(lines).rstrip("\n")
-    half = _LONGEST_TRACEBACK // 2
-    return whole if len(whole) <= 2 * half else "%s\n... (%d characters) ...\n%s" % (
-        whole[:half], len(whole) - 2 * half, whole[-half:])
-
-
 def _write(text: str, error: Optional[BaseException]) -> None:
     """Write a record, whatever filters and handlers the program has; whoever calls goes on."""
     global _settles
+    info: Any = None if error is None else (type(error), error, error.__traceback__)
     try:
-        info = None if error is None else (type(error), error, error.__traceback__)
-        if error is not None and _is_long(error):
-            text, info = "%s\n%s" % (text, _cut(error)), None
-        get_logger(__name__).error("%s", text, exc_info=info)
+        logger = get_logger(__name__)
+        safe = None if error is None else _safe_traceback(error)
+        if safe is None:
+            logger.error("%s", text, exc_info=info)
+        elif logger.isEnabledFor(40):  # ERROR
+            record = logger.makeRecord(logger.name, 40, __file__, 0, "%s", (text,), info, "log_raised")
+            record.exc_text = safe  # formatters use it where it is set
+            logger.handle(record)
         with _at_exit:
             first, _settles = not _settles, True
         if first:  # after `logging` was loaded, so that it ends before that does
             atexit.register(PLACES.settle)
     except Exception:
         pass
+
+
+def _safe_traceback(error: BaseException) -> Optional[str]:
+    """The traceback of an exception as a log may show it; None if that is what `logging` makes of it anyway."""
+    import traceback
+
+    plain = text = "".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip("\n")
+    for part in _chained(error):
+        notes = getattr(part, "__notes__", None)
+        for before, said in [(": ", (text_of(part) or "").rstrip("\n"))] + [("\n", note) for note in notes or () if isinstance(note, str)]:
+            if said and (len(said) > LONGEST_IN_TRACEBACK or not said.isprintable()):
+                text = text.replace(before + said, before + _safe_text(said))
+    if len(text) > _LONGEST_TRACEBACK:
+        half = _LONGEST_TRACEBACK // 2
+        text = "%s\n... %d characters were left out ...\n%s" % (text[:half], len(text) - 2 * half, text[-half:])
+    text = escaped(text)
+    return None if text == plain else text
+
+
+def _safe_text(text: str) -> str:
+    more = len(text) - LONGEST_IN_TRACEBACK
+    end = " ... (%d more characters)" % more if more > 0 else ""
+    return escaped("\n    ".join(text[:LONGEST_IN_TRACEBACK].splitlines())) + end
+
+
+def _chained(error: BaseException) -> List[BaseException]:
+    """An exception, and those that its traceback shows beside it."""
+    found: List[BaseException] = [error]
+    for one in found:  # which grows meanwhile
+        for more in (one.__cause__, one.__context__, *getattr(one, "exceptions", ())):
+            if isinstance(more, BaseException) and len(found) < _MOST_CHAINED and not any(more is old for old in found):
+                found.append(more)
+    return found

@@ -221,7 +221,7 @@ def test_a_peer_that_chooses_a_long_text_fills_no_disk(
     log_raised("tool 'x'", long())
     record, = said
     text = logging.Formatter().format(record)
-    assert len(text) < 20_000 and "ValueError: z" in text and "characters) ..." in text
+    assert len(text) < 20_000 and "ValueError: z" in text and ("more characters)" in text or "left out" in text)
 
 
 def caused(*texts: str) -> BaseException:
@@ -245,3 +245,85 @@ def test_a_chain_of_causes_that_goes_round_ends(said: List[logging.LogRecord]) -
     ("a\r\nb\u2028c\x85d", "a b c d"), ("\xe4 \u65e5\u672c \U0001f600", "\xe4 \u65e5\u672c \U0001f600")])
 def test_what_a_terminal_obeys_is_escaped(text: str, seen: str) -> None:
     assert one_line(text) == seen
+
+
+def shown(record: logging.LogRecord) -> str:
+    """What a handler writes of a record."""
+    return logging.Formatter("%(levelname)s %(name)s: %(message)s").format(record)
+
+
+def failing(text: str) -> Any:
+    """A handler that quotes what a peer sent."""
+    def fail() -> None:
+        raise ValueError("no such city: " + text)
+
+    return fail
+
+
+def test_a_peer_cannot_paint_on_a_terminal_or_forge_a_record(said: List[logging.LogRecord]) -> None:
+    raised(failing("\x1b]0;title\x07\x1b[2J\u202e\nERROR mcp_ref.auth: forged\rERROR: too\u2028ERROR: and this"))
+    text = shown(said[0])
+    assert not set("\x1b\x07\r\u2028\u202e").intersection(text) and "\\x1b]0;title" in text
+    assert not [line for line in text.splitlines()[1:] if line.startswith("ERROR")]
+    assert text.startswith("ERROR mcp_ref.usercode: tool 'x' raised ValueError: no such city: ") and "in fail\n" in text
+    assert said[0].exc_info is not None and isinstance(said[0].exc_info[1], ValueError)
+
+
+def test_a_long_text_of_a_peer_does_not_fill_the_log(said: List[logging.LogRecord]) -> None:
+    def chained() -> None:
+        try:
+            failing("y" * 3_000_000)()
+        except ValueError as error:
+            raise KeyError("z" * 3_000_000) from error
+
+    raised(chained)
+    text = shown(said[0])
+    assert len(text) < 10_000 and "more characters)" in text and "in fail\n" in text and "in chained\n" in text
+
+
+def test_notes_and_groups_of_exceptions_are_cut_too(said: List[logging.LogRecord]) -> None:
+    class Noted(Exception):
+        __notes__ = ["heard:\x1b[2J\nERROR forged", "y" * 1_000_000]
+        exceptions = (OSError("in a group"),)
+
+    def fail() -> None:
+        raise Noted("z" * 1_000_000)
+
+    raised(fail)
+    text = shown(said[0])
+    assert len(text) < 20_000 and "\x1b" not in text and "\nERROR forged" not in text
+
+
+def test_endless_chains_of_exceptions_are_cut(said: List[logging.LogRecord]) -> None:
+    def fail() -> None:
+        error: BaseException = ValueError("the first")
+        for number in range(300):
+            outer = ValueError("%d %s" % (number, "y" * 1000))
+            outer.__cause__ = error
+            error = outer
+        raise error
+
+    raised(fail)
+    text = shown(said[0])
+    assert len(text) < 80_000 and "characters were left out" in text and "the first" in text
+
+
+def test_an_ordinary_traceback_is_left_to_the_formatter() -> None:
+    class Own(logging.Formatter):
+        def formatException(self, info: Any) -> str:
+            return "as the program wants it"
+
+    written: List[str] = []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            written.append(self.format(record))
+
+    handler = Handler()
+    handler.setFormatter(Own())
+    logging.getLogger("mcp_ref").addHandler(handler)
+    try:
+        raised(here)
+    finally:
+        logging.getLogger("mcp_ref").removeHandler(handler)
+    assert written == ["tool 'x' raised ValueError: here\nas the program wants it"]

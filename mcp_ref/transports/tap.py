@@ -10,6 +10,7 @@ from ..deadline import Deadline
 from ..errors import TransportError
 from ..jsonrpc import RequestId
 from ..revisions import Revision
+from ..usercode import shown_error
 from ..wiretrace import CLIENT, SERVER, Trace
 from .base import Annotations, Failed, Received, Standstill, Transport
 
@@ -63,7 +64,7 @@ class Tap(Transport):
     def _found(self, name: str, text: str, error: Optional[BaseException]) -> None:
         """What the connection has counted, as a finding about whom it is the doing of."""
         if error is not None:
-            text += ": %s: %s" % (type(error).__name__, error)
+            text += ": " + shown_error(error)
         self.trace.finding("%s: %s" % (name, text), self.side if error is not None or name in _OURS else self.peer)
 
     def _hear(self, transport: Any) -> None:

@@ -15,6 +15,7 @@ import pytest
 from tests.meta.facts import PACKAGE, expect_nothing, imported_names, nodes_of, python_files, shown, tree_of
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
+    ("plaintext",),
     ("revisions", "deadline", "records", "redaction", "stderrlog", "waiting", "options"),
     ("packagelog",),
     ("limits", "deprecations", "usercode"),

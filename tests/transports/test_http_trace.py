@@ -228,6 +228,21 @@ def test_what_a_server_counts_of_a_client_is_a_finding(where: str) -> None:
             and found[1].startswith("unknown notification: notifications/nonsense")], findings(events)
 
 
+def test_the_finding_of_a_handler_that_raises_is_short_and_on_one_line() -> None:
+    server, events = Server("traced"), []  # type: Server, List[Any]
+
+    @server.tool
+    def city(name: str) -> str:
+        raise ValueError("no such city: " + name)
+
+    near, far = pair()
+    server.connect(tap(far, Trace(events.append), "server"))
+    with connect(near) as client:
+        assert client.call_tool("city", {"name": "x\n" + "y" * 1_000_000}).is_error
+    [text] = [text for _, text in findings(events) if text.startswith("handler errors")]
+    assert "ValueError: no such city: x y" in text and len(text) < 1000 and "\n" not in text
+
+
 def test_what_an_http_client_cannot_deliver_is_a_finding() -> None:
     events: List[Any] = []
     with served().listen("http://127.0.0.1:0/mcp") as listener:
