@@ -275,7 +275,11 @@ class Dialler:
         """A connection to the first address that answers."""
         failure: Exception = OSError("the name has no address")
         tried = False
-        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
+        try:
+            addresses = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+        except UnicodeError:  # a label that is empty or too long; a peer may have named the host
+            raise OSError("no host can have this name") from None
+        for family, kind, protocol, _, address in addresses:
             refused = None if self._refusal is None else self._refusal(str(address[0]))
             if refused is not None:
                 failure = failure if tried else refused

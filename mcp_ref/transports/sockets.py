@@ -82,6 +82,8 @@ def candidates(address: Address) -> List[Tuple[int, Any]]:
         return [(socket.AF_UNIX, address.path)]
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except UnicodeError:  # a label that is empty or too long
+        raise ConnectFailed("%s: no host can have this name" % (address,)) from None
     except OSError as error:
         raise ConnectFailed("%s: %s" % (address, error.strerror or error)) from error
     return [(family, sockaddr) for family, _, _, _, sockaddr in found]

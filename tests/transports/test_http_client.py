@@ -569,6 +569,12 @@ def test_no_proxy_is_honoured(no_proxies: pytest.MonkeyPatch, no_proxy: str) -> 
         connect("https://mcp.invalid:8443/mcp")
 
 
+@pytest.mark.parametrize("name", ["a..b", "a" * 70 + ".example"])
+def test_a_name_that_no_host_can_have_is_a_failed_connection(no_proxies: pytest.MonkeyPatch, name: str) -> None:
+    with pytest.raises(ConnectFailed, match="cannot connect to %s:80: no host can have this name" % name):
+        connect("http://%s/mcp" % name)
+
+
 @pytest.mark.parametrize("value, words", [
     ("http://127.0.0.1:1", r"127.0.0.1:1 \(proxy, for https://mcp.example\)"),
     ("socks5://127.0.0.1:1", "not of the form"),

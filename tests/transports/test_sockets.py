@@ -126,6 +126,12 @@ def test_connecting_to_no_file_and_to_a_host_that_nobody_knows(tmp_path: Any, mo
         connect_socket("tcp://nobody:80").open()
 
 
+@pytest.mark.parametrize("name", ["a..b", ".", "a" * 70 + ".example"])
+def test_a_name_that_no_host_can_have_is_a_failed_connection(name: str) -> None:
+    with pytest.raises(ConnectFailed, match="no host can have this name"):
+        connect_socket("tcp://%s:80" % name).open()
+
+
 def test_closed_while_connecting_stays_closed(echoes: Echoes) -> None:
     with opened(SocketListener(HERE, echoes.serve)) as listener:
         transport = connect_socket(listener.address)
