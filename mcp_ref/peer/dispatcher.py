@@ -600,7 +600,7 @@ class Connection(Sender):
             return
         from ..packagelog import get_logger
 
-        get_logger(__name__).info("request %.80r cancelled by the peer: %.200s", id, reason or "no reason given")
+        get_logger(__name__).info("request %.80r cancelled by the peer: %.200r", id, reason or "no reason given")
 
     def _progressed(self, params: Dict[str, Any]) -> None:
         token, value, total = params.get("progressToken"), params.get("progress"), params.get("total")

@@ -461,6 +461,22 @@ def test_a_log_filter_that_raises_costs_no_answer_and_no_worker(role):
         logger.removeFilter(sour)
 
 
+@in_both_roles
+def test_words_of_a_peer_in_the_log_are_short_and_on_one_line(role, caplog):
+    caplog.set_level(logging.INFO)
+    hostile, gate = "\x1b[2J\x9b\nERROR forged " + "y" * 100_000, Gate()
+    with gate, Side(role, handlers={"wait": lambda ctx: gate.hold()}) as side:
+        side.peer.send({"jsonrpc": "2.0", "error": {"code": 1, "message": hostile}})
+        side.ask(1, "wait")
+        gate.entered()
+        side.peer.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                        "params": {"requestId": 1, "reason": hostile}})
+        eventually(lambda: any("cancelled by the peer" in record.getMessage() for record in caplog.records))
+        gate.open()
+    told = [record.getMessage() for record in caplog.records if "forged" in record.getMessage()]
+    assert len(told) == 2 and all(text.isprintable() and len(text) < 700 for text in told), told
+
+
 def test_a_role_that_cannot_say_what_failed_answers_all_the_same():
     with Side("client", handlers={"fail": lambda ctx: 1 / 0}) as side:
         side.connection.role.answer_errors = lambda error: 1 / 0
