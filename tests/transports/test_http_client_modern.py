@@ -204,7 +204,9 @@ def test_a_version_that_is_no_token_is_refused(server: ScriptedHttp, version: An
             client.transport.announce(1, "tools/list", {"_meta": {envelope.VERSION: version}})
 
 
+@pytest.mark.spec("http.header-version-every-post")
 def test_a_message_that_was_not_announced_has_the_fields_that_every_message_has(server: ScriptedHttp) -> None:
+    """[2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST: notifications, too."""
     with wire(server) as client:
         client.call("server/discover")
         client.notify("notifications/com.example")

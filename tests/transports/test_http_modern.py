@@ -53,6 +53,22 @@ def called(do, id=1, **meta):
 
 # --- Sockets ----------------------------------------------------------------------------------------------------------
 
+@pytest.mark.spec("http.header-case-insensitive")
+@pytest.mark.parametrize("change", [str.lower, str.upper, str.swapcase])
+def test_the_bytes_of_a_request_name_their_fields_in_any_case(change):
+    """[2026-07-28 basic/transports/streamable-http §Case Sensitivity] MUST: by a server on a socket, not in a parser."""
+    head, mark, body = sent(called("quick"), "Connection: close").partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    fields = [line.partition(":") for line in lines]
+    assert {"MCP-Protocol-Version", "Mcp-Method", "Mcp-Name", "Content-Length"} <= {name for name, _, _ in fields}
+    for chosen in ({name for name, _, _ in fields}, {"Mcp-Method"}, {"MCP-Protocol-Version"}, {"Accept", "Mcp-Name"}):
+        changed = [(change(name) if name in chosen else name) + ":" + value for name, _, value in fields]
+        with Handlers().listener() as listener, Raw(listener.http.address) as raw:
+            raw.send("\r\n".join([first, *changed]).encode() + mark + body)
+            (reply,) = replies(raw.rest())
+            assert reply.status == 200 and said(json.loads(reply.body)) == "done"
+
+
 @pytest.mark.race
 @pytest.mark.spec("cancel.http-disconnect-cancels")
 @pytest.mark.parametrize("way", ["reset", "end", "close"])

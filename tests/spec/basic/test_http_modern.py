@@ -215,6 +215,16 @@ def test_what_belongs_to_a_request_comes_on_its_stream_and_the_answer_ends_it():
             assert stream.headers.get("content-type") == "text/event-stream"
 
 
+@pytest.mark.spec("http.x-accel-buffering")
+def test_a_stream_of_one_event_is_not_held_back_by_a_proxy_either():
+    """[2026-07-28 basic/transports/streamable-http §Receiving Messages] SHOULD"""
+    with web() as client:
+        stream = client.ask(1, "tools/call", work("quick"), {"Accept": "text/event-stream"})
+        assert said(stream.answer()) == "done" and len(stream.events) == 1 and stream.finished
+        assert stream.headers.get("content-type") == "text/event-stream"
+        assert stream.headers.get("x-accel-buffering") == "no"
+
+
 @pytest.mark.spec("http.stream-no-server-requests")
 def test_no_request_of_the_server_is_on_any_stream():
     """[2026-07-28 basic/transports/streamable-http §Receiving Messages] MUST NOT"""

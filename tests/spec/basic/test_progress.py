@@ -191,6 +191,29 @@ def test_each_of_two_running_requests_reports_under_its_own_token(role, revision
         assert [m["params"]["progressToken"] for m in second[:-1]] == ["token a"]
 
 
+@pytest.mark.spec("progress.token-active")
+@when_we_answer
+def test_the_token_of_an_older_request_is_not_used_in_a_newer_one(role, revision):
+    """[..2025-11-25 basic/utilities/progress §Behavior Requirements] MUST"""
+    older = []
+
+    def newer(ctx):
+        older[0].progress(50)
+        ctx.progress(1)
+        older[0].progress(60)
+        ctx.progress(2)
+
+    with Side(role, revision, {"first": older.append, "newer": newer, "count": three_steps}) as side:
+        side.ask(1, "first", "old")
+        heard(side, 1)
+        for id, token in ((2, "new"), (3, "newest"), (4, None)):
+            side.ask(id, "newer", token)
+            wanted = [] if token is None else [(token, 1), (token, 2)]
+            assert [(p["progressToken"], p["progress"]) for p in progress_of(heard(side, id))] == wanted
+        side.ask(5, "count")  # it has no token: the last one that was given is not its own
+        assert progress_of(heard(side, 5)) == []
+
+
 @pytest.mark.spec("progress.increases")
 @when_we_answer
 def test_progress_that_does_not_increase_is_refused_and_not_sent(role, revision):

@@ -204,6 +204,24 @@ def test_no_code_is_sent_that_the_revision_does_not_know(way: str, how: str) -> 
         assert code in (None, -32021, -32603), "asked for, refused, or a failure; see `UrlElicitationRequired`"
 
 
+@pytest.mark.spec("errors.app-codes-outside-reserved", "errors.reserved-range-undefined")
+def test_the_range_that_is_the_protocols_is_kept_free_to_its_last_code() -> None:
+    """[2026-07-28 basic/index §Error Codes] MUST NOT: -32020 to -32099; the others are for what was there before."""
+    server = Server("codes")
+
+    @server.resource("code://{code}")
+    def refuse(code: int) -> str:
+        raise RpcError(code, "mine")
+
+    defined = {row.code for row in CODES.values() if RULES.has(row.since, row.until)}
+    with ScriptedPeer.of_server(server) as peer:
+        peer.begin(STATELESS)
+        for code in range(-32102, -32010):
+            sent = peer.call(code, "resources/read", {"uri": "code://%d" % code})["error"]["code"]
+            ours = not -32099 <= code <= -32020 or code in defined
+            assert sent == (code if ours else -32603), code
+
+
 REFUSALS: List[Any] = [
     ("tools/call", {"name": "nothing"}, -32602), ("resources/read", {"uri": "nothing://"}, -32602),
     ("prompts/get", {"name": "nothing"}, -32602), ("tools/list", {"cursor": "nothing"}, -32602),

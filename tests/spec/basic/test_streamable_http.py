@@ -186,6 +186,15 @@ def test_a_request_is_answered_by_json_or_by_a_stream(revision, json_response, a
             assert answer.answer()["id"] == id and ("result" in answer.answer()) == (method != "no/such")
 
 
+@revisions("http.post-response-content-type")
+def test_no_proxy_holds_back_a_stream_that_has_the_answer_only(revision):
+    with web(revision, json_response=False) as client:
+        stream = client.ask(1, "tools/call", work("quick"))
+        assert said(stream.answer()) == "done" and stream.headers.get("content-type") == "text/event-stream"
+        assert stream.headers.get("x-accel-buffering") == "no"
+        assert stream.headers.get("cache-control") == "no-cache, no-transform"
+
+
 @pytest.mark.spec("http.stream-server-messages", "http.stream-related-messages", "http.stream-eventual-response",
                   "http.stream-close-after-response")
 @revisions("http.stream-related-messages")
@@ -353,6 +362,29 @@ def test_what_belongs_to_no_request_comes_on_one_stream_of_a_get(revision):
         gate.open()
         reply.done()
         assert [message.get("method") for message in reply.messages()] == ["notifications/message", None]
+
+
+@pytest.mark.spec("http.get-unrelated")
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])  # that know progress, logs and elicitation
+def test_what_belongs_to_a_running_request_does_not_come_on_the_stream_of_a_get(revision):
+    """[2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server] SHOULD"""
+    def handler(ctx):
+        ctx.progress(1, 2)
+        ctx.log("info", "related")
+        name = ctx.elicit("Who?", {"name": str})["name"]
+        ctx.progress(2, 2)
+        return name
+
+    with web(revision, {"all": handler}, capabilities={"elicitation": {}}) as client:
+        listening = client.get()
+        reply = client.begin(1, "tools/call", work("all", "t"))
+        *before, question = [reply.next() for _ in range(3)]
+        client.server.broadcast("notifications/tools/list_changed")
+        assert client.respond(question["id"], {"action": "accept", "content": {"name": "Ada"}}).status == 202
+        assert said(reply.done().answer()) == "Ada"
+        assert [message.get("method") for message in reply.messages()] == [
+            "notifications/progress", "notifications/message", "elicitation/create", "notifications/progress", None]
+        assert [message["method"] for message in listening.messages()] == ["notifications/tools/list_changed"]
 
 
 @pytest.mark.spec("http.no-broadcast")

@@ -267,6 +267,19 @@ def test_every_request_says_version_capabilities_and_who_we_are():
         assert len({message["id"] for message in scene.peer.wire}) == 14
 
 
+@pytest.mark.spec("meta.required-fields")
+def test_a_client_that_can_do_nothing_says_that_on_every_request_too():
+    """[2026-07-28 basic/index §`_meta`] MUST: an empty object, not no capabilities."""
+    with Scene(MODERN, {"tools/call": {"content": []}}) as scene:
+        scene.client.call_tool("t"), scene.client.call_tool("t", meta={"com.example/x": 1})
+        scene.client.submit_tool("t").result(PATIENCE)
+        assert len(scene.peer.wire) > 3
+        for message in scene.peer.wire:
+            meta = message["params"]["_meta"]
+            assert meta[envelope.CAPABILITIES] == {} and meta[envelope.VERSION] == MODERN
+            assert official_schema.violations(message, MODERN, None) == []
+
+
 @pytest.mark.spec("cancel.stdio-notification", "cancel.client-notifies", "cancel.client-issued")
 def test_a_request_that_is_given_up_is_cancelled_by_a_notification():
     """[2026-07-28 basic/transports/stdio §Cancellation] MUST"""

@@ -115,6 +115,22 @@ def test_who_declines_is_answered_in_words_and_not_asked_again(action, verb):
         assert answer["result"]["isError"] and said(answer) == "The user %s: Your name?" % verb
 
 
+@pytest.mark.spec("elicit.handle-decline")
+@pytest.mark.parametrize("broken", [
+    {"jsonrpc": "2.0", "id": 7, "error": {"code": -32603, "message": "no"}}, {"error": {"code": -32603}}, {}, None,
+    {"action": "refuse"}, [], "decline",
+], ids=json.dumps)
+def test_a_client_that_fails_to_ask_its_user_leaves_the_server_well(broken):
+    """[2026-07-28 client/elicitation §Error Handling] MUST: also what is no answer has an end, and harms no other."""
+    with ByHand(asking_server(lambda ctx: "hello " + ctx.elicit("Your name?", {"name": str})["name"])) as client:
+        first = client.call("tools/call")
+        answer = client.again(first, {"question-1": broken})
+        assert "error" in answer or answer["result"]["resultType"] == "input_required"
+        nothing = client.again(first, {})  # nobody could be asked
+        assert questions(nothing) == questions(first)
+        assert said(client.again(nothing, {"question-1": accept(name="Ada")})) == "hello Ada"
+
+
 # --- Sampling ---------------------------------------------------------------------------------------------------------
 
 @pytest.mark.spec("sampling.message-role-content")

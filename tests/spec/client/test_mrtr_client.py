@@ -299,6 +299,21 @@ def test_a_call_by_the_main_thread_itself_pumps_while_it_waits():
     queue.close()
 
 
+def test_whoever_waits_for_a_main_thread_that_is_gone_is_told_that_nobody_could_be_asked():
+    queue = MainThreadQueue()
+    reached = []
+    answers = {"tools/call": required({"who": FORM})}
+    with stage(answers, elicitation=lambda params, context: reached.append(params), executor=queue) as scene:
+        calling = in_thread(scene.client.call_tool, "t")
+        assert queue.wait(PATIENCE)  # the question is there, and is never taken
+        queue.close()
+        with pytest.raises(InputUnavailable, match="nobody could be asked: .*closed its MainThreadQueue"):
+            calling.get()
+        with pytest.raises(InputUnavailable, match="the executor is closed"):
+            scene.client.call_tool("t")
+    assert reached == []
+
+
 # --- What is no answer ------------------------------------------------------------------------
 
 
