@@ -455,6 +455,17 @@ def test_tap_tells_of_a_connection_that_was_not_made() -> None:
     assert [event.text for event in events] == ["not connected: nobody there"]
 
 
+def test_tap_passes_on_what_was_refused_before_the_answer() -> None:
+    """By it a transport chooses the status of the reply."""
+    events: List[Event] = []
+    inner: Any = Scripted()
+    inner.refused = lambda *what: inner.calls.append(what)
+    tapped = tap(inner, Trace(events.append), "server")
+    tapped.refused("a", -32601)
+    tapped.refused(7, -32602)
+    assert inner.calls == [("a", -32601), (7, -32602)] and events == []
+
+
 def test_tap_passes_everything_else_on() -> None:
     inner = Scripted()
     tapped: Any = tap(inner, Trace(), "client")

@@ -9,6 +9,9 @@ import pytest
 from mcp_ref.cli import asking, terminal
 from mcp_ref.cli.loading import load
 
+from tests.support.scripted import PATIENCE
+from tests.support.sides import in_thread
+
 from .running import ROOT, here
 
 pty = pytest.importorskip("pty", reason="no pseudo terminals here")
@@ -167,6 +170,31 @@ def test_a_question_that_is_taken_back_is_not_waited_for(monkeypatch):
             assert terminal.ask("? ", None) == "\u00e9 x"
     finally:
         os.close(writing)
+
+
+def test_a_question_that_is_taken_back_while_it_is_waited_for_ends_at_once(monkeypatch):
+    reading, writing = os.pipe()
+    gone, asked = threading.Event(), threading.Event()
+    monkeypatch.setattr(terminal, "write_prompt", lambda text: asked.set())
+    try:
+        with open(reading) as stream:
+            monkeypatch.setattr(sys, "stdin", stream)
+            answer = in_thread(terminal.ask, "? ", gone)
+            assert asked.wait(PATIENCE)
+            gone.set()  # nothing was typed, and nothing ever is
+            with pytest.raises(terminal.Gone, match="took the question back"):
+                answer.get()
+    finally:
+        os.close(writing)
+
+
+def test_where_nobody_can_wait_for_a_console_it_is_read_unless_the_question_is_gone(monkeypatch):
+    """On Windows; a question without an event cannot go."""
+    gone = threading.Event()
+    monkeypatch.setattr(terminal.os, "name", "nt")
+    found = [terminal._wait(0, None), terminal._wait(0, gone), gone.set() or terminal._wait(0, gone)]
+    monkeypatch.undo()
+    assert found == [True, True, False]
 
 
 def test_a_link_that_is_required_first_is_followed_and_the_call_made_again(monkeypatch):

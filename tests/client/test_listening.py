@@ -8,14 +8,16 @@ from typing import Any, List
 import pytest
 
 from mcp_ref.client import Client
-from mcp_ref.errors import Busy, ConnectionLost, LocalProtocolError
+from mcp_ref.client.listening import Wishes
+from mcp_ref.errors import Busy, ConnectionLost, LocalProtocolError, PeerError
 from mcp_ref.limits import Limits
 from mcp_ref.peer.workers import Inline
 from mcp_ref.protocol.envelope import SUBSCRIPTION
 from mcp_ref.revisions import LATEST_HANDSHAKE
 from mcp_ref.transports.memory import pair
 from tests.spec.basic.test_subscriptions_stateless import ACKNOWLEDGED, CHANGED, UPDATED, Streams
-from tests.support.requirements_table import STATELESS
+from tests.support.requirements_table import HANDSHAKE, STATELESS
+from tests.support.scene import Failure, Scene
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.sides import eventually, in_thread
 
@@ -58,6 +60,47 @@ class Renewable(Streams):
     def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)
         self.again.close()
+
+
+# -- In a session --------------------------------------------------------------------------------
+
+
+SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE)
+def test_in_a_session_listening_is_subscribing_until_the_wish_is_closed(revision: str) -> None:
+    """Lists are told of unasked there; what is not declared is not agreed to [.. server/resources §Subscriptions]."""
+    heard: List[Any] = []
+    capabilities = {"tools": {"listChanged": True}, "prompts": {}, "resources": {"subscribe": True}}
+    with Scene(revision, {SUBSCRIBE: {}, UNSUBSCRIBE: {}}, capabilities) as scene:
+        with scene.client.listen("tools", "prompts", uris=["x:b", "x:a"], callback=heard.append) as wish:
+            assert [params["uri"] for params in scene.params(SUBSCRIBE)] == ["x:a", "x:b"]
+            assert wish.agreed == Wishes(frozenset(["tools"]), frozenset(["x:a", "x:b"]))
+            assert wish.wanted.features == {"tools", "prompts"} and not wish.concerns("x:c") and wish.concerns("x:a")
+            scene.tell(UPDATED, {"uri": "x:a"})
+            eventually(lambda: heard == ["x:a"])
+            assert scene.params(UNSUBSCRIBE) == []
+        wish.close()
+        assert sorted(params["uri"] for params in scene.params(UNSUBSCRIBE)) == ["x:a", "x:b"]
+        assert wish.agreed.uris == frozenset()
+        scene.tell(UPDATED, {"uri": "x:b"})
+        assert heard == ["x:a"] and LISTEN not in scene.asked
+
+
+def test_in_a_session_a_wish_that_is_refused_leaves_no_subscription() -> None:
+    def subscribe(params: Any) -> Any:
+        return {} if params["uri"] < "x:c" else Failure(-32602, "no such resource")
+
+    with Scene(LATEST_HANDSHAKE.name, {SUBSCRIBE: subscribe, UNSUBSCRIBE: {}}) as scene:
+        with pytest.raises(PeerError, match="no such resource"):
+            scene.client.listen("tools", uris=["x:c", "x:a", "x:b", "x:d"])
+        assert [params["uri"] for params in scene.params(SUBSCRIBE)] == ["x:a", "x:b", "x:c"]
+        assert [params["uri"] for params in scene.params(UNSUBSCRIBE)] == ["x:b", "x:a"]
+        for wrong in ({"uris": "x:a"}, {"uris": ["x:a"], "features": "everything"}):
+            with pytest.raises(TypeError, match="listen to tools, prompts, resources"):
+                scene.client.listen(*filter(None, [wrong.pop("features", None)]), **wrong)  # type: ignore[arg-type]
+        assert len(scene.requests) == 5
 
 
 # -- Streams that end ----------------------------------------------------------------------------

@@ -265,6 +265,29 @@ def test_there_is_one_reply():
         assert b"".join(answer.chunks) == b"ab" and len(failed) == 2
 
 
+def test_who_leaves_is_told_of_once_and_not_where_all_of_the_reply_was_there():
+    made, told = {}, []
+
+    def handle(exchange):
+        made[exchange.request.path] = exchange
+        exchange.on_close = lambda: told.append(exchange.request.path)
+        exchange.start(200)
+        exchange.send(b"a")
+        if exchange.request.path == "/whole":
+            exchange.finish(b"b")
+
+    with scripted(handle) as caller:
+        for path in ("/whole", "/half"):
+            answer = caller.call("GET", path)
+            eventually(lambda: made[path]._waiting == (2 if path == "/whole" else 1))
+            answer.chunks.close()
+            answer.chunks.close()
+            made[path].leave()
+            assert made[path].gone and not made[path]._pieces, "nobody takes it, so nothing is kept"
+        assert told == ["/half"]
+        assert not made["/half"].send(b"c") and not made["/half"]._pieces
+
+
 def test_an_on_close_that_fails_is_logged(caplog):
     def handle(exchange):
         exchange.on_close = lambda: 1 / 0

@@ -237,6 +237,22 @@ def test_a_thread_that_has_other_work_while_it_waits_does_that(server: ScriptedH
         assert call(client) == "done" and "result" in server.seen("response")[0].message
 
 
+def test_a_large_body_is_not_copied_to_be_sent_and_a_small_one_goes_with_its_head() -> None:
+    class Noting:
+        def __init__(self) -> None:
+            self.pieces: List[bytes] = []
+
+        def sendall(self, data: bytes) -> None:
+            self.pieces.append(data)
+
+    pool: Any = Pool.__new__(Pool)
+    for size, whole in ((0, True), (10, True), (65536, True), (65537, False), (1000000, False)):
+        sock, body = Noting(), b"x" * size
+        pool._write(sock, b"head", body)
+        assert b"".join(sock.pieces) == b"head" + body and (len(sock.pieces) == 1) is whole
+        assert whole or sock.pieces[1] is body
+
+
 @pytest.mark.race
 def test_progress_on_the_stream_of_the_server_is_told_while_a_call_is_waited_for(server: ScriptedHttp) -> None:
     told: List[float] = []

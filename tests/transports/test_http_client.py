@@ -100,6 +100,39 @@ def test_a_stream_cut_at_any_byte_delivers_everything_once_or_fails_clearly(serv
     assert outcomes == ["lost"] * primed + ["answer"] * (len(outcomes) - primed)
 
 
+def test_a_resumption_that_fails_is_tried_again_and_counted(server: ScriptedHttp) -> None:
+    asked: List[Request] = []
+    tried: List[str] = []
+
+    def begin(request: Request) -> None:
+        asked.append(request)
+        request.begin_events()
+        request.event(b"", id="1", retry=0)
+        request.end_events()
+
+    def resume(request: Request) -> None:
+        if "last-event-id" not in request.headers:
+            request.reply(405)
+            return
+        tried.append(request.headers["last-event-id"])
+        if len(tried) <= 3:  # more often than a connection that had been idle is replaced
+            request.cut()
+        elif len(tried) == 4:
+            request.reply(503)
+        else:
+            request.begin_events()
+            request.event(asked[0].result(said("answer")), id="2")
+            request.end_events()
+
+    server.on["tools/call"], server.on["GET"] = begin, resume
+    limits = Limits(min_reconnect_delay=0.0, max_reconnect_delay=0.0001)
+    with quiet(server, limits=limits) as client:
+        assert call(client, "x", timeout=PATIENCE) == "answer"
+        counted = client.connection.transport.counters()
+    assert tried == ["1"] * 5 and len(asked) == 1
+    assert 1 <= counted["stream not resumed yet"] <= 3
+
+
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
 def test_a_json_answer_cut_at_any_byte_is_a_failure_of_its_request(server: ScriptedHttp, framing: str) -> None:
     whole: List[bytes] = [b""]
@@ -619,8 +652,10 @@ def test_a_certificate_that_nobody_vouches_for_is_refused() -> None:
 
 
 def test_a_file_of_certificates_that_is_not_there_is_named() -> None:
-    with pytest.raises(ConnectFailed, match="/nowhere.pem"):
+    with pytest.raises(ConnectFailed, match=r"^cannot read the certificates in /nowhere\.pem: No such file"):
         connect("https://localhost/mcp", cafile="/nowhere.pem")
+    with pytest.raises(ConnectFailed, match=r"^cannot read the certificates in .*test_http_client\.py: .*\w"):
+        connect("https://localhost/mcp", cafile=__file__)
 
 
 def test_ipv6_with_brackets() -> None:

@@ -12,9 +12,12 @@ import pytest
 from mcp_ref import Host, connect
 from mcp_ref.errors import ConnectFailed, McpError
 from mcp_ref.limits import Limits
+from mcp_ref.transports.fds import Wake
+from mcp_ref.transports.process import Stderr
 from mcp_ref.transports.stderr import EachLine, Lines, Writer, printable, receiver
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
+from tests.support.sides import in_thread
 from tests.transports.makers import PATIENCE, ROOT, child, opened, until
 
 QUICK = Limits(shutdown_grace=PATIENCE, terminate_grace=PATIENCE)
@@ -53,6 +56,29 @@ def lines_of(*chunks: bytes, longest: int = 100) -> List[str]:
 ])
 def test_lines_end_as_they_do_anywhere(chunks: List[bytes], told: List[str]) -> None:
     assert lines_of(*chunks) == told
+
+
+def test_the_last_words_of_a_child_are_waited_for() -> None:
+    """They may still be in the pipe when it has ended."""
+    taken, go = threading.Event(), threading.Event()
+
+    def sink(chunk: bytes) -> None:
+        taken.set()
+        go.wait(PATIENCE)
+
+    reading, writing = os.pipe()
+    stderr = Stderr(sink, Limits())
+    stderr.settle(PATIENCE)  # it has not begun: there is nothing to wait for
+    stderr.start(Wake(), reading, -1)
+    os.write(writing, b"last\n")
+    assert taken.wait(PATIENCE)
+    stderr.settle(0.01)
+    assert stderr.last_words() == "last", "not for ever"
+    settling = in_thread(lambda: (stderr.settle(PATIENCE), stderr.last_words())[1])
+    os.write(writing, b" words\n")
+    os.close(writing)
+    go.set()
+    assert settling.get() == "last | words"
 
 
 def test_a_long_line_is_cut_once_and_holds_no_memory() -> None:

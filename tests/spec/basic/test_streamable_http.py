@@ -279,6 +279,7 @@ def test_a_lost_connection_cancels_nothing(revision, found_when_sending):
         eventually(lambda: not client.session.busy)
         rest = client.get(reply.events[-1].id).done()
         assert cancelled == [False]
+        assert client.session.counters().get("answers kept for later") == 1
         assert [message.get("method") for message in rest.messages()] == ["notifications/message", None]
         assert said(rest.answer()) == "survived" and rest.answer()["id"] == 1
 

@@ -11,6 +11,7 @@ from typing import Any, Iterator, List, Optional
 
 import pytest
 
+from mcp_ref import deadline
 from mcp_ref.limits import Limits
 from mcp_ref.messages.logs import LEVELS
 from mcp_ref.protocol import envelope
@@ -146,6 +147,19 @@ def test_messages_above_the_rate_are_left_out_and_counted(app: logging.Logger) -
     with Logging(app, limits=Limits(max_log_messages_per_second=3)) as scene:
         assert len(scene.say(1, "info", "info", ["context"] * 10)) == 3
         assert scene.peer.connection is not None and scene.peer.connection.counters[LEFT_OUT] >= 6
+
+
+def test_who_stands_alone_is_not_told_how_many_messages_of_others_were_left_out(
+    app: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a connection counts is of all requests on it, which may come from different clients."""
+    now = [100.0]
+    monkeypatch.setattr(deadline, "clock", lambda: now[0])
+    with Logging(app, limits=Limits(max_log_messages_per_second=3)) as scene:
+        assert len(scene.say(1, "info", "info", ["context"] * 5)) == 3
+        assert scene.peer.connection is not None and scene.peer.connection.counters[LEFT_OUT] == 2
+        now[0] += 5.0
+        assert [said["data"] for said in scene.say(2, "info", "info", ["context"] * 2)] == ["context"] * 2
 
 
 @pytest.mark.spec("logging.remove-sensitive", "logging.no-credentials")

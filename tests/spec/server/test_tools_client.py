@@ -46,6 +46,15 @@ def test_names_that_differ_in_case_are_two_tools(revision, call):
         assert [params["name"] for params in scene.params("tools/call")] == ["Get", "get"]
 
 
+def test_a_tool_that_is_not_there_is_refused_with_the_names_of_some_that_are():
+    names = ["t%02d" % number for number in range(30)]
+    for listed, known in (([], "none"), (names[:20], ", ".join(names[:20])), (names[::-1], ", ".join(names[:20]))):
+        with Scene(answers={"tools/list": {"tools": [tool(name) for name in listed]}}) as scene:
+            with pytest.raises(LookupError) as caught:
+                scene.client.tool("absent")
+            assert str(caught.value) == "the server has no tool 'absent'; it has " + known
+
+
 # --- Time-outs --------------------------------------------------------------------------------------------------------
 
 @pytest.mark.spec("tools.call-timeout")
