@@ -190,10 +190,11 @@ def test_a_question_that_is_taken_back_while_it_is_waited_for_ends_at_once(monke
 
 def test_where_nobody_can_wait_for_a_console_it_is_read_unless_the_question_is_gone(monkeypatch):
     """On Windows; a question without an event cannot go."""
-    gone = threading.Event()
-    monkeypatch.setattr(terminal.os, "name", "nt")
-    found = [terminal._wait(0, None), terminal._wait(0, gone), gone.set() or terminal._wait(0, gone)]
-    monkeypatch.undo()
+    early, gone = threading.Event(), threading.Event()
+    gone.set()
+    with monkeypatch.context() as there:
+        there.setattr(terminal.os, "name", "nt")
+        found = [terminal._wait(0, event) for event in (None, early, gone)]
     assert found == [True, True, False]
 
 
