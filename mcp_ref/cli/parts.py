@@ -1,7 +1,8 @@
 """What this package consists of: its files, wherever it was loaded from, and which module needs which.
 
 Files are read from the folder or from the zip archive that the package lies in. The graph of imports is read
-off the sources, late imports and ``import_module`` included, imports for the type checker not.
+off the sources, late imports and ``import_module`` included, imports for the type checker not. So are the modules of
+the names that a folder of the package loads late, by a table such as ``_HOMES``.
 """
 
 import ast
@@ -13,6 +14,8 @@ from typing import Dict, FrozenSet, Iterator, List, Set, Tuple
 MANIFEST = "vendored.json"
 """Written by `vendor` into a copy; no part of the package."""
 ALWAYS = ("__init__.py", "LICENSE", "py.typed")
+TABLES = ("_HOMES", "_LATE")
+"""What a folder calls its table of public names that are loaded late: name -> module."""
 
 Module = Tuple[str, ...]
 """A module by its path inside the package; () is the package itself."""
@@ -122,6 +125,8 @@ def imports(module: Module, is_folder: bool, source: bytes, known: FrozenSet[Mod
             found += [target if target in known else base for target in targets]
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module" and node.args:
             found += _by_name(node.args[0], here, known)
+        elif isinstance(node, ast.Assign) and module and getattr(node.targets[0], "id", "") in TABLES:
+            found += _by_table(node.value, here)
     return tuple(each for each in dict.fromkeys(found) if each in known)
 
 
@@ -133,6 +138,17 @@ def _running(tree: ast.AST) -> Iterator[ast.AST]:
         yield node
         typing = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
         left += node.orelse if isinstance(node, ast.If) and typing else list(ast.iter_child_nodes(node))
+
+
+def _by_table(table: ast.AST, here: Module) -> List[Module]:
+    """The modules of a table of names. The package's own is left out, as in `_by_name`."""
+    texts = [value.value for value in getattr(table, "values", ())
+             if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+    found = []
+    for text in texts:
+        path = text.lstrip(".")
+        found.append(here[: len(here) - (len(text) - len(path)) + 1] + tuple(path.split(".")))
+    return found
 
 
 def _by_name(argument: ast.AST, here: Module, known: FrozenSet[Module]) -> List[Module]:

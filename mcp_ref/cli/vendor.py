@@ -1,8 +1,9 @@
 """The command `vendor`: copy this package into another program, and see later what became of the copy.
 
 ``vendor lib`` makes ``lib/mcp_ref``; with ``--as host.mcp`` it is ``lib/host/mcp``, and it is imported under that
-name. Running it again replaces the copy, unless somebody changed it there. The copy holds `MANIFEST`:
-``{"package", "version", "only", "files": {path: sha256}}``.
+name. Running it again replaces the copy, unless somebody changed it there: ``vendor lib`` finds the one copy below
+``lib``, and takes the parts that it consists of, unless ``--as``, ``--only`` or ``--all`` say otherwise. The copy holds
+`MANIFEST`: ``{"package", "version", "only", "files": {path: sha256}}``.
 
 ``--check`` compares a copy with its manifest, ``--diff`` with this version of the package. With ``--json`` all
 of them print ``{"target", "version", "only", "files", "changed", "missing", "extra"}``: the version of the copy, the
@@ -21,6 +22,10 @@ from .command import Command, Commands
 from .failures import DONE, FAILED, UsageError
 from .output import note, one_line, say, say_json
 from .parts import MANIFEST
+
+
+DEEPEST = 4
+"""How many folders below the one that is named a copy is looked for."""
 
 
 class VendorError(ValueError):
@@ -52,20 +57,64 @@ def _vendor(options: Any) -> int:
     if options.diff:
         return _diff(options, read_copy(target))
     only = [name for names in options.only for name in names.split(",") if name]
-    return _copy(options, target, only)
+    if only and options.all:
+        raise UsageError("--only and --all exclude each other")
+    return _copy(options, target, only if only or options.all else _parts_before(target))
 
 
 def target_of(folder: str, name: Optional[str]) -> str:
-    """Where the copy is, or will be: below the folder, or the folder itself if that is a copy already."""
+    """Where the copy is, or will be: below the folder, or the folder itself if that is a copy already.
+
+    Without a name that is the one of the copy below the folder. Raises UsageError if there are several.
+    """
     folder = os.path.realpath(folder)
-    if name is None and os.path.isfile(os.path.join(folder, MANIFEST)):
-        return folder
     steps = (name or parts.package_name().rpartition(".")[2]).split(".")
+    if not all(_can_be_imported(step) for step in steps):
+        raise UsageError("--as %s: that is no name that can be imported" % name)
+    target = os.path.realpath(os.path.join(folder, *steps))
+    if name is None and not os.path.isfile(os.path.join(target, MANIFEST)):
+        found = list(_copies(folder, DEEPEST))
+        if len(found) > 1:
+            names = (os.path.relpath(each, folder).replace(os.sep, ".") for each in found)
+            raise UsageError("there are several copies below %s: say which with --as %s" % (folder, " or ".join(names)))
+        return found[0] if found else target
+    return target
+
+
+def _copies(folder: str, steps: int) -> Iterator[str]:
+    """The copies below a folder, or the folder itself, that can be imported from it."""
+    if _is_copy(folder):
+        yield folder
+    elif steps:
+        try:
+            names = sorted(entry.name for entry in os.scandir(folder)
+                           if _can_be_imported(entry.name) and entry.is_dir(follow_symlinks=False))
+        except OSError:  # not there yet, or nothing for us to read
+            return
+        for name in names:
+            yield from _copies(os.path.join(folder, name), steps - 1)
+
+
+def _is_copy(folder: str) -> bool:
+    try:
+        with open(os.path.join(folder, MANIFEST), "rb") as file:
+            return bool(json.loads(file.read().decode("utf-8"))["package"] == "mcp_ref")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _can_be_imported(step: str) -> bool:
     from keyword import iskeyword
 
-    if not all(step.isidentifier() and not iskeyword(step) for step in steps):
-        raise UsageError("--as %s: that is no name that can be imported" % name)
-    return os.path.realpath(os.path.join(folder, *steps))
+    return step.isidentifier() and not iskeyword(step)
+
+
+def _parts_before(target: str) -> List[str]:
+    """The parts that the copy at the target consists of, [] for everything and where there is none."""
+    try:
+        return read_copy(target).only
+    except VendorError:
+        return []
 
 
 # Copying
@@ -82,7 +131,8 @@ def _copy(options: Any, target: str, only: List[str]) -> int:
     if options.json:
         say_json(_as_object(read_copy(target)))
     else:
-        say("copied %d files of mcp_ref %s to %s" % (len(chosen), parts.version(), target))
+        what = " (only %s and what that needs)" % ", ".join(only) if only else ""
+        say("copied %d files of mcp_ref %s%s to %s" % (len(chosen), parts.version(), what, target))
     return DONE
 
 
@@ -211,9 +261,12 @@ def _file_difference(path: str, before: Optional[bytes], after: Optional[bytes])
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", help="where the copy goes or is, such as lib of a program")
-    parser.add_argument("--as", dest="name", metavar="NAME", help="the copy's name, dots allowed (default: mcp_ref)")
+    parser.add_argument("--as", dest="name", metavar="NAME",
+                        help="the copy's name, dots allowed (default: that of the copy that is there, or mcp_ref)")
     parser.add_argument("--only", action="append", default=[], metavar="PART,...",
-                        help="only these parts, such as server, client or transports.stdio, and what they need")
+                        help="only these parts, such as server, client or transports.stdio, and what they need "
+                             "(default: those of the copy that is there, or everything)")
+    parser.add_argument("--all", action="store_true", help="everything, also where the copy that is there has parts")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--check", action="store_true", help="list what was changed in a copy; the exit code is 1 if any")
     what.add_argument("--diff", action="store_true", help="show what was changed, against this version; likewise")

@@ -159,7 +159,7 @@ def _broken_open(path, mode="r"):
     ([str(ROOT)], "this package itself"), ([str(ROOT / "mcp_ref")], "this package itself"), ([], "FOLDER"),
     (["X", "--as", "a-b"], "imported"), (["X", "--as", "class"], "imported"), (["X", "--as", "a..b"], "imported"),
     (["X", "--as", "../b"], "imported"), (["X", "--only", "nonsense"], "there are"),
-    (["X", "--check", "--diff"], "--diff"),
+    (["X", "--check", "--diff"], "--diff"), (["X", "--all", "--only", "server"], "--all"),
 ])
 def test_what_makes_no_sense_is_refused(words, hint, tmp_path, capsys):
     words = [word.replace("X", str(tmp_path)) for word in words]
@@ -171,6 +171,32 @@ def test_what_makes_no_sense_is_refused(words, hint, tmp_path, capsys):
 def test_where_there_is_no_copy_nothing_can_be_compared(option, tmp_path, capsys):
     code, out, err = here(capsys, "vendor", str(tmp_path), option)
     assert code == 1 and "no vendored copy" in one_line_of(err)
+
+
+def test_again_means_the_copy_that_is_there_and_its_parts(tmp_path, capsys):
+    assert here(capsys, "vendor", str(tmp_path), "--as", "host.mcp", *PART)[0] == 0
+    before = tree(tmp_path)
+    code, out, err = here(capsys, "vendor", str(tmp_path))
+    assert (code, err) == (0, "") and "only jsonrpc" in out and str(tmp_path / "host" / "mcp") in out
+    assert tree(tmp_path) == before
+    assert here(capsys, "vendor", str(tmp_path), "--check")[0] == 0
+    assert here(capsys, "vendor", str(tmp_path / "host" / "mcp"))[0] == 0 and tree(tmp_path) == before
+    assert here(capsys, "vendor", str(tmp_path), "--only", "uritemplate")[0] == 0  # told otherwise
+    assert (tmp_path / "host" / "mcp" / "uritemplate").exists()
+    assert not (tmp_path / "host" / "mcp" / "jsonrpc.py").exists()
+    assert here(capsys, "vendor", str(tmp_path), "--all")[0] == 0
+    assert set(tree(tmp_path / "host" / "mcp")) == set(parts.files()) | {parts.MANIFEST}
+
+
+def test_which_of_several_copies_is_meant_has_to_be_said(tmp_path, capsys):
+    for name in ("one", "two.three"):
+        assert here(capsys, "vendor", str(tmp_path), "--as", name, *PART)[0] == 0
+    before = tree(tmp_path)
+    code, out, err = here(capsys, "vendor", str(tmp_path), *PART)
+    assert (code, out) == (2, "") and "--as one or two.three" in one_line_of(err) and tree(tmp_path) == before
+    assert here(capsys, "vendor", str(tmp_path), "--as", "mcp_ref", *PART)[0] == 0
+    code, out, _ = here(capsys, "vendor", str(tmp_path))  # the usual name needs no --as
+    assert code == 0 and str(tmp_path / "mcp_ref") in out
 
 
 # Parts
@@ -211,6 +237,31 @@ def test_every_module_of_a_part_can_be_imported(part, tmp_path, capsys):
     fresh(tmp_path, "import importlib\nfor name in %r:\n    importlib.import_module(name)" % names)
     for option in ("--check", "--diff"):
         assert here(capsys, "vendor", str(tmp_path), "--as", "a.part", option)[0] == 0
+
+
+@pytest.mark.parametrize("part", ["auth", "client", "host", "messages", "peer", "server", None])
+def test_every_public_name_of_a_part_is_there(part, tmp_path, capsys):
+    """Also what is loaded late; of the whole package, the package's own names, too."""
+    assert here(capsys, "vendor", str(tmp_path), "--as", "a.part", *(["--only", part] if part else []))[0] == 0
+    folders = ["a.part." + part] if part else ["a.part"] + [
+        "a.part." + path.name for path in sorted((tmp_path / "a" / "part").iterdir()) if (path / "__init__.py").exists()]
+    out = fresh(tmp_path, """
+import importlib
+for folder in %r:
+    module = importlib.import_module(folder)
+    for name in getattr(module, "__all__", ()):
+        assert getattr(module, name) is not None
+        print(folder, name)
+""" % folders)
+    if part in ("client", "server", None):
+        assert len(out.splitlines()) >= 3
+
+
+@pytest.mark.parametrize("part, table", [("server", "_LATE"), ("auth", "_HOMES")])
+def test_tables_of_late_names_count_as_imports(part, table):
+    modules = frozenset(parts._module_of(path) for path in parts.files() if path.endswith(".py"))
+    source = '%s = {"A": "..errors", "B": ".x", "C": "..transports.sqlite_store"}' % table
+    assert parts.imports((part,), True, source.encode(), modules) == (("errors",), ("transports", "sqlite_store"))
 
 
 PROMISES = {
