@@ -29,7 +29,14 @@ Start with::
     server.run()
 """
 
-from typing import TYPE_CHECKING, Any, List
+import sys
+
+# This file alone keeps to what Python 2.7 can parse, or nobody there would be told.
+if sys.version_info < (3, 8):
+    raise ImportError("mcp_ref needs Python 3.8 or later, and this is Python %d.%d.%d (%s)" % (
+        sys.version_info[:3] + (sys.executable,)))
+
+from typing import TYPE_CHECKING, Any, List  # noqa: E402, F401
 
 if TYPE_CHECKING:
     from .client import Client, connect
@@ -58,7 +65,8 @@ _HOMES = {
 """Public name -> module. Resolved on first use (PEP 562), so that importing the package loads next to nothing."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name):
+    # type: (str) -> Any
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError("module %r has no attribute %r" % (__name__, name))
@@ -68,5 +76,6 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def __dir__() -> List[str]:
+def __dir__():
+    # type: () -> List[str]
     return sorted(list(globals()) + __all__)

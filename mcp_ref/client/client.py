@@ -5,6 +5,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, MutableMapping, Optional, Sequence, TypeVar, Union
 
+from .. import __version__
 from ..codec import DecodeError, decode
 from ..errors import ConnectionLost, LocalProtocolError
 from ..limits import DEFAULT, Limits
@@ -72,7 +73,7 @@ class Client(Greeting):
     def __init__(
         self,
         name: str = "mcp_ref",
-        version: str = "0",
+        version: str = __version__,
         *,
         title: Optional[str] = None,
         description: Optional[str] = None,

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, MutableMapping, Optional, Sequence, Union
 
+from .. import __version__
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
 from ..messages.lifecycle import ClientCapabilities, Settings
@@ -40,7 +41,7 @@ def connect(
     trace: "Optional[Trace]" = None,
     limits: Limits = DEFAULT,
     name: str = "mcp_ref",
-    version: str = "0",
+    version: str = __version__,
     title: Optional[str] = None, description: Optional[str] = None, website_url: Optional[str] = None,
     icons: Optional[List[Icon]] = None, revisions: Optional[Sequence[Union[str, Revision]]] = None,
     era: Optional[str] = None, eras: Optional[MutableMapping[str, str]] = None, roots: Any = None,

@@ -6,13 +6,14 @@
 
 Other members beside ``mcpServers`` belong to other programs and are left alone. So do those of a server's entry that
 are unknown here, but they are logged, because one may be a misspelt ``env``. An entry with ``"disabled": true`` is
-skipped.
+skipped. An entry that is right, but not supported here (a server at a ``url``, a name that no server can have here),
+does not keep the others from being used: `Host.from_config` puts the reason into `Host.failed`.
 """
 
 import os
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
+from typing import Any, Dict, List, Mapping, MutableMapping, NamedTuple, Optional, Union
 
-from ..options import closest
+from ..options import closest, spelt
 from .names import check_server_name
 
 Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
@@ -33,10 +34,13 @@ class ServerEntry(NamedTuple):
             self.command[0], len(self.command) - 1, sorted(self.env or ()), self.cwd)  # values may be secret
 
 
-def read_config(config: Config) -> Dict[str, ServerEntry]:
+@spelt
+def read_config(config: Config, unsupported: Optional[MutableMapping[str, str]] = None) -> Dict[str, ServerEntry]:
     """The servers of a configuration, a path or an object, by name. Starts nothing.
 
-    Raises ValueError that names the entry and the member, OSError for a file that cannot be read.
+    ``unsupported`` is filled with the names of the entries that are not supported here, and why. Raises ValueError
+    that names the entry and the member, also for an entry that is not supported if ``unsupported`` is not given;
+    OSError for a file that cannot be read.
     """
     if isinstance(config, (str, os.PathLike)):
         config = _load(os.fspath(config))
@@ -45,13 +49,33 @@ def read_config(config: Config) -> Dict[str, ServerEntry]:
         raise ValueError("the configuration needs an object 'mcpServers', server name -> entry")
     entries: Dict[str, ServerEntry] = {}
     for name, entry in servers.items():
-        check_server_name(name, entries)
+        where = "mcpServers.%s" % name
         if not isinstance(entry, Mapping):
-            raise ValueError("mcpServers.%s: expected an object" % name)
-        if not isinstance(entry.get("disabled", False), bool):
-            raise ValueError("mcpServers.%s.disabled: expected true or false" % name)
-        entries[name] = _entry("mcpServers.%s" % name, entry)
-    return {name: entry for name, entry in entries.items() if servers[name].get("disabled") is not True}
+            raise ValueError("%s: expected an object" % where)
+        disabled = entry.get("disabled", False)
+        if not isinstance(disabled, bool):
+            raise ValueError("%s.disabled: expected true or false" % where)
+        reason = _reason_against(name, where, entry, entries)
+        if not reason:
+            read = _entry(where, entry)
+            if not disabled:
+                entries[name] = read
+        elif unsupported is None:
+            raise ValueError(reason)
+        elif not disabled:
+            unsupported[str(name)] = reason
+    return entries
+
+
+def _reason_against(name: Any, where: str, entry: Mapping[str, Any], others: Mapping[str, Any]) -> str:
+    """Why an entry is not supported, "" if it is."""
+    if entry.get("type", "stdio") != "stdio" or "url" in entry:
+        return "%s: only servers that are started with a command are supported here, type \"stdio\"" % where
+    try:
+        check_server_name(name, others)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _load(path: str) -> Any:
@@ -66,8 +90,6 @@ def _load(path: str) -> Any:
 
 
 def _entry(where: str, entry: Mapping[str, Any]) -> ServerEntry:
-    if entry.get("type", "stdio") != "stdio" or "url" in entry:
-        raise ValueError("%s: only servers that are started with a command are supported here, type \"stdio\"" % where)
     unknown = sorted(set(entry) - _KNOWN)
     if unknown:
         from ..packagelog import get_logger

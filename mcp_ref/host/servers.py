@@ -6,9 +6,10 @@ from typing import (
     TYPE_CHECKING, Any, Callable, Dict, List, Mapping, MutableMapping, NoReturn, Optional, Sequence, TypeVar, Union,
 )
 
+from .. import __version__
 from ..client import Client, SharedAnswers
 from ..client.roots import Roots
-from ..errors import ConnectionLost, McpError, RequestTimeout
+from ..errors import ConnectFailed, ConnectionLost, McpError, RequestTimeout
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
 from ..messages.lifecycle import ClientCapabilities, Settings
@@ -55,7 +56,7 @@ class Servers:
     def __init__(
         self,
         name: str = "mcp_ref",
-        version: str = "0",
+        version: str = __version__,
         *,
         limits: Limits = DEFAULT,
         policy: Optional[Policy] = None,
@@ -117,7 +118,7 @@ class Servers:
         cls: "Callable[..., Self]",
         config: Config,
         name: str = "mcp_ref",
-        version: str = "0",
+        version: str = __version__,
         *,
         limits: Limits = DEFAULT,
         policy: Optional[Policy] = None,
@@ -147,14 +148,18 @@ class Servers:
     ) -> "Self":
         """A host, connected to the servers of a configuration (see `mcp_ref.host.config`); options as `Host`.
 
-        Servers that cannot be reached are in `failed`; the host is there without them. Raises ValueError for a
-        configuration that is wrong, and then has started nothing.
+        Servers that cannot be reached are in `failed`, and so are entries that are not supported; the host is there
+        without them. Raises ValueError for a configuration that is wrong, and then has started nothing.
         """
         options = dict(locals())
         del options["cls"], options["config"]
-        entries = read_config(config)
+        unsupported: Dict[str, str] = {}
+        entries = read_config(config, unsupported)
         host = cls(**_given(options))
         try:
+            for server, reason in unsupported.items():
+                host.failed[server] = ConnectFailed(reason)
+                host.record("connect", server, outcome="failed", reason=reason)
             host.connect_all(entries)
         except BaseException:
             host.close()
@@ -300,6 +305,8 @@ class Servers:
     def _find(self, name: str) -> Member:
         members = self._current()
         if name not in members:
+            if name in self.failed:
+                raise LookupError("there is no connection to %.80r: %s" % (name, self.failed[name]))
             raise LookupError("there is no server %.80r; there are %s" % (name, ", ".join(sorted(members)) or "none"))
         return members[name]
 

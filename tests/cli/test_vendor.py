@@ -244,7 +244,7 @@ def test_every_public_name_of_a_part_is_there(part, tmp_path, capsys):
     """Also what is loaded late; of the whole package, the package's own names, too."""
     assert here(capsys, "vendor", str(tmp_path), "--as", "a.part", *(["--only", part] if part else []))[0] == 0
     folders = ["a.part." + part] if part else ["a.part"] + [
-        "a.part." + path.name for path in sorted((tmp_path / "a" / "part").iterdir()) if (path / "__init__.py").exists()]
+        "a.part." + path.parent.name for path in sorted((tmp_path / "a" / "part").glob("*/__init__.py"))]
     out = fresh(tmp_path, """
 import importlib
 for folder in %r:

@@ -1,11 +1,17 @@
 """The common configuration file: what is taken, what is refused, and that nothing is started for a wrong one."""
 import json
+import pathlib
 import sys
 
 import pytest
 
 from mcp_ref import Host
+from mcp_ref.errors import ConnectFailed
 from mcp_ref.host import read_config
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+UNSUPPORTED = ("'a b' cannot name a server", "already", "stdio")
+"""What `read_config` says of entries that are right, but not supported here."""
 
 
 def of(**entry):
@@ -38,10 +44,41 @@ def test_a_wrong_configuration_is_told_by_place_and_starts_nothing(config, words
     with pytest.raises(ValueError) as caught:
         read_config(config)
     assert words in str(caught.value)
+    if words not in UNSUPPORTED:
+        path = tmp_path / "servers.json"
+        path.write_text(json.dumps(config), encoding="utf-8")
+        with pytest.raises(ValueError):
+            Host.from_config(path)
+
+
+def test_an_entry_that_is_not_supported_leaves_the_others_alone(tmp_path):
+    """It is in `failed`, with the reason."""
+    events = []
+    code = "from mcp_ref import Server; Server('quiet').run()"
     path = tmp_path / "servers.json"
-    path.write_text(json.dumps(config), encoding="utf-8")
-    with pytest.raises(ValueError):
-        Host.from_config(path)
+    path.write_text(json.dumps({"mcpServers": {
+        "far": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer not-to-be-shown"}},
+        "typed": {"type": "sse", "url": "https://example.com/sse"}, "two words": {"command": "x"},
+        "good": {"command": sys.executable, "args": ["-c", code], "cwd": str(ROOT)}, "GOOD": {"command": "x"},
+        "off": {"type": "http", "url": "https://example.com/off", "disabled": True},
+    }}), encoding="utf-8")
+    with Host.from_config(path, audit=events.append) as host:
+        assert list(host.clients) == ["good"]
+        assert sorted(host.failed) == ["GOOD", "far", "two words", "typed"]
+        assert all(isinstance(error, ConnectFailed) for error in host.failed.values())
+        assert str(host.failed["far"]).startswith("mcpServers.far: only servers that are started with a command")
+        assert "cannot name a server" in str(host.failed["two words"]) and "already" in str(host.failed["GOOD"])
+        with pytest.raises(LookupError) as caught:
+            host.tools("far")
+        assert "no connection to 'far': mcpServers.far: only servers" in str(caught.value)
+    failed = [event["server"] for event in events if event.get("outcome") == "failed"]
+    assert sorted(failed) == sorted(host.failed) and "not-to-be-shown" not in str(events)
+
+
+def test_what_is_wrong_is_wrong_beside_an_entry_that_is_not_supported():
+    with pytest.raises(ValueError) as caught:
+        Host.from_config({"mcpServers": {"far": {"url": "https://example.com/mcp"}, "a": {"command": 1}}})
+    assert "mcpServers.a.command" in str(caught.value)
 
 
 @pytest.mark.parametrize("text, words", [

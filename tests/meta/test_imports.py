@@ -1,10 +1,14 @@
 """What is loaded when: nothing before it is used, nothing from outside, and under any name."""
+import ast
 import pathlib
 import shutil
 import subprocess
 import sys
 
 import pytest
+
+from mcp_ref import __version__
+from tests.tools import interpreters
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HEAVY = ("http", "ssl", "email", "concurrent.futures", "socket", "subprocess", "asyncio", "urllib", "logging",
@@ -98,3 +102,59 @@ except AttributeError as error:
     print(error)
 ''')
     assert done.stdout == "module 'mcp_ref.server' has no attribute 'nothing'\n"
+
+
+SENTENCE = "mcp_ref needs Python 3.8 or later, and this is Python "
+
+
+def old_pythons():
+    """Interpreters of this machine that are too old."""
+    names = ["python2.7", "python3.6", "python3.7"]
+    found = [shutil.which(name) for name in names]
+    for folder in interpreters._pyenv_folders():
+        found += [str(path) for name in names
+                  for path in pathlib.Path(folder, "versions").glob(name[len("python"):] + ".*/bin/python")]
+    return [path for path in found if path]
+
+
+def test_an_old_python_is_told_in_a_sentence(monkeypatch):
+    """By the one file that it can parse, as far as a new one can tell: no annotations, no new forms, ASCII."""
+    source = (ROOT / "mcp_ref" / "__init__.py").read_bytes()
+    source.decode("ascii")
+    tree = ast.parse(source)
+    new = (ast.JoinedStr, ast.AnnAssign, ast.AsyncFunctionDef, ast.Nonlocal, ast.NamedExpr, ast.Starred)
+    assert not [node for node in ast.walk(tree) if isinstance(node, new)]
+    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
+        arguments = function.args
+        assert function.returns is None and not arguments.kwonlyargs and not arguments.posonlyargs
+        assert not [argument for argument in arguments.args if argument.annotation]
+    monkeypatch.setattr(sys, "version_info", (3, 7, 16, "final", 0))
+    with pytest.raises(ImportError) as caught:
+        exec(compile(source, "__init__.py", "exec"), {"__name__": "old"})
+    assert str(caught.value).startswith(SENTENCE + "3.7.16 (")
+
+
+def test_old_pythons_of_this_machine_agree():
+    """Where there is none this asks none, and the test above is all."""
+    for path in old_pythons():
+        for words in (["-c", "from mcp_ref import Server"], ["-m", "mcp_ref", "--version"]):
+            done = subprocess.run([path, "-B", *words], cwd=str(ROOT), stdin=subprocess.DEVNULL, timeout=25,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+            if "No such file" not in done.stderr and "command not found" not in done.stderr:  # a shim of pyenv
+                assert done.returncode == 1 and "ImportError: " + SENTENCE in done.stderr.splitlines()[-1], done.stderr
+                assert "SyntaxError" not in done.stderr
+
+
+def test_a_client_says_the_version_of_the_package():
+    from mcp_ref import Client, Host, Server
+    from mcp_ref.client import connect
+    from mcp_ref.transports.memory import pair
+    from inspect import signature
+
+    ours, theirs = pair()
+    connection = Server("x", revisions=["2025-11-25"]).connect(ours)
+    with Client().open(theirs) as client:
+        assert connection.session.peer_info["version"] == client.info.version == __version__
+    connection.close()
+    for call in (connect, Host, Host.from_config):
+        assert signature(call).parameters["version"].default == __version__
