@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, MutableMapping, Opt
 from .. import __version__
 from ..codec import DecodeError, decode
 from ..errors import ConnectionLost, LocalProtocolError
+from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon, Implementation
 from ..messages.lifecycle import ClientCapabilities, Settings
@@ -124,6 +125,15 @@ class Client(Greeting):
         self._coming: Optional[Connection] = None  # the connection that was begun last
         self._listening: "Optional[Listening]" = None
         self._making = threading.Lock()
+
+    def __repr__(self) -> str:
+        """Who the server is, the revision, and what became of the connection; what the server said is cut."""
+        connection, server = self._connection, self.server_info
+        if connection is None:
+            return "<%s, not connected>" % type(self).__name__
+        name = shown("%s %s" % (server.name, server.version), 60) if server is not None else "a server without a name"
+        state = "closed" if self._ending.is_set() else "lost" if connection.closed else "open"
+        return "<%s of %s, %s, %s>" % (type(self).__name__, name, connection.session.rules.name, state)
 
     # Life
 

@@ -75,6 +75,22 @@ class Deny(Record):
     reason: str = "the policy said no"
 
 
+_ARGUMENTS, _CHARACTERS = 12, 60
+"""How many arguments a `ToolCall` shows as text, and how much of each."""
+
+
+def _argument(name: Any, value: Any) -> str:
+    """An argument as text: JSON, with escapes for what would not be seen or would move what follows."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, default=lambda other: type(other).__name__)
+    if len(text) > _CHARACTERS:
+        text = "%s ... (%d characters)" % (text[:_CHARACTERS], len(text))
+    name = str(name)[:_CHARACTERS]
+    both = "%s=%s" % (name if name.isidentifier() else json.dumps(name), text)
+    return "".join(char if char.isprintable() else "\\u%04x" % ord(char) for char in both)
+
+
 Decision = Union[Allow, Deny]
 Answer = Union[Allow, Deny, bool]
 """What a function of a policy returns; anything else denies."""
@@ -95,6 +111,20 @@ class ToolCall(Record):
     arguments: Dict[str, Any]
     changed: bool = False
     """It was allowed before, and since then its server has changed what it says of it."""
+
+    def __str__(self) -> str:
+        """The call on one line, for a dialog: ``files__write(path="a.txt", text="Dear ... (5120 characters)")``.
+
+        What looks like a secret is masked, and long values are cut, which is said: show `arguments` to who wants all.
+        """
+        from ..redaction import redact
+
+        given = redact(self.arguments)
+        shown = [_argument(name, given[name]) for name in list(given)[:_ARGUMENTS]]
+        if len(given) > _ARGUMENTS:
+            shown.append("... (%d arguments)" % len(given))
+        changed = "; its server has changed what it says of this tool" if self.changed else ""
+        return "%s(%s)%s" % (self.name, ", ".join(shown), changed)
 
     @property
     def server(self) -> str:

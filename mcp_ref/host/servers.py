@@ -10,6 +10,7 @@ from .. import __version__
 from ..client import Client, SharedAnswers
 from ..client.roots import Roots
 from ..errors import ConnectFailed, ConnectionLost, McpError, RequestTimeout
+from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
 from ..messages.lifecycle import ClientCapabilities, Settings
@@ -111,6 +112,14 @@ class Servers:
         self._members: Dict[str, Member] = {}
         self._closed = False
         self._telling: List[threading.Thread] = []
+
+    def __repr__(self) -> str:
+        members = self._current()
+        connected = [name for name, member in members.items() if member.connected]
+        told = [("of", connected), ("not connected:", sorted(set(members).union(self.failed).difference(connected)))]
+        parts = ["%s %s" % (words, shown(", ".join(names), 200)) for words, names in told if names]
+        return "<%s %s%s>" % (
+            type(self).__name__, ("; ".join(parts) or "without servers"), ", closed" if self._closed else "")
 
     @classmethod
     @spelt

@@ -141,3 +141,19 @@ class CallToolResult(Model):
     def text(self) -> str:
         """What is text in the content; see `mcp_ref.messages.content.text_of`."""
         return text_of(self.content)
+
+    def __repr__(self) -> str:
+        """What a person wants to see of it: whether it failed, text, structured content, other blocks; cut short."""
+        from reprlib import Repr
+
+        short = Repr()
+        short.maxstring = short.maxother = short.maxlong = 120
+        blocks = self.content if isinstance(self.content, list) else [self.content]
+        others = [str(getattr(block, "type", type(block).__name__)) for block in blocks if not hasattr(block, "text")]
+        parts = [short.repr(self.text)] if len(others) < len(blocks) else []
+        if others:
+            parts.append("other content: %s" % short.repr(others))
+        if self.structured_content is not ABSENT:
+            parts.append("structured_content=%s" % short.repr(self.structured_content))
+        return "<%s, %s: %s>" % (
+            type(self).__name__, "failed" if self.is_error else "ok", ", ".join(parts) or "no content")

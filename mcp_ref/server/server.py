@@ -11,6 +11,7 @@ from typing import (
 )
 
 from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, RpcError
+from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..methods import lookup
 from ..options import refuse, spelt
@@ -147,6 +148,12 @@ class Server(Offering):
         self._announcements = Announcements()
         self._stamps: "Dict[Revision, Stamp]" = {}
         self._declared: Dict[Any, Dict[str, Any]] = {}
+
+    def __repr__(self) -> str:
+        clients = len(self._announcements.connections)
+        return "<%s %s %s, %d connection%s>" % (
+            type(self).__name__, shown(self.identity[0], 60), shown(self.identity[1], 40), clients,
+            "" if clients == 1 else "s")
 
     # Telling clients
 

@@ -1,12 +1,18 @@
 """What is printed of objects that hold secrets: their names, never their values."""
 import pytest
 
+from mcp_ref import Client, Host, Server
+from mcp_ref.errors import ConnectFailed
+from mcp_ref.host import HostTool, ToolCall
 from mcp_ref.host.config import ServerEntry
 from mcp_ref.host.member import Launch
+from mcp_ref.messages.content import ImageContent, TextContent
+from mcp_ref.messages.tools import CallToolResult, Tool
 from mcp_ref.transports.http_call import Answer
 from mcp_ref.transports.http_dial import place
 from mcp_ref.transports.http_exchange import Headers, HttpRequest
 from mcp_ref.transports.http_head import Head
+from mcp_ref.transports.memory import pair
 
 SECRET = "hunter2"
 NAMED = {"API_KEY": SECRET}
@@ -32,3 +38,78 @@ def test_no_secret_is_printed(value, shown):
 def test_the_audit_log_names_a_server_without_its_query():
     assert Launch("https://h.example/mcp?key=" + SECRET).shown() == "https://h.example/mcp"
     assert Launch("./tool? x").shown() == "./tool?"
+
+
+# What users hold
+
+
+@pytest.mark.parametrize("name, told", [("echo", "echo 1.0"), ("e\n<" + "x" * 100, "e\\n<" + "x" * 57)])
+def test_a_client_a_server_and_a_host_say_what_they_are_and_how_they_are(name, told):
+    client, host = Client(), Host()
+    assert repr(client) == "<Client, not connected>"
+    server = Server(name, "1.0", revisions=["2025-11-25"])
+    assert repr(server) == "<Server %s 1.0, 0 connections>" % name[:60].replace("\n", "\\n")
+    ours, theirs = pair()
+    connection = server.connect(ours)
+    with client.open(theirs):
+        assert repr(client) == "<Client of %s, 2025-11-25, open>" % told
+        client.ping()  # the server has seen `initialized` by now
+        assert repr(server).endswith(" 1.0, 1 connection>")
+    assert repr(client) == "<Client of %s, 2025-11-25, closed>" % told
+    connection.close()
+    assert repr(host) == "<Host without servers>"
+    mine, yours = pair()
+    connection = server.connect(mine)
+    with host:
+        host.connect("one", yours)
+        host.failed["two"] = ConnectFailed("x?key=" + SECRET)
+        assert repr(host) == "<Host of one; not connected: two>"
+    connection.close()
+    assert repr(host).endswith(", closed>")
+
+
+@pytest.mark.parametrize("result, shown", [
+    (CallToolResult([TextContent("3")], {"result": 3}), "<CallToolResult, ok: '3', structured_content={'result': 3}>"),
+    (CallToolResult([TextContent("boom")], is_error=True), "<CallToolResult, failed: 'boom'>"),
+    (CallToolResult([]), "<CallToolResult, ok: no content>"),
+    (CallToolResult([], None), "<CallToolResult, ok: no content>"),
+    (CallToolResult([ImageContent("AAAA" * 999, "image/png")]), "<CallToolResult, ok: other content: ['image']>"),
+])
+def test_a_result_of_a_tool_is_told_in_short(result, shown):
+    if result.structured_content is None:
+        shown = "<CallToolResult, ok: structured_content=None>"
+    assert repr(result) == shown
+
+
+def test_a_long_or_deep_result_is_cut():
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    for structured in ({"a": "x" * 100_000}, deep, list(range(100_000))):
+        assert len(repr(CallToolResult([TextContent("y" * 100_000)] * 3, structured))) < 400
+
+
+def call_of(arguments, changed=False):
+    tool = HostTool("files", "write", "files__write", Tool("write", {"type": "object"}), None, None, False, "digest")
+    return ToolCall(tool, arguments, changed)
+
+
+@pytest.mark.parametrize("call, text", [
+    (call_of({}), "files__write()"),
+    (call_of({"path": "a.txt", "n": 1, "more": [True, None]}),
+     'files__write(path="a.txt", n=1, more=[true, null])'),
+    (call_of({"b\u00e9": "\u65e5"}), 'files__write(b\u00e9="\u65e5")'),
+    (call_of({"a b": "x\n\u202ey"}), 'files__write("a b"="x\\n\\u202ey")'),
+    (call_of({"text": "x" * 5000}), 'files__write(text="%s ... (5002 characters))' % ("x" * 59)),
+    (call_of({"text": {1, 2}}), 'files__write(text="set")'),
+    (call_of({"a": 1}, True), "files__write(a=1); its server has changed what it says of this tool"),
+])
+def test_a_call_can_be_shown_in_a_dialog(call, text):
+    assert str(call) == text
+
+
+def test_no_secret_of_a_call_is_in_the_dialog_and_no_crowd_of_arguments():
+    call = call_of({"password": SECRET, "header": "Authorization: Bearer " + SECRET, "inner": {"api_key": SECRET}})
+    assert SECRET not in str(call) and str(call).startswith("files__write(password=")
+    assert str(call_of({"a%d" % n: n for n in range(99)})).endswith("a11=11, ... (99 arguments))")
+    assert call.arguments["password"] == SECRET
