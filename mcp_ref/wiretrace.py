@@ -47,6 +47,7 @@ from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from . import deadline
 from .jsontext import JsonError, dumps, loads
+from .options import spelt
 from .redaction import redact, redact_text
 from .usercode import log_raised, name_of
 
@@ -116,10 +117,12 @@ class Trace:
         """The conversation entered another state."""
         self._tell("", STATE, None, text)
 
+    @spelt
     def transport(self, text: str, direction: str = "") -> None:
         """Something of the transport: a status, a header, the exit of a process."""
         self._tell(direction, TRANSPORT, None, text)
 
+    @spelt
     def finding(self, text: str, direction: str = "") -> None:
         """Something that is not as it should be, and whose doing it is."""
         self._tell(direction, FINDING, None, text)
@@ -159,6 +162,7 @@ class Trace:
         self.close()
 
 
+@spelt
 def to_text(stream: IO[str], width: Optional[int] = WIDTH) -> Trace:
     """A trace that people read: lines on a text stream, which stays open. ``width`` None shows everything."""
     return Trace(TextSink(stream, width))

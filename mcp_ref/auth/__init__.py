@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, List
 if TYPE_CHECKING:
     from .access import AccessToken, Principal
     from .client_document import client_metadata
-    from .jose import HmacSigner, Signer
+    from .jose import HmacSigner, Signer, b64url
     from .machine import ClientCredentials, EnterpriseManaged, WorkloadIdentity
     from .oauth import OAuth
     from .resource_server import ResourceServer
@@ -49,6 +49,7 @@ _HOMES = {
     "Signer": ".jose",
     "TokenStore": ".store",
     "WorkloadIdentity": ".machine",
+    "b64url": ".jose",
     "client_metadata": ".client_document",
 }
 """Public name -> module; resolved on first use, as in `mcp_ref`."""
@@ -56,7 +57,7 @@ _HOMES = {
 __all__ = [
     "AccessToken", "ClientCredentials", "EnterpriseManaged", "FileStore", "HmacSigner", "Introspection", "JwtVerifier",
     "MemoryStore", "OAuth", "Principal", "ResourceServer", "Signer", "TokenStore", "WorkloadIdentity",
-    "client_metadata",
+    "b64url", "client_metadata",
 ]
 
 

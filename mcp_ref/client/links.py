@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, List, Optional, Tuple
 from ..codec import DecodeError, decode
 from ..errors import URL_ELICITATION_REQUIRED, PeerError, PeerProtocolError
 from ..messages.elicitation import ElicitRequestURLParams, URLElicitationRequiredErrorData
+from ..options import spelt
 from ..peer.dispatcher import Connection
 from ..protocol.links import LinkError, perhaps_here, read_link
 from ..transports.base import Transport
@@ -41,6 +42,7 @@ def is_elsewhere(transport: Transport) -> bool:
     return not perhaps_here(host.lower())
 
 
+@spelt
 class UrlRequest:
     """A link that a server wants the user to follow, as a callback gets it.
 

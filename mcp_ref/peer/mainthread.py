@@ -49,6 +49,7 @@ class MainThreadQueue(Executor):
             start_thread("mcp-ref:watchdog:main-thread-queue", self._watch)
         return True
 
+    @spelt
     def pump(self, max_ms: float = 10.0) -> int:
         """Run queued handlers for about ``max_ms`` milliseconds; how many ran. Returns at once if there are none.
 
@@ -56,6 +57,7 @@ class MainThreadQueue(Executor):
         """
         return self._pump(clock() + max_ms / 1000.0)
 
+    @spelt
     def wait(self, timeout: Optional[float] = None) -> bool:
         """Sleep until there is something to pump; False after ``timeout`` seconds. For hosts without a timer."""
         with self._lock:

@@ -6,7 +6,8 @@ same sections in the same order: registration, list, act.
 What handlers need beside `Server` and `Context` can be had from here, too: content (`image`, `audio`, `blob`),
 what may be raised (`RpcError`, `ResourceNotFound`, `UrlElicitationRequired`), what describes
 (`Annotations`, `Icon`, `ToolAnnotations`), what clients may keep (`Cache`), what lies beyond the protocol
-(`Extension`), and where processes share sessions (`SqliteStore`, `Store`). It is loaded when it is first asked for.
+(`Extension`), who runs handlers (`Inline`, `MainThreadQueue`), and where processes share sessions (`SqliteStore`,
+`Store`). It is loaded when it is first asked for.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from ..messages.base import Annotations, Icon
     from ..messages.tools import ToolAnnotations
     from ..peer.extension import Extension
+    from ..peer.mainthread import MainThreadQueue
+    from ..peer.workers import Inline
     from ..transports.sqlite_store import SqliteStore
     from ..transports.store import Store
     from .caching import Cache
@@ -30,13 +33,14 @@ _LATE = {
     "RpcError": "..errors", "ResourceNotFound": "..errors", "UrlElicitationRequired": ".links",
     "Annotations": "..messages.base", "Icon": "..messages.base", "ToolAnnotations": "..messages.tools",
     "Extension": "..peer.extension",
+    "Inline": "..peer.workers", "MainThreadQueue": "..peer.mainthread",
     "SqliteStore": "..transports.sqlite_store", "Store": "..transports.store",
 }
 """Name -> module."""
 
 __all__ = [
-    "Annotations", "Cache", "Context", "Extension", "Icon", "ResourceNotFound", "RpcError", "Server", "SqliteStore",
-    "Store", "ToolAnnotations", "UrlElicitationRequired", "audio", "blob", "image",
+    "Annotations", "Cache", "Context", "Extension", "Icon", "Inline", "MainThreadQueue", "ResourceNotFound", "RpcError",
+    "Server", "SqliteStore", "Store", "ToolAnnotations", "UrlElicitationRequired", "audio", "blob", "image",
 ]
 
 

@@ -1,6 +1,7 @@
 """What is loaded when: nothing before it is used, nothing from outside, and under any name."""
 import ast
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -158,3 +159,35 @@ def test_a_client_says_the_version_of_the_package():
     connection.close()
     for call in (connect, Host, Host.from_config):
         assert signature(call).parameters["version"].default == __version__
+
+
+NOT_OURS = {"Response", "Caller"}  # of Flask; and README shows where the other comes from
+
+
+def test_whatever_the_readme_makes_has_an_import_path():
+    """Each class that README calls is a public name of the package or of one of its roles, unless README defines it."""
+    from importlib import import_module
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    homes = ["mcp_ref", "mcp_ref.server", "mcp_ref.client", "mcp_ref.host", "mcp_ref.auth"]
+    public = {name for home in homes for name in import_module(home).__all__}
+    used = set(re.findall(r"(?<![\w.])([A-Z][a-z]\w*)\(", text)) - set(re.findall(r"class (\w+)", text))
+    assert {"Server", "Sampling", "MainThreadQueue", "SqliteStore", "JwtVerifier"} <= used
+    assert used - public <= NOT_OURS
+
+
+@pytest.mark.parametrize("home", ["mcp_ref", "mcp_ref.server", "mcp_ref.client", "mcp_ref.auth"])
+def test_public_names_are_loaded_late_and_declared_for_type_checkers(home):
+    """What is loaded late stands in `__all__`, in the table, and under TYPE_CHECKING with the same module."""
+    from importlib import import_module
+
+    module = import_module(home)
+    table = dict(getattr(module, "_HOMES", None) or module._LATE)
+    assert set(table) <= set(module.__all__) == set(module.__all__) & set(dir(module)) | set(table)
+    tree = ast.parse(pathlib.Path(module.__file__).read_text(encoding="utf-8"))
+    typing = {alias.name: "." * node.level + (node.module or "")
+              for block in ast.walk(tree) if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
+              for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert typing == table
+    for name in table:
+        assert getattr(module, name) is getattr(import_module(table[name], home), name)
