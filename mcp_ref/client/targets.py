@@ -1,4 +1,4 @@
-"""From what the user names to a connected client: a command, an address, or a transport."""
+"""From what the user names to a connected client: a command, an address, a server of this process, or a transport."""
 
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, MutableMapping, Optional, Sequence, Union
 
@@ -7,7 +7,9 @@ from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
 from ..messages.lifecycle import ClientCapabilities, Settings
 from ..options import spelt
+from ..peer.role import Role
 from ..peer.workers import Executor
+from ..protocol import lifecycle
 from ..revisions import Revision
 from ..transports.base import Transport
 from .client import Client, LogCallback, NotificationCallback
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from ..transports.http_authorizing import Authorizer, Authorizing
     from ..wiretrace import Trace
 
-Target = Union[str, Sequence[str], Transport]
+Target = Union[str, Sequence[str], Transport, Role]
+"""Of roles, a `Server`."""
 
 
 @spelt
@@ -56,7 +59,8 @@ def connect(
 
     ``target`` is a command (a str, split as a shell does, or a list), whose process is started as a child and
     ended by `Client.close`; or ``http://host:port/path`` or ``https://...``, and which HTTP transport the server speaks
-    is found out; or ``tcp://host:port``, ``unix:///path``; or a `Transport` of your own.
+    is found out; or ``tcp://host:port``, ``unix:///path``; or a `Server` of this process, which is served in memory;
+    or a `Transport` of your own.
     ``env`` adds to the child's environment. Of ours a child gets a short list (``PATH``, ``HOME``, ``LANG`` and the
     like, see `mcp_ref.transports.commands.child_environment`); with ``inherit_env=True`` all but ``MCP_REF_*``, with
     False nothing. ``cwd`` is its folder. What it writes on stderr is shown on ours, each line after ``server| ``;
@@ -130,7 +134,7 @@ _FOR_COMMANDS = "only for a command, which is started here; a server that runs a
 
 def is_command(target: Target) -> bool:
     """Whether a server is started here, as a child."""
-    return not isinstance(target, Transport) and scheme_of(target) not in ("http", "https", "tcp", "unix")
+    return not isinstance(target, (Transport, Role)) and scheme_of(target) not in ("http", "https", "tcp", "unix")
 
 
 def _check_unused(options: Mapping[str, Any], why: str) -> None:
@@ -153,6 +157,12 @@ def _transport(
 ) -> Transport:
     if isinstance(target, Transport):
         return target
+    if isinstance(target, Role):
+        if target.party != lifecycle.SERVER:
+            raise TypeError("a %s is no server to connect to" % type(target).__name__)
+        from ..transports.memory import InProcess
+
+        return InProcess(getattr(target, "connect"), limits)
     if scheme_of(target) in ("tcp", "unix"):
         from ..transports.sockets import connect_socket
 

@@ -17,6 +17,7 @@ from ..errors import ConnectionLost, LocalProtocolError, McpError
 from ..limits import Limits
 from ..peer.counters import Counters
 from ..peer.dispatcher import Connection
+from ..peer.role import Role
 from ..protocol.capabilities import has
 from ..transports.base import Transport
 from .catalogue import Catalogue
@@ -69,6 +70,8 @@ class Launch(NamedTuple):
         """Return the program or the address, for logs; arguments, environment and query may hold secrets."""
         if isinstance(self.target, Transport):
             return self.target.name
+        if isinstance(self.target, Role):
+            return "a %s of this process" % type(self.target).__name__
         if callable(self.target):
             return getattr(self.target, "__qualname__", "function")
         if isinstance(self.target, str):

@@ -1,6 +1,7 @@
 """A connection inside one process: two transports that hand each other bytes.
 
-`pair` makes the two ends. Tests use it, and a host that runs a server in its own process. It keeps
+`pair` makes the two ends. Tests use it, and a host that runs a server in its own process; for them `InProcess` begins
+the server's side, too. It keeps
 the promises of a pipe, not only the convenient ones: what is written and not yet read is bounded
 (by default as large as a pipe), so a writer waits for a reader; what was written before the end is
 still delivered; after that reading returns None and writing raises.
@@ -10,7 +11,7 @@ larger than the bound passes when the queue is empty. Bytes are handed over, nev
 """
 
 import threading
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import ConnectionLost, Rejected
 from ..limits import DEFAULT, Limits
@@ -80,6 +81,7 @@ class MemoryTransport(Transport):
     def __init__(self, incoming: _Channel, outgoing: _Channel, limits: Limits) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
+        self._limits = limits
         self._limit = limits.max_message_bytes
         self._write_lock = threading.Lock()
         self._closed = False
@@ -125,3 +127,24 @@ class MemoryTransport(Transport):
     def counters(self) -> Dict[str, int]:
         """``rejected``: messages that were too long."""
         return {"rejected": self._rejected}
+
+
+class InProcess(MemoryTransport):
+    """The client's end of a connection to a server in this process, whose side begins when this one is opened.
+
+    ``serve`` serves the transport that it gets in the background, as `Server.connect` does.
+    """
+
+    def __init__(self, serve: Callable[[Transport], Any], limits: Limits = DEFAULT, capacity: int = CAPACITY) -> None:
+        there, back = _Channel(capacity), _Channel(capacity)
+        super().__init__(back, there, limits)
+        self._theirs = MemoryTransport(there, back, limits)
+        self._serve = serve
+
+    def open(self) -> None:
+        """Have the server take the other end."""
+        self._serve(self._theirs)
+
+    def renew(self) -> Transport:
+        """See `Transport.renew`."""
+        return InProcess(self._serve, self._limits)
