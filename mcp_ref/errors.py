@@ -140,7 +140,9 @@ class PeerError(McpError):
     """The status of HTTP that it came with, if that was none of success."""
 
     def __init__(self, code: int, message: str, data: Any, method: str, request_id: Union[int, str]) -> None:
-        super().__init__("%s failed: %s (%d)" % (method, message, code))
+        uri = data.get("uri") if isinstance(data, dict) else None
+        what = ": %s" % repr(uri[:200])[1:-1] if isinstance(uri, str) and uri not in str(message) else ""
+        super().__init__("%s failed: %s%s (%d)" % (method, message, what, code))
         self.code = code
         self.message = message
         self.data = data

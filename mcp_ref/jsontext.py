@@ -294,4 +294,5 @@ def _faults(value: Any, limits: Limits) -> Iterator[str]:
             except UnicodeEncodeError:
                 yield "%s has a lone surrogate" % path
         elif not (item is None or isinstance(item, int)):
-            yield "%s is a %s, which JSON cannot hold" % (path, type(item).__name__)
+            kind = "of type %s" % type(item).__name__
+            yield "%s is %s, which JSON cannot hold" % ("the value" if path == "$" else path, kind)

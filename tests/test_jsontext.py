@@ -100,9 +100,10 @@ UNWRITABLE = [
     (-float("inf"), "$ is -Infinity"),
     ({"a": ["\ud800"]}, "$.a[0] has a lone surrogate"),
     ({"\udfff": 1}, "lone surrogate"),
-    ({"a": {1, 2}}, "$.a is a set, which JSON cannot hold"),
-    ({"a": b"x"}, "$.a is a bytes, which JSON cannot hold"),
-    ({"a": object()}, "$.a is a object"),
+    ({"a": {1, 2}}, "$.a is of type set, which JSON cannot hold"),
+    (object(), "the value is of type object, which JSON cannot hold"),
+    ({"a": b"x"}, "$.a is of type bytes, which JSON cannot hold"),
+    ({"a": object()}, "$.a is of type object"),
 ]
 
 

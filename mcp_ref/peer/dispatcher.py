@@ -514,7 +514,8 @@ class Connection(Sender):
         session, phase, method = self.session, self.session.phase, request.method
         verdict = lifecycle.consult(session.peer, phase, method, session.lenient)
         if not verdict.allowed or (method == "initialize" and batch is not None):
-            return RpcError(INVALID_REQUEST, "Invalid request: %s is not allowed while %s" % (shown(method), phase))
+            when = "in a batch" if verdict.allowed else lifecycle.WHEN[phase]
+            return RpcError(INVALID_REQUEST, "Invalid request: %s is not allowed %s" % (shown(method), when))
         if verdict.lenient:
             self.counters.note("early request", "%s came before notifications/initialized" % shown(method))
         row = session.lookup(method)

@@ -31,6 +31,13 @@ INITIALIZING = "initializing"
 ANSWERED = "answered"
 OPERATING = "operating"
 PHASES = (OPENING, INITIALIZING, ANSWERED, OPERATING)
+WHEN = {
+    OPENING: "before initialize",
+    INITIALIZING: "before initialize is answered",
+    ANSWERED: "before notifications/initialized",
+    OPERATING: "after the handshake",
+}
+"""What error texts call a phase."""
 
 CLIENT = "client"
 SERVER = "server"
@@ -96,7 +103,7 @@ def advance(sender: str, phase: str, method: str) -> str:
     verdict = consult(sender, phase, method)
     if not verdict.allowed:
         raise LocalProtocolError(
-            "a %s may not send %s while the connection is %s" % (sender, method, phase),
+            "a %s may not send %s %s" % (sender, method, WHEN[phase]),
             "..2025-11-25 basic/lifecycle §Initialization",
         )
     return verdict.phase
