@@ -7,6 +7,7 @@
 
     OAuth(store=FileStore(path))                                  # not again tomorrow
     OAuth("my-id", "my-secret", issuer="https://auth.example.com")    # registered before
+    OAuth("my-id", "my-secret", issuer="https://auth.example.com", method="client_secret_post")    # for this method
     OAuth(client_metadata_url="https://example.com/client.json")  # known by a document, see `client_document`
     OAuth(authorize=show_in_my_window)                            # a program with a browser of its own
 
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Callable, List, Optional, Sequence
 from urllib.parse import urlsplit
 
 from ..errors import AuthError, DiscoveryFailed, TokenRefused, Unauthorized
-from ..options import spelt
+from ..options import closest, spelt
 from . import registration
 from .client_document import check_client_id_url
 from .code_flow import CodeFlow, check_pkce
@@ -55,6 +56,10 @@ class OAuth(Grant):
     instead does it all, for programs with a browser of their own: it returns the URL that the browser came back to, and
     nothing listens. Both run on a thread of their own, and are waited for as long as ``authorization_patience``.
 
+    ``method``: how the client authenticates at the token endpoint: ``client_secret_basic``, ``client_secret_post`` or
+    ``none``. None: the first that the server's metadata lists. A client is registered for one method [RFC 7591 §2], so
+    pass the one that yours is registered for. A dynamic registration asks for it, and keeps to what the server answers.
+
     ``signer``: signs assertions instead of a secret. For ``scopes``, ``store``, ``choose_server``, ``dpop``,
     ``private_networks`` and ``now`` see `Grant`. Raises ValueError for what does not go together.
     """
@@ -70,7 +75,8 @@ class OAuth(Grant):
         open_browser: Optional[Callable[[str], object]] = None, authorize: Optional[Callable[[str], str]] = None,
         store: Optional[TokenStore] = None, ask_client: Optional[registration.AskClient] = None,
         choose_server: Optional[Callable[[List[str]], str]] = None, signer: "Optional[Signer]" = None,
-        dpop: "Optional[Signer]" = None, private_networks: bool = False, now: Callable[[], float] = time.time,
+        method: Optional[str] = None, dpop: "Optional[Signer]" = None, private_networks: bool = False,
+        now: Callable[[], float] = time.time,
     ) -> None:
         if choose_server is None and issuer is not None:
             choose_server = partial(_prefer, issuer)
@@ -80,6 +86,8 @@ class OAuth(Grant):
             raise ValueError("a client_secret needs its client_id")
         if issuer is not None and client_id is None:
             raise ValueError("issuer= says whose client_id= it is: pass both")
+        if method is not None:
+            _check_method(method, client_id, client_secret, client_metadata_url, signer)
         if authorize is not None and open_browser is not None:
             raise ValueError("authorize= takes the place of open_browser=: pass one of them")
         if client_metadata_url is not None:
@@ -90,7 +98,8 @@ class OAuth(Grant):
         self._authorize = authorize
         self._open_browser = open_browser
         self._identity = registration.Identity(
-            client_id, client_secret, issuer, client_metadata_url, client_name, client_uri, ask_client, signer)
+            client_id, client_secret, issuer, client_metadata_url, client_name, client_uri, ask_client, signer,
+            method)
 
     @property
     def account(self) -> str:
@@ -179,6 +188,26 @@ class OAuth(Grant):
 
         if not webbrowser.open(url):
             raise AuthError("no browser can be opened here: pass open_browser=, which shows the URL it is given")
+
+
+def _check_method(
+    method: str, client_id: Optional[str], secret: Optional[str], metadata_url: Optional[str],
+    signer: "Optional[Signer]",
+) -> None:
+    """Raise ValueError for a method of authentication that is none, or that does not go with the other options."""
+    if method not in registration.METHODS:
+        close = closest(method, registration.METHODS)
+        raise ValueError("method=%r is no way to authenticate here%s (%s; signer= has its own)" % (
+            method, "; did you mean %r?" % close if close else "", ", ".join(registration.METHODS)))
+    if signer is not None:
+        raise ValueError("signer= takes the place of method=: pass one of them")
+    if method == "none":
+        if secret is not None:
+            raise ValueError("method='none' shows no client_secret: leave one of them out")
+    elif client_id is not None and secret is None:
+        raise ValueError("method=%r needs the client_secret" % method)
+    elif metadata_url is not None:
+        raise ValueError("method=%r needs a secret, which a client with a client_metadata_url does not have" % method)
 
 
 def _prefer(issuer: str, issuers: List[str]) -> str:

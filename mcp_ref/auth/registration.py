@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .desk import Desk
     from .jose import Signer
 
+METHODS = ("client_secret_basic", "client_secret_post", "none")
+"""The ways to authenticate among which our user may choose [RFC 6749 §2.3.1] [RFC 7591 §2]."""
+
 AskClient = Callable[[str], Optional[Tuple[str, Optional[str]]]]
 """Asks the user for a client id and a secret (or None) at this issuer; None: there are none."""
 
@@ -45,6 +48,11 @@ class Identity(NamedTuple):
     uri: Optional[str] = None
     ask: Optional[AskClient] = None
     signer: "Optional[Signer]" = None
+    method: Optional[str] = None
+
+    def way(self, server: "AuthorizationServer", secret: Optional[str]) -> str:
+        """The method with which credentials of our user's authenticate: his, or else what suits the server."""
+        return self.method or method_for(server, secret, self.signer)
 
     def __repr__(self) -> str:
         return "Identity(name=%r, issuer=%r, metadata_url=%r)" % (self.name, self.issuer, self.metadata_url)
@@ -58,7 +66,7 @@ def known(identity: Identity, server: "AuthorizationServer", desk: "Desk") -> Op
     """
     if identity.client_id is not None:
         bind(identity.client_id, identity.issuer, server.issuer, desk)
-        method = method_for(server, identity.client_secret, identity.signer)
+        method = identity.way(server, identity.client_secret)
         return ClientInfo(identity.client_id, identity.client_secret, method, server.issuer)
     if identity.metadata_url is not None and server.client_id_metadata_document_supported:
         return ClientInfo(identity.metadata_url, None, method_for(server, None, identity.signer), server.issuer)
@@ -66,6 +74,8 @@ def known(identity: Identity, server: "AuthorizationServer", desk: "Desk") -> Op
     info = None if record is None else ClientInfo.of_json(record)
     if info is None or info.issuer != server.issuer:
         return None
+    if not info.registered and info.client_secret is not None:  # from `ask_client`, perhaps before method= was given
+        info.method = identity.method or info.method
     return info if info.expires_at is None or desk.now() < info.expires_at else None
 
 
@@ -119,7 +129,8 @@ def _ask(identity: Identity, server: "AuthorizationServer", desk: "Desk") -> Cli
         raise RegistrationRefused("%s registers nobody by itself: register a client there, and pass %s (and issuer=%r)"
                                   % (server.issuer, " or ".join(how), server.issuer))
     client_id, secret = answer
-    return ClientInfo(client_id, secret, method_for(server, secret, identity.signer), server.issuer)
+    return ClientInfo(client_id, secret, identity.way(server, secret) if secret else method_for(
+        server, None, identity.signer), server.issuer)
 
 
 def application_type(redirect_uri: str) -> str:
@@ -134,6 +145,8 @@ def metadata(identity: Identity, server: "AuthorizationServer", redirect_uri: st
     [2026-07-28 basic/authorization/index §Refresh Tokens] SHOULD."""
     taken = server.token_endpoint_auth_methods_supported
     ways = [way for way in ("none", "client_secret_basic", "client_secret_post") if taken is None or way in taken]
+    if identity.method is not None:
+        ways = [identity.method]
     told: Dict[str, Any] = {
         "client_name": identity.name,
         "redirect_uris": [redirect_uri],
@@ -155,7 +168,7 @@ def register(
     """Register dynamically [RFC 7591 §3]. Raises `RegistrationRefused` with the server's reason, `AuthError`.
 
     Where the answer does not say how to authenticate, what the server takes decides: some give a secret to clients
-    that are to show none.
+    that are to show none. ``method`` of our user decides before that, if there is a secret to show.
     """
     told = metadata(identity, server, redirect_uri, scopes)
     answer = desk.fetcher.post_json(server.registration_endpoint or "", told)
@@ -175,8 +188,9 @@ def register(
     secret = secret if isinstance(secret, str) and secret else None
     ends = ends if secret is not None and isinstance(ends, (int, float)) and 0 < ends < 1e14 else None  # 0: never
     expires_at = None if ends is None else float(ends)
+    ours = identity.method if secret is not None else None
     return ClientInfo(
-        client_id, secret, sayable(method, [secret or ""]) or method_for(server, secret), server.issuer,
+        client_id, secret, sayable(method, [secret or ""]) or ours or method_for(server, secret), server.issuer,
         expires_at, True, _redirects(value, redirect_uri), list(scopes) if scopes else None,
     )
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_ref.auth import MemoryStore, OAuth
+from mcp_ref.auth import MemoryStore, OAuth, registration
 from mcp_ref.auth.redirect import Redirect
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, RegistrationRefused, TokenRefused, Unauthorized
 from mcp_ref.limits import Limits
@@ -288,3 +288,79 @@ def test_nothing_secret_is_logged_or_kept_in_an_error(scene: Authorized, caplog:
         scene.connect(scene.oauth())
     text = caplog.text + str(raised.value) + repr(raised.value) + raised.value.description
     assert scene.issuing.secrets and not [secret for secret in scene.issuing.secrets if secret in text]
+
+
+# --- how the client authenticates: some servers list two ways and know a client by one of them
+
+@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
+def test_a_client_authenticates_by_the_method_it_is_registered_for(scene: Authorized, method: str) -> None:
+    scene.issuing.add_client("mine", "my-secret", method)
+    assert set(registration.METHODS) <= set(scene.issuing.metadata["token_endpoint_auth_methods_supported"])
+    grant = scene.oauth(client_id="mine", client_secret="my-secret", issuer=scene.issuing.issuer, method=method)
+    with scene.connect(grant) as client:
+        scene.issuing.revoke()
+        assert client.call_tool("echo", {"text": "again"}).text == "again"
+    assert scene.issuing.grants() == ["authorization_code", "refresh_token"]
+    ways = [("authorization" in asked.headers, "client_secret" in asked.form) for asked in scene.issuing.seen("/token")]
+    assert ways == [(method == "client_secret_basic", method == "client_secret_post")] * 2
+
+
+def test_without_a_method_the_first_that_the_server_lists_is_taken(scene: Authorized) -> None:
+    scene.issuing.add_client("mine", "my-secret", "client_secret_post")
+    with pytest.raises(TokenRefused, match="invalid_client"):
+        scene.connect(scene.oauth(client_id="mine", client_secret="my-secret", issuer=scene.issuing.issuer))
+
+
+@pytest.mark.parametrize("method", registration.METHODS)
+def test_a_registration_asks_for_the_method_and_keeps_it(scene: Authorized, method: str) -> None:
+    store = MemoryStore()
+    for _ in range(2):
+        with used(scene, scene.oauth(method=method, store=store)):
+            scene.issuing.revoke_all()
+    assert [asked.json["token_endpoint_auth_method"] for asked in scene.issuing.seen("/register")] == [method]
+    assert (store.get("client", scene.issuing.issuer) or {})["method"] == method
+    assert {"client_secret" in asked.form for asked in scene.issuing.seen("/token")} == {method == "client_secret_post"}
+
+
+def test_what_the_server_answers_to_a_registration_holds(scene: Authorized) -> None:
+    scene.issuing.add_client("given", "given-secret", "client_secret_basic")
+    scene.issuing.answers["/register"] = lambda asked: reply_json(dict(
+        asked.json, client_id="given", client_secret="given-secret", token_endpoint_auth_method="client_secret_basic"))
+    with used(scene, scene.oauth(method="client_secret_post")):
+        pass
+    assert scene.issuing.seen("/token")[0].headers["authorization"].startswith("Basic ")
+
+
+def test_an_answer_without_a_method_leaves_ours(scene: Authorized) -> None:
+    scene.issuing.add_client("given", "given-secret", "client_secret_post")
+    scene.issuing.answers["/register"] = lambda asked: reply_json(
+        {"client_id": "given", "client_secret": "given-secret"}, 201)
+    with used(scene, scene.oauth(method="client_secret_post")):
+        pass
+    assert scene.issuing.seen("/token")[0].form["client_secret"] == "given-secret"
+
+
+def test_credentials_that_a_person_gives_authenticate_by_the_method(scene: Authorized) -> None:
+    scene.issuing.metadata["registration_endpoint"] = OUT
+    scene.issuing.add_client("theirs", "their-secret", "client_secret_post")
+    store = MemoryStore()
+    store.set("client", scene.issuing.issuer, {"client_id": "theirs", "client_secret": "their-secret",
+                                               "method": "client_secret_basic", "issuer": scene.issuing.issuer})
+    for kept in (store, MemoryStore()):  # from a time without method=, and now
+        with used(scene, scene.oauth(ask_client=lambda issuer: ("theirs", "their-secret"), store=kept,
+                                     method="client_secret_post")):
+            scene.issuing.revoke_all()
+    assert {asked.form["client_secret"] for asked in scene.issuing.seen("/token")} == {"their-secret"}
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ({"method": "client_secret_pots"}, "did you mean 'client_secret_post'"),
+    ({"method": "private_key_jwt"}, "signer= has its own"), ({"method": ""}, "no way to authenticate"),
+    ({"client_id": "x", "client_secret": "s", "method": "none"}, "shows no client_secret"),
+    ({"client_id": "x", "method": "client_secret_post"}, "needs the client_secret"),
+    ({"client_metadata_url": "https://app.example/client.json", "method": "client_secret_basic"}, "needs a secret"),
+    ({"signer": object(), "method": "none"}, "signer= takes the place of method="),
+])
+def test_methods_that_do_not_go_together_with_the_rest(options: Dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        OAuth(**options)
