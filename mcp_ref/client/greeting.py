@@ -136,8 +136,9 @@ class Greeting(Calls):
     ) -> "DiscoverResult":
         """Ask the server what it is and what it can do; `open` has done so, and this asks anew.
 
-        From memory, as long as the server said that its answer is good; ``refresh`` asks. ``timeout`` (seconds) and
-        the other options: see `call_tool`.
+        From memory, as long as the server said that its answer is good; ``refresh`` asks. What the server says that
+        it can do holds from then on: a feature that it had not declared before may be asked for. ``timeout`` (seconds)
+        and the other options: see `call_tool`.
 
         [2026-07-28 server/discover §When to Call] MAY. Older revisions have no such request: `LocalProtocolError`.
         """

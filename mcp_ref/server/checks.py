@@ -5,7 +5,9 @@ What has more to it than words (icons, annotations, `_meta`) is checked by `mcp_
 which is loaded only where there is such a thing.
 """
 
-from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, FrozenSet, List, NamedTuple, Optional, Sequence
+
+from ..options import closest
 
 if TYPE_CHECKING:
     from ..messages.base import Icon
@@ -46,6 +48,22 @@ def paging_of(page_size: Optional[int], order: str) -> Paging:
     if order not in ("registration", "name"):
         raise ValueError('order, of lists, is "registration" or "name", not %r' % (order,))
     return Paging(page_size, order == "name")
+
+
+FEATURES = ("tools", "resources", "prompts", "completions", "logging")
+"""What a server may declare before anything of it is registered."""
+
+
+def check_features(features: Sequence[str]) -> FrozenSet[str]:
+    """The features that a server declares in any case. Raises TypeError or ValueError for what names none."""
+    if isinstance(features, str):
+        raise TypeError("features is a list of names, such as [%r], not a str" % features)
+    for name in features:
+        if name not in FEATURES:
+            close = closest(name, FEATURES) if isinstance(name, str) else ""
+            raise ValueError("%r is no feature of a server%s (features: %s)" % (
+                name, "; did you mean %r?" % close if close else "", ", ".join(FEATURES)))
+    return frozenset(features)
 
 
 def check_cache(where: str, cache: Any) -> None:

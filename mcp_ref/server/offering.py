@@ -2,13 +2,22 @@
 
 Each feature is an object of a module of its own, which is loaded and made when something of it is registered
 first: a server without prompts knows nothing of prompts, and declares nothing of them.
+
+A server with a capability has to declare it [.. server/tools §Capabilities] MUST [.. server/resources §Capabilities]
+MUST [.. server/prompts §Capabilities] MUST, which it can do only once in a session: in the answer to `initialize`. So a
+feature whose first item comes later has to be named beforehand, ``Server(features=["resources"])``; otherwise the
+clients that are there do not hear of it, which is logged.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Optional, Sequence, TypeVar, Union, overload
 
+from ..methods import lookup
 from ..options import spelt
+from ..packagelog import get_logger
 from ..peer.role import Role
+from ..protocol.capabilities import has
 from .announcements import Announcements
+from .checks import check_features
 
 if TYPE_CHECKING:
     import os
@@ -19,6 +28,10 @@ if TYPE_CHECKING:
     from .caching import Cache
     from .checks import Paging
     from .directory import Directory
+
+ASKED_BY = {"tools": "tools/list", "resources": "resources/list", "prompts": "prompts/list",
+            "completions": "completion/complete"}
+"""Feature -> a request that needs its capability."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -34,6 +47,12 @@ class Offering(Role):
     _features: Dict[str, Any]
     _declared: Dict[Any, Dict[str, Any]]
     _announcements: Announcements
+    _promised: FrozenSet[str] = frozenset()
+    """The features that are declared in any case."""
+    _untold: Dict[str, object]
+    """The features of which some clients have not heard, and a mark of the thread that has logged it."""
+    _spoken = False
+    """Whether it has been declared to a client without a handshake what is there."""
 
     @property
     def tools(self) -> Any:
@@ -94,7 +113,8 @@ class Offering(Role):
         return self._announcements.listeners
 
     def has_feature(self, name: str) -> bool:
-        """Whether anything was registered for ``tools``, ``resources``, ``prompts`` or ``completions``."""
+        """Whether anything was registered for ``tools``, ``resources``, ``prompts`` or ``completions``, or is going to
+        be: see ``features`` of `Server`."""
         return name in self._features
 
     @property
@@ -103,6 +123,8 @@ class Offering(Role):
         [2025-03-26.. server/utilities/completion §Capabilities] MUST
         [2025-03-26.. server/utilities/completion §Error Handling] SHOULD.
         """
+        if "completions" in self._promised:
+            return True
         for name in ("completions", "prompts", "resources"):
             feature = self._features.get(name)
             if feature is not None and feature.completes():
@@ -116,6 +138,8 @@ class Offering(Role):
         A server without handshake declares ``logging`` only then: the feature is deprecated, and who sends none should
         not seem to [2026-07-28 server/utilities/logging §Capabilities] MUST, [2026-07-28 deprecated] SHOULD NOT.
         """
+        if "logging" in self._promised:
+            return True
         lists = [self._features[name].listing.values() for name in ("tools", "resources", "prompts")
                  if name in self._features]
         if "resources" in self._features:
@@ -126,11 +150,43 @@ class Offering(Role):
         return any(signature is not None and signature.context_parameter is not None for signature in signatures)
 
     def _changing(self, feature: str) -> Callable[[], None]:
+        late = self._spoken  # the feature is being made: clients without a handshake were told that it is not there
+
         def changed() -> None:
             self._declared = {}
+            self._check_told(feature, late)
             self._announcements.changed(feature)
 
         return changed
+
+    def _promise(self, features: Sequence[str]) -> None:
+        """Make the features that are to be declared in any case. Raises TypeError or ValueError for unknown ones."""
+        self._untold = {}
+        if features:
+            self._promised = check_features(features)
+            for name in self._promised - {"logging"}:
+                getattr(self, name)
+
+    def _check_told(self, feature: str, late: bool) -> None:
+        """Log, once for each feature, that clients were told before its first item what the server has.
+
+        ``late``: whether a client without a handshake may be among them; others are looked up.
+        """
+        if feature in self._promised or feature in self._untold:
+            return
+        missed = 0
+        for connection in self._announcements.connections:
+            session = connection.session
+            row = lookup(ASKED_BY[feature], session.rules)
+            if session.revision is not None and row is not None and row.capability is not None:
+                missed += not has(session.capabilities, row.capability)
+        mark = object()
+        if not missed and not late or self._untold.setdefault(feature, mark) is not mark:
+            return
+        get_logger(__name__).warning(
+            "the first of the %s of this server was registered after clients had been told what it has, so that they "
+            "do not ask for it (%d of them in a session); declare it beforehand: Server(..., features=[%r])",
+            feature, missed, feature)
 
     @overload
     def tool(
@@ -247,8 +303,10 @@ class Offering(Role):
         """
 
         def register(function: Function) -> Function:
+            late = self._spoken and not self.completes
             self.completions.add(function, ref, argument)
             self._declared = {}
+            self._check_told("completions", late)
             return function
 
         return register

@@ -68,6 +68,8 @@ class Server(Offering):
     connection has worker threads of its own. ``page_size``: items in a page of a list (default: all).
     ``order``: of lists, that of "registration", or by "name" (or URI).
     ``keepalive``: seconds between pings to each client, which end its connection when unanswered (default: no pings).
+    ``features``: names of what is declared to clients although nothing of it may be registered yet: "tools",
+    "resources", "prompts", "completions", "logging". What is registered later is announced to them.
     ``cache``: how long clients may keep lists and resources (2026-07-28), a `Cache` for all or a dict by method; see
     `mcp_ref.server.caching`. ``experimental``: capabilities outside the specification, name -> settings, declared as
     they are. ``extensions``: what it does beyond the protocol, see `mcp_ref.peer.extension`.
@@ -107,6 +109,7 @@ class Server(Offering):
         page_size: Optional[int] = None,
         order: "Literal['registration', 'name']" = "registration",
         keepalive: Optional[float] = None,
+        features: Sequence[str] = (),
         experimental: Optional[Dict[str, Dict[str, Any]]] = None,
         on_roots_changed: Optional[Callable[[Connection], None]] = None,
         on_log_level: Optional[Callable[[Connection, str], None]] = None,
@@ -126,8 +129,7 @@ class Server(Offering):
         self.revisions = negotiation.supported(revisions)
         self.limits = limits
         self.executor = executor
-        self.strict = strict
-        self.mask_errors = mask_errors
+        self.strict, self.mask_errors = strict, mask_errors
         self._paging, self.keepalive = paging_of(page_size, order), keepalive
         self.experimental = experimental
         self.on_roots_changed, self.on_log_level = on_roots_changed, on_log_level
@@ -148,6 +150,7 @@ class Server(Offering):
         self._announcements = Announcements()
         self._stamps: "Dict[Revision, Stamp]" = {}
         self._declared: Dict[Any, Dict[str, Any]] = {}
+        self._promise(features)
 
     def __repr__(self) -> str:
         clients = len(self._announcements.connections)
@@ -420,6 +423,7 @@ class Server(Offering):
             from .initialize import declared
 
             found = known[key] = declared(self, revision)
+            self._spoken = True
         return found
 
     def answer_error(self, context: Any, error: RpcError, in_tool: bool) -> Exception:
