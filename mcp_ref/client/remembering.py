@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional, Set
 
 from .. import deadline
 from ..errors import INVALID_PARAMS, PeerError, PeerProtocolError
-from ..protocol.caching import hints, key
+from ..protocol.caching import TTL_MS, hints, key
 from .asking import PLAIN, Asking, Options
 from .caches import LISTS
 from .kept import Answers, SharedAnswers
@@ -61,6 +61,7 @@ class Remembering(Asking):
         version = kept.version
 
         def keep(result: Dict[str, Any], page: Any) -> None:
+            self._check_ttl(kept.method, result)
             if not kept.keep_page(cursor, page, hints(result), version, size_of(result)):
                 self.connection.counters.note("mixed cache scope", "%s: its pages do not agree" % kept.method)
 
@@ -80,11 +81,19 @@ class Remembering(Asking):
         version = kept.version
 
         def keep(result: Dict[str, Any], made: Any) -> None:
+            self._check_ttl(method, result)
             found = hints(result)
             if found.ttl > 0 and place is not None:
                 kept.keep(place, made, found, size(result) if callable(size) else size, version)
 
         return self._call(method, params, options, read, keep if place is not None else None)
+
+    def _check_ttl(self, method: str, result: Dict[str, Any]) -> None:
+        """Count a time to live that is no integer from 0 up; it is taken as `hints` says
+        [2026-07-28 server/utilities/caching §Time-to-Live (TTL) Field] SHOULD."""
+        ttl = result.get(TTL_MS, 0)
+        if type(ttl) is not int or ttl < 0:
+            self.connection.counters.note("number out of range", "%s: ttlMs of %.40r" % (method, ttl))
 
     # All pages
 

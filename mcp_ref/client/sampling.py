@@ -149,8 +149,8 @@ def _check_request(context: Context, params: CreateMessageRequestParams, revisio
     """Raise `RpcError` -32602 for a request that breaks a rule; see `mcp_ref.protocol.sampling`.
 
     Reading: members that the revision does not have are unknown ones, and not looked at. Context that was not declared
-    is left out, which a client may do without saying so [2026-07-28 client/sampling §Context Inclusion] MAY; with
-    ``strict`` the request is refused.
+    is left out, which a client may do without saying so [2026-07-28 client/sampling §Context Inclusion] MAY; and a
+    priority that is not from 0 to 1 is counted. With ``strict`` either request is refused.
     """
     session = context.session
     if not revision.sampling_tools:
@@ -159,6 +159,8 @@ def _check_request(context: Context, params: CreateMessageRequestParams, revisio
         if fault.capability == "sampling.context" and session.lenient:
             context.connection.counters.note("undeclared context", str(fault))
             params.include_context = "none"
+        elif fault.citation == rules.PREFERENCES and session.lenient:  # a wish out of range is still a wish
+            context.connection.counters.note("number out of range", str(fault))
         else:
             raise RpcError(INVALID_PARAMS, "Invalid params: params.%s" % str(fault))
     rounds, limit = rules.tool_rounds(params.messages), context.connection.limits.max_tool_iterations
@@ -173,6 +175,8 @@ def _check_result(result: CreateMessageResult, params: CreateMessageRequestParam
     Reading: whoever sees only ``stopReason`` must see that tools are wanted, so it has the specified word for that.
     """
     for fault in rules.result_faults(result, params, revision):
+        fault.refuse()
+    for fault in rules.annotation_faults("content", result.content):
         fault.refuse()
     if rules.tool_uses(result) and result.stop_reason != TOOL_USE:
         text = "stop_reason: with tool use in the content it is %r, not %r" % (TOOL_USE, result.stop_reason)

@@ -39,11 +39,12 @@ from ..messages.sampling import (
 )
 from ..revisions import Revision
 from .capabilities import has
-from .content import ROLES, check_base64, is_mime_type
+from .content import ROLES, check_annotations, check_base64, is_mime_type
 
 MESSAGES = ".. client/sampling §Messages"
 PREFERENCES = ".. client/sampling §Model Preferences"
 CAPABILITIES = ".. client/sampling §Capabilities"
+ANNOTATIONS = "2025-06-18.. server/resources §Annotations"
 CREATING = ".. client/sampling §Creating Messages"
 TOOLS = "2025-11-25.. client/sampling §Tools in Sampling"
 CHOICE = "2025-11-25.. client/sampling §Tool Choice Modes"
@@ -87,6 +88,15 @@ class Fault(NamedTuple):
 
 
 # -- The request -------------------------------------------------------------------------------
+
+
+def sending_faults(
+    params: CreateMessageRequestParams, revision: Revision, capabilities: Mapping[str, Any]
+) -> Iterator[Fault]:
+    """What is wrong with a request that we are to send: annotations out of range, too."""
+    yield from request_faults(params, revision, capabilities)
+    for number, message in enumerate(params.messages):
+        yield from annotation_faults("messages[%d].content" % number, message.content)
 
 
 def request_faults(
@@ -269,6 +279,22 @@ def _media_faults(path: str, block: Any) -> Iterator[Fault]:
     if not isinstance(mime, str) or not is_mime_type(mime) or mime.partition("/")[0].lower() != block.type:
         text = "expected a MIME type %s/..., got %s" % (block.type, _cut(mime))
         yield Fault(path + ".mimeType", text, MESSAGES)
+
+
+def annotation_faults(path: str, content: Any) -> Iterator[Fault]:
+    """Annotations that may not be sent, of any block of a message; a peer's are taken as they are."""
+    several = isinstance(content, (list, tuple))
+    for number, block in enumerate(blocks(content)):
+        place = "%s[%d]" % (path, number) if several else path
+        given = getattr(block, "annotations", None)
+        if given is not None:
+            try:
+                check_annotations(place + ".annotations", given)
+            except (TypeError, ValueError) as error:
+                where, _, text = str(error).partition(": ")
+                yield Fault(where, text, ANNOTATIONS)
+        if isinstance(block, ToolResultContent):
+            yield from annotation_faults(place + ".content", list(block.content))
 
 
 # -- The result --------------------------------------------------------------------------------

@@ -141,9 +141,9 @@ def _check_question(context: "Context", request: Any) -> None:
         else:
             check_form(params)
     elif request.method == "sampling/createMessage":
-        from ..protocol.sampling import request_faults
+        from ..protocol.sampling import sending_faults
 
-        for fault in request_faults(params, session.rules, session.peer_capabilities):
+        for fault in sending_faults(params, session.rules, session.peer_capabilities):
             fault.refuse()
 
 

@@ -96,7 +96,7 @@ def _ask(
     ctx: "Context", params: CreateMessageRequestParams, timeout: Optional[float], key: Optional[str]
 ) -> CreateMessageResult:
     session = ctx.session
-    for fault in rules.request_faults(params, session.rules, session.peer_capabilities):
+    for fault in rules.sending_faults(params, session.rules, session.peer_capabilities):
         fault.refuse()
 
     def read(result: CreateMessageResult) -> CreateMessageResult:

@@ -252,3 +252,11 @@ def test_a_kept_list_takes_nothing_that_is_out_of_date():
     assert kept.current() == (first, second) and kept.named() is kept.named()
     kept.changed()
     assert kept.current() is None
+
+
+@pytest.mark.parametrize(("ttl", "counted"), [(-5, 1), (-5.0, 1), (0, 0), (5, 0), (2 ** 60, 0)])
+def test_a_time_to_live_that_is_none_is_counted_and_the_list_taken(ttl, counted):
+    """[2026-07-28 server/utilities/caching §Time-to-Live (TTL) Field]: an integer from 0 up."""
+    page = dict(listing("tools", "a"), ttlMs=ttl, cacheScope="private")
+    with Scene("2026-07-28", {"tools/list": page}) as scene:
+        assert names(scene, "tools") == ["a"] and scene.client.connection.counters["number out of range"] == counted

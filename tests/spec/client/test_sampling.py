@@ -8,6 +8,7 @@ from mcp_ref.client.models import ModelCard
 from mcp_ref.client.sampling import Sampling
 from mcp_ref.errors import CapabilityMissing, LocalProtocolError, PeerError, PeerProtocolError, RpcError, ToolError
 from mcp_ref.limits import Limits
+from mcp_ref.messages.base import Annotations
 from mcp_ref.messages.content import AudioContent, ImageContent, TextContent
 from mcp_ref.messages.sampling import (
     CreateMessageResult, ModelHint, ModelPreferences, SamplingMessage, ToolChoice, ToolResultContent, ToolUseContent,
@@ -231,6 +232,7 @@ UNSOUND = [
     {"max_tokens": 0}, {"max_tokens": -5}, {"temperature": -1}, {"stop_sequences": "END"}, {"include_context": "all"},
     {"model_preferences": ModelPreferences(cost_priority=1.5)}, {"messages": ImageContent("?", "image/png")},
     {"messages": ImageContent("aGk=", "text/html")}, {"messages": SamplingMessage("system", TextContent("x"))},
+    {"messages": TextContent("x", Annotations(priority=1.5))}, {"messages": TextContent("x", Annotations(priority=-1))},
 ]
 
 
@@ -325,7 +327,7 @@ REFUSED = [
     (None, "messages"), ({}, "messages"), ({"messages": [], "maxTokens": "1"}, "maxTokens"),
     (params(maxTokens=0), "params.maxTokens"), (params(maxTokens=1.5), "params.maxTokens"),
     (params(temperature=-1), "params.temperature"), (params(temperature="hot"), "params.temperature"),
-    (params(modelPreferences={"speedPriority": 7}), "params.modelPreferences.speedPriority"),
+    (params(modelPreferences={"speedPriority": "fast"}), "params.modelPreferences.speedPriority"),
     (params(includeContext="all"), "params.includeContext"),
     (params({"role": "system", "content": text("x")}), "messages[0].role"),
     (params(user({"type": "image", "data": "?", "mimeType": "image/png"})), "params.messages[0].content.data"),
@@ -344,6 +346,18 @@ def test_the_client_refuses_what_breaks_a_rule(given, place, revision):
     with Offering(revision, sampling=Sampling(_never)) as offering:
         error = offering.call(METHOD, given)["error"]
         assert error["code"] == -32602 and place in error["message"], error
+
+
+@in_every_revision
+@pytest.mark.parametrize("priority", [7, -0.5])
+def test_the_client_counts_priorities_out_of_range_and_takes_the_request(priority, revision):
+    """[.. client/sampling §Capability Priorities]; a ``strict`` client refuses it."""
+    given = params(modelPreferences={"speedPriority": priority})
+    with Offering(revision, sampling=Sampling(lambda asked, context: "hi", model="m-1")) as offering:
+        assert offering.call(METHOD, given)["result"]["content"]["text"] == "hi"
+        assert offering.count("number out of range") == 1
+    with Offering(revision, sampling=Sampling(_never), strict=True) as offering:
+        assert "modelPreferences.speedPriority" in offering.call(METHOD, given)["error"]["message"]
 
 
 def _never(asked, context):
