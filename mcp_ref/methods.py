@@ -192,6 +192,7 @@ _BY_REVISION: Tuple[Dict[str, Method], ...] = tuple(
     {row.name: row for row in METHODS if revision.has(row.since, row.until)} for revision in REVISIONS
 )
 _CLASSES: Dict[str, Any] = {}
+_PREFIXES = frozenset(row.name.partition("/")[0] for row in METHODS)
 
 
 def lookup(name: str, revision: Revision) -> Optional[Method]:
@@ -221,6 +222,13 @@ def load(path: Any) -> Any:
         page, _, name = path.partition(":")
         found = _CLASSES[path] = getattr(import_module(".messages." + page, __package__), name)
     return found
+
+
+def is_vendor(name: str) -> bool:
+    """Whether a method is outside of the specification: ``acme/search``, with a prefix that no revision's methods have.
+    """
+    prefix, _, rest = name.partition("/")
+    return bool(prefix and rest) and prefix not in _PREFIXES
 
 
 def params_class(method: Method) -> Any:

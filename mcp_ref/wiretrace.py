@@ -47,6 +47,7 @@ from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from . import deadline
 from .jsontext import JsonError, dumps, loads
+from .methods import is_vendor
 from .options import spelt
 from .redaction import redact, redact_text
 from .usercode import log_raised, name_of
@@ -216,6 +217,8 @@ class TextForm:
         number = dumps(message["id"])[:80] if message.get("id") is not None else ""
         if "method" in message:
             method = plain(str(message["method"]))[:80]
+            if is_vendor(method):
+                method += " (vendor)"
             if not number:
                 return method, message.get("params")
             if len(self._methods) >= _REMEMBERED:

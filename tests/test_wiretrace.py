@@ -505,3 +505,11 @@ def test_untraced_connections_load_nothing_of_it() -> None:
             "print([name for name in sys.modules if 'wiretrace' in name or name.endswith('.tap')])")
     done = subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=25)
     assert done.stdout.strip() == b"[]"
+
+
+def test_methods_outside_of_the_specification_are_named_as_such() -> None:
+    said = lines_of([("client", {"jsonrpc": "2.0", "id": 1, "method": "acme/search", "params": {}}),
+                     ("server", {"jsonrpc": "2.0", "id": 1, "result": {}}),
+                     ("client", {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}})])
+    assert [line.split("{")[0].strip() for line in said] == [
+        "C> acme/search (vendor) #1", "S> result #1 acme/search (vendor)", "C> tools/list #2"]

@@ -10,7 +10,7 @@ from ..errors import ConnectionLost, LocalProtocolError, McpError, PeerError, Pe
 from ..limits import Limits
 from ..messages.base import COMPLETE
 from ..methods import result_class
-from ..options import REQUEST_TIMEOUT, refuse
+from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.dispatcher import Connection
 from ..peer.request_table import ProgressCallback
 from ..peer.role import Role
@@ -81,6 +81,9 @@ class Asking(Role):
     ) -> Dict[str, Any]:
         """Send any request and return the result object as it came; options as `Connection.request`.
 
+        Also a vendor's, such as ``acme/search``: a name with a prefix that no method of the specification has. A server
+        that does not know it answers with -32601, which is a `PeerError`.
+
         If the server has forgotten our HTTP session, a new one is begun and the request sent again, once; without a
         handshake also in the cases of `mcp_ref.client.recovery`.
         """
@@ -95,6 +98,14 @@ class Asking(Role):
             return connection.request(method, params, timeout, on_progress, extend_on_progress, within)
         except (TransportError, PeerError) as error:
             raise self._final(connection, error, method, params)
+
+    @spelt
+    def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
+        """Send a notification, one of the specification's or a vendor's such as ``acme/event``; nobody answers.
+
+        Raises `LocalProtocolError` if it may not be sent now.
+        """
+        self.connection.notify(method, params)
 
     def _another(
         self, connection: Connection, error: McpError, method: str, params: Optional[Dict[str, Any]]

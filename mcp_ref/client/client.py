@@ -12,7 +12,7 @@ from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon, Implementation
 from ..messages.lifecycle import ClientCapabilities, Settings
-from ..methods import params_class
+from ..methods import is_vendor, params_class
 from ..options import spelt
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
@@ -59,7 +59,8 @@ class Client(Greeting):
     name; ``capabilities``: more that a subclass declares because it answers the requests itself.
 
     What it hears, one at a time and in order: ``on_log(level, data, logger)``, ``on_update(uri)`` for each resource
-    that changed, ``on_notification(method, params)`` for whatever the server announces.
+    that changed, ``on_notification(method, params)`` for whatever the server announces, also
+    what is outside of the specification, such as ``acme/event``.
 
     ``extensions``: what it does beyond the protocol, see `mcp_ref.peer.extension`.
     ``cache``: a `SharedAnswers`, where this client and others share what servers say is public; see
@@ -329,10 +330,20 @@ class Client(Greeting):
             connection.state["lists"].heard(method, params)
         return True
 
+    def hears(self, method: str) -> bool:
+        """See `Role.hears`."""
+        return self.on_notification is not None and is_vendor(method)
+
     def notification(self, connection: Connection, method: str, params: Dict[str, Any]) -> None:
         """Tell who wants to hear of it: our callbacks, the offers, the user; what breaks its form is dropped
         [.. server/utilities/logging §Security] SHOULD."""
         row = connection.session.lookup(method)
+        if row is None and self.hears(method):
+            try:
+                self.on_notification(method, params)  # type: ignore[misc]
+            except Exception as error:
+                log_raised(connection, "on_notification callback %s" % name_of(self.on_notification), error, method)
+            return
         if row is None or self.extensions is not None and self.extensions.undeclared(connection, row):
             return
         try:

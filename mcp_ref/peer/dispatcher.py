@@ -539,10 +539,15 @@ class Connection(Sender):
         method, session, phase = notification.method, self.session, self.session.phase
         verdict = lifecycle.consult(session.peer, phase, method, session.lenient)
         row = session.lookup(method)
-        if row is None and self.stateless and self.role.extensions is not None and self.role.extensions.hears(method):
+        if row is None and self.stateless and (
+                self.role.hears(method)
+                or self.role.extensions is not None and self.role.extensions.hears(method)):
             self._to_lane(notification, jobs, self._arrived)
         elif not verdict.allowed and not (self.stateless and method == CANCELLED):
             self.counters.note("refused notification", "%s while %s" % (shown(method), phase))
+        elif row is None and self.role.hears(method):
+            if self.role.arrived(self, method, notification.params or {}):
+                self._to_lane(notification, jobs, self._arrived)
         elif row is None or row.kind != "notification" or row.sender not in (session.peer, "both"):
             self.counters.note("unknown notification", "%s in revision %s" % (shown(method), session.rules))
         else:

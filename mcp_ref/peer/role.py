@@ -59,6 +59,10 @@ class Role:
         """
         return True
 
+    def hears(self, method: str) -> bool:
+        """Whether somebody is to hear of a notification that is outside of the specification and of extensions."""
+        return False
+
     def notification(self, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
         """A notification that `arrived` took; called in order, on a worker."""
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
 
 from ..errors import CapabilityMissing, LocalProtocolError
-from ..methods import Method, lookup
+from ..methods import Method, is_vendor, lookup
 from ..protocol import lifecycle
 from ..protocol.capabilities import check
 from ..protocol.envelope import Envelope
@@ -84,6 +84,16 @@ class Session:
         if self.unasked:
             raise CapabilityMissing("the peer cannot be asked for %s here: %s" % (capability, self.unasked), capability)
 
+    def _check_vendor(self, method: str, kind: str) -> None:
+        """Raise for a request outside of the specification, if no request may be sent. The peer answers one that it
+        does not know with -32601; whether it does it may declare under ``experimental``
+        [..2025-11-25 basic/lifecycle §Capability Negotiation], of which nothing is asked here."""
+        if kind != "request":
+            return
+        if self.party == lifecycle.SERVER and not self.rules.peer_requests:
+            raise LocalProtocolError("%s: in revision %s a server sends no requests" % (method, self.rules))
+        self.check_askable(method)
+
     def check_sending(self, method: str, kind: str) -> None:
         """Raise before anything is sent if we may not send this message now.
 
@@ -95,6 +105,10 @@ class Session:
         phase = self.phase
         following = lifecycle.advance(self.party, phase, method)
         row = self.lookup(method)
+        if row is None and is_vendor(method):
+            self._check_vendor(method, kind)
+            self.move(phase, following)
+            return
         if row is None or row.kind != kind or row.sender not in (self.party, "both"):
             text = "revision %s has no %s %s for a %s to send" % (self.rules, kind, method, self.party)
             raise LocalProtocolError(text)

@@ -328,6 +328,42 @@ class Offering(Role):
         self.resources.add_directory(made)
         return made
 
+    @spelt
+    def method(self, name: str) -> Callable[[Function], Function]:
+        """Make a function answer requests of a vendor's: ``@server.method("acme/search")``.
+
+        The params come by name, as the arguments of a tool do, and a parameter annotated `Context` (or called ``ctx``)
+        gets the context. It returns an object: a dict, a dataclass; None is {}. Clients call it by
+        ``client.request("acme/search", {...})``; ``experimental`` can tell them that it is there. Raises ValueError for
+        a name that has no prefix or one of the specification's, and for a name that is taken.
+        """
+
+        def register(function: Function) -> Function:
+            self._vendor_part().add(name, function)
+            return function
+
+        return register
+
+    @spelt
+    def on_notification(self, name: str) -> Callable[[Function], Function]:
+        """Have a function hear of a vendor's notification: ``@server.on_notification("acme/event")``.
+
+        It is called with the connection and the params, a dict, in order and one at a time. Raises as `method`.
+        """
+
+        def register(function: Function) -> Function:
+            self._vendor_part().listen(name, function)
+            return function
+
+        return register
+
+    def _vendor_part(self) -> Any:
+        if "vendor" not in self._features:
+            from .vendormethods import VendorMethods
+
+            self._features.setdefault("vendor", VendorMethods())
+        return self._features["vendor"]
+
     def remove_tool(self, name: str) -> None:
         """Take a tool away; clients are told. Raises KeyError if there is none."""
         self.tools.listing.remove(name)

@@ -381,6 +381,10 @@ class Server(Offering):
     def _core_route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
         row = METHODS.get(method)
         if row is None:
+            if "vendor" in self._features:
+                found: Optional[Route] = self._features["vendor"].route(method)
+                if found is not None:
+                    return found
             return super().route(connection, method, revision)
         feature, make = row
         if feature and feature not in self._features or lookup(method, revision) is None:
@@ -499,10 +503,16 @@ class Server(Offering):
             connection.state["roots"].drop()
         return True
 
+    def hears(self, method: str) -> bool:
+        """See `Role.hears`."""
+        return "vendor" in self._features and self._features["vendor"].hears(method)
+
     def notification(self, connection: Connection, method: str, params: Dict[str, Any]) -> None:
         """What a client announces: that its roots are others now, or what an extension adds."""
         if self.extensions is not None:
             self.extensions.heard(connection, method, params)
+        if "vendor" in self._features:
+            self._features["vendor"].heard(connection, method, params)
         if method == ROOTS_CHANGED and self.on_roots_changed is not None:
             self.on_roots_changed(connection)
 

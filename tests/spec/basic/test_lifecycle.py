@@ -42,7 +42,7 @@ ONCE = {"initialize", "notifications/initialized"}
 """What no client sends once the connection is operating."""
 STEPS = {("client", "opening", "initialize"), ("client", "answered", "notifications/initialized")}
 """Messages that end their phase."""
-NAMES = sorted({row.name for row in METHODS} | {"no/such", "notifications/no_such", "", "*"})
+NAMES = sorted({row.name for row in METHODS} | {"tools/no_such", "notifications/no_such", "", "*"})
 PHASES = ("opening", "initializing", "answered", "operating")
 
 
