@@ -2,6 +2,7 @@
 import json
 import socket
 import threading
+from types import SimpleNamespace
 from typing import Any, Dict, Iterator, List
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from mcp_ref import Context, Limits, Server, connect
 from mcp_ref.deadline import Deadline
 from mcp_ref.errors import Rejected
+from mcp_ref.jsonrpc import id_key
 from mcp_ref.peer.jobs import Lane
 from mcp_ref.peer.outbox import CHUNK, Outbox
 from mcp_ref.peer.request_table import Progress, RequestTable
@@ -381,9 +383,11 @@ def test_an_answer_that_comes_after_the_end_of_its_session_is_not_kept() -> None
     session = HttpSession("some-id", None, Limits())
     session.count(held)
     made = exchange("POST", {}, opening("2025-11-25"))
-    stream = Stream("p", made, (), False, True, ("key",))
+    session.connection = SimpleNamespace(session=SimpleNamespace(revision=None))
+    stream = Stream("p", made, (), False, True, (id_key(1),))
     stream.held = []
     assert session.expect(stream) == ""
+    session.post(b"{}" * 1000, 1, final=True)
     session.close()
     session.answer(stream, b"{}" * 1000)
     assert made.finished and held.total == 0 and vars_of(held)["_peers"] == {}
