@@ -241,7 +241,8 @@ def _safe_traceback(error: BaseException) -> Optional[str]:
     plain = text = "".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip("\n")
     for part in _chained(error):
         notes = getattr(part, "__notes__", None)
-        for before, said in [(": ", (text_of(part) or "").rstrip("\n"))] + [("\n", note) for note in notes or () if isinstance(note, str)]:
+        texts = [(": ", (text_of(part) or "").rstrip("\n"))]
+        for before, said in texts + [("\n", note) for note in notes or () if isinstance(note, str)]:
             if said and (len(said) > LONGEST_IN_TRACEBACK or not said.isprintable()):
                 text = text.replace(before + said, before + _safe_text(said))
     if len(text) > _LONGEST_TRACEBACK:

@@ -549,6 +549,6 @@ class HttpChannel(Transport):
         if count <= _LOUD:
             from ..packagelog import get_logger
             from ..plaintext import escaped
-from ..usercode import one_line
+            from ..usercode import one_line
 
             get_logger(__name__).warning("%s: %s: %s", self.origin, name, escaped(one_line(text)))
