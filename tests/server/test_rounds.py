@@ -372,7 +372,7 @@ def test_an_exception_is_not_kept():
     assert said(run(go, {"question-1": named("a")})[0]) == "a" and tries == [1, 1]
 
 
-@pytest.mark.parametrize("value, place", [(float("nan"), "\\$ is NaN"), ({"a": object()}, "\\$.a is a object")])
+@pytest.mark.parametrize("value, place", [(float("nan"), "\\$ is NaN"), ({"a": object()}, "\\$.a is of type object")])
 def test_what_json_cannot_hold_is_refused_where_it_is(value, place):
     def go(ctx):
         with pytest.raises(JsonError, match=place):

@@ -1092,7 +1092,7 @@ def test_values_become_json(value: Any, json: Any) -> None:
 def test_what_json_cannot_hold_is_left_for_dumps_to_name() -> None:
     thing = object()
     assert to_json({"a": [thing]}) == {"a": [thing]}
-    with pytest.raises(ValueError, match=r"\$\.a\[0\] is a object"):
+    with pytest.raises(ValueError, match=r"\$\.a\[0\] is of type object"):
         dumps(to_json({"a": [thing]}))
     with pytest.raises(ValueError):
         dumps(to_json({(1, 2): 3}))

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from mcp_ref import Client, Server, connect
+from mcp_ref import __version__, Client, Server, connect
 from mcp_ref.errors import PeerError, PeerProtocolError, RequestTimeout
 from mcp_ref.limits import Limits
 from mcp_ref.protocol import envelope
@@ -261,7 +261,7 @@ def test_every_request_says_version_capabilities_and_who_we_are():
             meta = message["params"]["_meta"]
             assert meta[envelope.VERSION] == MODERN
             assert meta[envelope.CAPABILITIES] == {"sampling": {}}
-            assert meta[envelope.CLIENT_INFO] == {"name": "mcp_ref", "version": "0"}
+            assert meta[envelope.CLIENT_INFO] == {"name": "mcp_ref", "version": __version__}
             assert official_schema.violations(message, MODERN, None) == []
         assert len(scene.peer.wire) == 14
         assert len({message["id"] for message in scene.peer.wire}) == 14
