@@ -56,7 +56,7 @@ def called(do, id=1, **meta):
 @pytest.mark.spec("http.header-case-insensitive")
 @pytest.mark.parametrize("change", [str.lower, str.upper, str.swapcase])
 def test_the_bytes_of_a_request_name_their_fields_in_any_case(change):
-    """[2026-07-28 basic/transports/streamable-http §Case Sensitivity] MUST: by a server on a socket, not in a parser."""
+    """[2026-07-28 basic/transports/streamable-http §Case Sensitivity] MUST: by a server, and not in a parser alone."""
     head, mark, body = sent(called("quick"), "Connection: close").partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     fields = [line.partition(":") for line in lines]
