@@ -1,5 +1,6 @@
 """What the server goes through at its other endpoints: two share their sessions in a store, one wants tokens."""
 import contextlib
+import json
 import random
 import time
 from typing import Counter, List, Optional, Tuple
@@ -12,9 +13,12 @@ from tokens import token_of
 
 
 def shared(soaked: Soaked, count: int, chance: random.Random) -> str:
-    """Sessions in a store, used at two endpoints in turn; most are deleted, the others forgotten."""
+    """Sessions in a store, used at two endpoints in turn; most are deleted, the others forgotten.
+
+    Some subscribe here and end that there, and some send answers that nobody waits for, with 20 KB each.
+    """
     places = [soaked.place("one"), soaked.place("two")]
-    calls, streams, deleted, begin = 0, 0, 0, time.monotonic()
+    calls, streams, deleted, subscribed, begin = 0, 0, 0, 0, time.monotonic()
     with contextlib.ExitStack() as stack:
         lines = [stack.enter_context(place.line()) for place in places]
         for _ in range(count):
@@ -32,13 +36,41 @@ def shared(soaked: Soaked, count: int, chance: random.Random) -> str:
                 if answer.status != 200 or found != number or result["content"][0]["text"] != text:
                     raise Failed("%s in a shared session was answered %r" % (text, answer))
                 calls += 1
+            if chance.random() < 0.2:
+                subscribed += _subscribe(places, lines, session, chance)
+            if chance.random() < 0.2:
+                _make_up_answers(places, lines, session, chance)
             if chance.random() < 0.75:
                 deleted += 1
                 _delete(places, lines, session, chance)
             if stream is not None:
                 cut(stream, chance)
-    return "%.0f sessions per second, %d calls at both, %d streams; %d deleted" % (
-        count / (time.monotonic() - begin), calls, streams, deleted)
+    return "%.0f sessions per second, %d calls at both, %d streams, %d subscriptions; %d deleted" % (
+        count / (time.monotonic() - begin), calls, streams, subscribed, deleted)
+
+
+def _subscribe(places: List[Target], lines: List[Line], session: str, chance: random.Random) -> int:
+    """Subscribe to some resources, each at one of the endpoints, and end half of that, each at one; how many."""
+    count = chance.randrange(1, 8)
+    wanted = [("resources/subscribe", number) for number in range(count)]
+    wanted += [("resources/unsubscribe", number) for number in range(0, count, 2)]
+    for method, number in wanted:
+        at = chance.randrange(2)
+        answer = lines[at].ask(places[at].request(
+            "POST", request(100 + number, method, {"uri": "item://%d" % number}), session))
+        if answer.status != 200 or result_of(answer.message) != (100 + number, {}):
+            raise Failed("%s in a shared session was answered %r" % (method, answer))
+    return count
+
+
+def _make_up_answers(places: List[Target], lines: List[Line], session: str, chance: random.Random) -> None:
+    """Answer what was never asked, with ids of every kind; nothing of it may stay in the store."""
+    for id in (1, 2 ** 32 + 1, chance.randrange(2 ** 40), "made up"):
+        at = chance.randrange(2)
+        made_up = json.dumps({"jsonrpc": "2.0", "id": id, "result": {"text": "x" * 20_000}}).encode("ascii")
+        status = lines[at].ask(places[at].request("POST", made_up, session)).status
+        if status != 202:
+            raise Failed("an answer that nobody waits for was answered %d" % status)
 
 
 def _delete(places: List[Target], lines: List[Line], session: str, chance: random.Random) -> None:
