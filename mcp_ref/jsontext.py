@@ -192,7 +192,7 @@ def _encode_function() -> Callable[[Any, int], Iterable[str]]:
 
     Without the dict of objects on the way down, what contains itself ends in a RecursionError.
     """
-    make: Any = json.encoder.c_make_encoder  # type: ignore[attr-defined]  # None without the C accelerator
+    make: Any = getattr(json.encoder, "c_make_encoder", None)  # PyPy has none
     if make is None:
         return lambda value, level: _ENCODER.iterencode(value)
     return make(  # type: ignore[no-any-return]
