@@ -84,6 +84,9 @@ class StandardStreams:
             self._printed = sys.stdout
             _flush(self._printed)  # what was printed before and not yet written belongs to stderr, too
             if sys.stderr is not None:
+                if getattr(sys.stderr, "line_buffering", True) is False:
+                    # Before 3.9 a stderr that is no terminal is written in blocks. Clients show our lines as they come.
+                    sys.stderr.reconfigure(line_buffering=True)  # type: ignore[union-attr]
                 sys.stdout = sys.stderr
 
     def restore(self) -> None:

@@ -80,6 +80,6 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doe
 @pytest.mark.parametrize("where", ["tcp://127.0.0.1:0", "http://127.0.0.1:0/mcp"])
 @pytest.mark.parametrize("what", ["leaves", "calls", "host", "listener"])
 def test_a_forked_copy_disturbs_no_conversation_and_leaves_it_at_once(what: str, where: str, era: str) -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM, what, where, era], stdout=subprocess.PIPE,
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", PROGRAM, what, where, era], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=PATIENCE * 2)
     assert done.stdout == b"undisturbed\n" and done.returncode == 0, done.stdout.decode()
