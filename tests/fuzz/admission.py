@@ -197,7 +197,9 @@ def allowed(which: int, fields: List[Tuple[str, str]], query: str, outcome: Tupl
     if members.get("issuer") not in (None, ISSUER) or RESOURCE not in audience or not (until is None or until > NOW):
         return False
     confirmation = members.get("claims", {}).get("cnf")
-    bound = confirmation.get("jkt") if isinstance(confirmation, dict) else None
+    if confirmation is not None and not (isinstance(confirmation, dict) and set(confirmation) <= {"jkt"}):
+        return False  # bound to what nothing here checks
+    bound = None if confirmation is None else confirmation.get("jkt")
     if SPOKEN[which] != "required" and match.group(1).lower() == "bearer":
         return bound is None
     proofs = [field for key, field in fields if key.lower() == "dpop"]
