@@ -169,6 +169,8 @@ class ConnectionLost(TransportError):
     may_have_run = False
     """Whether the server may have done what this request asks for, which should not be done twice unasked. Only said
     where a client sends other requests again by itself: see `mcp_ref.client.recovery`."""
+    left: object = None
+    """The connection that goes on although its peer has gone away, where that is what happened."""
 
 
 class SessionExpired(ConnectionLost):

@@ -41,7 +41,7 @@ def report(context: "Context", who: str, error: BaseException) -> None:
     That the peer went away while the handler waited for it is none, and Ctrl-C is for the whole program.
     """
     connection = context.connection
-    if not (isinstance(error, ConnectionLost) and connection.table.ended):
+    if not (isinstance(error, ConnectionLost) and (connection.table.ended or error.left is connection)):
         log(connection, who, error, context.request.method, context.request.id)
 
 

@@ -370,6 +370,7 @@ class Sender:
         """End all our requests that have no answer yet: the peer has gone away, though the connection goes on."""
         for pending in self.table.waiting():
             lost = ConnectionLost("%s (request %d) was given up: %s" % (pending.method, pending.id, reason))
+            lost.left = self
             if self._withdraw(pending, lost, reason):
                 self.counters.note("questions given up", str(lost))
 

@@ -405,7 +405,8 @@ def test_a_name_that_nobody_registered_is_not_in_the_log(caplog):
     assert not server.has_feature("prompts")
 
 
-def test_that_a_client_went_away_is_no_mistake_of_the_handler_that_asked_it(caplog):
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_that_a_client_went_away_is_no_mistake_of_the_handler_that_asked_it(goes_on, caplog):
     ended: List[BaseException] = []
 
     def patient(ctx: Context) -> str:
@@ -421,6 +422,9 @@ def test_that_a_client_went_away_is_no_mistake_of_the_handler_that_asked_it(capl
         peer.handshake(HANDSHAKE, {"roots": {}})
         peer.request(1, "tools/call", {"name": "patient", "arguments": {}})
         assert peer.receive()["method"] == "roots/list"
+        if goes_on:  # as a session over HTTP does, whose client may come back
+            peer.connection.give_up_all("it has no connection")
+            eventually(lambda: bool(ended) and not len(peer.connection.inflight))
     eventually(lambda: bool(ended) and peer.connection is not None and peer.connection.closed)
     assert not records_of(caplog, "tool 'patient'")
 
