@@ -49,7 +49,7 @@ def check_template(case: Tuple[str, Dict[str, Any], str]) -> None:
     except ValueError as error:
         one_line(str(error), 2000)
         return
-    if not expanded.isascii() or re.search(r"[\s\"<>\\^`{|}]|%(?![0-9A-F]{2})", expanded.replace(template, "")):
+    if not expanded.isascii() or re.search(r"[\s\"<>\\^`{|}]|%(?![0-9A-Fa-f]{2})", expanded.replace(template, "")):
         literal = "".join(re.split(r"\{[^{}]*\}", template))
         if not re.search(r"%[0-9a-fA-F]{2}", literal):
             raise Broken("expansion: no URI: %r" % expanded)
