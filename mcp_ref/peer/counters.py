@@ -58,8 +58,7 @@ class Counters:
 
 def _log(name: str, text: str, count: int) -> None:
     from ..packagelog import get_logger
-    from ..plaintext import escaped
     from ..usercode import one_line
 
-    said = escaped(one_line(text))  # a peer's words may be in it
+    said = one_line(text)  # a peer's words may be in it
     get_logger(__name__.rpartition(".")[0]).warning("%s: %s (count %d)", name, said, count)

@@ -548,7 +548,6 @@ class HttpChannel(Transport):
             count = self._counts[name] = self._counts.get(name, 0) + 1
         if count <= _LOUD:
             from ..packagelog import get_logger
-            from ..plaintext import escaped
             from ..usercode import one_line
 
-            get_logger(__name__).warning("%s: %s: %s", self.origin, name, escaped(one_line(text)))
+            get_logger(__name__).warning("%s: %s: %s", self.origin, name, one_line(text))
