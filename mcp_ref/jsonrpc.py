@@ -271,12 +271,17 @@ def _error_object(frame: Error) -> Dict[str, Any]:
 
 def encode(frame: Frame, limits: Limits = DEFAULT) -> bytes:
     """The bytes of a frame or batch: one line of ASCII, without the line end. Raises `JsonError`."""
+    if isinstance(frame, Result):
+        id, result = frame.id if type(frame.id) is int else dumps(frame.id), frame.result
+        try:
+            text = result if isinstance(result, Encoded) else dumps(result, limits, 1)
+        except JsonError:
+            pass  # said below, with the place in the message
+        else:
+            return ('{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, text)).encode("ascii")
     if isinstance(frame, Batch):
         objects = [to_object(item) for item in frame.items if not isinstance(item, Malformed)]
         return dumps(objects, limits).encode("ascii")
-    if isinstance(frame, Result) and isinstance(frame.result, Encoded):
-        id = frame.id if type(frame.id) is int else dumps(frame.id)
-        return ('{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, frame.result)).encode("ascii")
     return dumps(to_object(frame), limits).encode("ascii")
 
 

@@ -198,5 +198,4 @@ class Inflight:
             return self._empty.wait_for(lambda: not self._busy, timeout)
 
     def __len__(self) -> int:
-        with self._lock:
-            return len(self._incoming)
+        return len(self._incoming)  # one step of the interpreter: asked for each request

@@ -150,7 +150,7 @@ class Here(Executor):
         if len(jobs) > 1 and not spread([partial(self._run, job) for job in jobs[1:]]):
             if not self.submit(jobs[1:], outbox):
                 return False
-        if not defer(partial(self._run, jobs[0])):
+        if not defer(self._run, jobs[0]):
             self._run(jobs[0])
         return True
 

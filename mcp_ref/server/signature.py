@@ -172,7 +172,8 @@ class Signature:
     @property
     def output_schema(self) -> Optional[Schema]:
         """The schema of the structured content; None where results have none."""
-        return self._returned()[0]
+        found = self._result  # asked for at each call
+        return self._returned()[0] if found is None else found[0]
 
     def _returned(self) -> Tuple[Optional[Schema], bool]:
         if self._result is None:

@@ -213,7 +213,7 @@ class Endpoint:
         request = exchange.request
         if self._guard is not None and self._guard.answers(exchange):
             return
-        get = request.headers.get
+        get = request.headers.lower
         verdict = self._judge(
             request.method, request.path, get("host"), get("origin"), get("accept"), get("content-type"))
         if request.headers.several and self._repeats(exchange, verdict):
@@ -362,7 +362,7 @@ class Endpoint:
         return session
 
     def _version_refused(self, exchange: Exchange, verdict: Verdict, session: HttpSession) -> bool:
-        version = exchange.request.headers.get(_VERSION)
+        version = exchange.request.headers.lower(_VERSION)
         agreed = session.connection.session.revision
         if version is None or (agreed is not None and version == agreed.name):
             return False
@@ -439,7 +439,7 @@ class Endpoint:
             exchange.holder = peer_of(principal if self._tells_apart else None, None)
         if self.too_long(exchange, verdict):
             return
-        get = exchange.request.headers.get
+        get = exchange.request.headers.lower
         id, version = get(_SESSION), get(_VERSION)
         try:
             frame = parse(exchange.request.body, True, self.limits)

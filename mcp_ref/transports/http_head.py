@@ -89,7 +89,7 @@ class Heads:
 
     def _with_length(self, same: Head, digits: str) -> Head:
         """That head, with these digits as its Content-Length."""
-        if same.headers.get("content-length") == digits:
+        if same.headers.lower("content-length") == digits:
             return same
         length = int(digits)
         check_size(length, self._limits)
@@ -123,7 +123,6 @@ def parse_head(block: bytes, limits: Limits = DEFAULT) -> Head:
     else:
         method, target, minor, authority = unusual_request_line(lines[0])
     fields = _fields(lines)
-    several = len(fields) < len(lines) - 1
     modern = minor != "0"
     _check_host(fields, modern, authority)
     length = _body_length(fields, modern, limits)
@@ -133,7 +132,7 @@ def parse_head(block: bytes, limits: Limits = DEFAULT) -> Head:
         close = close or "close" in options
     if "expect" in fields and modern:
         expects = _expectation(fields["expect"])
-    headers = Headers.of(fields, several)
+    headers = Headers.of(fields)
     return Head(method, target, "HTTP/1.1" if modern else "HTTP/1.0", headers, length, close, expects)
 
 

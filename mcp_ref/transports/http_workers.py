@@ -21,7 +21,7 @@ import threading
 import time
 from collections import deque
 from functools import partial
-from typing import Callable, Deque, List, Optional, Sequence, Set
+from typing import Any, Callable, Deque, List, Optional, Sequence, Set
 
 from ..limits import DEFAULT, Limits
 from ..waiting import ElasticPool, join
@@ -48,12 +48,12 @@ class _Deferred(threading.local):
 _deferred = _Deferred()
 
 
-def defer(job: Job) -> bool:
-    """Leave a job that may block to the workers, if this thread must not be kept; False: it may run here."""
+def defer(function: Callable[..., None], *arguments: Any) -> bool:
+    """Leave a call that may block to the workers, if this thread must not be kept; False: it may run here."""
     jobs = _deferred.jobs
     if jobs is None:
         return False
-    jobs.append(job)
+    jobs.append(partial(function, *arguments))
     return True
 
 
