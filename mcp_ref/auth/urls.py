@@ -19,12 +19,12 @@ from urllib.parse import urlsplit
 
 from ..errors import DiscoveryFailed
 from ..protocol.links import perhaps_here
+from ..urls import is_loopback as is_loopback_host
 
 _PORTS = {"http": 80, "https": 443}
 _CHARS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+\Z")
 """What a URL can be made of [RFC 3986 §2]: the rest means something to the programs that are started with one."""
 _AUTHORITY = re.compile(r"(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9][A-Za-z0-9._\-]{0,254}))(?::([0-9]{1,5}))?\Z")
-_FOUR = re.compile(r"127(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}\Z")
 _USER = re.compile("//[^/@]*@")
 _LONGEST = 8192
 
@@ -47,7 +47,7 @@ class Parts(NamedTuple):
     @property
     def loopback(self) -> bool:
         """Whether the host is this machine, by its name or by an address that is written out."""
-        return self.host in ("localhost", "::1") or _FOUR.match(self.host) is not None
+        return is_loopback_host(self.host)
 
     @property
     def perhaps_here(self) -> bool:

@@ -94,8 +94,6 @@ SINGLE = ("Host", "Origin", "Content-Type", "Mcp-Session-Id", "MCP-Protocol-Vers
 `mirrored`; those with credentials by the guard."""
 DENIED = {400: "credentials", 401: "principal", 403: "scope", 503: "unchecked"}
 """Status that a guard refuses a request with -> the reason."""
-RETRY_AFTER = {503: "5"}
-"""Status -> seconds for Retry-After [RFC 9110 §10.2.3]."""
 _EXPOSED = "Mcp-Session-Id, WWW-Authenticate"
 _ALLOWED_FIELDS = ("authorization", "dpop", "content-type", "accept", "last-event-id")
 _PREFLIGHT_SECONDS = "3600"

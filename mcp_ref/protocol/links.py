@@ -16,6 +16,7 @@ import re
 from typing import FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..errors import LocalProtocolError
+from ..urls import is_loopback
 from .uris import fault
 
 LONG = 2000
@@ -46,7 +47,7 @@ class Link(NamedTuple):
     @property
     def loopback(self) -> bool:
         """Whether it leads to this machine."""
-        return self.host in ("localhost", "::1") or self.host.endswith(".localhost") or _is_loopback(self.host)
+        return is_loopback(self.host) or self.host.endswith(".localhost")
 
 
 _NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
@@ -162,8 +163,3 @@ def _scripts(label: str) -> FrozenSet[str]:
 
     words: List[str] = [name(sign, "UNKNOWN").partition(" ")[0] for sign in label if sign.isalpha()]
     return frozenset(words)
-
-
-def _is_loopback(host: str) -> bool:
-    numbers = host.split(".")
-    return len(numbers) == 4 and numbers[0] == "127" and all(n.isdigit() and int(n) < 256 for n in numbers[1:])

@@ -57,6 +57,7 @@ from ..transports.http_exchange import Exchange
 from ..transports.http_guard import Authenticate, Guard, OneToken
 from ..transports.http_server import HttpServer
 from ..transports.tap import tap
+from ..urls import is_loopback
 from ..usercode import log_raised
 
 if TYPE_CHECKING:
@@ -73,7 +74,6 @@ if TYPE_CHECKING:
 _Served = TypeVar("_Served", "Endpoint", "SseEndpoint")
 PATH = "/mcp"
 _TICK = 1.0
-_LOOPBACK = ("127.", "localhost", "::1")
 
 
 class HttpListener:
@@ -142,7 +142,7 @@ class HttpListener:
     @property
     def is_open_to_all(self) -> bool:
         """Whether other machines can reach it and nobody has to show who they are; once it is open."""
-        return self._open_to_all and not self.http.address[0].startswith(_LOOPBACK)
+        return self._open_to_all and not is_loopback(self.http.address[0].lower())
 
     def wait(self, timeout: Optional[float] = None) -> bool:
         """Wait until it is closed; False after ``timeout`` seconds."""

@@ -33,7 +33,7 @@ from .http_inbox import offered, opening
 if TYPE_CHECKING:
     import ssl
 
-    from .http_trace import HttpTrace
+    from ..wiretrace import Trace
 
 _AUTHORIZATION = (401, 403)
 
@@ -147,14 +147,9 @@ class HttpAuto(Transport):
         """See `Transport.carry`."""
         self._first.carry(id, until, take)
 
-    @property
-    def http_trace(self) -> "Optional[HttpTrace]":
-        """See `HttpChannel.http_trace`."""
-        return self._first.http_trace
-
-    @http_trace.setter
-    def http_trace(self, trace: "Optional[HttpTrace]") -> None:
-        self._first.http_trace = trace
+    def show_http(self, trace: "Trace") -> None:
+        """See `HttpChannel.show_http`."""
+        self._first.show_http(trace)
 
     @property
     def annotations(self) -> Optional[Annotations]:

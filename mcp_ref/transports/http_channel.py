@@ -48,6 +48,7 @@ from .http_reply import Reply
 if TYPE_CHECKING:
     import ssl
 
+    from ..wiretrace import Trace
     from .http_trace import HttpTrace
 
 _MOST_REDIRECTS = 5
@@ -91,7 +92,7 @@ class HttpChannel(Transport):
 
     name = "http"
     http_trace: "Optional[HttpTrace]" = None
-    """Told of exchanges and streams; set by a tap before `open`."""
+    """Told of exchanges and streams."""
 
     def __init__(
         self, url: str, *, headers: Optional[Mapping[str, str]] = None, token: Optional[str] = None,
@@ -136,6 +137,12 @@ class HttpChannel(Transport):
         self._left = threading.Event()
         self._counts: Dict[str, int] = {}
         tell_of_fork(self)
+
+    def show_http(self, trace: "Trace") -> None:
+        """Tell a trace of exchanges and streams from now on; to be called before `open`."""
+        from .http_trace import HttpTrace
+
+        self.http_trace = HttpTrace(trace)
 
     # The promises of a transport
 

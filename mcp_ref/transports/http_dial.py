@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Callable, Dict, Iterator, NamedTuple, Optional
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from ..errors import ConnectFailed, ConnectionLost, TransportError
-from ..protocol.headervalues import LOOPBACK
+from ..urls import is_loopback
 from .fds import keep_socket_from_forks
 from .http_reply import BROKEN, Reply, words
 
@@ -193,7 +193,7 @@ class Proxy(NamedTuple):
 def find_proxy(where: Place) -> Optional[Proxy]:
     """The proxy that the environment asks for. Raises `ConnectFailed` for one that is none."""
     asked = os.name == "nt" or sys.platform == "darwin" or any(name.lower().endswith("_proxy") for name in os.environ)
-    if not asked or _is_here(where.host):
+    if not asked or is_loopback(where.host.lower()):
         return None
     from urllib.request import getproxies, proxy_bypass  # late: it loads half of the library
 
@@ -215,11 +215,6 @@ def find_proxy(where: Place) -> Optional[Proxy]:
         pair = "%s:%s" % (unquote(parts.username), unquote(parts.password or ""))
         credentials = "Basic " + b64encode(pair.encode("utf-8")).decode("ascii")
     return Proxy(host, port, credentials)
-
-
-def _is_here(host: str) -> bool:
-    """Whether this is a name of this machine."""
-    return ("[%s]" % host if ":" in host else host) in LOOPBACK or host.startswith("127.")
 
 
 class Dialler:

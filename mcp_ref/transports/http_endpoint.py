@@ -47,6 +47,7 @@ from .http_modern import ModernTransport, post_modern, refuse_modern
 from .http_owners import Owners, subject
 from .http_session import JSON_HEADERS, HttpSession
 from .http_sessions import SessionTable
+from .http_shape import RETRY_AFTER
 from .http_streams import REPLY, Stream, event_id
 from .store import Store
 
@@ -299,8 +300,8 @@ class Endpoint:
         headers = JSON_HEADERS + verdict.cors
         if reason == "method":
             headers += (("Allow", self._rules.allow),)
-        elif refusal.status in httprules.RETRY_AFTER:
-            headers += (("Retry-After", httprules.RETRY_AFTER[refusal.status]),)
+        elif refusal.status in RETRY_AFTER:
+            headers += (("Retry-After", RETRY_AFTER[refusal.status]),)
         headers += tuple(("WWW-Authenticate", challenge) for challenge in challenges)
         text = refusal.text % found
         body = encode(Error(id, refusal.code if code is None else code, text))

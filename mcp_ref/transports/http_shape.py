@@ -15,7 +15,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, NoReturn, Optional, Tuple
 from urllib.parse import urlsplit
 
-from ..protocol.httprules import RETRY_AFTER
+RETRY_AFTER = {503: "5"}
+"""Status -> seconds for Retry-After [RFC 9110 §10.2.3]."""
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 _VERSION = re.compile(r"HTTP/1\.[0-9]").fullmatch

@@ -50,6 +50,7 @@ from .. import deadline
 from ..deadline import Deadline
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
+from ..urls import is_loopback
 from .held import Held
 from .sockets import Address, Resume, SocketTransport, candidates, parse_address
 
@@ -107,7 +108,7 @@ class SocketListener:
         else:
             host, port = self._sockets[0].getsockname()[:2]
             self.address = str(Address("", host, port))
-            self.reaches_others = not host.startswith("127.") and host != "::1"
+            self.reaches_others = not is_loopback(host)
             if self.reaches_others and self.warns:
                 _log().warning("%s can be reached from other machines, and there is no authentication", wanted)
         self._selector = selectors.DefaultSelector()

@@ -52,10 +52,8 @@ class Tap(Transport):
         self.peer = SERVER if side == CLIENT else CLIENT
         self._closed = False
         self.finding = self._found
-        if hasattr(transport, "http_trace"):
-            from .http_trace import HttpTrace
-
-            transport.http_trace = HttpTrace(trace)
+        if hasattr(transport, "show_http"):
+            transport.show_http(trace)
         if hasattr(transport, "on_noise"):
             self._hear(transport)
         if hasattr(transport, "on_stderr"):

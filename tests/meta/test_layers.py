@@ -16,7 +16,7 @@ from tests.meta.facts import PACKAGE, expect_nothing, imported_names, nodes_of, 
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("plaintext",),
-    ("revisions", "deadline", "records", "redaction", "stderrlog", "waiting", "options"),
+    ("revisions", "deadline", "records", "redaction", "stderrlog", "waiting", "options", "urls"),
     ("packagelog",),
     ("limits", "deprecations", "usercode"),
     ("errors", "jsontext", "uritemplate", "jsonschema", "model"),
