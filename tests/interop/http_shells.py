@@ -3,6 +3,7 @@
  - `gunicorn`, `waitress`, `uwsgi`: serve `wsgi_module`; the official Python client 1.x walks through every feature over
    Streamable HTTP, then bare requests look at what clients do not show
  - `flask`, `django`: the same, with the endpoint as a view of theirs (`mounted`)
+ - `fastapi`: the same, with the WSGI application mounted in one of ASGI, under uvicorn
  - `gunicorn-workers`: two processes and no sessions; both answer
 
 The servers are pinned, and installed below `build/peers`.
@@ -28,7 +29,8 @@ from environments import environment, recent_python  # noqa: E402
 from official_walk import expect, report  # noqa: E402
 from peers import PEERS, PYTHON_FLOOR, PYTHON_PINS  # noqa: E402
 
-PINS = ("gunicorn==23.0.0", "waitress==3.0.2", "flask==3.1.3", "django==5.2.19")
+PINS = ("gunicorn==23.0.0", "waitress==3.0.2", "flask==3.1.3", "django==5.2.19", "fastapi==0.165.0", "a2wsgi==1.10.10",
+        "uvicorn==0.54.0")
 SECONDS = 60
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 UWSGI_PINS = ("uwsgi==2.0.31",)
@@ -43,9 +45,10 @@ COMMANDS: Dict[str, List[str]] = {
               "--add-header", "Connection: close", "--need-app", "--module", APPLICATION],
     "flask": [*GUNICORN, "mounted:flask_app()"],
     "django": [*GUNICORN, "mounted:django_app()"],
+    "fastapi": ["-m", "uvicorn", "--host", "127.0.0.1", "--port", "0", "--factory", "mounted:fastapi_app"],
 }
 """What follows the interpreter, or uWSGI itself."""
-CHUNKED = {"uwsgi": 411, "django": 400}
+CHUNKED = {"uwsgi": 411, "django": 400, "fastapi": 411}
 """Who does not take a body without Content-Length, and what the client is told; all others do."""
 
 
@@ -156,6 +159,6 @@ def workers() -> None:
 
 SHELLS: Dict[str, Callable[[], None]] = {
     "gunicorn-workers": workers,
-    **{name: partial(walk, name) for name in ("gunicorn", "waitress", "uwsgi", "flask", "django")},
+    **{name: partial(walk, name) for name in ("gunicorn", "waitress", "uwsgi", "flask", "django", "fastapi")},
 }
 """Every pairing by name."""

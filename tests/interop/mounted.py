@@ -1,6 +1,7 @@
-"""Our endpoint as a view of other makers' frameworks, for `http_shells`: `mounted:flask_app()`, `mounted:django_app()`.
+"""Our endpoint in other makers' frameworks, for `http_shells`: `flask_app()` and `django_app()` have it as a view,
+`fastapi_app()` has the WSGI application mounted, as the README shows.
 
-Both serve `examples/everything_server.py`, with GET streams.
+All serve `examples/everything_server.py`, with GET streams.
 """
 import importlib
 import pathlib
@@ -49,3 +50,15 @@ def django_app() -> Any:
     settings.configure(ALLOWED_HOSTS=["127.0.0.1"], ROOT_URLCONF=urls, SECRET_KEY="for a test alone")
     django.setup()
     return get_wsgi_application()
+
+
+def fastapi_app() -> Any:
+    """A FastAPI application with the WSGI application below its own routes."""
+    from a2wsgi import WSGIMiddleware
+    from fastapi import FastAPI
+
+    from mcp_ref.transports.wsgi import application
+
+    app = FastAPI()
+    app.mount("/", WSGIMiddleware(application(mcp.endpoint), workers=32))
+    return app
