@@ -1,9 +1,11 @@
 """Every code block of the README runs as it stands.
 
 Blocks of `python`, `sh` and `console` run in a folder of their own that looks like the checkout (links to the package,
-the examples and the Makefile), with this interpreter as `python3`; of a `console` block the lines after `$ `. A block
-that cannot run here has `<!-- no-run: reason -->` on the line above it.
+the examples and the Makefile), with this interpreter as `python3`; of a `console` block the lines after `$ `. There
+`server.py` is the first server of the README. A block that cannot run here has `<!-- no-run: reason -->` on the line
+above it. Of the `json` blocks, which are for hosts, each server is started that has a command.
 """
+import json
 import os
 import pathlib
 import re
@@ -13,6 +15,7 @@ from typing import Dict, Iterator, List, NamedTuple
 
 import pytest
 
+from mcp_ref import connect
 from tests.meta.facts import ROOT, expect_nothing
 
 README = ROOT / "README.md"
@@ -56,6 +59,7 @@ def run(block: Block, folder: pathlib.Path) -> "subprocess.CompletedProcess[byte
     for name in LINKED:
         if (ROOT / name).exists():
             (folder / name).symlink_to(ROOT / name)
+    (folder / "server.py").write_text(SERVER, encoding="utf-8")
     code = prompted(block.code) if block.language == "console" else block.code
     environment = dict(os.environ, PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1",
                        PATH=os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", ""))
@@ -66,12 +70,26 @@ def run(block: Block, folder: pathlib.Path) -> "subprocess.CompletedProcess[byte
 
 
 ALL = list(blocks(README.read_text(encoding="utf-8"))) if README.is_file() else []
+SERVER = next((block.code for block in ALL if "server.run()" in block.code), "")
 
 
 @pytest.mark.parametrize("block", [pytest.param(block, id="line %d" % block.line) for block in ALL if block.runs])
 def test_code_block_runs(block: Block, tmp_path: pathlib.Path) -> None:
     done = run(block, tmp_path)
     assert done.returncode == 0, done.stdout.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("block", [pytest.param(block, id="line %d" % block.line) for block in ALL
+                                   if block.language == "json"])
+def test_a_host_can_start_the_server_that_a_json_block_names(block: Block, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
+    (tmp_path / "mcp_ref").symlink_to(ROOT / "mcp_ref")
+    (listed,) = json.loads(block.code).values()
+    entry = listed["demo"]
+    assert set(entry) - {"type"} == {"command", "args"} and entry["command"] == "/usr/bin/python3"
+    (script,) = entry["args"]
+    with connect([sys.executable, script.replace("/path/to", str(tmp_path))]) as client:
+        assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
 
 
 def test_readme_has_code_and_each_block_says_its_language() -> None:
