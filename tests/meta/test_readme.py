@@ -5,17 +5,18 @@ the examples and the Makefile), with this interpreter as `python3`; of a `consol
 `server.py` is the first server of the README. A block that cannot run here has `<!-- no-run: reason -->` on the line
 above it. Of the `json` blocks, which are for hosts, each server is started that has a command.
 """
+import inspect
 import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
-from typing import Dict, Iterator, List, NamedTuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Set
 
 import pytest
 
-from mcp_ref import connect
+from mcp_ref import Server, connect
 from tests.meta.facts import ROOT, expect_nothing
 
 README = ROOT / "README.md"
@@ -90,6 +91,23 @@ def test_a_host_can_start_the_server_that_a_json_block_names(block: Block, tmp_p
     (script,) = entry["args"]
     with connect([sys.executable, script.replace("/path/to", str(tmp_path))]) as client:
         assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
+
+
+def keywords(function: Callable[..., Any]) -> Set[str]:
+    """The options of a call that have to be named."""
+    return {name for name, option in inspect.signature(function).parameters.items()
+            if option.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def test_the_table_of_options_names_all_of_http_with_their_defaults() -> None:
+    heading = "| option | meaning | default |\n|---|---|---|\n"
+    table = README.read_text(encoding="utf-8").split(heading)[1].split("\n\n")[0].splitlines()
+    rows = {row.split("`")[1]: row.split("|")[3].strip() for row in table}
+    assert set(rows) == keywords(Server.run_http) == keywords(Server.listen) | {"ready"}
+    assert set(rows) - keywords(Server.wsgi) == {"legacy", "ssl_context", "fds", "ready"}
+    said = {name: inspect.signature(Server.run_http).parameters[name].default for name in rows}
+    assert {name for name, default in said.items() if default not in (None, ())} == {"sessions", "legacy"}
+    assert rows["sessions"] == '`"%s"`' % said["sessions"] and rows["legacy"] == str(said["legacy"])
 
 
 def test_readme_has_code_and_each_block_says_its_language() -> None:
