@@ -104,7 +104,8 @@ def _http(
     """Serve over HTTP until told to end; the URL, with the port that was chosen, goes to standard error."""
     from ..peer.signals import Termination
 
-    with listen_http(server, address, sessions, trace, **guard) as listener, Termination(listener.close) as termination:
+    listener = listen_http(server, address, sessions, trace, **guard)
+    with Termination(listener.close) as termination, listener:
         note("serving on %s; Ctrl-C ends it" % listener.address)
         if listener.is_open_to_all:
             note(open_to_all(listener.address) + HTTP_ADVICE)

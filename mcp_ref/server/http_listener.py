@@ -123,12 +123,13 @@ class HttpListener:
         self._lock = threading.Lock()
 
     def open(self) -> None:
-        """Bind and serve; again: nothing happens. Raises `ConnectFailed` that says what was tried."""
-        if self._opened:
-            return
-        self._opened = True
-        self._owner = os.getpid()
-        self.http.open()
+        """Bind and serve; again or once closed, nothing happens. Raises `ConnectFailed`, which says what was tried."""
+        with self._lock:
+            if self._opened or self._closed.is_set():
+                return
+            self._opened = True
+            self._owner = os.getpid()
+            self.http.open()
         if self.warns and self.is_open_to_all:
             get_logger(__name__).warning("%s can be reached from other machines, and nobody has to show who they are"
                                          ": pass auth=..., token=... or authenticate=...", self.address)
@@ -276,8 +277,9 @@ def serve_http(
             allowed_origins=allowed_origins, sessions=sessions, json_response=json_response, poll_after=poll_after,
             legacy=legacy, fds=fds, ssl_context=ssl_context, trusted_proxies=trusted_proxies, trace=trace,
         )
-        with listening as listener, Termination(listener.close) as termination:
-            if ready is not None:
+        # SIGTERM is heard before it listens: clients may be there at once, those of a socket of systemd even before.
+        with Termination(listening.close) as termination, listening as listener:
+            if ready is not None and not termination.told.is_set():
                 ready(listener.address)
             while not listener.wait(0.5) and not termination.acted.is_set():
                 pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends

@@ -233,6 +233,36 @@ def test_an_idle_server_ends_at_once(way, number, tmp_path):
         assert not [line for line in program.lines if "Traceback" in line or "KeyboardInterrupt" in line]
 
 
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("serve", ["server.run_http(port=0, ready=print)", """
+import runpy
+sys.argv = ["mcp_ref", "run", __file__, "--http", "127.0.0.1:0"]
+runpy.run_module("mcp_ref", run_name="__main__")"""])
+def test_a_signal_that_comes_while_it_opens_is_heard(moment, serve, tmp_path):
+    """A socket of systemd's brings clients before the server listens."""
+    program = tmp_path / "app.py"
+    program.write_text("""
+import os, signal, sys
+from mcp_ref import Server
+from mcp_ref.transports.http_server import HttpServer
+server = Server("app")
+if __name__ == "__main__":
+    opening, before = HttpServer.open, %r
+    def opened(self):
+        for now in (True, False):
+            if now == before:
+                os.kill(os.getpid(), signal.SIGTERM)
+                os.write(2, b"still here\\n")
+            if now:
+                opening(self)
+    HttpServer.open = opened
+    %s
+""" % (moment == "before", serve.strip().replace("\n", "\n    ")))
+    done = subprocess.run([sys.executable, str(program)], env=dict(os.environ, PYTHONPATH=str(ROOT)), timeout=SECONDS,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 0 and b"still here" in done.stderr, done
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_call_that_runs_is_answered_and_new_ones_are_refused(way, tmp_path):
     with Program(tmp_path, *way) as program:
