@@ -88,7 +88,8 @@ def nginx(folder: str) -> Iterator[str]:
     port = free_port()
     conf = pathlib.Path(folder, "nginx.conf")
     text = (HERE / "nginx.conf").read_text(encoding="utf-8")
-    conf.write_text(Template(text.replace("$http_host", "$$http_host")).substitute(folder=folder, port=port))
+    text = text.replace("$", "$$").replace("$${", "${")  # any other is nginx's own
+    conf.write_text(Template(text).substitute(folder=folder, port=port))
     started = subprocess.Popen([peers.nginx(), "-p", folder, "-e", "stderr", "-c", str(conf)], stdin=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     try:

@@ -1,0 +1,78 @@
+"""What README shows for systemd and nginx: the units are right, and the program serves on the socket it is given."""
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from typing import Dict
+
+import pytest
+
+from tests.meta.facts import ROOT
+from tests.meta.test_readme import ALL
+
+NGINX = ROOT / "tests" / "interop" / "nginx.conf"
+SECONDS = 25
+HAND_OVER = "import os, runpy, sys\nos.dup2(int(sys.argv[1]), 3)\nrunpy.run_path(sys.argv[2])"
+"""Runs a program as systemd does: with a socket that listens already, as descriptor 3."""
+
+INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+    "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bare", "version": "0"}}}
+FIELDS = {"Host": "mcp.example.com", "Content-Type": "application/json",
+          "Accept": "application/json, text/event-stream"}
+
+
+def shown(language: str, *having: str) -> str:
+    """The only block of README in this language that has all these words."""
+    (code,) = [block.code for block in ALL if block.language == language and all(word in block.code for word in having)]
+    return code
+
+
+def units() -> Dict[str, str]:
+    """The files of systemd, by name."""
+    parts = re.split(r"^# /etc/systemd/system/(\S+)\n", shown("ini"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def test_nginx_of_the_pairings_has_the_location_that_readme_shows() -> None:
+    wanted = [line.strip().replace("/run/mcp/", "${folder}/") for line in shown("nginx").splitlines()]
+    there = [line.strip() for line in NGINX.read_text(encoding="utf-8").splitlines()]
+    begin = there.index(wanted[0])
+    assert there[begin:begin + len(wanted)] == wanted
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="NOT CHECKED: there is no systemd-analyze here")
+def test_systemd_takes_the_units(tmp_path: pathlib.Path) -> None:
+    names = sorted(units())
+    assert names == ["mcp.service", "mcp.socket"]
+    for name, text in units().items():
+        (tmp_path / name).write_text(text.replace("/usr/bin/python3", sys.executable), encoding="utf-8")
+    done = subprocess.run(["systemd-analyze", "verify", *[str(tmp_path / name) for name in names]], timeout=SECONDS,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = [line for line in done.stdout.decode("utf-8", "replace").splitlines() if str(tmp_path) in line]
+    assert (done.returncode, said) == (0, [])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="descriptors are handed over on POSIX only")
+def test_the_program_serves_on_the_socket_that_systemd_has_opened(tmp_path: pathlib.Path) -> None:
+    program = tmp_path / "app.py"
+    program.write_text(shown("python", "fds=[3]"), encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as opened:
+        opened.set_inheritable(True)
+        command = [sys.executable, "-c", HAND_OVER, str(opened.fileno()), str(program)]
+        with subprocess.Popen(command, env=dict(os.environ, PYTHONPATH=str(ROOT)), pass_fds=[opened.fileno()],
+                              stdin=subprocess.DEVNULL) as serving:
+            try:
+                client = http.client.HTTPConnection(*opened.getsockname(), timeout=SECONDS)
+                # Connecting works at once, for the socket listens; the answer comes when the program is there.
+                client.request("POST", "/mcp", json.dumps(INITIALIZE), FIELDS)
+                reply = client.getresponse()
+                assert (reply.status, json.loads(reply.read())["result"]["serverInfo"]["name"]) == (200, "demo")
+                client.close()
+            finally:
+                serving.terminate()
+            assert serving.wait(SECONDS) == 0
