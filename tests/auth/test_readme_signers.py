@@ -1,6 +1,8 @@
-"""The signers that the README shows: what they sign is taken by `mcp_ref.auth.jws`."""
+"""The signers that the README shows or names: what they sign is taken by `mcp_ref.auth.jws`."""
+import json
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -8,7 +10,10 @@ from mcp_ref.auth.dpop import Prover
 from mcp_ref.auth.jose import split_jwt
 from mcp_ref.auth.jws import key_of, verifies
 from tests.auth.test_es256 import PEM
+from tests.meta.facts import ROOT
 from tests.meta.test_readme import README, blocks
+
+EXAMPLE = ROOT / "examples" / "openssl_signer.py"
 
 
 def shown(name, folder, monkeypatch):
@@ -31,11 +36,17 @@ def check(signer):
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl command here")
 def test_the_signer_over_openssl(tmp_path, monkeypatch):
-    made, names = shown("OpensslSigner", tmp_path, monkeypatch)
-    check(made("key.pem"))
-    assert names["auth"].signer.alg == "ES256"
+    monkeypatch.syspath_prepend(str(EXAMPLE.parent))
+    from openssl_signer import OpensslSigner
+
+    key = tmp_path / "key.pem"
+    key.write_text(PEM)
+    signer = OpensslSigner(str(key))
+    check(signer)
+    printed = subprocess.run([sys.executable, str(EXAMPLE), str(key)], stdout=subprocess.PIPE, check=True, timeout=20)
+    assert json.loads(printed.stdout) == signer.public_jwk
     with pytest.raises(subprocess.CalledProcessError):
-        made("no-such-key.pem")
+        OpensslSigner("no-such-key.pem")
 
 
 def test_the_signer_over_cryptography(tmp_path, monkeypatch):

@@ -5,6 +5,8 @@ the examples and the Makefile), with this interpreter as `python3`; of a `consol
 `server.py` is the first server of the README. A block that cannot run here has `<!-- no-run: reason -->` on the line
 above it. Of the `json` blocks, which are for hosts, each server is started that has a command.
 """
+import ast
+import builtins
 import inspect
 import json
 import os
@@ -91,6 +93,18 @@ def test_a_host_can_start_the_server_that_a_json_block_names(block: Block, tmp_p
     (script,) = entry["args"]
     with connect([sys.executable, script.replace("/path/to", str(tmp_path))]) as client:
         assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
+
+
+@pytest.mark.parametrize("block", [pytest.param(block, id="line %d" % block.line) for block in ALL
+                                   if block.language == "python" and not block.runs])
+def test_a_block_that_is_not_run_has_all_that_it_uses(block: Block) -> None:
+    names = [node for node in ast.walk(ast.parse(block.code)) if isinstance(node, (ast.Name, ast.alias, ast.arg))]
+    made = {name.asname or name.name for name in names if isinstance(name, ast.alias)}
+    made |= {name.arg for name in names if isinstance(name, ast.arg)}
+    made |= set(re.findall(r"(?:class|def) (\w+)", block.code))
+    made |= {name.id for name in names if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+    expect_nothing(["README.md:%d: %s" % (block.line + name.lineno, name.id) for name in names
+                    if isinstance(name, ast.Name) and name.id not in made | set(dir(builtins))])
 
 
 def keywords(function: Callable[..., Any]) -> Set[str]:
