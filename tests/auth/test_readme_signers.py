@@ -1,4 +1,5 @@
 """The signers that the README shows or names: what they sign is taken by `mcp_ref.auth.jws`."""
+import importlib
 import json
 import shutil
 import subprocess
@@ -37,16 +38,15 @@ def check(signer):
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl command here")
 def test_the_signer_over_openssl(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLE.parent))
-    from openssl_signer import OpensslSigner
-
+    signer_of = importlib.import_module(EXAMPLE.stem).OpensslSigner
     key = tmp_path / "key.pem"
     key.write_text(PEM)
-    signer = OpensslSigner(str(key))
+    signer = signer_of(str(key))
     check(signer)
     printed = subprocess.run([sys.executable, str(EXAMPLE), str(key)], stdout=subprocess.PIPE, check=True, timeout=20)
     assert json.loads(printed.stdout) == signer.public_jwk
     with pytest.raises(subprocess.CalledProcessError):
-        OpensslSigner("no-such-key.pem")
+        signer_of("no-such-key.pem")
 
 
 def test_the_signer_over_cryptography(tmp_path, monkeypatch):
