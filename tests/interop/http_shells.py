@@ -30,7 +30,7 @@ from official_walk import expect, report  # noqa: E402
 from peers import PEERS, PYTHON_FLOOR, PYTHON_PINS  # noqa: E402
 
 PINS = ("gunicorn==23.0.0", "waitress==3.0.2", "flask==3.1.3", "django==5.2.19", "fastapi==0.165.0", "a2wsgi==1.10.10",
-        "uvicorn==0.54.0")
+        "uvicorn==0.54.0", "h11==0.16.0")
 SECONDS = 60
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 UWSGI_PINS = ("uwsgi==2.0.31",)

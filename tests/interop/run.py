@@ -9,7 +9,8 @@
  - our server below WSGI engines and in frameworks (`http_shells`), in several processes behind nginx (`http_scale`),
    and behind programs that carry one transport over another (`proxies`)
  - clients that have to be let in, ours and theirs, with an authorization server that is not ours (`authorization`)
- - our reader of Server-Sent Events beside another maker's, on the same random streams (`sse_readers`)
+ - our readers of HTTP requests and of Server-Sent Events beside other makers', on the same random input (`http_heads`,
+   `sse_readers`)
  - `theirs-...`: the official clients against the official servers; a walk that fails there is not our fault
 
 The peers are pinned and installed below `build/peers` (`tests/tools/peers.py`). Prints one JSON line per step and ends
@@ -121,6 +122,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     """Every pairing by name; installs the peers."""
     import authorization
     import both_eras
+    import http_heads
     import http_scale
     import http_shells
     import http_walks
@@ -145,6 +147,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
             table["theirs-%s-%s-http" % (client, name)] = partial(elsewhere, theirs[client], script)
     table.update({name: partial(walk, commands, serving, theirs["client-v1"]) for name, walk in proxies.WALKS.items()})
     table.update({name: partial(walk, commands) for name, walk in authorization.WALKS.items()})
+    table["http-heads"] = http_heads.walk
     table["sse-readers"] = partial(sse_readers.against_eventsource_parser, commands)
     table.update(http_shells.SHELLS)
     table.update(http_scale.SCALES)
