@@ -22,12 +22,12 @@ import argparse
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..codec import encode
-from ..errors import METHOD_NOT_FOUND, CapabilityMissing, PeerError
+from ..errors import METHOD_NOT_FOUND, CapabilityMissing, PeerError, ProtocolError
 from .command import Command, Commands
 from .connecting import connected, server_options
 from .failures import DONE, FAILED, UsageError
 from .output import note, one_line, say, say_json
-from .values import arguments_of, pairs_of, texts_of
+from .values import Typed, pairs_of, read_words, settled, texts_of
 
 
 class Listed(NamedTuple):
@@ -87,12 +87,26 @@ def _row(name: str, description: Optional[str]) -> str:
 
 
 def _call(options: Any) -> int:
-    arguments = arguments_of(options.arguments)
+    given = read_words(options.arguments)
     with connected(options) as client:
+        arguments = settled(given, _input_schema(client, options.name, given))
         result = options.asking.attempt(client, lambda: client.call_tool(
             options.name, arguments, progress=_progress, extend_on_progress=True))
         _show(options, client, result, result.content)
         return FAILED if result.is_error else DONE
+
+
+def _input_schema(client: Any, name: str, given: Dict[str, Any]) -> Any:
+    """What the tool says of its arguments; None if nothing that was typed depends on it, or if it cannot be had."""
+    if not any(isinstance(value, Typed) for value in given.values()):
+        return None
+    try:
+        return client.tool(name).input_schema
+    except (LookupError, CapabilityMissing):  # the call will tell
+        return None
+    except (PeerError, ProtocolError) as error:
+        note(one_line("the schema of %s cannot be had: %s; values are sent as JSON where they can be" % (name, error)))
+        return None
 
 
 def _read(options: Any) -> int:

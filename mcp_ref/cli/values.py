@@ -3,8 +3,10 @@
 ===========================  ==================================================================
 typed                        means
 ===========================  ==================================================================
-``a=1 text=hello``           ``{"a": 1, "text": "hello"}``: a value is JSON if it can be, else text
-``text='"1"'``               ``{"text": "1"}``: JSON again, so that text may look like a number
+``title=1 count=1``          ``{"title": "1", "count": 1}``, if the tool's schema says that ``title`` is a string and
+                             ``count`` an integer; a value that its type cannot have is refused
+``a=1 text=hello``           ``{"a": 1, "text": "hello"}``, if the schema does not say: JSON if it can be, else text
+``text='"1"'``               then ``{"text": "1"}``: JSON again, so that text may look like a number
 ``text=@notes.txt``          the text of a file (UTF-8); ``=@-`` and ``=-`` are standard input
 ``data:=@rows.json``         the JSON in a file; ``:=`` refuses what is not JSON
 ``text==@home``              ``==`` takes the rest as text, whatever it looks like
@@ -14,15 +16,38 @@ typed                        means
 """
 
 import sys
-from typing import Any, Dict, List
+from typing import Any, Collection, Dict, List, NamedTuple
 
 from .failures import UsageError
 
 FORM = "write arguments as name=value words, one JSON object, @file or -"
 
 
-def arguments_of(words: List[str]) -> Dict[str, Any]:
-    """The arguments in these words. Raises `UsageError`."""
+_EXAMPLES = {"boolean": "true", "array": "[1, 2]", "object": '{"a": 1}'}
+
+
+class Typed(NamedTuple):
+    """What was typed after ``name=``. What it means depends on the type that the tool wants."""
+
+    text: str
+
+
+def arguments_of(words: List[str], schema: Any = None) -> Dict[str, Any]:
+    """The arguments in these words, for a tool with this input schema. Raises `UsageError`."""
+    return settled(read_words(words), schema)
+
+
+def settled(found: Dict[str, Any], schema: Any) -> Dict[str, Any]:
+    """The arguments, with a value in place of each `Typed`. Raises `UsageError`, which names the argument."""
+    return {name: _fitting(name, value.text, schema) if isinstance(value, Typed) else value
+            for name, value in found.items()}
+
+
+def read_words(words: List[str]) -> Dict[str, Any]:
+    """The arguments in these words as far as they are clear without a schema, the others as `Typed`.
+
+    Raises `UsageError`.
+    """
     if len(words) == 1:
         word = words[0]
         if word == "-" or word.startswith("@"):
@@ -75,12 +100,38 @@ def _value(name: str, value: str) -> Any:
     if value == "-" or value.startswith("@"):
         text = _content("-" if value == "-" else value[1:])
         return _json(text, value) if strict else text
-    if strict:
-        return _json(value, name)
+    return _json(value, name) if strict else Typed(value)
+
+
+def _fitting(name: str, text: str, schema: Any) -> Any:
+    """The value of a type that the schema allows here. Text stays text where nothing but text (or null) is allowed."""
+    from .schemas import TYPES, parameters, types_of
+
+    types = types_of(parameters(schema).get(name), schema)
+    if types is not None and types <= {"string", "null"} and "string" in types:
+        return text
     try:
-        return _json(value, name)
+        value = _json(text, name)
     except UsageError:
+        if types is None or "string" in types:
+            return text
+        raise _unfit(name, text, types) from None
+    if types is None or any(type(value) in TYPES[each] for each in types):
         return value
+    if type(value) is float and "integer" in types and value.is_integer():
+        return value  # 2.0 is an integer, too
+    if "string" in types:
+        return text
+    raise _unfit(name, text, types)
+
+
+def _unfit(name: str, text: str, types: Collection[str]) -> UsageError:
+    from .schemas import TYPES, cut
+
+    wanted = " or ".join(each for each in TYPES if each in types)
+    example = _EXAMPLES.get(wanted)
+    return UsageError("%s: the tool takes %s here%s, not %s; %s:=JSON is sent as it is" % (
+        cut(name), wanted, " (such as %s)" % example if example else "", cut(text), cut(name)))
 
 
 def _json(text: str, what: str) -> Any:

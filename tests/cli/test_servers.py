@@ -29,6 +29,10 @@ def make_server():
         return json.dumps(value)
 
     @server.tool
+    def entitle(title: str, count: int = 1) -> str:
+        return title * count
+
+    @server.tool
     def fail(text: str) -> str:
         raise ToolError(text)
 
@@ -69,13 +73,14 @@ def address():
 
 
 @pytest.mark.parametrize("arguments, lines", [
-    (["tools"], ["tools: 4", "  show  - Show", "  fail"]),
+    (["tools"], ["tools: 5", "  show  - Show", "  fail"]),
     (["resources"], ["resources: 1", "  memo://one  - memo", "templates: 1", "  memo://{name}/text  - named"]),
     (["prompts"], ["prompts: 1", "  review"]),
     (["call", "show", "value=1"], ["1"]),
     (["call", "show", 'value="1"'], ['"1"']),
     (["call", "show", "value=x=y z"], ['"x=y z"']),
     (["call", "show", '{"value": [null]}'], ["[null]"]),
+    (["call", "entitle", "title=1", "count=3"], ["111"]),
     (["call", "picture"], ['  "mimeType": "image/png"']),
     (["read", "memo://one"], ["one", "two"]),
     (["prompt", "review", "code=1"], ["# user", "1 in python"]),
@@ -195,6 +200,7 @@ def test_a_server_without_a_list_has_an_empty_one(command, capsys):
     (["read", "memo://x"], 1, "Resource not found"),
     (["prompt", "review"], 1, "code"),
     (["complete", "review", "nope", "p"], 1, "nope"),
+    (["call", "entitle", "title=1", "count=two"], 2, "count: the tool takes integer here, not two"),
     (["call", "show", "value"], 2, "write arguments as name=value words"),
     (["call", "show", "value=1", "value=2"], 2, "there twice"),
     (["call", "show", "[1]"], 2, "name=value"),
@@ -269,3 +275,20 @@ def test_interrupted_is_exit_code_130_and_one_line():
         process.kill()
         process.wait(20)
         process.stderr.close()
+
+
+UNLISTED = SILENT.replace('    elif asked.get("method"):', """    elif asked.get("method") == "tools/list":
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32603, "message": "out of order"}}),
+              flush=True)
+    elif asked.get("method") == "tools/call":
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"content": [
+            {"type": "text", "text": json.dumps(asked["params"]["arguments"])}]}}), flush=True)
+    elif asked.get("method"):""")
+
+
+def test_a_tool_whose_schema_cannot_be_had_gets_json_where_text_may_be_that_and_the_user_is_told(capsys):
+    code, out, err = here(capsys, "call", "x", "a=1", "b=x", "--quiet", "--", sys.executable, "-c", UNLISTED)
+    assert (code, json.loads(out)) == (0, {"a": 1, "b": "x"})
+    assert "the schema of x cannot be had: " in err and "out of order" in err
+    code, out, err = here(capsys, "call", "x", "a:=1", "b==x", "--quiet", "--", sys.executable, "-c", UNLISTED)
+    assert (code, json.loads(out), err) == (0, {"a": 1, "b": "x"}, ""), "nothing depends on the schema: nobody asks"

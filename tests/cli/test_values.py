@@ -1,6 +1,7 @@
 """Arguments as they are typed."""
 import io
 import sys
+import time
 
 import pytest
 
@@ -64,3 +65,69 @@ def test_pairs_of_an_option():
     for word in ("A", "=1"):
         with pytest.raises(UsageError, match="--env"):
             pairs_of([word], "--env")
+
+
+SCHEMA = {
+    "properties": {
+        "title": {"type": "string"}, "maybe": {"type": ["string", "null"]}, "count": {"type": "integer"},
+        "size": {"type": "number"}, "on": {"type": "boolean"}, "rows": {"type": "array"},
+        "place": {"$ref": "#/$defs/Place"}, "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+        "optional": {"oneOf": [{"type": "integer"}, {"type": "null"}]}, "colour": {"enum": ["1", "2"]},
+        "fixed": {"const": 3}, "both": {"allOf": [{"$ref": "#/$defs/a~1b"}, {"minLength": 1}]},
+        "any": {}, "odd": {"type": "thing"}, "ring": {"$ref": "#/$defs/Ring"}, "no": False,
+        "gone": {"$ref": "https://example.com/"},
+    },
+    "$defs": {"Place": {"type": "object"}, "a/b": {"type": "string"}, "Ring": {"$ref": "#/$defs/Ring"}},
+}
+
+
+@pytest.mark.parametrize("typed, value", [
+    ("title=1", "1"), ("title=null", "null"), ('title="x"', '"x"'), ("title={", "{"), ("title=", ""),
+    ("maybe=null", "null"), ("count=1", 1), ("count=2.0", 2.0), ("count=-3", -3), ("size=1", 1), ("size=1.5", 1.5),
+    ("on=true", True), ("rows=[1]", [1]), ('place={"x": 1}', {"x": 1}),
+    ("either=1", 1), ("either=x", "x"), ("either=1.5", "1.5"), ("either=true", "true"),
+    ("optional=null", None), ("colour=1", "1"), ("fixed=3", 3), ("both=1", "1"),
+    ("any=1", 1), ("any=x", "x"), ("odd=1", 1), ("ring=1", 1), ("gone=1", 1), ("no=1", 1), ("other=1", 1),
+    ("count==1", "1"), ("title:=1", 1), ('count:="x"', "x"), ("rows==[1]", "[1]"),
+])
+def test_the_schema_says_what_a_text_means(typed, value):
+    name = typed.partition("=")[0].rstrip(":")
+    found = arguments_of([typed], SCHEMA)[name]
+    assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize("typed, words", [
+    ("count=x", "count: the tool takes integer here, not x; count:=JSON"), ("count=1.5", "integer"),
+    ("count=", "integer"), ("count=true", "integer"), ('count="1"', "integer"), ("size=x", "number"),
+    ("size=NaN", "number"), ("on=True", "boolean here (such as true), not True"), ("on=1", "boolean"),
+    ("rows=1,2", "array here (such as [1, 2])"), ("place=[1]", 'object here (such as {"a": 1}), not [1]'),
+    ("optional=x", "integer or null"), ("fixed=x", "integer"),
+    ("count=\x1b[31m" + "x" * 100, "not \\x1b[31mx"),
+])
+def test_a_value_that_its_type_cannot_have_is_refused_with_both_named(typed, words):
+    with pytest.raises(UsageError) as caught:
+        arguments_of([typed], SCHEMA)
+    text = str(caught.value)
+    assert words in text and text.startswith(typed.partition("=")[0] + ":") and len(text) < 200
+
+
+@pytest.mark.parametrize("schema", [None, True, [], "x", {"properties": 1}, {"properties": {"a": "x"}},
+                                    {"properties": {"a": {"type": []}}}, {"properties": {"a": {"anyOf": []}}},
+                                    {"properties": {"a": {"enum": []}}}, {"properties": {"a": {"$ref": "#/x/y"}}}])
+def test_a_schema_that_says_nothing_leaves_the_guess(schema):
+    assert arguments_of(["a=1", "b=x"], schema) == {"a": 1, "b": "x"}
+
+
+def test_an_object_a_file_and_standard_input_are_taken_whatever_the_schema_says(tmp_path):
+    file = tmp_path / "x.json"
+    file.write_text("1", encoding="utf-8")
+    assert arguments_of(['{"title": 1}'], SCHEMA) == {"title": 1}
+    assert arguments_of(["count=@%s" % file, "title:=@%s" % file], SCHEMA) == {"count": "1", "title": 1}
+
+
+def test_a_schema_that_branches_into_itself_costs_little():
+    ring = [{"$ref": "#"}] * 100
+    schema = {"properties": {"a": {"$ref": "#"}}, "$ref": "#", "anyOf": ring, "oneOf": ring, "allOf": ring}
+    start = time.process_time()
+    assert arguments_of(["a=1"], schema) == {"a": 1}
+    assert time.process_time() - start < 1.0
