@@ -1,7 +1,8 @@
 """The command line: run a server, use a server, see the wire, look things up.
 
     python3 -m mcp_ref run FILE                        serve the server in a Python file; --http HOST:PORT --workers N
-    python3 -m mcp_ref tools SERVER                    list tools; also: resources, prompts
+    python3 -m mcp_ref info SERVER                     who it is, and what it can do
+    python3 -m mcp_ref tools SERVER                    list tools; also: resources, prompts; --long for schemas
     python3 -m mcp_ref call SERVER NAME a=1 b=2        call a tool
     python3 -m mcp_ref read SERVER URI                 read a resource
     python3 -m mcp_ref prompt SERVER NAME code=x       get a prompt
@@ -38,7 +39,8 @@ from .output import OutputClosed, drop_output, fail, say, say_json
 
 HOMES: Dict[str, Tuple[str, str]] = {
     "run": (".serving", "serve the server in a Python file, over stdio or a socket"),
-    "tools": (".servers", "list a server's tools"),
+    "info": (".servers", "tell who a server is and what it can do"),
+    "tools": (".servers", "list a server's tools, each with its signature"),
     "call": (".servers", "call a tool; the exit code is 1 if it failed"),
     "resources": (".servers", "list a server's resources and resource templates"),
     "read": (".servers", "read a resource"),

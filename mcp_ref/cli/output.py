@@ -29,10 +29,14 @@ def say(text: str) -> None:
 
 def say_json(value: Any) -> None:
     """A JSON document on standard output, indented. Raises `OutputClosed`."""
+    say(as_json(value))
+
+
+def as_json(value: Any) -> str:
+    """The lines of a JSON document, in the signs that standard output has."""
     import json
 
-    text = json.dumps(value, ensure_ascii=not _is_unicode(sys.stdout), indent=2)
-    say(text)
+    return json.dumps(value, ensure_ascii=not _is_unicode(sys.stdout), indent=2)
 
 
 def note(text: str) -> None:

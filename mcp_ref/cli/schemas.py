@@ -1,11 +1,14 @@
-"""What schemas of tools say to a person: of what type a parameter is.
+"""What schemas of tools say to a person: of what type a parameter is, and the signatures of tools and prompts.
 
 Schemas come from a server, so nothing here raises for one that is odd, and all of it is bounded. Only references inside
 a schema are followed, and of those that lead in a circle the first few.
 """
 
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional
+from json import dumps
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional
 
+from ..messages.prompts import Prompt
+from ..messages.tools import Tool
 from .output import one_line
 
 TYPES: Dict[str, FrozenSet[type]] = {
@@ -22,7 +25,8 @@ TYPES: Dict[str, FrozenSet[type]] = {
 _STEPS = 5
 """Schemas inside each other that are looked into."""
 _CHOICES = 8
-"""Choices that are looked at."""
+"""Choices, and members of an object, that are shown."""
+_PARAMETERS = 40
 _LONGEST = 60
 """Characters of a name or of a default."""
 
@@ -83,7 +87,83 @@ def _target(reference: str, whole: Any) -> Any:
     return whole
 
 
+# For people
+
+
+def signature(tool: Tool) -> str:
+    """A tool in one line: ``name(param: type, param: type = default, param?: type) -> type``.
+
+    A parameter with a question mark may be left out; what it is then, the schema does not say.
+    """
+    output = "" if tool.output_schema is None else " -> " + shown(tool.output_schema, tool.output_schema)
+    return "%s(%s)%s" % (one_line(tool.name), _parameters(tool.input_schema), output)
+
+
+def prompt_signature(prompt: Prompt) -> str:
+    """A prompt in one line: ``name(argument, argument?)``; those with a question mark may be left out."""
+    arguments = (word(each.name) + ("" if each.required else "?") for each in prompt.arguments or ())
+    return "%s(%s)" % (one_line(prompt.name), _joined(arguments))
+
+
+def _parameters(schema: Any) -> str:
+    required = schema.get("required") if isinstance(schema, dict) else None
+    needed = required if isinstance(required, list) else []
+    listed = sorted(parameters(schema).items(), key=lambda item: item[0] not in needed)  # needed ones first
+    return _joined(_parameter(name, each, name in needed, schema) for name, each in listed)
+
+
+def _parameter(name: str, schema: Any, needed: bool, whole: Any) -> str:
+    default = " = " + cut(_json(schema["default"])) if isinstance(schema, dict) and "default" in schema else ""
+    if needed:
+        default = ""
+    return "%s%s: %s%s" % (word(name), "" if needed or default else "?", shown(schema, whole), default)
+
+
+def shown(schema: Any, whole: Any, steps: int = 2) -> str:
+    """The type of a schema's values: ``string``, ``integer | null``, ``[string]``, ``"a" | "b"``, ``{x: number}``."""
+    if isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
+        schema = _target(schema["$ref"], whole)
+    if not isinstance(schema, dict):
+        return "any"
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    if isinstance(values, list) and values:
+        return _joined((cut(_json(value)) for value in values), " | ", _CHOICES)
+    types = types_of(schema, whole)
+    return " | ".join(_shown_type(name, schema, whole, steps) for name in TYPES if name in types) if types else "any"
+
+
+def _shown_type(name: str, schema: Mapping[str, Any], whole: Any, steps: int) -> str:
+    if name == "array" and steps and isinstance(schema.get("items"), dict):
+        return "[%s]" % shown(schema["items"], whole, steps - 1)
+    if name == "object" and steps and parameters(schema):
+        members = (word(each) + ": " + shown(value, whole, steps - 1) for each, value in parameters(schema).items())
+        return "{%s}" % _joined(members, most=_CHOICES)
+    return name
+
+
+def word(name: str) -> str:
+    """A name of the server's choice; in quotes, where it might be taken for something else."""
+    return cut(name if name.isidentifier() else _json(name))
+
+
+def _json(value: Any) -> str:
+    try:
+        return dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError):  # deeper than it goes
+        return "..."
+
+
 def cut(text: str) -> str:
     """The text in one printable line, at most `_LONGEST` characters of it."""
     text = one_line(text)
     return text if len(text) <= _LONGEST else text[:_LONGEST - 3] + "..."
+
+
+def _joined(parts: Iterable[str], between: str = ", ", most: int = _PARAMETERS) -> str:
+    found: List[str] = []
+    for part in parts:
+        if len(found) == most:
+            found.append("...")
+            break
+        found.append(part)
+    return between.join(found)

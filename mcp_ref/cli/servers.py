@@ -1,10 +1,12 @@
-"""The commands that use a server: tools, call, resources, read, prompts, prompt, complete, ping.
+"""The commands that use a server: info, tools, call, resources, read, prompts, prompt, complete, ping.
 
 What ``--json`` prints has the shape of the specification's results, in the agreed revision:
 
 ===========  =====================================================================
 command      its JSON
 ===========  =====================================================================
+info         ``{"server": Implementation, "revision": "...", "capabilities": ServerCapabilities,
+             "instructions": "...", "counts": {"tools": 3, ...}}``, counts of what the server declares
 tools        ``{"tools": [Tool, ...]}``, all pages in one
 resources    ``{"resources": [Resource, ...], "resourceTemplates": [...]}``
 prompts      ``{"prompts": [Prompt, ...]}``
@@ -19,15 +21,19 @@ ping         ``{"milliseconds": [0.21, ...], "revision": "...", "server": Implem
 """
 
 import argparse
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 from ..codec import encode
 from ..errors import METHOD_NOT_FOUND, CapabilityMissing, PeerError, ProtocolError
 from .command import Command, Commands
 from .connecting import connected, server_options
 from .failures import DONE, FAILED, UsageError
-from .output import note, one_line, say, say_json
+from .output import as_json, note, one_line, say, say_json
+from .schemas import prompt_signature, signature, word
 from .values import Typed, pairs_of, read_words, settled, texts_of
+
+
+_BELOW = "\n      "
 
 
 class Listed(NamedTuple):
@@ -36,21 +42,36 @@ class Listed(NamedTuple):
     member: str
     """Its name in the result."""
     title: str
-    items: Callable[[Any], Iterator[Any]]
-    row: Callable[[Any], Tuple[str, Optional[str]]]
-    """Of an item, what is shown first and what describes it."""
+    items: Callable[[Any], Iterable[Any]]
+    head: Callable[[Any], str]
+    """The line of an item."""
+    about: Callable[[Any], Optional[str]]
+    """What describes it."""
+    between: str = "  - "
+    """What stands between the two, where only the first line of what describes it is shown."""
+    schemas: Callable[[Any], Dict[str, Any]] = lambda item: {}
+    """What else ``--long`` shows of it, as JSON, by what it is."""
+
+
+def _tool_schemas(tool: Any) -> Dict[str, Any]:
+    found = {"input schema": tool.input_schema, "output schema": tool.output_schema}
+    return {title: schema for title, schema in found.items() if schema is not None}
 
 
 LISTS: Dict[str, Tuple[Listed, ...]] = {
-    "tools": (Listed("tools", "tools", lambda client: client.tools(), lambda item: (item.name, item.description)),),
+    "tools": (
+        Listed("tools", "tools", lambda client: client.tools(),
+               signature, lambda item: item.description, _BELOW, _tool_schemas),
+    ),
     "resources": (
         Listed("resources", "resources", lambda client: client.resources(),
-               lambda item: (item.uri, item.description or item.name)),
+               lambda item: one_line(item.uri), lambda item: item.description or item.name),
         Listed("resourceTemplates", "templates", lambda client: client.resource_templates(),
-               lambda item: (item.uri_template, item.description or item.name)),
+               lambda item: one_line(item.uri_template), lambda item: item.description or item.name),
     ),
     "prompts": (
-        Listed("prompts", "prompts", lambda client: client.prompts(), lambda item: (item.name, item.description)),
+        Listed("prompts", "prompts", lambda client: client.prompts(),
+               prompt_signature, lambda item: item.description, _BELOW),
     ),
 }
 
@@ -64,26 +85,86 @@ def _list(options: Any) -> int:
         for listed in LISTS[options.lists]:
             say("%s: %d" % (listed.title, len(found[listed.member])))
             for item in found[listed.member]:
-                say(_row(*listed.row(item)))
+                _show_item(listed, item, options.long)
     return DONE
+
+
+def _show_item(listed: Listed, item: Any, whole: bool) -> None:
+    """An item and the first line of what it is for; or ``whole``, with all that describes it."""
+    head, lines = "  " + listed.head(item), [one_line(line) for line in (listed.about(item) or "").strip().splitlines()]
+    if not whole:
+        say(listed.between.join([head] + lines[:1]))
+        return
+    say(_BELOW.join([head] + lines))
+    for title, schema in listed.schemas(item).items():
+        say("      %s: %s" % (title, as_json(schema).replace("\n", _BELOW)))
+
+
+def _info(options: Any) -> int:
+    with connected(options) as client:
+        revision = client.revision
+        lists = [listed for rows in LISTS.values() for listed in rows]
+        counts = {listed.member: _count(client, listed) for listed in lists}
+        server = None if client.server_info is None else encode(client.server_info, revision)
+        found = {"server": server, "revision": str(revision), "capabilities": dict(client.server_capabilities),
+                 "instructions": client.instructions,
+                 "counts": {member: number for member, number in counts.items() if number is not None}}
+        if options.json:
+            say_json({name: value for name, value in found.items() if value is not None})
+            return DONE
+        _show_info(found, {listed.member: listed.title for listed in lists})
+    return DONE
+
+
+def _show_info(found: Dict[str, Any], titles: Dict[str, str]) -> None:
+    server = found["server"] or {}
+    say("server: %s" % (one_line("%s %s" % (server["name"], server["version"])) if server else "does not say its name"))
+    for member in ("title", "description", "websiteUrl"):
+        if server.get(member):
+            say("%s: %s" % (member, one_line(server[member])))
+    say("revision: %s" % found["revision"])
+    declared = [_capability(name, value) for name, value in found["capabilities"].items()]
+    say("capabilities: %s" % (", ".join(declared) or "none"))
+    for member, number in found["counts"].items():
+        say("%s: %d" % (titles[member], number))
+    if found["instructions"]:
+        say("instructions:")
+        for line in found["instructions"].strip().splitlines():
+            say(("  " + one_line(line)).rstrip())
+
+
+def _capability(name: str, value: Any) -> str:
+    """A capability with what is declared inside it, such as ``resources (listChanged, subscribe)``."""
+    members = value if isinstance(value, dict) else {}
+    inside = ", ".join(word(each) for each, declared in members.items() if declared is not False)
+    return word(name) + (" (%s)" % inside if inside else "")
+
+
+def _count(client: Any, listed: Listed) -> Optional[int]:
+    """How many there are; None of a list that the server does not have."""
+    found = _found(client, listed)
+    return None if isinstance(found, str) else len(found)
 
 
 def _items(client: Any, listed: Listed) -> List[Any]:
     """All items; none of a server that does not have such a list."""
+    found = _found(client, listed)
+    if isinstance(found, str):
+        note("this server %s" % found)
+        return []
+    return found
+
+
+def _found(client: Any, listed: Listed) -> Union[str, List[Any]]:
+    """All items, or why the server has no such list."""
     try:
         return list(listed.items(client))
     except CapabilityMissing:
-        note("this server declares no " + listed.title)
+        return "declares no " + listed.title
     except PeerError as error:
         if error.code != METHOD_NOT_FOUND:
             raise
-        note("this server has no list of " + listed.title)
-    return []
-
-
-def _row(name: str, description: Optional[str]) -> str:
-    first = (description or "").strip().split("\n")[0]
-    return "  " + one_line(name) + ("  - " + one_line(first) if first else "")
+        return "has no list of " + listed.title
 
 
 def _call(options: Any) -> int:
@@ -196,9 +277,10 @@ def _progress(value: float, total: Optional[float], message: Optional[str]) -> N
 # Options
 
 
-def _lists(name: str) -> Callable[[argparse.ArgumentParser], None]:
+def _lists(name: str, shows: str) -> Callable[[argparse.ArgumentParser], None]:
     def configure(parser: argparse.ArgumentParser) -> None:
         server_options(parser)
+        parser.add_argument("--long", action="store_true", help="show " + shows)
         parser.set_defaults(lists=name)
 
     return configure
@@ -245,11 +327,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS: Commands = {
-    "tools": Command(_list, _lists("tools"), uses_server=True),
+    "info": Command(_info, server_options, uses_server=True),
+    "tools": Command(_list, _lists("tools", "whole descriptions, and the schemas"), uses_server=True),
     "call": Command(_call, _call_options, uses_server=True),
-    "resources": Command(_list, _lists("resources"), uses_server=True),
+    "resources": Command(_list, _lists("resources", "whole descriptions"), uses_server=True),
     "read": Command(_read, _read_options, uses_server=True),
-    "prompts": Command(_list, _lists("prompts"), uses_server=True),
+    "prompts": Command(_list, _lists("prompts", "whole descriptions"), uses_server=True),
     "prompt": Command(_prompt, _prompt_options, uses_server=True),
     "complete": Command(_complete, _complete_options, uses_server=True),
     "ping": Command(_ping, _ping_options, uses_server=True),

@@ -20,7 +20,7 @@ HANDSHAKE = [str(each) for each in HANDSHAKE_REVISIONS]
 
 
 def make_server():
-    server = Server("here", version="3")
+    server = Server("here", version="3", instructions="Be kind.\n\x1b[31mBe quick.")
 
     @server.tool
     def show(value: object = None) -> str:
@@ -73,9 +73,13 @@ def address():
 
 
 @pytest.mark.parametrize("arguments, lines", [
-    (["tools"], ["tools: 5", "  show  - Show", "  fail"]),
+    (["tools"], ["tools: 5", "  show(value?: any)", "      Show", "  fail(text: string)"]),
+    (["tools", "--long"], ["      Show", "      what came.", "      input schema: {", '        "type": "object"']),
+    (["resources", "--long"], ["  memo://one", "      memo"]),
+    (["info"], ["server: here 3", "revision: 2026-07-28", "tools: 5", "resources: 1", "templates: 1", "prompts: 1",
+                "instructions:", "  Be kind.", "  \\x1b[31mBe quick."]),
     (["resources"], ["resources: 1", "  memo://one  - memo", "templates: 1", "  memo://{name}/text  - named"]),
-    (["prompts"], ["prompts: 1", "  review"]),
+    (["prompts"], ["prompts: 1", "  review(code, language?)"]),
     (["call", "show", "value=1"], ["1"]),
     (["call", "show", 'value="1"'], ['"1"']),
     (["call", "show", "value=x=y z"], ['"x=y z"']),
@@ -116,6 +120,24 @@ def test_lists_as_json_have_the_members_of_the_results(command, members, address
     assert code == 0 and list(json.loads(out)) == members
     if command == "tools":
         assert "show" in [decode(Tool, tool, HANDSHAKE_REVISIONS[-1]).name for tool in json.loads(out)["tools"]]
+
+
+def test_info_as_json_says_who_the_server_is_and_counts_what_it_declares(address, capsys):
+    code, out, err = here(capsys, "info", address, "--json", "--revision", "2025-06-18")
+    found = json.loads(out)
+    assert (code, err) == (0, "") and found["server"] == {"name": "here", "version": "3"}
+    assert found["revision"] == "2025-06-18" and "tools" in found["capabilities"]
+    assert found["counts"] == {"tools": 5, "resources": 1, "resourceTemplates": 1, "prompts": 1}
+
+
+def test_info_of_a_server_that_declares_little_counts_nothing_else(capsys):
+    listener = Server("bare").listen("tcp://127.0.0.1:0")
+    try:
+        code, out, err = here(capsys, "info", listener.address, "--era", "legacy")
+        assert (code, err) == (0, "") and out.startswith("server: bare 0\nrevision: 2025-11-25\ncapabilities: ")
+        assert "tools" not in out and "instructions" not in out
+    finally:
+        listener.close()
 
 
 def test_ping_says_how_long_it_took_and_who_answered(address, capsys):
