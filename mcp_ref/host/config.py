@@ -6,8 +6,10 @@
 
 Other members beside ``mcpServers`` belong to other programs and are left alone. So do those of a server's entry that
 are unknown here, but they are logged, because one may be a misspelt ``env``. An entry with ``"disabled": true`` is
-skipped. An entry that is right, but not supported here (a server at a ``url``, a name that no server can have here),
-does not keep the others from being used: `Host.from_config` puts the reason into `Host.failed`.
+skipped. ``"connectTimeout"``, a number of seconds, is for one that takes longer to start, or is not worth waiting for;
+``timeout`` of others is not read, because some mean milliseconds by it. An entry that is right, but not supported here
+(a server at a ``url``, a name that no server can have here), does not keep the others from being used:
+`Host.from_config` puts the reason into `Host.failed`.
 """
 
 import os
@@ -17,7 +19,7 @@ from ..options import closest, spelt
 from .names import check_server_name
 
 Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
-_KNOWN = {"command", "args", "env", "cwd", "type", "disabled"}
+_KNOWN = {"command", "args", "env", "cwd", "type", "disabled", "connectTimeout"}
 
 
 class ServerEntry(NamedTuple):
@@ -28,6 +30,8 @@ class ServerEntry(NamedTuple):
     env: Optional[Dict[str, str]]
     """Added to the short list of variables that a child inherits; see `mcp_ref.client.connect`."""
     cwd: Optional[str]
+    timeout: Optional[float] = None
+    """Seconds that connecting may take, as for `Host.connect`."""
 
     def __repr__(self) -> str:
         return "ServerEntry(%r and %d arguments, env=%r, cwd=%r)" % (
@@ -106,7 +110,10 @@ def _entry(where: str, entry: Mapping[str, Any]) -> ServerEntry:
         raise ValueError("%s.env: expected an object whose values are strings" % where)
     if cwd is not None and not isinstance(cwd, str):
         raise ValueError("%s.cwd: expected the path of a folder" % where)
-    return ServerEntry([command] + list(args), None if env is None else dict(env), cwd)
+    timeout = entry.get("connectTimeout")
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0):
+        raise ValueError("%s.connectTimeout: expected a number of seconds, more than 0" % where)
+    return ServerEntry([command] + list(args), None if env is None else dict(env), cwd, timeout)
 
 
 def _with_meant(name: Any) -> str:

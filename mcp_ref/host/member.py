@@ -9,6 +9,7 @@ Where a client has to ask to hear of changed lists, it does [2026-07-28 basic/pa
 """
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Union
 
 from ..client import Client
@@ -50,6 +51,22 @@ class Launch(NamedTuple):
     """Those of `connect` that are about HTTP."""
     stderr: Any = None
     """What becomes of its stderr, as for `connect`."""
+    timeout: Optional[float] = None
+    """Seconds that it may take to answer when it is connected; None: as the limits of the host say."""
+
+    def limits(self, limits: Limits) -> Limits:
+        """The limits of its client: those of the host, with the time to connect that this server has.
+
+        Raises ValueError for no time.
+        """
+        if self.timeout is None:
+            return limits
+        if not self.timeout > 0:
+            raise ValueError("timeout: expected seconds, more than 0, not %r" % self.timeout)
+        # A silent server gets both, one after the other, so that together they are what was asked for.
+        probe = min(limits.probe_timeout, self.timeout / 4)
+        return replace(limits, probe_timeout=probe, initialize_timeout=self.timeout - probe,
+                       connect_timeout=min(limits.connect_timeout, self.timeout))
 
     def transport(self, limits: Limits, name: str = "server") -> Transport:
         """Return a transport to it that has not been opened; ``name``: what the host calls it. Raises `ConnectFailed`.

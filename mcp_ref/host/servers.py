@@ -179,16 +179,14 @@ class Servers:
 
     def connect(
         self, name: str, target: HostTarget, *,
-        trusted: bool = False,
-        roots: Optional[Sequence[Any]] = None,
+        trusted: bool = False, timeout: Optional[float] = None, roots: Optional[Sequence[Any]] = None,
         env: Optional[Mapping[str, str]] = None, inherit_env: Optional[bool] = None,
         cwd: "Union[str, os.PathLike[str], None]" = None,
         stderr: Any = None,
         headers: Optional[Mapping[str, str]] = None,
         token: Optional[str] = None,
         auth: "Union[Authorizing, Authorizer, None]" = None,
-        ssl_context: "Optional[ssl.SSLContext]" = None,
-        cafile: Optional[str] = None,
+        ssl_context: "Optional[ssl.SSLContext]" = None, cafile: Optional[str] = None,
         trace: "Optional[Trace]" = None,
         version: str = HOST,
         title: Optional[str] = HOST, description: Optional[str] = HOST, website_url: Optional[str] = HOST,
@@ -203,11 +201,13 @@ class Servers:
         """Connect a server under this name and return its client, which is also ``clients[name]``.
 
         ``target``: as for `mcp_ref.connect`, or a function that makes a transport, which `restart` needs. ``trusted``:
-        its tools' annotations are believed. ``roots``: what it gets instead of the host's. ``env``, ``inherit_env``,
-        ``cwd``, ``headers``, ``token``, ``auth``, ``ssl_context``, ``cafile`` and ``trace`` as for `mcp_ref.connect`;
-        ``stderr`` too, but for two things: None is what the host was given, and the lines have the server's name in
-        front. The others are those of `Client`, for this server alone; by default as the `Host` was given them. Raises
-        ValueError for a name that is taken or not a name (see `mcp_ref.host.names`), and what `mcp_ref.connect` raises.
+        its tools' annotations are believed. ``timeout``: seconds that it may take to answer, instead of
+        ``initialize_timeout`` and ``probe_timeout`` of the limits together. ``roots``: what it gets instead of the
+        host's. ``env``, ``inherit_env``, ``cwd``, ``headers``, ``token``, ``auth``, ``ssl_context``, ``cafile`` and
+        ``trace`` as for `mcp_ref.connect`; ``stderr`` too, but for two things: None is what the host was given, and the
+        lines have the server's name in front. The others are those of `Client`, for this server alone; by default as
+        the `Host` was given them. Raises ValueError for a name that is taken or not a name (see `mcp_ref.host.names`),
+        and for a timeout of 0 or less, and what `mcp_ref.connect` raises.
         """
         for option in sorted(_DECIDED.intersection(unknown)):
             raise TypeError("%s is for the Host to decide: give it to its constructor" % option)
@@ -223,7 +223,8 @@ class Servers:
         )
         options = {option: value for option, value in given.items() if value is not HOST}
         stderr = self._stderr if stderr is None else stderr
-        member = self._member(name, Launch(target, trusted, roots, env, inherit_env, cwd, trace, options, http, stderr))
+        launch = Launch(target, trusted, roots, env, inherit_env, cwd, trace, options, http, stderr, timeout)
+        member = self._member(name, launch)
         with self._lock:
             if self._closed:
                 raise ConnectionLost("the host was closed")
@@ -249,7 +250,8 @@ class Servers:
             check_server_name(name, list(calls) + list(self._current()))
             calls[name] = partial(self.connect, name, **_arguments(name, value))
         limits = self.limits
-        seconds = limits.initialize_timeout + limits.shutdown_grace + limits.terminate_grace + _KILLED + _MARGIN
+        opening = [call.keywords.get("timeout") or limits.initialize_timeout for call in calls.values()]
+        seconds = max(opening, default=0.0) + limits.shutdown_grace + limits.terminate_grace + _KILLED + _MARGIN
         if any("auth" in call.keywords for call in calls.values()):
             seconds += limits.authorization_patience  # a person's time
         errors = values(in_parallel("connect", calls, seconds))[1]
@@ -259,7 +261,7 @@ class Servers:
         return {name: _mcp_error(error) for name, error in errors.items()}
 
     def _member(self, name: str, launch: Launch, approved: Optional[Dict[str, str]] = None) -> Member:
-        return Member(name, launch, self.limits, self._rule, self._client_options, self._lose, approved)
+        return Member(name, launch, launch.limits(self.limits), self._rule, self._client_options, self._lose, approved)
 
     def _client_options(self, member: Member) -> Dict[str, Any]:
         """The options of a server's client: what it is told of us, and what is heard of it with its name in front."""
@@ -420,7 +422,7 @@ def _given(options: Mapping[str, Any]) -> Dict[str, Any]:
 def _arguments(name: str, value: Any) -> Dict[str, Any]:
     """The arguments of `Servers.connect` for one entry of `connect_all`."""
     if isinstance(value, ServerEntry):
-        return {"target": value.command, "env": value.env, "cwd": value.cwd}
+        return {"target": value.command, "env": value.env, "cwd": value.cwd, "timeout": value.timeout}
     if isinstance(value, Mapping):
         if "target" not in value:
             raise TypeError("%s: a dict of connect's arguments needs 'target'" % name)

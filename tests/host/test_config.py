@@ -5,9 +5,11 @@ import sys
 
 import pytest
 
-from mcp_ref import Host
+from mcp_ref import Host, Limits
+from mcp_ref.deadline import clock
 from mcp_ref.errors import ConnectFailed
 from mcp_ref.host import read_config
+from mcp_ref.host.member import Launch
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 UNSUPPORTED = ("'a b' cannot name a server", "already", "stdio")
@@ -19,10 +21,11 @@ def of(**entry):
 
 
 @pytest.mark.parametrize("entry, read", [
-    ({"command": "x"}, (["x"], None, None)),
-    ({"command": "x", "args": ["-y", "two words"]}, (["x", "-y", "two words"], None, None)),
-    ({"command": "x", "args": [], "env": {"A": "1"}, "cwd": "/tmp"}, (["x"], {"A": "1"}, "/tmp")),
-    ({"command": "x", "type": "stdio", "disabled": False}, (["x"], None, None)),
+    ({"command": "x"}, (["x"], None, None, None)),
+    ({"command": "x", "args": ["-y", "two words"]}, (["x", "-y", "two words"], None, None, None)),
+    ({"command": "x", "args": [], "env": {"A": "1"}, "cwd": "/tmp"}, (["x"], {"A": "1"}, "/tmp", None)),
+    ({"command": "x", "type": "stdio", "disabled": False}, (["x"], None, None, None)),
+    ({"command": "x", "connectTimeout": 2.5}, (["x"], None, None, 2.5)),
 ])
 def test_an_entry_says_how_to_start_a_server(entry, read):
     assert tuple(read_config(of(**entry))["a"]) == read
@@ -37,6 +40,8 @@ def test_an_entry_says_how_to_start_a_server(entry, read):
     (of(command="x", args="y"), "a.args"), (of(command="x", args=[1]), "a.args"),
     (of(command="x", env={"A": 1}), "a.env"), (of(command="x", env=["A=1"]), "a.env"),
     (of(command="x", cwd=1), "a.cwd"),
+    (of(command="x", connectTimeout=0), "a.connectTimeout"), (of(command="x", connectTimeout=True), "a.connectTimeout"),
+    (of(command="x", connectTimeout="5"), "a.connectTimeout"),
     (of(url="https://example.com/mcp"), "stdio"), (of(type="http", command="x"), "stdio"),
     (of(command="x", disabled="yes"), "a.disabled"),
 ])
@@ -120,3 +125,34 @@ def test_a_server_of_the_file_gets_what_its_entry_names_and_not_our_secrets(tmp_
     environment = json.loads(found.read_text())
     assert environment["API_KEY"] == "for-this-server" and environment["PATH"]
     assert not {"MCP_REF_STATE_KEYS", "AWS_SECRET_ACCESS_KEY"} & set(environment)
+
+
+def test_a_silent_server_keeps_the_others_waiting_no_longer_than_its_entry_says():
+    """It is told apart from one that is not there: `LookupError` has the reason."""
+    silent = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"], "connectTimeout": 0.4}
+    code = "from mcp_ref import Server; Server('quick').run()"
+    config = {"mcpServers": {
+        "one": silent, "two": silent, "quick": {"command": sys.executable, "args": ["-c", code], "cwd": str(ROOT)}}}
+    start = clock()
+    with Host.from_config(config) as host:
+        took = clock() - start
+        assert list(host.clients) == ["quick"] and sorted(host.failed) == ["one", "two"]
+        with pytest.raises(LookupError) as caught:
+            host.tools("one")
+        assert "no connection to 'one': the server answered neither server/discover nor initialize in time" in str(
+            caught.value)
+    assert 0.4 <= took < 10.0, "by default it would be 35 s"
+
+
+def test_the_time_to_connect_is_for_probe_and_handshake_together():
+    limits = Limits()
+    short, long = (Launch(["x"], timeout=seconds).limits(limits) for seconds in (2.0, 60.0))
+    assert (short.probe_timeout, short.initialize_timeout, short.connect_timeout) == (0.5, 1.5, 2.0)
+    assert (long.probe_timeout, long.initialize_timeout) == (limits.probe_timeout, 60.0 - limits.probe_timeout)
+    assert long.connect_timeout == limits.connect_timeout and short.request_timeout == limits.request_timeout
+    assert Launch(["x"]).limits(limits) is limits
+
+
+def test_a_time_to_connect_of_nothing_is_refused():
+    with Host() as host, pytest.raises(ValueError, match="timeout: expected seconds, more than 0, not 0"):
+        host.connect("a", ["x"], timeout=0)
