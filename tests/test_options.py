@@ -235,3 +235,16 @@ def test_a_tool_is_looked_up_anew_when_that_is_asked_for():
         assert asked == []
         client.tool("echo", refresh=True)
         assert asked == ["tools/list"]
+
+
+def test_help_of_run_http_has_a_row_for_each_option():
+    """With its default, as far as that can be said in a word; so a new option is not forgotten there."""
+    from inspect import getdoc, signature
+
+    rows = [line for line in getdoc(Server.run_http).splitlines() if line.startswith("``")]
+    told = [row.split("``")[1] for row in rows]
+    assert sorted(told) == sorted(set(signature(Server.run_http).parameters) - {"self"})
+    for name, default in (("port", "8000"), ("path", '"/mcp"'), ("sessions", '"memory"'), ("legacy", "True")):
+        row = rows[told.index(name)]
+        assert row.split("  ")[1:] and default in row and str(
+            signature(Server.run_http).parameters[name].default) == default.strip('"')

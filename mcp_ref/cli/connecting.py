@@ -1,8 +1,9 @@
 """How a command comes to its server: the options that say where it is, and the connection."""
 
 import argparse
+import os
 import sys
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from ..limits import DEFAULT, Limits
 from ..messages.logs import LEVELS
@@ -44,6 +45,11 @@ def server_options(parser: argparse.ArgumentParser) -> None:
                         help="let the server know of this folder (a path or file://); may be repeated")
     parser.add_argument("--log-level", choices=LEVELS, metavar="LEVEL",
                         help="ask the server for log messages of this level and above: " + ", ".join(LEVELS))
+    http = parser.add_argument_group("for servers at http:// and https://").add_argument
+    http("--header", action="append", default=[], metavar="NAME=VALUE",
+         help="send this header field with every request; may be repeated. Others of this machine can read it: a token "
+              "is for --token-env")
+    http("--cafile", metavar="FILE", help="trust the certificates in this PEM file, and no others")
     auth_options(parser)
 
 
@@ -70,6 +76,7 @@ def connected(options: Any) -> "Client":
         sampling=options.asking.sampling(),
         elicitation=options.asking.elicitation(),
         on_log=_log,
+        **_http(options),
         **authorization(options),
     )
     if options.log_level:
@@ -79,6 +86,18 @@ def connected(options: Any) -> "Client":
             client.close()
             raise
     return client
+
+
+def _http(options: Any) -> Dict[str, Any]:
+    """The arguments of `mcp_ref.client.connect` about HTTP. Raises `UsageError`."""
+    from ..client.targets import scheme_of
+
+    given = {"headers": pairs_of(options.header, "--header"), "cafile": options.cafile}
+    if any(given.values()) and scheme_of(options.server) not in ("http", "https"):
+        raise UsageError("%s is for servers at http:// and https://" % ("--header" if options.header else "--cafile"))
+    if options.cafile and not os.path.isfile(options.cafile):
+        raise UsageError("--cafile: there is no file %s" % options.cafile)
+    return {name: value for name, value in given.items() if value}
 
 
 def _trace(options: Any) -> "Optional[Trace]":

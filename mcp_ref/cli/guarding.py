@@ -1,21 +1,28 @@
-"""Options of `run` that say who may ask the server over HTTP: whoever shows one secret, or a token of OAuth.
+"""Options of `run` that say who may ask the server over HTTP, and how: whoever shows one secret, or a token of OAuth;
+under which names, from which pages, through which proxies; by TLS.
 
 Secrets are named by the variable of the environment that holds them, so that no list of processes shows them.
 """
 
 import argparse
 import os
-from typing import Any, Dict
+from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from .failures import UsageError
 
+if TYPE_CHECKING:
+    import ssl
+
 _NAMES = ("token_env", "resource", "authorization_server", "jwks", "introspect", "client_id", "client_secret_env",
           "audience", "scope")
+_PLAIN = {"allowed_host": "allowed_hosts", "allowed_origin": "allowed_origins", "trusted_proxy": "trusted_proxies"}
+"""Those that a listener takes as they are, and what it calls them."""
+_TLS = ("tls_cert", "tls_key")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    add = parser.add_argument_group("who may ask, over HTTP").add_argument
+    add = parser.add_argument_group("who may ask over HTTP, and how").add_argument
     add("--token-env", metavar="NAME", help="clients show the secret that this variable of the environment holds")
     add("--resource", metavar="URL", help="clients show tokens of OAuth that were made for this URL: the one under"
         " which they know the server, such as https://mcp.example.com/mcp")
@@ -26,14 +33,25 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--client-secret-env", metavar="NAME", help="the variable that holds its secret there")
     add("--audience", metavar="NAME", action="append", help="another name that tokens may have for this server")
     add("--scope", metavar="SCOPE", action="append", help="what every request needs; may be repeated")
+    add("--allowed-host", metavar="NAME", action="append", help="a name under which clients reach the server, such as"
+        " mcp.example.com (default: those of this machine); may be repeated")
+    add("--allowed-origin", metavar="URL", action="append", help="a page that may ask from a browser, such as"
+        " https://app.example.com (default: pages of this machine); may be repeated")
+    add("--trusted-proxy", metavar="ADDRESS", action="append", help="an address or network of a proxy, or unix, that is"
+        " believed who the client is (X-Forwarded-For); may be repeated")
+    add("--tls-cert", metavar="FILE", help="serve https with the certificate (and its chain) in this PEM file")
+    add("--tls-key", metavar="FILE", help="its private key, if that is in a file of its own")
 
 
 def told(options: Any) -> Dict[str, Any]:
     """Those that were given, by name; for a worker, as JSON. Raises `UsageError` where they do not go together."""
-    given = {name: getattr(options, name) for name in _NAMES if getattr(options, name, None) is not None}
+    names = (*_NAMES, *_PLAIN, *_TLS)
+    given = {name: getattr(options, name) for name in names if getattr(options, name, None) is not None}
     if given and not options.http:
-        raise UsageError("%s is for --http HOST:PORT; over stdio nobody shows a token" % _shown(min(given)))
-    oauth = sorted(set(given) - {"token_env"})
+        raise UsageError("%s is for --http HOST:PORT" % _shown(min(given)))
+    if "tls_key" in given and "tls_cert" not in given:
+        raise UsageError("--tls-key is the key of --tls-cert FILE")
+    oauth = sorted(set(given).intersection(_NAMES) - {"token_env"})
     if "token_env" in given and oauth:
         raise UsageError("--token-env is another way than %s: use one of them" % _shown(oauth[0]))
     if oauth and not {"resource", "authorization_server"} <= set(given):
@@ -48,9 +66,39 @@ def told(options: Any) -> Dict[str, Any]:
 
 def listener_options(given: Dict[str, Any]) -> Dict[str, Any]:
     """What a listener is passed for these; {} for none. Raises `UsageError` for what cannot be."""
+    found = {option: given[name] for name, option in _PLAIN.items() if name in given}
+    if "trusted_proxy" in given:
+        from ..transports.http_owners import Owners
+
+        try:
+            Owners(given["trusted_proxy"])
+        except ValueError as error:
+            raise UsageError("--trusted-proxy: %s" % error) from None
+    if "tls_cert" in given:
+        found["ssl_context"] = _tls(given["tls_cert"], given.get("tls_key"))
+    found.update(_who(given))
+    return found
+
+
+def _tls(certificate: str, key: Optional[str]) -> "ssl.SSLContext":
+    import ssl
+
+    def no_password() -> str:
+        raise UsageError("--tls-key: the key wants a password: pass one without")
+
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key, no_password)
+    except OSError as error:  # SSLError, too
+        files = "--tls-cert %s" % certificate + (" --tls-key %s" % key if key else "")
+        raise UsageError("%s cannot be used: %s" % (files, error)) from None
+    return context
+
+
+def _who(given: Dict[str, Any]) -> Dict[str, Any]:
     if "token_env" in given:
         return {"token": _secret(given["token_env"])}
-    if not given:
+    if "resource" not in given:
         return {}
     from ..auth.resource_server import ResourceServer
     from ..auth.verifiers import Introspection, JwtVerifier

@@ -46,7 +46,8 @@ def listen_http(
         from ..transports.sqlite_store import SqliteStore
 
         kept = SqliteStore(sessions[len("store:"):])
-    url = "http://%s:%d%s" % ("[%s]" % host if ":" in host else host, port, PATH)
+    scheme = "https" if options.get("ssl_context") else "http"
+    url = "%s://%s:%d%s" % (scheme, "[%s]" % host if ":" in host else host, port, PATH)
     listener = HttpListener(server, url, sessions=kept, trace=trace, **options)
     listener.warns = False  # whoever calls has a terminal to tell it on, and does so once for all workers
     return listener

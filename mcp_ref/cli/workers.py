@@ -198,7 +198,7 @@ def supervise(options: Any) -> int:
                 "sessions": sessions, "folder": folder, "fds": [sock.fileno() for sock in sockets], "alive": alive,
                 "guard": guarding.told(options)}
         where = "%s:%d" % ("[%s]" % host if ":" in host else host, sockets[0].getsockname()[1])
-        address = "http://%s/mcp" % where
+        address = "%s://%s/mcp" % ("https" if options.tls_cert else "http", where)
 
         def ready(said: bytes) -> None:
             note("serving on %s with %d workers; Ctrl-C ends it" % (address, options.workers))

@@ -18,27 +18,8 @@ Both eras are served at the same path: clients with sessions, and those of 2026-
 each request. Which a request is of says `mcp_ref.protocol.httpera`; ``Server(revisions=["2026-07-28"])`` serves the
 latter alone, and answers 405 to GET and DELETE.
 
-Options, of `Server.listen` and `Server.run_http` alike:
-
-===================  ===============================================================================================
-``auth``             a `mcp_ref.auth.ResourceServer`: clients show tokens of OAuth; by default that of the server
-``token``            a secret that clients show as ``Authorization: Bearer ...``; compared in constant time
-``authenticate``     ``f(headers) -> principal``, None for nobody we know; sessions belong to their principal
-``allowed_hosts``    names under which clients may reach us; by default those of this machine, with any port, and the
-                     one that ``auth`` has in its URL
-``allowed_origins``  pages that may call us from a browser; likewise
-``sessions``         ``"memory"``, or ``"none"``: each request stands alone, or a `Store` that processes share
-``json_response``    True: never a stream in reply to a request, False: always one; by default as it comes
-``poll_after``       seconds after which a stream is ended for the client to come back; by default never
-``legacy``           False: no HTTP+SSE at ``/sse`` and ``/messages``, which needs one process for all of a session
-``trusted_proxies``  addresses or networks of proxies, "unix" for a Unix socket: what they say in X-Forwarded-For is the
-                     address of a client, for ``max_session_share``; by default nobody is believed
-``fds``              descriptors of sockets that listen already, such as those that systemd hands over from 3 on
-``ssl_context``      an `ssl.SSLContext`, for ``https``
-``trace``            a `mcp_ref.wiretrace.Trace` that sees every message of every session, and HTTP
-===================  ===============================================================================================
-
-A server that other machines can reach should have one of the first three; one that has none is logged.
+`Server.run_http` has a table of the options, which `Server.listen`, `HttpListener` and `endpoint_of` share. A server
+that other machines can reach should have one of ``auth``, ``token`` and ``authenticate``; one that has none is logged.
 """
 
 import os

@@ -247,8 +247,39 @@ class Server(Offering):
     ) -> None:
         """Serve any number of clients over HTTP until SIGTERM or Ctrl-C, see `mcp_ref.peer.signals`. Blocks.
 
-        The log goes to standard error, from WARNING up, unless the program has set up `logging`.
-        ``ready`` is called with the URL when clients can connect; the other options: `mcp_ref.server.http_listener`.
+        The log goes to standard error, from WARNING up, unless the program has set up `logging`. Raises `ConnectFailed`
+        if there is no serving at this address.
+
+        ===================  ====================  ==================================================================
+        option               default               meaning
+        ===================  ====================  ==================================================================
+        ``host``             this machine          where to listen; "0.0.0.0" is every IPv4 address of the machine
+        ``port``             8000                  0 is any free one, and ``ready`` is told which
+        ``path``             "/mcp"                of the endpoint
+        ``ready``            nobody is told        a function that is called with the URL when clients can connect
+        ``auth``             that of the server    a `mcp_ref.auth.ResourceServer`: clients show tokens of OAuth
+        ``token``            nobody needs one      a secret, shown as ``Authorization: Bearer``; one compares in
+                                                   constant time
+        ``authenticate``     everybody may come    ``f(headers) -> principal``, None for nobody we know; sessions
+                                                   belong to their principal
+        ``allowed_hosts``    this machine, any     names under which clients may reach us; by default also the one in
+                             port                  the URL of ``auth``
+        ``allowed_origins``  this machine, any     pages that may call us from a browser
+                             port
+        ``sessions``         "memory"              "none": each request stands alone; or a `Store` that processes
+                                                   share, such as `SqliteStore`
+        ``json_response``    as it comes           True: never a stream in reply to a request, False: always one
+        ``poll_after``       never                 seconds until a stream is ended for the client to come back
+        ``legacy``           True                  HTTP+SSE at ``/sse`` and ``/messages``, too, which needs one process
+                                                   for all of a session
+        ``fds``              a socket of its own   descriptors of sockets that listen already, such as those that
+                                                   systemd hands over from 3 on
+        ``ssl_context``      no TLS                an `ssl.SSLContext` with a certificate, for ``https``
+        ``trusted_proxies``  nobody is believed    addresses or networks of proxies, "unix" for a Unix socket: what
+                                                   they say in X-Forwarded-For is the address of a client, for
+                                                   ``max_session_share``
+        ``trace``            no trace              a `mcp_ref.wiretrace.Trace` that sees every message, and HTTP
+        ===================  ====================  ==================================================================
         """
         from ..packagelog import own_process
         from .http_listener import serve_http
@@ -272,7 +303,7 @@ class Server(Offering):
     ) -> "Application":
         """A WSGI application that serves this server at ``/mcp``, for any WSGI engine; see `mcp_ref.transports.wsgi`.
 
-        Options: those of `mcp_ref.server.http_listener`, and ``path`` (None: any); ``streams=True`` lets clients open a
+        Options: as `run_http`, and ``path`` (None: any); ``streams=True`` lets clients open a
         stream with GET, each of which holds a thread of the engine; ``delete=False`` does not let them end sessions.
         """
         from ..transports.wsgi import application
@@ -297,7 +328,7 @@ class Server(Offering):
 
     @property
     def handler(self) -> "HttpCaller":
-        """What `handle` calls, with the default options of `mcp_ref.server.http_listener`; made when first used.
+        """What `handle` calls, with the default options of `run_http`; made when first used.
 
         For other options make one: ``Caller(endpoint_of(server, ...))``. ``handler.close(grace)`` ends its sessions.
         """
@@ -321,7 +352,7 @@ class Server(Offering):
         ``unix:///path``.
 
         Port 0 is any free one; the listener's ``address`` tells which, and its ``close`` ends it and every connection.
-        Options of HTTP: `mcp_ref.server.http_listener`. On the two others there is no authentication: listen on
+        Options of HTTP: as `run_http`. On the two others there is no authentication: listen on
         loopback or in a folder of your own. A connection that was silent for ``idle_after`` seconds costs no thread
         until something comes. Raises `ConnectFailed`, and ValueError for a server with ``auth`` on ``tcp://``.
         """

@@ -24,6 +24,7 @@ mine = Server("mine")
 def who(ctx: Context) -> str:
     return str(ctx.principal)
 """
+PEM = str(ROOT / "tests" / "data" / "tls" / "localhost.pem")
 RESOURCE = "http://127.0.0.1:8000/mcp"
 
 
@@ -104,6 +105,52 @@ def test_tokens_of_oauth_by_introspection(file, workers):
      "go together")])
 def test_options_that_do_not_go_together(options, why, file, capsys):
     code, out, err = here(capsys, "run", file, "--http", "127.0.0.1:0", *options)
+    assert (code, out) == (2, "") and why in err
+
+
+@pytest.mark.parametrize("options, why", [
+    (["--tls-key", PEM], "--tls-key is the key of --tls-cert FILE"),
+    (["--tls-cert", "/nowhere.pem"], "--tls-cert /nowhere.pem cannot be used: "),
+    (["--tls-cert", __file__], "cannot be used"),
+    (["--tls-cert", PEM, "--tls-key", __file__], "--tls-key %s cannot be used" % __file__),
+    (["--trusted-proxy", "nobody"], "--trusted-proxy: "),
+])
+def test_options_that_cannot_be_are_refused_before_anything_is_served(options, why, file, capsys):
+    code, out, err = here(capsys, "run", file, "--http", "127.0.0.1:0", *options)
+    assert (code, out) == (2, "") and why in err
+
+
+@pytest.mark.parametrize("workers", [(), ("--workers", "1")], ids=["alone", "workers"])
+def test_tls_proxies_hosts_and_origins(file, workers, capsys):
+    with Running(file, "--tls-cert", PEM, "--allowed-host", "localhost", "--allowed-origin", "https://app.example",
+                 "--trusted-proxy", "10.0.0.0/8", *workers) as running:
+        assert running.url.startswith("https://127.0.0.1:")
+        url = running.url.replace("127.0.0.1", "localhost")
+        words = ("call", url, "who", "--cafile", PEM)
+        assert here(capsys, *words, "--header", "Origin=https://app.example") == (0, "None\n", "")
+        code, _, err = here(capsys, *words, "--header", "Origin=https://evil.example")
+        assert code == 1 and "403" in err
+        code, _, err = here(capsys, "call", url, "who")
+        assert code == 3 and "certificate" in err.lower()
+        with pytest.raises(McpError), connect(running.url, cafile=PEM):
+            pytest.fail("127.0.0.1 is not an allowed host any more")
+
+
+def test_what_is_said_of_proxies_goes_to_the_listener():
+    assert listener_options({"trusted_proxy": ["10.0.0.1", "unix"]}) == {"trusted_proxies": ["10.0.0.1", "unix"]}
+
+
+@pytest.mark.parametrize("options, why", [
+    (["--header", "X-A=1"], "--header is for servers at http"), (["--cafile", PEM], "--cafile is for servers at http"),
+])
+def test_options_of_http_are_for_servers_there(options, why, capsys):
+    code, out, err = here(capsys, "ping", *options, "--", sys.executable, "-c", "pass")
+    assert (code, out) == (2, "") and why in err
+
+
+@pytest.mark.parametrize("options, why", [(["--header", "X-A"], "NAME=VALUE"), (["--cafile", "/nowhere"], "no file")])
+def test_wrong_options_of_http_are_refused(options, why, capsys):
+    code, out, err = here(capsys, "ping", "https://127.0.0.1:1/mcp", *options)
     assert (code, out) == (2, "") and why in err
 
 
