@@ -1,16 +1,17 @@
-"""The main job, with the wire visible: start a server as a child, connect, list, call, be asked, read, close.
+"""The main job in numbered steps, with the wire visible: connect, list, call, be asked, read, close.
 
 The server is in this module, too, so that the demonstration runs wherever the package does: from a
 checkout, a wheel, a zip archive, or a copy under another name.
 """
 
 import sys
-from typing import TYPE_CHECKING, Any, List
+from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Set
 
 from .client import connect
-from .wiretrace import to_text
+from .wiretrace import MESSAGE, Event, TextForm, Trace
 
 if TYPE_CHECKING:
+    from .client import Client
     from .server import Server
 
 
@@ -72,30 +73,104 @@ def command() -> List[str]:
     return [sys.executable, "-c", code % (sys.path, __name__)]
 
 
-def main() -> int:
-    """Run the demonstration; 0 if everything came back as expected, 1 if not."""
-    print("# C> is what the client sends, S> what the server answers; one line for each message.\n")
-    steps: List[float] = []
-    with connect(command(), trace=to_text(sys.stdout), elicitation=lambda params, context: {"seat": "12A"}) as client:
-        seen = [
-            ("tools", [tool.name for tool in client.tools()]),
-            ("echo", _text(client.call_tool("echo", {"text": "hello, wire"}).content)),
-            ("2 + 3", client.call_tool("add", {"a": 2, "b": 3}).structured_content),
-            ("count", _text(client.call_tool("count", {"to": 3}, progress=lambda *at: steps.append(at[0])).content)),
-            ("progress", steps),
-            ("reserve", _text(client.call_tool("reserve").content)),
-            ("resources", [resource.uri for resource in client.resources()]),
-            ("config://app", _text(client.read_resource("config://app").contents)),
-            ("greeting://you", _text(client.read_resource("greeting://you").contents)),
-            ("prompts", [prompt.name for prompt in client.prompts()]),
-            ("review", _text([client.get_prompt("review", {"code": "x = 1"}).messages[0].content])),
-        ]
-        revision = client.revision
-    print("\n# What came of it, in revision %s:" % revision)
-    for what, value in seen:
-        print("  %s: %s" % (what, value))
-    return 0 if dict(seen)["2 + 3"] == {"result": 5} and steps == [1, 2, 3] else 1
+class Step(NamedTuple):
+    """A step of the demonstration after the first, which connects."""
+
+    name: str
+    sentence: str
+    act: Callable[["Client"], Any]
 
 
-def _text(blocks: List[Any]) -> str:
-    return str(getattr(blocks[0], "text", "")).replace("\n", " ")
+def _count(client: "Client") -> Any:
+    seen: List[float] = []
+    result = client.call_tool("count", {"to": 3}, progress=lambda value, total, message: seen.append(value))
+    return {"progress": seen, "text": result.text}
+
+
+STEPS = (
+    Step("tools", "List the tools: each has a name, a description for the model, and a JSON Schema of its arguments.",
+         lambda client: [tool.name for tool in client.tools()]),
+    Step("echo", "Call a tool: the result is a list of content blocks, here a single text.",
+         lambda client: client.call_tool("echo", {"text": "hello, wire"}).text),
+    Step("add", "Call a tool that returns a number: structuredContent is for programs, the text beside it for models.",
+         lambda client: client.call_tool("add", {"a": 2, "b": 3}).structured_content),
+    Step("count", "Call a tool that takes its time: notifications tell how far it is, and then comes the result.",
+         _count),
+    Step("reserve", "Call a tool that asks the user: the first result is its question, and the client calls again with "
+                    "the answer.", lambda client: client.call_tool("reserve").text),
+    Step("resources", "List the resources: data with a URI that the server offers to read.",
+         lambda client: [resource.uri for resource in client.resources()]),
+    Step("config://app", "Read one of them: the contents come with a MIME type.",
+         lambda client: client.read_resource("config://app").text),
+    Step("greeting://you", "Read one that is in no list: the server has a template for it, greeting://{name}.",
+         lambda client: client.read_resource("greeting://you").text),
+    Step("prompts", "List the prompts: templates of messages that the user chooses, for example as commands.",
+         lambda client: [prompt.name for prompt in client.prompts()]),
+    Step("review", "Get a prompt: the messages come filled in, ready for a model.",
+         lambda client: _text(client.get_prompt("review", {"code": "x = 1"}).messages[0].content)),
+)
+"""In the order of the demonstration."""
+
+
+class Wire:
+    """Prints messages, each in one short line. What every message repeats (``_meta``) is shown the first time only."""
+
+    def __init__(self) -> None:
+        self._form = TextForm(_WIDTH)
+        self._shown: Set[str] = set()
+
+    def __call__(self, event: Event) -> None:
+        """Print one event, if it is a message."""
+        if event.kind != MESSAGE:
+            return
+        if isinstance(event.message, dict):
+            event = event._replace(message={name: self._without(event.direction, value)
+                                            for name, value in event.message.items()})
+        for line in self._form.lines(event):
+            print("   " + line[_TIME:])
+        sys.stdout.flush()
+
+    def _without(self, direction: str, value: Any) -> Any:
+        if not isinstance(value, dict) or "_meta" not in value:
+            return value
+        if direction not in self._shown:
+            self._shown.add(direction)
+            return value
+        return {name: member for name, member in value.items() if name != "_meta"}
+
+
+_WIDTH = 180
+_TIME = len("  0.000 ")
+
+
+def main(program: str = "python3 -m " + str(__package__)) -> int:
+    """Run the demonstration; 0 if everything came back as expected, 1 if not. ``program``: how the package is started.
+    """
+    print("C> is what the client sends, S> what the server answers; => is what the program gets.\n"
+          "Long lines lose their middle, and _meta, which every message has, is shown in step 1 only.")
+    _tell(1, "Connect: the client starts the server as a child process, and asks who it is and what it speaks.")
+    seen = {}
+    with connect(command(), trace=Trace(Wire()), elicitation=lambda params, context: {"seat": "12A"}) as client:
+        _result(client)
+        for number, step in enumerate(STEPS, 2):
+            _tell(number, step.sentence)
+            seen[step.name] = step.act(client)
+            _result(seen[step.name])
+        _tell(len(STEPS) + 2, "Close: the client closes the pipe, and the server ends.")
+    good = seen["add"] == {"result": 5} and seen["count"]["progress"] == [1, 2, 3]
+    _result("done" if good else "not what was expected")
+    print("\nNext: %s explain tools/call tells what a message is, call --trace shows the wire of your own server, "
+          "and examples/README.md goes on from here." % program)
+    return 0 if good else 1
+
+
+def _tell(number: int, sentence: str) -> None:
+    print("\n%d. %s" % (number, sentence))
+
+
+def _result(value: Any) -> None:
+    print("   => %s" % (value,))
+
+
+def _text(block: Any) -> str:
+    return str(getattr(block, "text", "")).replace("\n", " ")

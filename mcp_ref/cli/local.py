@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from ..packagelog import own_process
 from ..revisions import REVISIONS
-from .command import Command, Commands
+from .command import Command, Commands, program
 from .failures import DONE, FAILED, UsageError
 from .output import OutputClosed, say_json
 
@@ -29,7 +29,7 @@ def _printing(main: Callable[..., int], *arguments: Any) -> int:
 def _demo(options: Any) -> int:
     from ..demo import main
 
-    return _printing(main)
+    return _printing(main, program())
 
 
 def _demo_options(parser: argparse.ArgumentParser) -> None:

@@ -74,7 +74,7 @@ code = main(["demo"])
 assert main(["vendor", %r, "--as", "again"]) == 0
 sys.exit(code)
 ''' % (name, name, str(tmp_path)))
-    assert "2 + 3: {'result': 5}" in out
+    assert "=> {'result': 5}" in out
     assert tree(tmp_path / "again") == tree(tmp_path / "lib" / name.replace(".", "/"))
 
 
@@ -300,7 +300,7 @@ with connect([sys.executable, %r]) as client:
     "cli": 'from my.mcp.cli import main\nsys.exit(main(["explain", "Tool"]) or main(["demo"]))',
 }
 EXPECTED = {"server": '"structuredContent":{"result":3}', "client": "{'result': 3} ['echo'", "jsonschema": "allowed",
-            "uritemplate": "{'b': 'c'}", "messages": "Tool(name='x'", "jsonrpc": "\"x\"", "cli": "2 + 3"}
+            "uritemplate": "{'b': 'c'}", "messages": "Tool(name='x'", "jsonrpc": "\"x\"", "cli": "=> {'result': 5}"}
 
 
 @pytest.mark.parametrize("part", sorted(PROMISES))

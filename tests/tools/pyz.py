@@ -68,7 +68,7 @@ def check(target: pathlib.Path) -> None:
         raise CheckError("the archive has other bytes the second time")
     with tempfile.TemporaryDirectory() as folder:
         start = [sys.executable, "-I", "-S", str(target)]
-        if "2 + 3: {'result': 5}" not in run([*start, "demo"], folder):
+        if "=> {'result': 5}" not in run([*start, "demo"], folder):
             raise CheckError("the demonstration does not say what came of it")
         run([*start, "vendor", folder, "--as", "inside.copy"], folder)
         run([*start, "vendor", folder, "--as", "inside.copy", "--check"], folder)

@@ -58,7 +58,7 @@ def check(wheel: pathlib.Path) -> None:
     install([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps",
              str(wheel)], "the wheel cannot be installed")
     with tempfile.TemporaryDirectory() as folder:
-        if "2 + 3: {'result': 5}" not in run([python, "-I", "-m", "mcp_ref", "demo"], folder):
+        if "=> {'result': 5}" not in run([python, "-I", "-m", "mcp_ref", "demo"], folder):
             raise CheckError("the demonstration does not say what came of it")
         script = pathlib.Path(python).parent / ("mcp_ref.exe" if os.name == "nt" else "mcp_ref")
         run([str(script), "--version"], folder)
