@@ -1,6 +1,7 @@
 """Every example runs alone, asserts what it shows, and ends with 0."""
 import importlib
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -14,6 +15,16 @@ def test_example_runs_and_ends_well(name, tmp_path):
     done = subprocess.run([sys.executable, str(FOLDER / name)], cwd=str(tmp_path), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=25)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_index_has_every_example_once_in_order_and_says_how_to_run_it():
+    rows = [line.split("|")[1:3] for line in (FOLDER / "README.md").read_text(encoding="utf-8").splitlines()
+            if line.startswith("| `")]
+    named = [re.findall(r"examples/(\w+\.py)", run) for run, _ in rows]
+    numbered = sorted(path.name for path in FOLDER.glob("[0-9]*.py"))
+    assert [name for names in named for name in names][:len(numbered)] == numbered
+    assert sorted(name for names in named for name in names) == sorted(path.name for path in FOLDER.glob("*.py"))
+    assert all(run.strip().startswith("`python3 ") and about.strip() for run, about in rows)
 
 
 def test_the_echo_server_registers_as_many_tools_as_asked():
