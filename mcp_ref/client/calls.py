@@ -5,7 +5,7 @@ future instead. What the options of all of them mean is told at `Calls.call_tool
 agreed revision; an answer that does not fit raises `PeerProtocolError`, which says where.
 """
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, NoReturn, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Union, overload
 
 from ..errors import LocalProtocolError
 from ..options import REQUEST_TIMEOUT, refuse, spelt
@@ -84,13 +84,13 @@ class Calls(Remembering):
         self, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
-    ) -> "Iterator[Tool]":
-        """All tools, page by page.
+    ) -> "List[Tool]":
+        """All tools: a list, made of all pages, at most ``max_pages`` of them.
 
-        From memory, as far as that is good: see `list_tools`. ``refresh`` asks, from the first page on. ``timeout``
-        (seconds, for each page) and the other options: see `call_tool`.
+        From memory, as far as that is good: see `list_tools`, which gives the pages one by one. ``refresh`` asks, from
+        the first page on. ``timeout`` (seconds, for each page) and the other options: see `call_tool`.
         """
-        return self._all("tools", refresh, Options(timeout, progress, extend_on_progress, meta))
+        return list(self._all("tools", refresh, Options(timeout, progress, extend_on_progress, meta)))
 
     @spelt
     def tool(
@@ -216,9 +216,9 @@ class Calls(Remembering):
         self, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
-    ) -> "Iterator[Resource]":
+    ) -> "List[Resource]":
         """All resources, as `tools`, with the same options."""
-        return self._all("resources", refresh, Options(timeout, progress, extend_on_progress, meta))
+        return list(self._all("resources", refresh, Options(timeout, progress, extend_on_progress, meta)))
 
     @spelt
     def list_resource_templates(
@@ -235,9 +235,9 @@ class Calls(Remembering):
         self, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
-    ) -> "Iterator[ResourceTemplate]":
+    ) -> "List[ResourceTemplate]":
         """All resource templates, as `tools`, with the same options."""
-        return self._all("resource_templates", refresh, Options(timeout, progress, extend_on_progress, meta))
+        return list(self._all("resource_templates", refresh, Options(timeout, progress, extend_on_progress, meta)))
 
     @overload
     def read_resource(
@@ -355,9 +355,9 @@ class Calls(Remembering):
         self, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
-    ) -> "Iterator[Prompt]":
+    ) -> "List[Prompt]":
         """All prompts, as `tools`, with the same options."""
-        return self._all("prompts", refresh, Options(timeout, progress, extend_on_progress, meta))
+        return list(self._all("prompts", refresh, Options(timeout, progress, extend_on_progress, meta)))
 
     @overload
     def get_prompt(

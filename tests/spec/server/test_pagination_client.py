@@ -121,25 +121,26 @@ def test_a_null_cursor_ends_the_list_for_a_lenient_client_only(revision, kind):
     (Failure(-32602, "Invalid cursor"), PeerError), ({"tools": [], "nextCursor": 5}, PeerProtocolError),
     ({"tools": [], "nextCursor": {}}, PeerProtocolError), ({"nextCursor": "2"}, PeerProtocolError),
 ])
-def test_what_was_listed_before_a_bad_page_is_not_lost(answer, error):
+def test_a_bad_page_fails_the_list_and_the_pages_before_it_can_be_had_one_by_one(answer, error):
     first = {"tools": [tool("a")], "nextCursor": "1"}
     with Scene(answers={"tools/list": lambda params: answer if params.get("cursor") else first}) as scene:
-        found = []
         with pytest.raises(error):
-            for each in scene.client.tools():
-                found.append(each.name)
-        assert found == ["a"]
+            scene.client.tools()
+        page = scene.client.list_tools()
+        assert [each.name for each in page.tools] == ["a"]
+        with pytest.raises(error):
+            scene.client.list_tools(page.next_cursor)
 
 
-def test_pages_are_asked_for_as_they_are_needed():
-    with Scene(answers={"tools/list": paged("tools", [[tool("a")], [tool("b")], [tool("c")]])}) as scene:
-        tools = scene.client.tools()
-        assert scene.asked == []
-        assert next(tools).name == "a" and len(scene.asked) == 1
-        assert next(tools).name == "b" and len(scene.asked) == 2
-        tools.close()
-        assert [each.name for each in scene.client.tools()] == ["a", "b", "c"], "half a list is no list"
-        assert len(scene.asked) == 3
+@each_kind
+def test_a_list_is_a_list_that_is_the_callers_own(kind):
+    method, member, _ = KINDS[kind]
+    with Scene(answers={method: paged(member, pages_of(kind, [1, 0, 1]))}) as scene:
+        ask = getattr(scene.client, kind)
+        found = ask()
+        assert type(found) is list and len(found) == 2 and len(scene.asked) == 3
+        found.clear()
+        assert len(ask()) == 2
 
 
 def test_every_page_gets_the_options_of_the_list():
