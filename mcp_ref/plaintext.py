@@ -1,5 +1,8 @@
 """Texts of peers as a log or a terminal may show them."""
 
+INDENT = "\n    "
+"""What stands before each line of a server's stderr that an error quotes, where it quotes several."""
+
 
 def escaped(text: str) -> str:
     """Return a text with what a terminal obeys or hides escaped, but for line ends and tabs.

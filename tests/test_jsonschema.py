@@ -268,6 +268,7 @@ def test_a_violation_is_a_tuple_of_path_schema_path_keyword_and_message() -> Non
     violation, = validate({"items": [1, "2"]}, schema)
     assert tuple(violation) == (("items", 1), ("$defs", "n", "type"), "type", "expected number, got string")
     assert violation.where == "$.items[1]" and str(violation) == "$.items[1]: expected number, got string"
+    assert violation.about("arguments") == "arguments.items[1]: expected number, got string"
 
 
 def test_the_schema_path_into_another_document_begins_with_its_uri() -> None:

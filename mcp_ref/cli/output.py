@@ -11,6 +11,8 @@ command quietly.
 import sys
 from typing import IO, Any, Optional
 
+from ..plaintext import INDENT
+
 
 class OutputClosed(Exception):
     """Nobody reads our standard output any more."""
@@ -58,8 +60,8 @@ def write_prompt(text: str) -> None:
 
 
 def fail(text: str) -> None:
-    """The one line of an error, on standard error."""
-    note("mcp_ref: " + one_line(text))
+    """An error, on standard error: one line, and below it those that it quotes of a server's stderr."""
+    note("mcp_ref: " + INDENT.join(one_line(line) for line in text.split(INDENT)))
 
 
 def drop_output() -> None:

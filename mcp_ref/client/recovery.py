@@ -68,8 +68,8 @@ class Restarts:
         if self._since is not None and now - self._since >= limits.restart_healthy:
             self._times = 0
         if self._times >= limits.max_restarts:
-            text = "%s; it was restarted %d times in a row, which is max_restarts"
-            raise ConnectionLost(text % (error, self._times)) from error
+            text = "the server was restarted %d times in a row, which is max_restarts; the last time %s"
+            raise ConnectionLost(text % (self._times, error)) from error
         wait = limits.restart_delay * 2 ** (self._times - 1) if self._times else 0.0
         self._times += 1
         if stop.wait(wait):

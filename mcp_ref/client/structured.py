@@ -128,7 +128,7 @@ class ResultCheck:
             if self._strict:
                 raise PeerProtocolError("tool %.200s: %s" % (tool.name, text), CITATION) from None
             return self._unchecked(tool.name, text)
-        return "; ".join("structuredContent" + str(violation)[1:] for violation in found[:5])
+        return "; ".join(violation.about("structuredContent") for violation in found[:5])
 
     def _validator(self, tools: Mapping[str, Tool], tool: Tool) -> "Validator":
         """The compiled schema, kept as long as this list of tools is. Raises `SchemaError`, each time."""

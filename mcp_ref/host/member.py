@@ -268,8 +268,8 @@ class Member:
         """Raises `ConnectionLost` if the server, started again, says something else of a tool than was approved."""
         now = {found.name: found.definition for found in self.catalogue.tools(self._client).values()}
         if tool in self.approved and now.get(tool) != self.approved[tool]:
-            text = "%s; it was started again, and has changed the tool %.80r: call it again, to approve that"
-            raise ConnectionLost(text % (error, tool)) from error
+            text = "it was started again, and has changed the tool %.80r: call it again, to approve that; before, %s"
+            raise ConnectionLost(text % (tool, error)) from error
 
     @property
     def lost(self) -> Optional[str]:
@@ -280,8 +280,8 @@ class Member:
     def client(self) -> ServerClient:
         """The client. Raises `ConnectionLost` where there is no connection."""
         if self._lost is not None:
-            text = "%s is lost: %s; Host.restart(%r) starts it again"
-            raise ConnectionLost(text % (self.name, self._lost, self.name))
+            text = "%s is lost (Host.restart(%r) starts it again): %s"
+            raise ConnectionLost(text % (self.name, self.name, self._lost))
         if not self.connected:
             raise ConnectionLost("%s is %s" % (self.name, "closed" if self._closing else "not open yet"))
         return self._client

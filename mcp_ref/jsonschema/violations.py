@@ -35,6 +35,10 @@ class Violation(NamedTuple):
         """The path for people: ``$.items[0].name``."""
         return show_path(self.path)
 
+    def about(self, whole: str) -> str:
+        """The sentence with a name for the instance in place of ``$``: ``arguments.count: expected integer, ...``."""
+        return "%s: %s" % (show_path(self.path, whole), self.message)
+
     def under(self, step: Step) -> "Violation":
         """The same, seen from one level higher in the instance."""
         return Violation((step,) + self.path, self.schema_path, self.keyword, self.message)
@@ -43,9 +47,9 @@ class Violation(NamedTuple):
         return "%s: %s" % (self.where, self.message)
 
 
-def show_path(path: Path) -> str:
-    """A path as ``$.a[0]``; names that are no identifiers are quoted: ``$["a b"]``."""
-    parts = ["$"]
+def show_path(path: Path, whole: str = "$") -> str:
+    """A path as ``$.a[0]``; names that are no identifiers are quoted: ``$["a b"]``. ``whole``: what ``$`` is called."""
+    parts = [whole]
     for step in path:
         if isinstance(step, int):
             parts.append("[%d]" % step)

@@ -29,6 +29,7 @@ from ..codec import DecodeError, Model, decode, encode, members
 from ..errors import LocalProtocolError
 from ..jsonrpc import shown
 from ..jsonschema import SchemaError, Violation, compile
+from ..jsonschema.violations import show_path
 from ..messages.elicitation import (
     LegacyTitledEnumSchema, PrimitiveSchemaDefinition, RequestedSchema, StringSchema, TitledMultiSelectEnumSchema,
     TitledSingleSelectEnumSchema, UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
@@ -95,7 +96,7 @@ class CheckedForm:
             found = self._validator.validate(content)
         except SchemaError as error:
             return [str(error)]
-        return ["%s: %s" % (one.where, _rule(self.schema, one)) for one in found[:MAX_PROBLEMS]]
+        return ["%s: %s" % (_field(one), _rule(self.schema, one)) for one in found[:MAX_PROBLEMS]]
 
     def unasked(self, content: Dict[str, Any]) -> List[str]:
         """The names in an answer that are no fields of the form."""
@@ -225,6 +226,11 @@ def _fits(default: Any, schema: Dict[str, Any]) -> bool:
         return compile(schema, assert_formats=True).is_valid(default)
     except SchemaError:
         return False
+
+
+def _field(violation: Violation) -> str:
+    """The field that does not fit, as the form names it."""
+    return show_path(violation.path, "").lstrip(".") or "the answer"
 
 
 def _rule(schema: Any, violation: Violation) -> str:

@@ -41,16 +41,20 @@ class Unresolved(SignatureError):
 
 
 class BindError(ToolError, ValueError):
-    """An argument fits the schema, but its Python value cannot be made: ``$.due: month must be in 1..12``.
+    """An argument fits the schema, but its Python value cannot be made: ``due: month must be in 1..12``.
 
     ``path`` are the keys and indices that lead to it, ``text`` is the rest.
     """
 
     def __init__(self, text: str, path: Tuple[Any, ...] = ()) -> None:
-        place = "".join("[%d]" % key if isinstance(key, int) else ".%s" % key for key in path)
-        super().__init__("$%s: %s" % (place, text))
+        self._place = "".join("[%d]" % key if isinstance(key, int) else ".%s" % key for key in path)
+        super().__init__("%s: %s" % (self._place.lstrip("."), text) if path else text)
         self.text = text
         self.path = path
+
+    def about(self, whole: str) -> str:
+        """The text with a name for all that was bound: ``arguments.due: month must be in 1..12``."""
+        return "%s%s: %s" % (whole, self._place, self.text)
 
 
 class Form(NamedTuple):

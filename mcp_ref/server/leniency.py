@@ -28,7 +28,7 @@ _ANYTHING: FrozenSet[str] = frozenset(("string", "null"))
 def coerce(arguments: Dict[str, Any], schema: Schema) -> Tuple[Dict[str, Any], List[str]]:
     """The mended arguments and one line for each thing that was mended; the arguments themselves if none was."""
     notes: List[str] = []
-    mended: Dict[str, Any] = _mend(arguments, schema, "$", notes)
+    mended: Dict[str, Any] = _mend(arguments, schema, "arguments", notes)
     return mended, notes
 
 

@@ -94,11 +94,11 @@ class RegisteredPrompt:
             raise RpcError(INVALID_PARAMS, text)
         mended, _ = self.signature.coerce(arguments)
         for violation in self._inputs.validate(mended):
-            raise RpcError(INVALID_PARAMS, "Prompt %s: %s" % (self.prompt.name, violation))
+            raise RpcError(INVALID_PARAMS, "Prompt %s: %s" % (self.prompt.name, violation.about("arguments")))
         try:
             return dict(self.signature.bind(mended))
         except BindError as error:
-            raise RpcError(INVALID_PARAMS, "Prompt %s: %s" % (self.prompt.name, error)) from None
+            raise RpcError(INVALID_PARAMS, "Prompt %s: %s" % (self.prompt.name, error.about("arguments"))) from None
 
 
 class Prompts:

@@ -68,4 +68,5 @@ def _whole(tool: "RegisteredTool", given: CallToolResult) -> CallToolResult:
 def _conform(tool: "RegisteredTool", structured: Any) -> None:
     found = tool.outputs.validate(structured)
     if found:
-        raise BadResult("the result does not fit the output schema: %s" % "; ".join(str(one) for one in found[:5]))
+        wrong = "; ".join(one.about("structuredContent") for one in found[:5])
+        raise BadResult("the result does not fit the output schema: %s" % wrong)

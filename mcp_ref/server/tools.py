@@ -143,7 +143,7 @@ class RegisteredTool:
         try:
             return self.signature.bind(arguments)
         except BindError as error:
-            raise ToolError("Invalid arguments for tool %s: %s" % (self.name, error)) from None
+            raise ToolError("Invalid arguments for tool %s: %s" % (self.name, error.about("arguments"))) from None
 
 
 class Tools:
@@ -308,7 +308,8 @@ def _refuse(
     tool: RegisteredTool, found: List[Any], revision: Revision, write: Callable[[Any], Dict[str, Any]]
 ) -> Dict[str, Any]:
     """Arguments that do not fit: a result for the model since 2025-11-25, before that an error for the client."""
-    text = "Invalid arguments for tool %s: %s" % (tool.name, "; ".join(shown(str(one), 200) for one in found[:5]))
+    wrong = "; ".join(shown(one.about("arguments"), 200) for one in found[:5])
+    text = "Invalid arguments for tool %s: %s" % (tool.name, wrong)
     if not revision.tool_input_errors_are_results:
         raise RpcError(INVALID_PARAMS, text)
     return write(_error_result(text))

@@ -74,11 +74,11 @@ def _answering(name: str, signature: Signature) -> Callable[[Context, Dict[str, 
     def answer(context: Context, params: Dict[str, Any]) -> Any:
         given = {key: value for key, value in params.items() if key != "_meta"}
         for wrong in inputs.validate(given)[:1]:
-            raise RpcError(INVALID_PARAMS, "Invalid params: %s" % (str(wrong),))
+            raise RpcError(INVALID_PARAMS, "Invalid params: %s" % wrong.about("params"))
         try:
             keywords = signature.bind(given)
         except BindError as error:
-            raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
+            raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error.about("params")) from None
         if signature.context_parameter is not None:
             keywords = dict(keywords)
             keywords[signature.context_parameter] = context

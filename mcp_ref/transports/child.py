@@ -171,7 +171,7 @@ class StdioChild(LineTransport):
             return self._why
         child.stderr.settle(SETTLE)
         words = child.stderr.last_words()
-        return "%s; last stderr lines: %s" % (fate, words) if words else fate
+        return "%s; last stderr lines:%s%s" % (fate, "" if words.startswith("\n") else " ", words) if words else fate
 
     def renew(self) -> "StdioChild":
         """See `Transport.renew`: the same command, to be started again

@@ -19,6 +19,7 @@ from typing import IO, Any, Callable, Dict, List, Optional, Set, Union
 from ..deadline import Deadline
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
+from ..plaintext import INDENT
 from ..usercode import log_raised, name_of
 from .commands import WINDOWS, command_line
 from .fds import CAN_POLL, FdReader, FdWriter, Wake, above_standard, keep_from_forks, release_to_forks
@@ -34,7 +35,9 @@ _QUIET_MILLISECONDS = 50
 """Silence on a pipe of a process that has ended, after which nothing of it can be on its way."""
 _LOOK_AFTER = 64
 """Reads of a busy pipe between two looks at whether the process still runs."""
-_LAST_WORDS = 800
+_LAST_LINES = 8
+_LAST_LINE = 200
+"""Characters of each of the last lines that an error shows."""
 _DRAIN_MILLISECONDS = 50
 _KILL_WAIT = 5.0
 """Seconds for the system to end a process after SIGKILL."""
@@ -315,11 +318,12 @@ class Stderr:
             self._reader.close()
 
     def last_words(self) -> str:
-        """The last lines of the tail, in one line."""
-        lines = [line.strip() for line in self.tail[-4 * _LAST_WORDS:].decode("utf-8", "replace").splitlines()]
-        words = " | ".join(line for line in lines if line)
-        words = "".join(character if character.isprintable() else "?" for character in words)
-        return words if len(words) <= _LAST_WORDS else "..." + words[-_LAST_WORDS:]
+        """The last lines of the tail, each on a line of its own; a single one as it is. "" for none."""
+        text = self.tail[-4 * _LAST_LINES * _LAST_LINE:].decode("utf-8", "replace")
+        lines = [line.rstrip() for line in text.splitlines() if line.strip()][-_LAST_LINES:]
+        shown = ["".join(character if character.isprintable() else "?" for character in line) for line in lines]
+        shown = [line if len(line) <= _LAST_LINE else "..." + line[3 - _LAST_LINE:] for line in shown]
+        return "".join(INDENT + line for line in shown) if len(shown) > 1 else "".join(shown).strip()
 
 
 def _sink(target: Union[Callable[[bytes], Any], IO[Any]]) -> Callable[[bytes], Any]:

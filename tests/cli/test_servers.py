@@ -314,3 +314,11 @@ def test_a_tool_whose_schema_cannot_be_had_gets_json_where_text_may_be_that_and_
     assert "the schema of x cannot be had: " in err and "out of order" in err
     code, out, err = here(capsys, "call", "x", "a:=1", "b==x", "--quiet", "--", sys.executable, "-c", UNLISTED)
     assert (code, json.loads(out), err) == (0, {"a": 1, "b": "x"}, ""), "nothing depends on the schema: nobody asks"
+
+
+def test_what_a_server_said_last_stands_in_lines_below_the_error(capsys):
+    code = "import sys; sys.exit('first\\nmcp_ref: \\x1b[2Jsecond')"
+    code, out, err = here(capsys, "tools", "--quiet", "--era", "legacy", "--", sys.executable, "-c", code)
+    assert (code, out) == (3, "")
+    assert err.endswith("server exited with code 1; last stderr lines:\n    first\n    mcp_ref: ?[2Jsecond\n")
+    assert err.count("\n") == 3 and err.startswith("mcp_ref: initialize")

@@ -417,7 +417,7 @@ def test_the_first_restart_is_at_once_and_each_further_one_waits_twice_as_long(m
         assert restarts.next(life, ConnectionLost("gone"), waits) is life
         now[0] += 29.0
     assert waits.seconds == [0.0, 0.25, 0.5, 1.0, 2.0]
-    with pytest.raises(ConnectionLost, match="gone; it was restarted 5 times"):
+    with pytest.raises(ConnectionLost, match="restarted 5 times in a row, which is max_restarts; the last time gone"):
         restarts.next(life, ConnectionLost("gone"), waits)
     now[0] += 1.0
     assert restarts.next(life, ConnectionLost("gone"), waits) is life, "its last life was long enough"

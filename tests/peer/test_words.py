@@ -1,5 +1,7 @@
 """What errors say of the lifecycle and of resources: in words that a reader has met before."""
+import datetime
 import json
+from typing import Optional
 
 import pytest
 
@@ -64,3 +66,32 @@ def test_a_resource_that_is_not_found_is_named():
 ])
 def test_what_the_data_of_an_error_names_is_told_once_and_on_one_line(data, text):
     assert str(PeerError(-1, "Gone", data, "m", 1)) == text
+
+
+def test_a_person_reads_of_arguments_and_not_of_a_dollar_sign():
+    """Who calls a tool, gets a prompt or asks a vendor's method is told the name of what does not fit."""
+    server = Server("x")
+
+    @server.tool
+    def due(day: datetime.date, count: int = 1) -> str:
+        return str(day)
+
+    @server.prompt
+    def plan(count: int) -> str:
+        return str(count)
+
+    @server.method("acme/plan")
+    def method(count: int, day: Optional[datetime.date] = None) -> dict:
+        return {}
+
+    with connect(server) as client:
+        for arguments, words in (({"day": "2024-01-01", "count": "x"}, "arguments.count: expected integer, got string"),
+                                 ({"day": "2024-02-30"}, "arguments.day: day is out of range"),
+                                 ({}, "arguments: ")):
+            assert ("Invalid arguments for tool due: " + words) in client.call_tool("due", arguments).text
+        with pytest.raises(PeerError, match="Prompt plan: arguments.count: expected integer"):
+            client.get_prompt("plan", {"count": "x"})
+        for params, words in (({"count": "x"}, "Invalid params: params.count: expected integer"),
+                              ({"count": 1, "day": "2024-02-30"}, "Invalid params: params.day: day is out of range")):
+            with pytest.raises(PeerError, match=words):
+                client.request("acme/plan", params)

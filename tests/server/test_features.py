@@ -170,7 +170,8 @@ def test_every_content_type_arrives_in_the_form_the_revision_has(peer):
 
 
 @pytest.mark.parametrize("arguments, place", [
-    ({}, "a"), ({"a": "x"}, "$.a"), ({"a": 1.5}, "$.a"), ({"a": None}, "$.a"), ({"a": True}, "$.a"),
+    ({}, "a"), ({"a": "x"}, "arguments.a"), ({"a": 1.5}, "arguments.a"), ({"a": None}, "arguments.a"),
+    ({"a": True}, "arguments.a"),
 ])
 def test_arguments_that_do_not_fit_are_told_by_place(peer, arguments, place):
     answer = call(peer, "add", arguments)
@@ -228,7 +229,7 @@ def test_a_result_that_json_cannot_hold_names_the_place(peer):
 
 def test_a_structured_result_unlike_its_schema_is_a_failure(peer):
     answer = call(peer, "promised", {"n": "x"})
-    assert answer["result"]["isError"] is True and "$.n" in text_of(answer)[0]
+    assert answer["result"]["isError"] is True and "structuredContent.n" in text_of(answer)[0]
 
 
 def test_resources_and_templates_are_listed_and_read(peer):

@@ -78,7 +78,7 @@ def test_the_last_words_of_a_child_are_waited_for() -> None:
     os.write(writing, b" words\n")
     os.close(writing)
     go.set()
-    assert settling.get() == "last | words"
+    assert settling.get() == "\n    last\n     words"
 
 
 def test_a_long_line_is_cut_once_and_holds_no_memory() -> None:

@@ -166,9 +166,11 @@ STRICT_SCHEMA = {
 
 @pytest.mark.spec("tools.validate-inputs")
 @pytest.mark.parametrize("arguments, place", [
-    ({}, '"n"'), ({"n": "one"}, "$.n"), ({"n": 0}, "$.n"), ({"n": 1.5}, "$.n"), ({"n": True}, "$.n"),
-    ({"n": None}, "$.n"), ({"n": 1, "more": 1}, "more"), ({"n": 1, "words": "a"}, "$.words"),
-    ({"n": 1, "words": ["a", 2]}, "$.words[1]"), ({"n": [[1]]}, "$.n"), ({"n": {"n": 1}}, "$.n"), ({"N": 1}, "$.N"),
+    ({}, '"n"'), ({"n": "one"}, "arguments.n"), ({"n": 0}, "arguments.n"), ({"n": 1.5}, "arguments.n"),
+    ({"n": True}, "arguments.n"),
+    ({"n": None}, "arguments.n"), ({"n": 1, "more": 1}, "more"), ({"n": 1, "words": "a"}, "arguments.words"),
+    ({"n": 1, "words": ["a", 2]}, "arguments.words[1]"),
+    ({"n": [[1]]}, "arguments.n"), ({"n": {"n": 1}}, "arguments.n"), ({"N": 1}, "arguments.N"),
 ])
 @over("tools.validate-inputs")
 def test_arguments_that_do_not_fit_never_reach_the_tool(arguments, place, revision):
@@ -335,7 +337,7 @@ def test_results_of_tools_with_an_output_schema_fit_it(revision):
         for name, arguments in calls + [("numbers", {}), ("point", {})]:
             result = call(peer, name, arguments)["result"]
             assert not result.get("isError") and validate(result["structuredContent"], schemas[name]) == []
-        assert "$.x" in failed(call(peer, "lying"))
+        assert "structuredContent.x" in failed(call(peer, "lying"))
 
 
 def test_a_result_that_says_it_failed_needs_no_structured_content():
