@@ -17,6 +17,20 @@ ALWAYS = ("__init__.py", "LICENSE", "py.typed")
 TABLES = ("_HOMES", "_LATE")
 """What a folder calls its table of public names that are loaded late: name -> module."""
 
+WITHOUT: Dict[str, Tuple[str, ...]] = {
+    "server.stdio": ("server.http_listener", "transports.http_call", "transports.wsgi", "transports.sqlite_store",
+                     "transports.store"),
+}
+"""Part -> the modules of others that are left out of it: here a server for pipes and sockets, without HTTP.
+
+In their place stands a module that says so when it is imported.
+"""
+_LEFT_OUT = """\"\"\"Left out of this copy.\"\"\"
+
+raise ImportError("%%s is not in this copy of mcp_ref, which was made with vendor --only %s: "
+                  "--only %s has it" %% __name__)
+"""
+
 Module = Tuple[str, ...]
 """A module by its path inside the package; () is the package itself."""
 
@@ -75,23 +89,29 @@ def subset(all_files: Dict[str, bytes], names: List[str]) -> Dict[str, bytes]:
     """The files that some modules or folders of the package need to work, their own among them.
 
     names: such as ``server`` or ``transports.stdio``; none at all is everything. Data files go with their folder.
-    Raises ValueError for a name that the package does not have.
+    What WITHOUT leaves out of one is there if another one of them needs it. Raises ValueError for a name that the
+    package does not have.
     """
     if not names:
         return dict(all_files)
     modules = {_module_of(path): path for path in all_files if path.endswith(".py")}
-    wanted: Set[Module] = set()
+    found: Set[Module] = set()
+    left_out: Dict[str, bytes] = {}
     for name in names:
         start = tuple(name.split("."))
         below = {module for module in modules if module[: len(start)] == start}
         if not below:
             raise ValueError("there is no %s in this package; there are %s" % (
                 name, ", ".join(sorted({module[0] for module in modules if module and module[0] != "__main__"}))))
-        wanted |= below
-    kept = {modules[module] for module in _closure(wanted, modules, all_files)}
+        without = {tuple(each.split(".")) for each in WITHOUT.get(name, ())}
+        found |= _closure(below, {module: modules[module] for module in modules if module not in without}, all_files)
+        source = (_LEFT_OUT % (name, start[0])).encode("ascii")
+        left_out.update((modules[module], source) for module in without)
+    kept = {modules[module] for module in found}
     folders = {path.rpartition("/")[0] for path in kept}
-    return {path: data for path, data in all_files.items() if path in kept or path in ALWAYS
-            or (not path.endswith(".py") and "/" in path and path.rpartition("/")[0] in folders)}
+    chosen = {path: data for path, data in all_files.items() if path in kept or path in ALWAYS
+              or (not path.endswith(".py") and "/" in path and path.rpartition("/")[0] in folders)}
+    return {path: chosen.get(path, left_out.get(path, b"")) for path in all_files if path in chosen or path in left_out}
 
 
 def _module_of(path: str) -> Module:

@@ -5,6 +5,9 @@ name. Running it again replaces the copy, unless somebody changed it there: ``ve
 ``lib``, and takes the parts that it consists of, unless ``--as``, ``--only`` or ``--all`` say otherwise. The copy holds
 `MANIFEST`: ``{"package", "version", "only", "files": {path: sha256}}``.
 
+``vendor --zip lib/mcp.zip`` makes one file instead, from which the package is imported once it is in ``sys.path``. Made
+again it has the same name and parts, too, and the same bytes where nothing has changed.
+
 ``--check`` compares a copy with its manifest, ``--diff`` with this version of the package. With ``--json`` all
 of them print ``{"target", "version", "only", "files", "changed", "missing", "extra"}``: the version of the copy, the
 number of its files, and the paths that are not as the manifest says; ``--diff`` adds ``diff``, a text.
@@ -15,7 +18,7 @@ import difflib
 import hashlib
 import json
 import os
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import parts
 from .command import Command, Commands
@@ -24,6 +27,8 @@ from .output import note, one_line, say, say_json
 from .parts import MANIFEST
 
 
+_TIME = (1980, 1, 1, 0, 0, 0)
+"""Of each file in an archive; the earliest that there is."""
 DEEPEST = 4
 """How many folders below the one that is named a copy is looked for."""
 
@@ -51,14 +56,20 @@ class Copy(NamedTuple):
 
 
 def _vendor(options: Any) -> int:
+    if (options.folder is None) == (options.zip is None):
+        raise UsageError("say where the copy goes: vendor FOLDER, or vendor --zip FILE")
+    only = [name for names in options.only for name in names.split(",") if name]
+    if only and options.all:
+        raise UsageError("--only and --all exclude each other")
+    if options.zip is not None:
+        if options.check or options.diff:
+            raise UsageError("--check and --diff look at a folder; make the archive again to see what has changed")
+        return _zip(options, os.path.realpath(options.zip), only)
     target = target_of(options.folder, options.name)
     if options.check:
         return _check(options, read_copy(target))
     if options.diff:
         return _diff(options, read_copy(target))
-    only = [name for names in options.only for name in names.split(",") if name]
-    if only and options.all:
-        raise UsageError("--only and --all exclude each other")
     return _copy(options, target, only if only or options.all else _parts_before(target))
 
 
@@ -68,9 +79,7 @@ def target_of(folder: str, name: Optional[str]) -> str:
     Without a name that is the one of the copy below the folder. Raises UsageError if there are several.
     """
     folder = os.path.realpath(folder)
-    steps = (name or parts.package_name().rpartition(".")[2]).split(".")
-    if not all(_can_be_imported(step) for step in steps):
-        raise UsageError("--as %s: that is no name that can be imported" % name)
+    steps = _steps(name)
     target = os.path.realpath(os.path.join(folder, *steps))
     if name is None and not os.path.isfile(os.path.join(target, MANIFEST)):
         found = list(_copies(folder, DEEPEST))
@@ -79,6 +88,14 @@ def target_of(folder: str, name: Optional[str]) -> str:
             raise UsageError("there are several copies below %s: say which with --as %s" % (folder, " or ".join(names)))
         return found[0] if found else target
     return target
+
+
+def _steps(name: Optional[str]) -> List[str]:
+    """The name of the copy, step by step. Raises UsageError for one that cannot be imported."""
+    steps = (name or parts.package_name().rpartition(".")[2]).split(".")
+    if not all(_can_be_imported(step) for step in steps):
+        raise UsageError("--as %s: that is no name that can be imported" % name)
+    return steps
 
 
 def _copies(folder: str, steps: int) -> Iterator[str]:
@@ -123,17 +140,88 @@ def _parts_before(target: str) -> List[str]:
 def _copy(options: Any, target: str, only: List[str]) -> int:
     chosen = _chosen(only)
     _may_replace(target, options.force)
-    listed = {path: hashlib.sha256(data).hexdigest() for path, data in chosen.items()}
-    manifest = {"package": "mcp_ref", "version": parts.version(), "only": only, "files": listed}
-    content = dict(chosen)
-    content[MANIFEST] = (json.dumps(manifest, indent=1) + "\n").encode("ascii")
-    replace(target, content)
+    replace(target, _with_manifest(chosen, only))
     if options.json:
         say_json(_as_object(read_copy(target)))
     else:
-        what = " (only %s and what that needs)" % ", ".join(only) if only else ""
-        say("copied %d files of mcp_ref %s%s to %s" % (len(chosen), parts.version(), what, target))
+        say("%s to %s" % (_copied(chosen, only), target))
     return DONE
+
+
+def _with_manifest(chosen: Dict[str, bytes], only: List[str]) -> Dict[str, bytes]:
+    listed = {path: hashlib.sha256(data).hexdigest() for path, data in chosen.items()}
+    manifest = {"package": "mcp_ref", "version": parts.version(), "only": only, "files": listed}
+    return dict(chosen, **{MANIFEST: (json.dumps(manifest, indent=1) + "\n").encode("ascii")})
+
+
+def _copied(chosen: Dict[str, bytes], only: List[str]) -> str:
+    what = " (only %s and what that needs)" % ", ".join(only) if only else ""
+    return "copied %d files of mcp_ref %s%s" % (len(chosen), parts.version(), what)
+
+
+# One archive
+
+
+def _zip(options: Any, target: str, only: List[str]) -> int:
+    """Make an archive, in place of the one that is there if that was made here, too."""
+    name, before = _archived(target)
+    if name is None and os.path.lexists(target) and not options.force:
+        raise VendorError("%s is there and was not made by vendor; --force replaces it" % target)
+    only = only or ([] if options.all else before)
+    steps, chosen = _steps(options.name or name), _chosen(only)
+    _write_zip(target, steps, _with_manifest(chosen, only))
+    if options.json:
+        say_json({"target": target, "version": parts.version(), "only": only, "files": len(chosen),
+                  "changed": [], "missing": [], "extra": []})
+    else:
+        say("%s to %s (%d KB), for sys.path.insert(0, %r) and import %s" % (
+            _copied(chosen, only), target, os.path.getsize(target) >> 10, target, ".".join(steps)))
+    return DONE
+
+
+def _archived(target: str) -> Tuple[Optional[str], List[str]]:
+    """The name and the parts of the copy in an archive; (None, []) where there is none."""
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        with ZipFile(target) as archive:
+            for path in archive.namelist():
+                folder, _, file = path.rpartition("/")
+                if file == MANIFEST:
+                    manifest = json.loads(archive.read(path).decode("utf-8"))
+                    if manifest["package"] == "mcp_ref":
+                        return folder.replace("/", "."), [str(name) for name in manifest["only"]]
+    except (OSError, BadZipFile, ValueError, KeyError, TypeError):
+        pass
+    return None, []
+
+
+def _write_zip(target: str, steps: List[str], content: Dict[str, bytes]) -> None:
+    """Write it beside the target, and rename it. The times are always the same, so that equal copies are equal."""
+    import tempfile
+    from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+    parent = os.path.dirname(target)
+    os.makedirs(parent, exist_ok=True)
+    folders = {path.rpartition("/")[0] for path in ("/".join(steps + [path]) for path in content)}
+    folders |= {"/".join(steps[:length]) for length in range(1, len(steps))}  # namespace packages need entries
+    number, made = tempfile.mkstemp(prefix=".vendor-", suffix=".zip", dir=parent)
+    try:
+        with os.fdopen(number, "wb") as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
+            for folder in sorted(folders):
+                archive.writestr(ZipInfo(folder + "/", _TIME), b"")
+            for path in sorted(content):
+                entry = ZipInfo("/".join(steps + [path]), _TIME)
+                entry.compress_type, entry.external_attr = ZIP_DEFLATED, 0o644 << 16
+                archive.writestr(entry, content[path])
+        os.chmod(made, 0o644)
+        os.replace(made, target)
+    except BaseException:
+        os.unlink(made)
+        raise
+
+
+# Folders
 
 
 def _chosen(only: List[str]) -> Dict[str, bytes]:
@@ -260,12 +348,14 @@ def _file_difference(path: str, before: Optional[bytes], after: Optional[bytes])
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="FOLDER", help="where the copy goes or is, such as lib of a program")
+    parser.add_argument("folder", metavar="FOLDER", nargs="?",
+                        help="where the copy goes or is, such as lib of a program")
+    parser.add_argument("--zip", metavar="FILE", help="make one archive instead, to be imported from: lib/mcp.zip")
     parser.add_argument("--as", dest="name", metavar="NAME",
                         help="the copy's name, dots allowed (default: that of the copy that is there, or mcp_ref)")
     parser.add_argument("--only", action="append", default=[], metavar="PART,...",
-                        help="only these parts, such as server, client or transports.stdio, and what they need "
-                             "(default: those of the copy that is there, or everything)")
+                        help="only these parts, such as server, server.stdio (without HTTP) or client, and what they "
+                             "need (default: those of the copy that is there, or everything)")
     parser.add_argument("--all", action="store_true", help="everything, also where the copy that is there has parts")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--check", action="store_true", help="list what was changed in a copy; the exit code is 1 if any")

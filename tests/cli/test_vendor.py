@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import zipfile
@@ -299,7 +300,18 @@ with connect([sys.executable, %r]) as client:
     "jsonrpc": 'from my.mcp.jsonrpc import Notification as N, encode, parse\nprint(encode(parse(encode(N("x")))))',
     "cli": 'from my.mcp.cli import main\nsys.exit(main(["explain", "Tool"]) or main(["demo"]))',
 }
-EXPECTED = {"server": '"structuredContent":{"result":3}', "client": "{'result': 3} ['echo'", "jsonschema": "allowed",
+PROMISES["server.stdio"] = PROMISES["server"] + '''
+import my.mcp.server
+for attempt in (server.run_http, server.wsgi, lambda: server.listen("http://127.0.0.1:0"), lambda: my.mcp.server.Store,
+                lambda: server.handle("GET", "/mcp", {})):
+    try:
+        attempt()
+        print("it is there")
+    except ImportError as error:
+        print(error)
+'''
+EXPECTED = {"server": '"structuredContent":{"result":3}', "server.stdio": '"structuredContent":{"result":3}',
+            "client": "{'result': 3} ['echo'", "jsonschema": "allowed",
             "uritemplate": "{'b': 'c'}", "messages": "Tool(name='x'", "jsonrpc": "\"x\"", "cli": "=> {'result': 5}"}
 
 
@@ -308,6 +320,75 @@ def test_a_part_does_what_it_promises(part, tmp_path, capsys):
     assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", part)[0] == 0
     out = fresh(tmp_path, PROMISES[part])
     assert EXPECTED.get(part, "") in out
+
+
+def test_a_server_for_pipes_has_nothing_of_http_and_says_so(tmp_path, capsys):
+    """Where another part needs what is left out, it is there."""
+    assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", "server.stdio")[0] == 0
+    copy = tree(tmp_path / "my" / "mcp")
+    left_out = {path for path, data in copy.items() if data.startswith(b'\"\"\"Left out of this copy.')}
+    assert left_out == {"server/http_listener.py", "transports/http_call.py", "transports/wsgi.py",
+                        "transports/sqlite_store.py", "transports/store.py"}
+    of_http = [path for path in set(copy) - left_out if re.match("(transports|protocol)/(http|sse|wsgi)", path)]
+    assert of_http == ["transports/http_workers.py"], "which are threads, and no HTTP"
+    for option in ("--check", "--diff"):
+        assert here(capsys, "vendor", str(tmp_path), option)[0] == 0
+    out = fresh(tmp_path, PROMISES["server.stdio"])
+    assert "it is there" not in out and out.count("made with vendor --only server.stdio: --only server has it") == 5
+    ours = parts.files()
+    assert parts.subset(ours, ["server.stdio", "server"]) == parts.subset(ours, ["server"])
+    store, wsgi = "transports/store.py", "transports/wsgi.py"
+    both = parts.subset(ours, ["server.stdio", "transports.store"])
+    assert both[store] == ours[store] and both[wsgi] != ours[wsgi]
+
+
+# One archive
+
+
+@pytest.mark.parametrize("name", ["mcp_ref", "host.mcp"])
+def test_an_archive_is_imported_as_it_is(name, tmp_path, capsys):
+    file = tmp_path / "new" / "mcp.zip"
+    code, out, err = here(capsys, "vendor", "--zip", str(file), "--as", name, "--only", "server.stdio")
+    assert (code, err) == (0, "") and "only server.stdio" in out and out.endswith("and import %s\n" % name)
+    code = "sys.path.insert(0, %r)\n" % str(file) + PROMISES["server"].replace("my.mcp", name)
+    assert EXPECTED["server"] in fresh(tmp_path, code)
+    with zipfile.ZipFile(str(file)) as archive:
+        found = {path: archive.read(path) for path in archive.namelist() if not path.endswith("/")}
+    manifest = json.loads(found.pop(name.replace(".", "/") + "/" + parts.MANIFEST).decode())
+    assert manifest["only"] == ["server.stdio"] and manifest["version"] == __version__
+    assert {path: hashlib.sha256(data).hexdigest() for path, data in found.items()} == {
+        name.replace(".", "/") + "/" + path: digest for path, digest in manifest["files"].items()}
+
+
+def test_an_archive_made_again_has_the_same_name_parts_and_bytes(tmp_path, capsys):
+    file = tmp_path / "mcp.zip"
+    assert here(capsys, "vendor", "--zip", str(file), "--as", "my.mcp", *PART)[0] == 0
+    before = file.read_bytes()
+    code, out, _ = here(capsys, "vendor", "--zip", str(file), "--json")
+    assert code == 0 and json.loads(out)["only"] == ["jsonrpc"] and file.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["mcp.zip"], "nothing is left of making it"
+    assert here(capsys, "vendor", "--zip", str(file), "--only", "uritemplate")[0] == 0  # told otherwise
+    assert "my/mcp/uritemplate/__init__.py" in zipfile.ZipFile(str(file)).namelist()
+
+
+@pytest.mark.parametrize("content", [b"mine", b""])
+def test_a_file_of_somebody_else_is_not_replaced_unless_told_so(content, tmp_path, capsys):
+    file = tmp_path / "mcp.zip"
+    file.write_bytes(content)
+    code, out, err = here(capsys, "vendor", "--zip", str(file), *PART)
+    assert (code, out) == (1, "") and "was not made by vendor" in one_line_of(err) and file.read_bytes() == content
+    assert here(capsys, "vendor", "--zip", str(file), "--force", *PART)[0] == 0 and zipfile.is_zipfile(str(file))
+
+
+@pytest.mark.parametrize("words, why", [
+    ([], "vendor FOLDER, or vendor --zip FILE"), (["lib", "--zip", "x.zip"], "vendor FOLDER, or vendor --zip FILE"),
+    (["--zip", "x.zip", "--check"], "look at a folder"), (["--zip", "x.zip", "--as", "a-b"], "no name that can be"),
+    (["--zip", "x.zip", "--only", "nothing"], "there is no nothing"),
+])
+def test_an_archive_takes_no_wrong_options(words, why, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = here(capsys, "vendor", *words)
+    assert (code, out) == (2, "") and why in one_line_of(err) and not list(tmp_path.iterdir())
 
 
 def test_parts_are_small_and_can_be_put_together(tmp_path, capsys):
