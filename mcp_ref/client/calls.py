@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from .listening import Listening
-    from ..messages.completion import CompleteResult
+    from ..messages.completion import CompleteResult, Ref
     from ..messages.mrtr import InputRequiredResult
     from ..messages.prompts import GetPromptResult, ListPromptsResult, Prompt
     from ..messages.resources import (
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     )
     from ..messages.tools import CallToolResult, ListToolsResult, Tool
     from ..peer.future import RequestFuture
-    from .completion import Ref
 
 
 class Calls(Remembering):

@@ -33,12 +33,13 @@ from .subscriptions import UpdateCallback
 if TYPE_CHECKING:
     from ..jsonrpc import RequestId
     from .listening import Listening, Wish
+    from .offers import GivenElicitation, GivenRoots, GivenSampling
     from ..peer.extension import Extension
 
 Self = TypeVar("Self", bound="Client")
-NotificationCallback = Callable[[str, Dict[str, Any]], None]
+NotificationCallback = Callable[[str, Dict[str, Any]], object]
 """Called with method and params."""
-LogCallback = Callable[[str, Any, Optional[str]], None]
+LogCallback = Callable[[str, Any, Optional[str]], object]
 """Called with level, data (any JSON value) and the logger's name."""
 
 
@@ -84,9 +85,9 @@ class Client(Greeting):
         revisions: Optional[Sequence[Union[str, Revision]]] = None,
         era: Optional[str] = None,
         eras: Optional[MutableMapping[str, str]] = None,
-        roots: Any = None,
-        sampling: Any = None,
-        elicitation: Any = None,
+        roots: "GivenRoots" = None,
+        sampling: "GivenSampling" = None,
+        elicitation: "GivenElicitation" = None,
         experimental: Optional[Dict[str, Settings]] = None,
         capabilities: Optional[ClientCapabilities] = None,
         on_log: Optional[LogCallback] = None,

@@ -17,16 +17,13 @@ from .. import deadline
 from ..codec import DecodeError, decode, encode
 from ..errors import Busy, LocalProtocolError, PeerProtocolError
 from ..messages.completion import (
-    CompleteRequestParams, CompleteResult, CompletionArgument, CompletionContext, PromptReference,
+    CompleteRequestParams, CompleteResult, CompletionArgument, CompletionContext, PromptReference, Ref,
     ResourceTemplateReference,
 )
 from ..peer.dispatcher import Connection
 from ..uritemplate import variables
 from .caches import Lists
 from .kept import Version
-
-Ref = Union[str, PromptReference, ResourceTemplateReference]
-"""A prompt by name or a template by its URI; a str with ``{`` or ``://`` in it is taken for a template."""
 
 CITATION = ".. server/utilities/completion §Security"
 MOST = 100

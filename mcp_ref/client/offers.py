@@ -7,7 +7,7 @@ Each is an object of its own module, loaded when it is given. A capability is de
 import threading
 from copy import copy
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Union
 
 from ..messages.lifecycle import ClientCapabilities, Settings
 from ..methods import lookup
@@ -16,7 +16,23 @@ from ..peer.dispatcher import Connection
 from ..revisions import Revision
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
+    from . import elicitation, roots, sampling
     from .client import Client
+
+    class Offer(Protocol):
+        """What answers requests of a server: `Roots`, `Sampling`, `Elicitation`, or an object like these."""
+
+        def capability(self) -> Any:
+            """What is declared."""
+
+        def route(self, client: Client, revision: Revision) -> Route:
+            """How a request is answered."""
+
+    GivenRoots = Union[None, Offer, roots.Place, Iterable[roots.Place]]
+    GivenSampling = Union[None, Offer, sampling.Callback]
+    GivenElicitation = Union[None, Offer, elicitation.FormCallback]
 
 OFFERS: Dict[str, str] = {"roots": "Roots", "sampling": "Sampling", "elicitation": "Elicitation"}
 """Module of this package (and capability, and option of `Client`) -> its class."""

@@ -9,7 +9,7 @@ from typing import Callable, Dict, List, Optional
 
 from ..errors import Busy
 
-UpdateCallback = Callable[[str], None]
+UpdateCallback = Callable[[str], object]
 """Called with the URI of the resource that changed."""
 
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from ..peer.extension import Extension
     from ..transports.http_authorizing import Authorizer, Authorizing
+    from ..transports.stderr import LineTarget
     from ..wiretrace import Trace
+    from .offers import GivenElicitation, GivenRoots, GivenSampling
 
 Target = Union[str, Sequence[str], Transport, Role]
 """Of roles, a `Server`."""
@@ -35,7 +37,7 @@ def connect(
     env: Optional[Mapping[str, str]] = None,
     inherit_env: Optional[bool] = None,
     cwd: "Union[str, os.PathLike[str], None]" = None,
-    stderr: Any = None,
+    stderr: "LineTarget" = None,
     headers: Optional[Mapping[str, str]] = None,
     token: Optional[str] = None,
     auth: "Union[Authorizing, Authorizer, None]" = None,
@@ -47,10 +49,11 @@ def connect(
     version: str = __version__,
     title: Optional[str] = None, description: Optional[str] = None, website_url: Optional[str] = None,
     icons: Optional[List[Icon]] = None, revisions: Optional[Sequence[Union[str, Revision]]] = None,
-    era: Optional[str] = None, eras: Optional[MutableMapping[str, str]] = None, roots: Any = None,
-    sampling: Any = None, elicitation: Any = None, experimental: Optional[Dict[str, Settings]] = None,
-    capabilities: Optional[ClientCapabilities] = None, on_log: Optional[LogCallback] = None,
-    on_update: Optional[UpdateCallback] = None, on_notification: Optional[NotificationCallback] = None,
+    era: Optional[str] = None, eras: Optional[MutableMapping[str, str]] = None,
+    roots: "GivenRoots" = None, sampling: "GivenSampling" = None, elicitation: "GivenElicitation" = None,
+    experimental: Optional[Dict[str, Settings]] = None, capabilities: Optional[ClientCapabilities] = None,
+    on_log: Optional[LogCallback] = None, on_update: Optional[UpdateCallback] = None,
+    on_notification: Optional[NotificationCallback] = None,
     executor: Optional[Executor] = None, strict: bool = False, check_results: bool = True,
     cache: Optional[SharedAnswers] = None, extensions: "Optional[Sequence[Extension]]" = None,
     keepalive: Optional[float] = None,
@@ -96,7 +99,7 @@ def transport_to(
     env: Optional[Mapping[str, str]] = None,
     inherit_env: Optional[bool] = None,
     cwd: "Union[str, os.PathLike[str], None]" = None,
-    stderr: Any = None,
+    stderr: "LineTarget" = None,
     headers: Optional[Mapping[str, str]] = None,
     token: Optional[str] = None,
     auth: "Union[Authorizing, Authorizer, None]" = None,

@@ -10,9 +10,10 @@ Where a client has to ask to hear of changed lists, it does [2026-07-28 basic/pa
 
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Union
 
 from ..client import Client
+from ..client.roots import Place, Roots
 from ..client.targets import Target, scheme_of, transport_to
 from ..errors import ConnectionLost, LocalProtocolError, McpError
 from ..limits import Limits
@@ -40,7 +41,7 @@ class Launch(NamedTuple):
 
     target: HostTarget
     trusted: bool = False
-    roots: Optional[Sequence[Any]] = None
+    roots: Union[None, Roots, Place, Iterable[Place]] = None
     env: Optional[Mapping[str, str]] = None
     inherit_env: Optional[bool] = None
     cwd: "Union[str, os.PathLike[str], None]" = None

@@ -3,12 +3,13 @@
 import threading
 from functools import partial
 from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, List, Mapping, MutableMapping, NoReturn, Optional, Sequence, TypeVar, Union,
+    TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, MutableMapping, NoReturn, Optional, Sequence, TypeVar,
+    Union,
 )
 
 from .. import __version__
 from ..client import Client, SharedAnswers
-from ..client.roots import Roots
+from ..client.roots import Place, Roots
 from ..errors import ConnectFailed, ConnectionLost, McpError, RequestTimeout
 from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from ..client.models import ModelCard
     from ..peer.extension import Extension
     from ..transports.http_authorizing import Authorizer, Authorizing
+    from ..transports.stderr import LineTarget
     from ..wiretrace import Trace
 
 Self = TypeVar("Self", bound="Servers")
@@ -69,14 +71,14 @@ class Servers:
         elicitation_url: Optional[Callable[[ElicitationRequest], Any]] = None,
         open_url: Optional[Callable[[str], Any]] = None,
         on_complete: "Optional[Callable[[str, UrlRequest], Any]]" = None,
-        roots: Any = None,
+        roots: Union[None, Roots, Place, Iterable[Place]] = None,
         audit: Union[None, Audit, AuditTarget] = None,
         on_lost: Optional[Callable[[str, str], Any]] = None,
         on_log: Optional[Callable[[str, str, Any, Optional[str]], Any]] = None,
         on_update: Optional[Callable[[str, str], Any]] = None,
         on_notification: Optional[Callable[[str, str, Dict[str, Any]], Any]] = None,
         name_rule: NameRule = DEFAULT_RULE,
-        stderr: Any = None,
+        stderr: "LineTarget" = None,
         title: Optional[str] = None, description: Optional[str] = None, website_url: Optional[str] = None,
         icons: Optional[List[Icon]] = None, revisions: Optional[Sequence[Union[str, Revision]]] = None,
         era: Optional[str] = None, eras: Optional[MutableMapping[str, str]] = None,
@@ -139,14 +141,14 @@ class Servers:
         elicitation_url: Optional[Callable[[ElicitationRequest], Any]] = None,
         open_url: Optional[Callable[[str], Any]] = None,
         on_complete: "Optional[Callable[[str, UrlRequest], Any]]" = None,
-        roots: Any = None,
+        roots: Union[None, Roots, Place, Iterable[Place]] = None,
         audit: Union[None, Audit, AuditTarget] = None,
         on_lost: Optional[Callable[[str, str], Any]] = None,
         on_log: Optional[Callable[[str, str, Any, Optional[str]], Any]] = None,
         on_update: Optional[Callable[[str, str], Any]] = None,
         on_notification: Optional[Callable[[str, str, Dict[str, Any]], Any]] = None,
         name_rule: NameRule = DEFAULT_RULE,
-        stderr: Any = None,
+        stderr: "LineTarget" = None,
         title: Optional[str] = None, description: Optional[str] = None, website_url: Optional[str] = None,
         icons: Optional[List[Icon]] = None, revisions: Optional[Sequence[Union[str, Revision]]] = None,
         era: Optional[str] = None, eras: Optional[MutableMapping[str, str]] = None,
@@ -179,10 +181,11 @@ class Servers:
 
     def connect(
         self, name: str, target: HostTarget, *,
-        trusted: bool = False, timeout: Optional[float] = None, roots: Optional[Sequence[Any]] = None,
+        trusted: bool = False, timeout: Optional[float] = None,
+        roots: Union[None, Roots, Place, Iterable[Place]] = None,
         env: Optional[Mapping[str, str]] = None, inherit_env: Optional[bool] = None,
         cwd: "Union[str, os.PathLike[str], None]" = None,
-        stderr: Any = None,
+        stderr: "LineTarget" = None,
         headers: Optional[Mapping[str, str]] = None,
         token: Optional[str] = None,
         auth: "Union[Authorizing, Authorizer, None]" = None,

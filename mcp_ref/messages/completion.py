@@ -26,6 +26,10 @@ class ResourceTemplateReference(Model):
     """The template, or a URI."""
 
 
+Ref = Union[str, PromptReference, ResourceTemplateReference]
+"""What is referred to, as users write it: a prompt by its name, a resource template by its URI."""
+
+
 @dataclass(eq=False, repr=False)
 class CompletionArgument(Model):
     """What is being typed. [.. server/utilities/completion §Requesting Completions]"""

@@ -30,7 +30,7 @@ from ..limits import DEFAULT, Limits
 from ..transports.fds import FORKED
 from .counters import Counters
 
-ProgressCallback = Callable[[float, Optional[float], Optional[str]], None]
+ProgressCallback = Callable[[float, Optional[float], Optional[str]], object]
 """Called with progress, total and message."""
 
 _LONG_PROGRESS = 16 * 1024

@@ -38,13 +38,13 @@ says "the URI or URI template"). Settled arguments have to be arguments of the s
 """
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ..codec import encoder
 from ..errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 from ..jsonrpc import shown
 from ..messages.completion import (
-    CompleteRequestParams, CompleteResult, Completion, PromptReference, ResourceTemplateReference,
+    CompleteRequestParams, CompleteResult, Completion, PromptReference, Ref, ResourceTemplateReference,
 )
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
@@ -59,8 +59,6 @@ MOST = 100
 """Values in one answer, even if ``max_completion_values`` allows more."""
 
 _CALLED = {"ref/prompt": "prompt", "ref/resource": "resource template", "": "prompt or resource template"}
-
-Reference = Union[str, PromptReference, ResourceTemplateReference]
 
 
 def ranked(values: Iterable[str], typed: str) -> List[str]:
@@ -124,7 +122,7 @@ class Completions:
 
     # Registration
 
-    def add(self, function: Callable[..., Any], ref: Reference, argument: str) -> None:
+    def add(self, function: Callable[..., Any], ref: Ref, argument: str) -> None:
         """Register a function; see `Server.completion`. The prompt or template has to be there already.
 
         A ``ref`` that is a str is the name of a prompt or a URI template, whichever of them the server has.
@@ -230,7 +228,7 @@ class Completions:
         return None
 
 
-def _key(ref: Reference) -> Tuple[str, str]:
+def _key(ref: Ref) -> Tuple[str, str]:
     """The kind of a reference, empty where that is open, and what it names."""
     if isinstance(ref, PromptReference):
         return ref.type, ref.name

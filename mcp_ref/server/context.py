@@ -5,7 +5,9 @@ thin methods load when they are first called: `elicitation`, `links`, `sampling`
 requests, `rounds` does the asking.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence, TypeVar, Union
+from typing import (
+    TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence, Type, TypeVar, Union, overload,
+)
 
 from ..errors import LocalProtocolError, PeerProtocolError
 from ..methods import result_class
@@ -14,6 +16,7 @@ from ..peer.context import Context as RequestContext
 
 if TYPE_CHECKING:
     from ..codec import Model
+    from ..messages.elicitation import RequestedSchema
     from ..messages.roots import Root
     from ..messages.sampling import CreateMessageResult, ModelPreferences, ToolChoice
     from ..messages.tools import Tool
@@ -21,7 +24,9 @@ if TYPE_CHECKING:
     from .replay import Rounds
     from .sampling import Said, Toolbox
 
-Value = TypeVar("Value")
+Form = TypeVar("Form")
+Scalar = TypeVar("Scalar", bool, int, float, str)
+"""What is the same when it has been JSON."""
 
 
 class Context(RequestContext):
@@ -78,8 +83,11 @@ class Context(RequestContext):
             raise PeerProtocolError("the answer to %s: %s" % (method, error)) from None
         return result if read is None else read(result)
 
-    def ask_all(self, questions: "Mapping[str, Callable[[], Value]]") -> "Dict[str, Value]":
+    def ask_all(self, questions: Mapping[str, Callable[[], Any]]) -> Dict[str, Any]:
         """Ask several questions in one round: key -> a function that asks, and what it returned.
+
+        Each answer is of the type of its question, which no type checker can tell from the key: annotate what you take
+        out, ``roots: List[Root] = answers["roots"]``.
 
         >>> answers = ctx.ask_all({                                             # doctest: +SKIP
         ...     "name": lambda: ctx.elicit("Your name?", {"name": str}),
@@ -98,6 +106,12 @@ class Context(RequestContext):
         from .replay import rounds_of
 
         return rounds_of(self).ask_all(self, questions)
+
+    @overload
+    def once(self, key: str, function: Callable[[], Scalar]) -> Scalar: ...
+
+    @overload
+    def once(self, key: str, function: Callable[[], Any]) -> Any: ...
 
     def once(self, key: str, function: Callable[[], Any]) -> Any:
         """What ``function()`` returns, as a JSON value, called once in all rounds of this request.
@@ -136,10 +150,21 @@ class Context(RequestContext):
         before = rounds_of(self).before
         return None if before is None else before.note
 
+    @overload
+    def elicit(
+        self, message: str, form: Type[Form], timeout: Optional[float] = None, key: Optional[str] = None
+    ) -> "Answer[Form]": ...
+
+    @overload
+    def elicit(
+        self, message: str, form: "Union[Mapping[str, Any], RequestedSchema]", timeout: Optional[float] = None,
+        key: Optional[str] = None,
+    ) -> "Answer[Dict[str, Any]]": ...
+
     @spelt
     def elicit(
         self, message: str, form: Any, timeout: Optional[float] = None, key: Optional[str] = None
-    ) -> "Answer":
+    ) -> "Answer[Any]":
         """Ask the user to fill in a form; see `mcp_ref.server.elicitation.elicit`.
 
         >>> answer = ctx.elicit("Which region?", {"region": str})   # doctest: +SKIP
@@ -155,7 +180,7 @@ class Context(RequestContext):
     def elicit_url(
         self, message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
         key: Optional[str] = None,
-    ) -> "Answer":
+    ) -> "Answer[None]":
         """Ask the user to follow a link; see `mcp_ref.server.links.elicit_url`."""
         from .links import elicit_url
 

@@ -37,7 +37,7 @@ that is what links are for (`mcp_ref.server.links`). Nor trust what the user say
 [2025-11-25.. client/elicitation §Identifying the User] MUST NOT.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Mapping, Optional, Tuple, TypeVar
 
 from ..codec import Model, encode
 from ..errors import CapabilityMissing, PeerProtocolError, ToolError
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 CREATE = "elicitation/create"
 
 Values = Callable[[Dict[str, Any]], Any]
+Form = TypeVar("Form")
+"""What the values of an answer are."""
 
 
 # -- What comes back ---------------------------------------------------------------------------
@@ -63,7 +65,7 @@ class NotAccepted(ToolError, LookupError):
     """The answer was read though the user declined or cancelled; in a tool the model is told so."""
 
 
-class Answer:
+class Answer(Generic[Form]):
     """What the user did [2025-06-18.. client/elicitation §Response Actions].
 
     ``action`` is ``accept``, ``decline`` (said no) or ``cancel`` (went away without saying). An answer is true when
@@ -73,7 +75,7 @@ class Answer:
 
     __slots__ = ("action", "content", "_value", "_question")
 
-    def __init__(self, action: str, content: Dict[str, Any], value: Any, question: str) -> None:
+    def __init__(self, action: str, content: Dict[str, Any], value: Optional[Form], question: str) -> None:
         self.action = action
         self.content = content
         self._value = value
@@ -85,12 +87,12 @@ class Answer:
         return self.action == "accept"
 
     @property
-    def value(self) -> Any:
+    def value(self) -> Form:
         """The Python value of the form: a dict, or an instance of the class. Raises `NotAccepted`."""
         if not self.accepted:
             verb = "declined" if self.action == "decline" else "cancelled"
             raise NotAccepted("The user %s: %s" % (verb, self._question))
-        return self._value
+        return self._value  # type: ignore[return-value]
 
     def __bool__(self) -> bool:
         return self.accepted
@@ -109,7 +111,7 @@ class Answer:
 
 def elicit(
     ctx: "Context", message: str, form: Any, timeout: Optional[float] = None, key: Optional[str] = None
-) -> Answer:
+) -> "Answer[Any]":
     """Ask the user to fill in a form, and wait.
 
     ``message`` says what is asked and why; ``form`` and what is raised: see the module. ``timeout`` in seconds. ``key``
@@ -120,11 +122,12 @@ def elicit(
     check_message(message)
     prepared = prepare(form)
     params = prepared.params(message)
-    answer: Answer = ctx.ask(CREATE, params, timeout, key, lambda result: _answer(ctx, message, prepared, result))
+    answer: "Answer[Any]" = ctx.ask(
+        CREATE, params, timeout, key, lambda result: _answer(ctx, message, prepared, result))
     return answer
 
 
-def _answer(ctx: "Context", message: str, prepared: "Prepared", result: ElicitResult) -> Answer:
+def _answer(ctx: "Context", message: str, prepared: "Prepared", result: ElicitResult) -> "Answer[Any]":
     """What the user did; raises `PeerProtocolError` for what does not fit the form."""
     if result.action != "accept":
         return Answer(result.action, {}, None, message)

@@ -49,7 +49,7 @@ Elicitation = Union[ElicitRequestURLParams, Tuple[str, str], Tuple[str, str, str
 def elicit_url(
     ctx: "Context", message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
     key: Optional[str] = None,
-) -> Answer:
+) -> "Answer[None]":
     """Ask the user to follow a link, and wait for their consent, which is all that the answer tells.
 
     ``url`` is an absolute https URL (http is logged, unless it is of this machine). ``elicitation_id`` is made here if

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import os
 
     from ..messages.base import Annotations, Icon
+    from ..messages.completion import Ref
     from ..messages.prompts import PromptArgument
     from ..messages.tools import ToolAnnotations
     from .caching import Cache
@@ -295,7 +296,7 @@ class Offering(Role):
         return register if function is None else register(function)
 
     @spelt
-    def completion(self, ref: Any, argument: str) -> Callable[[Function], Function]:
+    def completion(self, ref: "Ref", argument: str) -> Callable[[Function], Function]:
         """Make a function complete an argument: ``@server.completion("review", "language")``.
 
         ``ref`` is the name of a prompt or the URI template of a resource (or a reference message), ``argument`` one of

@@ -1,5 +1,6 @@
-"""Check the tree itself: everything in `tests/meta`, then `mypy --strict` and flake8, and the tests that need packages.
+"""Check the tree itself: everything in `tests/meta`, then types and style, and the tests that need packages.
 
+`mypy --strict` reads the package and the programs of users in `tests/typed`, pyright in its strict mode the programs.
 What needs a package runs where the interpreter that runs this has it. In CI (environment variable `CI`) the packages
 are installed into `build/venvs/check`, so that all of it does run.
 """
@@ -9,9 +10,9 @@ from typing import List, Optional, Tuple
 
 from environments import BUILD, PYTEST, ROOT, SetupError, environment, in_ci, say
 
-LINTERS = ("mypy==2.4.1", "flake8==7.5.0", "cryptography>=42", *PYTEST)
+LINTERS = ("mypy==2.4.1", "pyright==1.1.414", "flake8==7.5.0", "cryptography>=42", *PYTEST)
 CHECKS: Tuple[Tuple[str, ...], ...] = (
-    ("mypy", "--strict"), ("flake8", "mcp_ref", "tests", "examples"),
+    ("mypy", "--strict"), ("pyright", "--project", "tests/typed"), ("flake8", "mcp_ref", "tests", "examples"),
     ("pytest", "-p", "no:cacheprovider", "tests/auth/test_readme_signers.py"))
 
 

@@ -1,4 +1,4 @@
-"""What type checkers say of options: `make check` reads this with mypy in strict mode, nothing runs it.
+"""What type checkers say of options: `make check` reads this with mypy and pyright in strict mode, nothing runs it.
 
 A line with ``type: ignore`` is one that a checker must refuse: mypy complains of an ignore that is not needed.
 """
@@ -50,7 +50,7 @@ def ask(ctx: Context) -> str:
     ctx.sample("Say", max_tokens=10, hint=["small"])  # type: ignore[call-arg]
     ctx.sample_with_tools("Say", max_tokens=10, tools=["add"], max_tool_iterations=2)
     ctx.progress(1, totl=2)  # type: ignore[arg-type]
-    ctx.elicit("Which?", {}, timout=3)  # type: ignore[call-arg]
+    ctx.elicit("Which?", {}, timout=3)  # type: ignore[call-overload]
     return str(answer)
 
 
