@@ -35,15 +35,16 @@ mcp_ref.readers.DecodeError: params.x: expected integer, got string
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, cast
 
 from .model import (
-    ABSENT, Mark, Member, Model, Rule, alternatives, attribute_name, marks, member, members, tell_apart, wire_name,
+    ABSENT, NULL, Mark, Member, Model, Rule, alternatives, attribute_name, held, marks, member, members, nullable,
+    tell_apart, wire_name,
 )
 from .readers import Convert, DecodeError, kind, member_reader, reader
 from .revisions import REVISIONS, Revision
 
 __all__ = [
-    "ABSENT", "DecodeError", "Mark", "Member", "Model", "Rule", "Unrepresentable", "alternatives", "attribute_name",
-    "decode", "decoder", "encode", "encoder", "kind", "marks", "member", "members", "tell_apart", "use_downgrades",
-    "wire_name",
+    "ABSENT", "DecodeError", "Mark", "Member", "Model", "NULL", "Rule", "Unrepresentable", "alternatives",
+    "attribute_name", "decode", "decoder", "encode", "encoder", "held", "kind", "marks", "member", "members",
+    "nullable", "tell_apart", "use_downgrades", "wire_name",
 ]
 
 

@@ -12,7 +12,7 @@ How a declaration reads:
 * A field without a default is required wherever it exists; one with a default is optional, unless
   ``required`` lists windows. None as default means *absent*; absent is never null on the wire.
   Where null is itself a value (`Any`, or a required ``Optional[...]``) the default is `ABSENT`, or
-  there is none.
+  there is none; `nullable` hides that from users, who read None where there is nothing.
 * ``dataclasses.field(init=False, default="text")`` is a constant: always sent, always checked.
 * A class has a window too (`Model.since`, `Model.until`). A union keeps all its alternatives when
   receiving. Sending one that the revision lacks is a matter for ``messages/downgrade.py``.
@@ -27,10 +27,13 @@ How a declaration reads:
 import dataclasses
 import sys
 from types import MappingProxyType
-from typing import Any, Callable, ClassVar, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple, Type, Union, cast
+from typing import (
+    Any, Callable, ClassVar, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple, Type, TypeVar, Union, cast,
+)
 
 from .revisions import Revision
 
+Message = TypeVar("Message", bound="Model")
 Window = Tuple[Optional[str], Optional[str]]
 """First and last revision, both inclusive; None leaves that side open."""
 Rule = Callable[[Any, Revision], Any]
@@ -52,21 +55,28 @@ WIRE_NAMES: Dict[str, str] = {
 """Every exception from the rule of `wire_name`: by attribute, or by class and attribute."""
 
 
-class _Absent:
-    """The type of ABSENT."""
+class _Word:
+    """The type of ABSENT and NULL."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def __repr__(self) -> str:
-        return "ABSENT"
+        return self._name
 
     def __bool__(self) -> bool:
         return False
 
     def __reduce__(self) -> str:
-        return "ABSENT"
+        return self._name
 
 
-ABSENT: Any = _Absent()
+ABSENT: Any = _Word("ABSENT")
 """Not there, where None would be the JSON value null. Compare by identity."""
+
+
+NULL: Any = _Word("NULL")
+"""The JSON value null, for a member of a message where None means that it is not there."""
 
 
 class Model:
@@ -88,7 +98,7 @@ class Model:
         if type(other) is not type(self):
             return NotImplemented
         return bool(self.extra == vars(other).get("extra", {})) and all(
-            getattr(self, m.attr) == getattr(other, m.attr) for m in members(type(self))
+            held(self, m.attr) == held(other, m.attr) for m in members(type(self))
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -96,6 +106,40 @@ class Model:
 
 def _is_set(made: Model, name: str) -> bool:
     return name == "extra" or vars(made)[name] is not getattr(type(made), name, ABSENT)
+
+
+def held(made: Model, name: str) -> Any:
+    """The value of a member as it goes over the wire: where null is a value None is null, and `ABSENT` is nothing."""
+    fields = vars(made)
+    return fields[name] if name in fields else getattr(type(made), name, ABSENT)
+
+
+class _Nullable:
+    """A member that is held as `held` says, and read and written as `nullable` says."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, made: Optional[Model], cls: type) -> Any:
+        if made is None:
+            return ABSENT
+        value = vars(made).get(self._name)
+        return None if value is ABSENT else value
+
+    def __set__(self, made: Model, value: Any) -> None:
+        vars(made)[self._name] = ABSENT if value is None else None if value is NULL else value
+
+
+def nullable(name: str) -> Callable[[Type[Message]], Type[Message]]:
+    """Decorate a message with a member whose values may be null, default `ABSENT`.
+
+    Users read None where it is not there, and where it is null. To send null they write `NULL`; None is nothing.
+    """
+    def decorate(cls: Type[Message]) -> Type[Message]:
+        setattr(cls, name, _Nullable(name))
+        return cls
+
+    return decorate
 
 
 # -- Declaring ---------------------------------------------------------------------------------

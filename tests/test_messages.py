@@ -4,15 +4,17 @@ For every definition of every schema a smallest and several full instances are m
 read and written again must be the same, and valid by our own validator.
 """
 import copy
+import dataclasses
 import importlib
 import inspect
+import pickle
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import pytest
 
 from mcp_ref import messages
 from mcp_ref.codec import (
-    ABSENT, DecodeError, Model, Unrepresentable, attribute_name, decode, encode, members, wire_name,
+    ABSENT, NULL, DecodeError, Model, Unrepresentable, attribute_name, decode, encode, members, wire_name,
 )
 from mcp_ref.crosscheck.definitions import ALIASES, all_classes, method_of
 from mcp_ref.messages import (
@@ -278,7 +280,7 @@ ROWS: List[Tuple[str, str, Any, Any]] = [
      {"name": "t", "inputSchema": SCHEMA, "outputSchema": SCHEMA}),
     ("CallToolResult.structured_content", "2025-11-25", CallToolResult([TextContent("x")], structured_content=[1]),
      {"content": [TEXT]}),
-    ("CallToolResult.structured_content", "2025-11-25", CallToolResult([TextContent("x")], structured_content=None),
+    ("CallToolResult.structured_content", "2025-11-25", CallToolResult([TextContent("x")], structured_content=NULL),
      {"content": [TEXT]}),
     ("CallToolResult.structured_content", "2025-11-25", CallToolResult([TextContent("x")], structured_content={"a": 1}),
      {"content": [TEXT], "structuredContent": {"a": 1}}),
@@ -450,10 +452,30 @@ def test_hints_that_a_peer_leaves_out_are_read_as_complete_stale_and_private() -
 
 
 def test_null_is_structured_content_and_is_not_the_same_as_none() -> None:
-    null, none = CallToolResult([], structured_content=None), CallToolResult([])
+    null, none = CallToolResult([], structured_content=NULL), CallToolResult([])
     assert encode(null, LATEST) == {"content": [], "structuredContent": None, "resultType": "complete"}
     assert encode(none, LATEST) == {"content": [], "resultType": "complete"}
     assert null != none and decode(CallToolResult, encode(null, LATEST), LATEST) == null
+
+
+@pytest.mark.parametrize("copied", [
+    lambda made: made, copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made)),
+    lambda made: decode(CallToolResult, encode(made, LATEST), LATEST),
+])
+def test_what_is_no_structured_content_is_none_to_users(copied: Any) -> None:
+    null, none = copied(CallToolResult([], structured_content=NULL)), copied(CallToolResult([]))
+    some = copied(CallToolResult([], structured_content=[]))
+    assert (null.structured_content, none.structured_content, some.structured_content) == (None, None, [])
+    assert [made.has_structured_content for made in (null, none, some)] == [True, False, True]
+    assert [repr(made).count("structured_content") for made in (null, none, some)] == [1, 0, 1]
+    assert "structuredContent" not in encode(dataclasses.replace(none, is_error=True), LATEST), "a copy of nothing"
+    assert "structuredContent" not in encode(CallToolResult([], none.structured_content), LATEST)
+    assert none == copied(CallToolResult([], structured_content=None)) != null
+
+
+def test_null_has_a_name_of_its_own_and_is_one() -> None:
+    assert copy.deepcopy(NULL) is NULL is pickle.loads(pickle.dumps(NULL))
+    assert not NULL and repr(NULL) == "NULL"
 
 
 def test_an_input_required_result_must_say_that_it_is_one() -> None:

@@ -18,7 +18,7 @@ result is refused the list is asked for again.
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Tuple, Union
 
-from ..codec import ABSENT
+from ..codec import ABSENT, held
 from ..errors import InvalidResult, McpError, PeerProtocolError
 from ..messages.content import AudioContent, BlobResourceContents, EmbeddedResource, ImageContent
 from ..messages.tools import CallToolResult, Tool
@@ -60,7 +60,7 @@ class ResultCheck:
         """
         if not isinstance(result, CallToolResult):
             return result  # what the server asks first, for who answers by hand
-        content, structured = result.content, result.structured_content
+        content, structured = result.content, held(result, "structured_content")
         if not _WITH_DATA.isdisjoint(map(type, content)):
             for number, block in enumerate(content):
                 if type(block) in _WITH_DATA:

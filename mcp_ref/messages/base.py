@@ -33,6 +33,10 @@ JSONValue = Any
 """Any JSON value."""
 JSONObject = Dict[str, JSONValue]
 JSONArray = List[JSONValue]
+if TYPE_CHECKING:
+    Structured = Optional[JSONValue]
+else:
+    Structured = JSONValue  # for the codec, to which null is a value of it
 
 
 # -- Things that describe other things ---------------------------------------------------------

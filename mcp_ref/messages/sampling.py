@@ -7,9 +7,9 @@ Since 2025-11-25 a message may have several blocks, and the model may use tools:
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional, Union
 
-from ..codec import ABSENT, Model, member
+from ..codec import ABSENT, Model, member, nullable
 from ..revisions import R2025_06_18, R2025_11_25
-from .base import MetaObject, RequestMetaObject, Role
+from .base import MetaObject, RequestMetaObject, Role, Structured
 from .content import AudioContent, ContentBlock, ImageContent, TextContent, text_of
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class ToolUseContent(Model):
     meta: Optional[MetaObject] = member(default=None)
 
 
+@nullable("structured_content")
 @dataclass(eq=False, repr=False)
 class ToolResultContent(Model):
     """What the tool gave back. [2025-11-25.. client/sampling §Tool Result Messages]"""
@@ -73,7 +74,8 @@ class ToolResultContent(Model):
     type: str = field(init=False, default="tool_result")
     tool_use_id: str
     content: List[ContentBlock]
-    structured_content: Any = member(default=ABSENT, was=((R2025_11_25, Dict[str, Any]),), downgrade=True)
+    structured_content: Structured = member(default=ABSENT, was=((R2025_11_25, Dict[str, Any]),), downgrade=True)
+    """As that of `CallToolResult`."""
     is_error: Optional[bool] = member(default=None)
     meta: Optional[MetaObject] = member(default=None)
 

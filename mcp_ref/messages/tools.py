@@ -8,10 +8,10 @@ result. Both schemas stay plain dicts here: they are documents with rules of the
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional
 
-from ..codec import ABSENT, Model, member
+from ..codec import ABSENT, Model, held, member, nullable
 from ..options import spelt
 from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
-from .base import Icon, MetaObject, request_meta, result_meta, result_type
+from .base import Icon, MetaObject, Structured, request_meta, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms
 from .content import ContentBlock, text_of
 from .pagination import Cursor
@@ -124,14 +124,19 @@ class CallToolRequestParams(Model):
     meta: Optional[MetaObject] = request_meta()
 
 
+@nullable("structured_content")
 @dataclass(eq=False, repr=False)
 class CallToolResult(Model):
     """What the tool gave back, also when it failed: then ``is_error`` is true. [.. server/tools §Tool Result]"""
 
     content: List[ContentBlock]
-    structured_content: Any = member(
+    structured_content: Structured = member(
         default=ABSENT, since=R2025_06_18, was=((R2025_11_25, Dict[str, Any]),), downgrade=True)
-    """Any JSON value, null too, so that `ABSENT` is what says there is none; an object up to 2025-11-25."""
+    """Any JSON value, an object up to 2025-11-25; None: there is none.
+
+    It may be JSON null [2026-07-28 server/tools §Structured Content], which is None, too: ``has_structured_content``
+    tells. A result that is to have it is given `mcp_ref.codec.NULL`.
+    """
     is_error: Optional[bool] = member(default=None)
     """False if not given."""
     result_type: str = result_type()
@@ -141,6 +146,11 @@ class CallToolResult(Model):
     def text(self) -> str:
         """What is text in the content; see `mcp_ref.messages.content.text_of`."""
         return text_of(self.content)
+
+    @property
+    def has_structured_content(self) -> bool:
+        """Whether there is any, JSON null among them."""
+        return held(self, "structured_content") is not ABSENT
 
     def __repr__(self) -> str:
         """What a person wants to see of it: whether it failed, text, structured content, other blocks; cut short."""
@@ -153,7 +163,7 @@ class CallToolResult(Model):
         parts = [short.repr(self.text)] if len(others) < len(blocks) else []
         if others:
             parts.append("other content: %s" % short.repr(others))
-        if self.structured_content is not ABSENT:
+        if self.has_structured_content:
             parts.append("structured_content=%s" % short.repr(self.structured_content))
         return "<%s, %s: %s>" % (
             type(self).__name__, "failed" if self.is_error else "ok", ", ".join(parts) or "no content")

@@ -14,7 +14,7 @@ added only where it has structured content and no block at all: an author who wr
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from ..codec import ABSENT
+from ..codec import ABSENT, NULL, held
 from ..errors import ToolError
 from ..jsontext import dumps, is_deep
 from ..limits import DEFAULT
@@ -42,12 +42,12 @@ def result_of(tool: "RegisteredTool", value: Any) -> CallToolResult:
         return CallToolResult(content=content_of(value))
     structured = tool.to_structured(value)
     _conform(tool, structured)
-    return CallToolResult(content=content_of(to_json(value)), structured_content=structured)
+    return CallToolResult(content_of(to_json(value)), NULL if structured is None else structured)
 
 
 def _whole(tool: "RegisteredTool", given: CallToolResult) -> CallToolResult:
     """A result that the author made: the same, if it is in order."""
-    structured = given.structured_content
+    structured = held(given, "structured_content")
     if tool.output_schema is not None and not given.is_error:
         if structured is ABSENT:
             raise BadResult("the tool has an output schema, but the result has no structured content")

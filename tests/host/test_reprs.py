@@ -1,6 +1,7 @@
 """What is printed of objects that hold secrets: their names, never their values."""
 import pytest
 
+from mcp_ref.codec import NULL
 from mcp_ref import Client, Host, Server
 from mcp_ref.errors import ConnectFailed
 from mcp_ref.host import HostTool, ToolCall
@@ -73,11 +74,10 @@ def test_a_client_a_server_and_a_host_say_what_they_are_and_how_they_are(name, t
     (CallToolResult([TextContent("boom")], is_error=True), "<CallToolResult, failed: 'boom'>"),
     (CallToolResult([]), "<CallToolResult, ok: no content>"),
     (CallToolResult([], None), "<CallToolResult, ok: no content>"),
+    (CallToolResult([], NULL), "<CallToolResult, ok: structured_content=None>"),
     (CallToolResult([ImageContent("AAAA" * 999, "image/png")]), "<CallToolResult, ok: other content: ['image']>"),
 ])
 def test_a_result_of_a_tool_is_told_in_short(result, shown):
-    if result.structured_content is None:
-        shown = "<CallToolResult, ok: structured_content=None>"
     assert repr(result) == shown
 
 

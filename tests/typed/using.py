@@ -99,6 +99,10 @@ def walk(client: Client, told: Told) -> None:
     result = exactly(client.call_tool("add", {"a": 1, "b": 2}, progress=lambda value, total, message: None),
                      CallToolResult)
     told.append(("add", (texts(result.content), exactly(result.text, str), exactly(result.is_error, Optional[bool]))))
+    structured = exactly(result.structured_content, Optional[Any])
+    if structured is not None:
+        told.append(("structured", structured["result"]))
+    result.structured_content["result"]  # type: ignore[index]  # it may be None
     future = exactly(client.submit_tool("look_around", meta={"acme/x": 1}), RequestFuture[CallToolResult])
     future.add_done_callback(lambda done: None)
     told.append(("look_around", exactly(future.result(timeout=10), CallToolResult).text))

@@ -6,7 +6,6 @@ from typing import Any, Dict, List
 import pytest
 
 from mcp_ref import Context, Limits, Server, ToolError, deadline
-from mcp_ref.codec import ABSENT
 from mcp_ref.errors import RpcError
 from mcp_ref.jsonschema import validate
 from mcp_ref.messages.content import EmbeddedResource, TextContent, TextResourceContents
@@ -285,7 +284,7 @@ def test_masked_errors_tell_no_type_and_no_text():
 
 # --- structured results -----------------------------------------------------------------------------------------------
 
-def whole(structured=ABSENT, content=(), **members):
+def whole(structured=None, content=(), **members):
     return CallToolResult(list(content), structured_content=structured, **members)
 
 
@@ -307,7 +306,7 @@ def test_a_result_that_does_not_fit_the_output_schema_is_never_sent(revision):
         for number in range(len(BAD_RESULTS)):
             answer = call(peer, "bad", {"number": number})
             assert failed(answer) and "structuredContent" not in answer["result"], BAD_RESULTS[number]
-            if isinstance(BAD_RESULTS[number], CallToolResult) and BAD_RESULTS[number].structured_content is ABSENT:
+            if isinstance(BAD_RESULTS[number], CallToolResult) and not BAD_RESULTS[number].has_structured_content:
                 assert "has no structured content" in failed(answer)
         assert server.tools.counters["bad tool results"] >= 5
 
