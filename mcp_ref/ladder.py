@@ -11,6 +11,7 @@ What the client says points to the right, what the server says to the left. `run
 
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence
 
+from .methods import is_vendor
 from .wiretrace import CLIENT, MESSAGE, Event, plain, shorten
 
 WIDTH = 28
@@ -38,7 +39,8 @@ def _label(message: Any) -> str:
     if "method" in message:
         params = message.get("params")
         again = isinstance(params, dict) and "inputResponses" in params
-        return str(message["method"]) + " + answers" * again
+        method = str(message["method"])
+        return method + " (vendor)" * is_vendor(method) + " + answers" * again
     if isinstance(message.get("error"), dict):
         return "error %s" % message["error"].get("code")
     result = message.get("result")

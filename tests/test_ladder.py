@@ -13,6 +13,7 @@ ASKED = {"resultType": "input_required", "inputRequests": {
     ({"id": 2, "method": "tools/call", "params": {"inputResponses": {}}}, "tools/call + answers"),
     ({"id": 3, "method": "tools/list"}, "tools/list"),
     ({"method": "notifications/initialized"}, "notifications/initialized"),
+    ({"id": 4, "method": "acme/search"}, "acme/search (vendor)"),
     ({"id": 1, "result": {}}, "result"),
     ({"id": 1, "result": {"resultType": "complete"}}, "result"),
     ({"id": 1, "result": ASKED}, "input_required elicitation roots"),

@@ -14,7 +14,7 @@ from ..messages.base import Icon, Implementation
 from ..messages.lifecycle import ClientCapabilities, Settings
 from ..methods import is_vendor, params_class
 from ..options import spelt
-from ..peer.context import Route
+from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
 from ..peer.inflight import Inflight
 from ..peer.raised import log as log_raised
@@ -32,11 +32,13 @@ from .subscriptions import UpdateCallback
 
 if TYPE_CHECKING:
     from ..jsonrpc import RequestId
+    from ..peer.vendor import VendorMethods
     from .listening import Listening, Wish
     from .offers import GivenElicitation, GivenRoots, GivenSampling
     from ..peer.extension import Extension
 
 Self = TypeVar("Self", bound="Client")
+Handler = TypeVar("Handler", bound=Callable[[Dict[str, Any], Context], Optional[Dict[str, Any]]])
 NotificationCallback = Callable[[str, Dict[str, Any]], object]
 """Called with method and params."""
 LogCallback = Callable[[str, Any, Optional[str]], object]
@@ -118,6 +120,7 @@ class Client(Greeting):
         if extensions:
             self._extend(extensions)
         self.keepalive = keepalive
+        self._vendor: "Optional[VendorMethods]" = None
         self.questions = Inflight()
         """What servers ask by their results and is being answered; see `mcp_ref.client.rounds`."""
         self._restarts = Restarts(limits)
@@ -282,6 +285,25 @@ class Client(Greeting):
 
         return Listening.begin(self, features, uris, callback)
 
+    @spelt
+    def method(self, name: str) -> Callable[[Handler], Handler]:
+        """Make a function answer requests of a vendor's server: ``@client.method("acme/ask")``.
+
+        It gets the params and a context, as the other callbacks of a client do, ``ask(params, context)``, and returns
+        a dict; None is {}. What it raises is logged, and the server gets -32603; `RpcError` is that error. A server
+        asks by ``ctx.call("acme/ask", {...})``, which it cannot in 2026-07-28; see `mcp_ref.peer.vendor`. To answer
+        from the first moment on, register before `open`. Raises ValueError as `Server.method`.
+        """
+        def register(function: Handler) -> Handler:
+            if self._vendor is None:
+                from ..peer.vendor import VendorMethods
+
+                self._vendor = VendorMethods()
+            self._vendor.add(name, function, _route_of)
+            return function
+
+        return register
+
     @property
     def listening(self) -> "Listening":
         """What it listens to, where it has to ask for that; see `mcp_ref.client.listening`."""
@@ -316,7 +338,8 @@ class Client(Greeting):
 
     def route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
         """How a request of the server is answered."""
-        return super().route(connection, method, revision) or self.offers.route(self, method, revision)
+        found = super().route(connection, method, revision) or self.offers.route(self, method, revision)
+        return self._vendor.route(method) if found is None and self._vendor is not None else found
 
     def arrived(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
         """Forget at once what has changed, and stop a flood of log messages
@@ -407,6 +430,13 @@ class Client(Greeting):
         if self.on_update is not None:
             wanted.append(self.on_update)
         return [partial(tell, message.uri) for tell in wanted]
+
+
+def _route_of(name: str, function: Callable[[Dict[str, Any], Context], Any]) -> Route:
+    """How a vendor's request is answered."""
+    from ..peer.vendor import checked_result
+
+    return Route(lambda context, params: checked_result(name, function(params, context)))
 
 
 def _name_of(transport: Transport) -> str:

@@ -335,12 +335,15 @@ class Offering(Role):
 
         The params come by name, as the arguments of a tool do, and a parameter annotated `Context` (or called ``ctx``)
         gets the context. It returns an object: a dict, a dataclass; None is {}. Clients call it by
-        ``client.request("acme/search", {...})``; ``experimental`` can tell them that it is there. Raises ValueError for
-        a name that has no prefix or one of the specification's, and for a name that is taken.
+        ``client.request("acme/search", {...})``; ``experimental`` can tell them that it is there. The other way round:
+        `Client.method` and `Context.call`; see `mcp_ref.peer.vendor`. Raises ValueError for a name that has no prefix
+        or one of the specification's, and for a name that is taken.
         """
 
         def register(function: Function) -> Function:
-            self._vendor_part().add(name, function)
+            from .vendormethods import route_of
+
+            self._vendor_part().add(name, function, route_of)
             return function
 
         return register
@@ -360,7 +363,7 @@ class Offering(Role):
 
     def _vendor_part(self) -> Any:
         if "vendor" not in self._features:
-            from .vendormethods import VendorMethods
+            from ..peer.vendor import VendorMethods
 
             self._features.setdefault("vendor", VendorMethods())
         return self._features["vendor"]

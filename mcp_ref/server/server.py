@@ -10,10 +10,10 @@ from typing import (
     Union,
 )
 
-from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, RpcError
+from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, LocalProtocolError, RpcError
 from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
-from ..methods import lookup
+from ..methods import is_vendor, lookup
 from ..options import refuse, spelt
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
@@ -174,7 +174,17 @@ class Server(Offering):
         self, method: str, params: Optional[Dict[str, Any]] = None,
         wanted: Optional[Callable[[Connection], bool]] = None,
     ) -> int:
-        """Send a notification to every client that may be sent it and for which ``wanted`` is true; to how many."""
+        """Send a notification to every client that may be sent it and for which ``wanted`` is true; to how many.
+
+        Where there is no handshake, clients are told unasked of nothing but the changes that they listen to: they are
+        not among those, and a server that speaks nothing else (2026-07-28) raises `LocalProtocolError` for a vendor's
+        notification. `Context.notify` sends one while a request is answered; see `mcp_ref.peer.vendor`.
+        """
+        if is_vendor(method) and not any(revision.handshake for revision in self.revisions):
+            raise LocalProtocolError(
+                "%s: a server of revision %s tells clients unasked of changes only; send it by ctx.notify, while a "
+                "request of theirs is answered" % (method, self.revisions[-1]),
+                "2026-07-28 basic/patterns/subscriptions §Notification Filter")
         return self._announcements.broadcast(method, params, wanted)
 
     def resource_updated(self, uri: str) -> None:

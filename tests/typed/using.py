@@ -1,7 +1,7 @@
 """A client and a host as an application writes them, with everything annotated; see `served.py`."""
 
 import io
-from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple, Union
 
 from mcp_ref import Client, Host, Limits, Server, connect
 from mcp_ref.client import (
@@ -141,6 +141,12 @@ def use(target: Union[Server, str, List[str]], era: str) -> Told:
         on_log=lambda level, data, logger: told.append((level, logger)), on_update=lambda uri: None,
         on_notification=lambda method, params: None,
     ) as client:
+        @client.method("acme/ask")
+        def answer(params: Dict[str, Any], context: Context) -> Optional[Dict[str, Any]]:
+            return {"of": params["of"], "cancelled": context.cancelled.is_set()}
+
+        function: Callable[[Dict[str, Any], Context], Optional[Dict[str, Any]]] = answer
+        told.append(("answers", function.__name__))
         walk(exactly(client, Client), told)
         try:
             client.get_prompt("none", timeout=1)
