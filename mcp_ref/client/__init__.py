@@ -10,9 +10,10 @@ them `asking`, `remembering` with `caches` and `kept`, `completion`, `structured
 `targets` (what it connects to).
 
 What programs need beside `Client` and `connect` can be had from here, too: what the server may ask (`Sampling`,
-`Elicitation`, `Roots`, `ModelCard`, `UrlRequest`), the wire (`Trace`, `to_text`), who runs callbacks (`Inline`,
-`MainThreadQueue`), what lies beyond the protocol (`Extension`), and what may be caught. It is loaded when it is first
-asked for.
+`Elicitation`, `Roots`, `ModelCard`, `UrlRequest`), what callbacks get (`Context`) and ``submit_*`` gives
+(`RequestFuture`), the wire (`Trace`, `to_text`, `to_file`), who runs callbacks (`Inline`, `MainThreadQueue`), what lies
+beyond the protocol (`Extension`, with `Method` and `Route`), and what may be caught. It is loaded when it is first
+asked for. Messages are in `mcp_ref.messages`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -23,10 +24,13 @@ from .targets import connect
 
 if TYPE_CHECKING:
     from ..errors import ConnectFailed, ConnectionLost, PeerError, RequestTimeout
+    from ..methods import Method
+    from ..peer.context import Context, Route
     from ..peer.extension import Extension
+    from ..peer.future import RequestFuture
     from ..peer.mainthread import MainThreadQueue
     from ..peer.workers import Inline
-    from ..wiretrace import Trace, to_text
+    from ..wiretrace import Trace, to_file, to_text
     from .elicitation import Elicitation
     from .links import UrlRequest
     from .models import ModelCard
@@ -35,16 +39,18 @@ if TYPE_CHECKING:
 
 _LATE = {
     "ConnectFailed": "..errors", "ConnectionLost": "..errors", "PeerError": "..errors",
-    "RequestTimeout": "..errors", "Extension": "..peer.extension",
+    "RequestTimeout": "..errors", "Method": "..methods", "Context": "..peer.context", "Route": "..peer.context",
+    "Extension": "..peer.extension", "RequestFuture": "..peer.future",
     "MainThreadQueue": "..peer.mainthread", "Inline": "..peer.workers", "Trace": "..wiretrace",
-    "to_text": "..wiretrace", "Elicitation": ".elicitation", "UrlRequest": ".links", "ModelCard": ".models",
-    "Roots": ".roots", "Sampling": ".sampling",
+    "to_file": "..wiretrace", "to_text": "..wiretrace", "Elicitation": ".elicitation", "UrlRequest": ".links",
+    "ModelCard": ".models", "Roots": ".roots", "Sampling": ".sampling",
 }
 """Name -> module."""
 
 __all__ = [
-    "Client", "ConnectFailed", "ConnectionLost", "Elicitation", "Extension", "Inline", "MainThreadQueue", "ModelCard",
-    "PeerError", "RequestTimeout", "Roots", "Sampling", "SharedAnswers", "Trace", "UrlRequest", "connect", "to_text",
+    "Client", "ConnectFailed", "ConnectionLost", "Context", "Elicitation", "Extension", "Inline", "MainThreadQueue",
+    "Method", "ModelCard", "PeerError", "RequestFuture", "RequestTimeout", "Roots", "Route", "Sampling",
+    "SharedAnswers", "Trace", "UrlRequest", "connect", "to_file", "to_text",
 ]
 
 

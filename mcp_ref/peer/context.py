@@ -189,6 +189,7 @@ def _check_number(name: str, value: Any) -> None:
         raise ValueError("%s must be finite, got %r" % (name, value))
 
 
+@spelt
 class Route:
     """How one method is answered in one session: made once, used for every request.
 

@@ -5,9 +5,11 @@ is given to both sides, ``Server(extensions=[Thing()])`` and ``Client(extensions
 
 ::
 
+    from mcp_ref.server import Extension, Method, Route        # or from mcp_ref.client
+
     class Thing(Extension):
         identifier = "com.example/thing"
-        methods = (Method("com.example/do", REQUEST, CLIENT, Params, Result, R2026_07_28, None, PAGE),)
+        methods = (Method("com.example/do", "request", "client", Params, Result, "2026-07-28", None, PAGE),)
 
         def route(self, role, method, revision):
             return Route(lambda context, params: {"done": True})

@@ -3,11 +3,12 @@
 `server` is the `Server` itself; each other module is one page of the specification, all with the
 same sections in the same order: registration, list, act.
 
-What handlers need beside `Server` and `Context` can be had from here, too: content (`image`, `audio`, `blob`),
-what may be raised (`RpcError`, `ResourceNotFound`, `UrlElicitationRequired`), what describes
-(`Annotations`, `Icon`, `ToolAnnotations`), what clients may keep (`Cache`), what lies beyond the protocol
-(`Extension`), who runs handlers (`Inline`, `MainThreadQueue`), and where processes share sessions (`SqliteStore`,
-`Store`). It is loaded when it is first asked for.
+What handlers need beside `Server` and `Context` can be had from here, too: content (`image`, `audio`,
+`blob`), the user's `Answer`, what may be raised (`RpcError`, `ResourceNotFound`, `UrlElicitationRequired`), what
+describes (`Annotations`, `Icon`, `ToolAnnotations`), what clients may keep (`Cache`), what lies beyond the protocol
+(`Extension`, with `Method` and `Route`), the `Connection` that callbacks get, the wire (`Trace`, `to_text`, `to_file`),
+who runs handlers (`Inline`, `MainThreadQueue`), and where processes share sessions (`SqliteStore`, `Store`). It is
+loaded when it is first asked for. Messages are in `mcp_ref.messages`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -19,28 +20,36 @@ if TYPE_CHECKING:
     from ..errors import ResourceNotFound, RpcError
     from ..messages.base import Annotations, Icon
     from ..messages.tools import ToolAnnotations
+    from ..methods import Method
+    from ..peer.context import Route
+    from ..peer.dispatcher import Connection
     from ..peer.extension import Extension
     from ..peer.mainthread import MainThreadQueue
     from ..peer.workers import Inline
     from ..transports.sqlite_store import SqliteStore
     from ..transports.store import Store
+    from ..wiretrace import Trace, to_file, to_text
     from .caching import Cache
     from .content import audio, blob, image
+    from .elicitation import Answer
     from .links import UrlElicitationRequired
 
 _LATE = {
     "Cache": ".caching", "image": ".content", "audio": ".content", "blob": ".content",
     "RpcError": "..errors", "ResourceNotFound": "..errors", "UrlElicitationRequired": ".links",
     "Annotations": "..messages.base", "Icon": "..messages.base", "ToolAnnotations": "..messages.tools",
-    "Extension": "..peer.extension",
+    "Answer": ".elicitation", "Method": "..methods", "Route": "..peer.context",
+    "Connection": "..peer.dispatcher", "Extension": "..peer.extension",
+    "Trace": "..wiretrace", "to_file": "..wiretrace", "to_text": "..wiretrace",
     "Inline": "..peer.workers", "MainThreadQueue": "..peer.mainthread",
     "SqliteStore": "..transports.sqlite_store", "Store": "..transports.store",
 }
 """Name -> module."""
 
 __all__ = [
-    "Annotations", "Cache", "Context", "Extension", "Icon", "Inline", "MainThreadQueue", "ResourceNotFound", "RpcError",
-    "Server", "SqliteStore", "Store", "ToolAnnotations", "UrlElicitationRequired", "audio", "blob", "image",
+    "Annotations", "Answer", "Cache", "Connection", "Context", "Extension", "Icon", "Inline", "MainThreadQueue",
+    "Method", "ResourceNotFound", "Route", "RpcError", "Server", "SqliteStore", "Store",
+    "ToolAnnotations", "Trace", "UrlElicitationRequired", "audio", "blob", "image", "to_file", "to_text",
 ]
 
 

@@ -37,7 +37,11 @@ FREE = {
     "server/checks:check_texts": "option -> text, to be checked",
 }
 """Functions that take any keyword, each with the reason."""
-NOT_CALLED_BY_USERS = {"mcp_ref.Context": "made for each request", "mcp_ref.server.Context": "made for each request"}
+NOT_CALLED_BY_USERS = {"mcp_ref.Context": "made for each request", "mcp_ref.server.Context": "made for each request",
+                       "mcp_ref.client.Context": "made for each request",
+                       "mcp_ref.client.RequestFuture": "made by submit_*",
+                       "mcp_ref.server.Answer": "made by ctx.elicit",
+                       "mcp_ref.server.Connection": "made for each client"}
 HOT = ("call_tool", "submit_tool", "read_resource", "get_prompt", "request")
 
 

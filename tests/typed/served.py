@@ -14,11 +14,10 @@ from mcp_ref.messages import (
     Icon, ImageContent, InputRequiredResult, PromptMessage, RequestedSchema, Root, StringSchema, TextContent,
     TextResourceContents, ToolAnnotations,
 )
-from mcp_ref.peer.dispatcher import Connection
 from mcp_ref.server import (
-    Cache, Inline, MainThreadQueue, ResourceNotFound, RpcError, UrlElicitationRequired, audio, blob, image,
+    Answer, Cache, Connection, Extension, Inline, MainThreadQueue, Method, ResourceNotFound, Route, RpcError,
+    UrlElicitationRequired, audio, blob, image,
 )
-from mcp_ref.server.elicitation import Answer
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type as exactly
@@ -190,6 +189,17 @@ def clicked(connection: Connection, params: Dict[str, Any]) -> None:
     heard.append(params)
 
 
+class Thing(Extension):
+    """Beyond the protocol."""
+
+    identifier = "com.example/thing"
+    methods = (Method("com.example/do", "request", "client", Dict[str, Any], Dict[str, Any], None, None, "none"),)
+
+    def route(self, role: Any, method: str, revision: Any) -> Route:
+        """Answer, whatever is asked."""
+        return Route(lambda context, params: {"done": exactly(params, Dict[str, Any]) == {}})
+
+
 def types_of_decorated() -> None:
     """Decorators give back the very function."""
     exactly(add(1, 2), int)
@@ -212,7 +222,7 @@ def main() -> None:
     exactly(server.resource_updated("config://app"), None)
     exactly(server.broadcast("acme/event", {"n": 1}), int)
     exactly(server.log("info", "serving"), int)
-    Server("other", executor=Inline())
+    Server("other", executor=Inline(), extensions=[Thing()])
     Server("another", executor=MainThreadQueue())
     exactly(server.handle("POST", "/mcp", {}, b"{}").status, int)
     try:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterator, List
 
 from mcp_ref import Client, Host, Limits, Server, connect
 from mcp_ref.client import (
-    ConnectionLost, Elicitation, ModelCard, PeerError, RequestTimeout, Roots, Sampling, SharedAnswers, UrlRequest,
-    to_text,
+    ConnectionLost, Context, Elicitation, ModelCard, PeerError, RequestFuture, RequestTimeout, Roots, Sampling,
+    SharedAnswers, UrlRequest, to_text,
 )
 from mcp_ref.host import Allow, AskOnce, ElicitationRequest, HostTool, Policy, SamplingRequest, ToolCall
 from mcp_ref.messages import (
@@ -14,8 +14,6 @@ from mcp_ref.messages import (
     ElicitRequest, ElicitRequestFormParams, GetPromptResult, Implementation, InputRequest, InputRequiredResult,
     ListToolsResult, Prompt, ReadResourceResult, Resource, ResourceTemplate, Root, SamplingMessage, TextContent, Tool,
 )
-from mcp_ref.peer.context import Context
-from mcp_ref.peer.future import RequestFuture
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type as exactly
