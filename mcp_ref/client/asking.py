@@ -14,7 +14,7 @@ from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.dispatcher import Connection
 from ..peer.request_table import ProgressCallback
 from ..peer.role import Role
-from ..peer.session import Session
+from ..protocol.priorities import odd_priorities
 from ..revisions import Revision
 from .caches import Lists
 from .recovery import another, final
@@ -204,7 +204,7 @@ class Asking(Role):
         if found is None:
             if method != "ping":  # [..2025-11-25 basic/lifecycle §Initialization]: that may be sent before
                 self._known("lists")
-            found = state[method] = _result_reader(method, self.connection.session)
+            found = state[method] = _result_reader(method, self.connection)
         return found
 
     # Pages
@@ -254,7 +254,15 @@ class Asking(Role):
         return found
 
 
-def _result_reader(method: str, session: Session) -> Reader:
+ANNOTATED: Dict[str, str] = {
+    "tools/call": "content", "prompts/get": "messages", "resources/list": "resources",
+    "resources/templates/list": "resource_templates",
+}
+"""Results with annotations in them, and where; [2025-06-18.. server/resources §Annotations]."""
+
+
+def _result_reader(method: str, connection: Connection) -> Reader:
+    session, annotated = connection.session, ANNOTATED.get(method)
     row, revision = session.lookup(method), session.rules
     if row is None:
         raise LocalProtocolError("revision %s has no request %s" % (revision, method))
@@ -262,8 +270,12 @@ def _result_reader(method: str, session: Session) -> Reader:
 
     def convert(result: Dict[str, Any]) -> Any:
         try:
-            return read(result, "result")
+            made = read(result, "result")
         except DecodeError as error:
             raise PeerProtocolError("the answer to %s: %s" % (method, error)) from None
+        if annotated is not None:
+            for odd in odd_priorities(annotated, getattr(made, annotated, [])):
+                connection.counters.note("number out of range", "%s: %s" % (method, odd))
+        return made
 
     return convert

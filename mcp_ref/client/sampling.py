@@ -37,6 +37,7 @@ from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..protocol import sampling as rules
+from ..protocol.priorities import odd_priorities
 from ..revisions import Revision
 
 if TYPE_CHECKING:
@@ -153,6 +154,8 @@ def _check_request(context: Context, params: CreateMessageRequestParams, revisio
     priority that is not from 0 to 1 is counted. With ``strict`` either request is refused.
     """
     session = context.session
+    for odd in odd_priorities("messages", params.messages):
+        context.connection.counters.note("number out of range", odd)
     if not revision.sampling_tools:
         params.tools = params.tool_choice = None
     for fault in rules.request_faults(params, revision, session.capabilities):

@@ -27,6 +27,7 @@ from ..messages.sampling import (
 )
 from ..peer.context import Route
 from ..protocol import sampling as rules
+from ..protocol.priorities import odd_priorities
 
 if TYPE_CHECKING:
     from ..messages.tools import Tool
@@ -102,6 +103,8 @@ def _ask(
     def read(result: CreateMessageResult) -> CreateMessageResult:
         for fault in rules.result_faults(result, params, session.rules):
             raise PeerProtocolError("the answer to sampling/createMessage: %s" % str(fault), fault.citation)
+        for odd in odd_priorities("content", result.content):
+            ctx.connection.counters.note("number out of range", "sampling/createMessage: %s" % odd)
         return result
 
     answer: CreateMessageResult = ctx.ask("sampling/createMessage", params, timeout, key, read)

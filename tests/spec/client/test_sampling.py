@@ -360,6 +360,16 @@ def test_the_client_counts_priorities_out_of_range_and_takes_the_request(priorit
         assert "modelPreferences.speedPriority" in offering.call(METHOD, given)["error"]["message"]
 
 
+@in_every_revision
+@pytest.mark.parametrize("priority, counted", [(1.5, 1), (-1, 1), (0, 0), (1, 0)])
+def test_the_client_counts_annotations_with_a_priority_out_of_range_and_takes_the_request(priority, counted, revision):
+    """[2025-06-18.. server/resources §Annotations]"""
+    given = params(user({"type": "text", "text": "x", "annotations": {"priority": priority}}))
+    with Offering(revision, sampling=Sampling(lambda asked, context: asked.messages[0].text, model="m-1")) as offering:
+        assert offering.call(METHOD, given)["result"]["content"]["text"] == "x"
+        assert offering.count("number out of range") == counted
+
+
 def _never(asked, context):
     raise AssertionError("the model was asked")
 
@@ -635,6 +645,19 @@ def test_an_answer_with_content_that_the_revision_lacks_is_the_clients_fault(rev
     """[.. client/sampling §Messages]"""
     with Asking(revision, ALL) as asking, pytest.raises(PeerProtocolError):
         asking.ask(lambda ctx: ctx.sample("hello", 10), dict(ANSWER, content=content))
+
+
+@in_every_revision
+@pytest.mark.parametrize("priority, counted", [(1.5, 1), (-1, 1), (1, 0)])
+def test_the_server_counts_a_priority_out_of_range_and_takes_the_answer(priority, counted, revision):
+    """[2025-06-18.. server/resources §Annotations]"""
+    answer = dict(ANSWER, content=dict(text("a"), annotations={"priority": priority}))
+    with Asking(revision, ALL) as asking:
+        def ask(ctx):
+            said = ctx.sample("hello", 10).content.annotations.priority
+            return said, ctx.connection.counters["number out of range"]
+
+        assert asking.ask(ask, answer) == (priority, counted)
 
 
 def test_a_stop_reason_may_be_any_word():

@@ -27,6 +27,33 @@ def structured(value, **more):
     return dict({"content": [TEXT], "structuredContent": value}, **more)
 
 
+# --- Annotations ------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("priority, counted", [(1.5, 1), (-1, 1), (2, 1), (0, 0), (1, 0), (0.5, 0)])
+@pytest.mark.parametrize("revision", [*HANDSHAKE, STATELESS])
+def test_priorities_out_of_range_are_counted_and_what_has_them_is_delivered(revision, priority, counted):
+    """[2025-06-18.. server/resources §Annotations]: from 0 to 1."""
+    hint = {"annotations": {"priority": priority}}
+    hints = {"ttlMs": 0, "cacheScope": "private"} if revision == STATELESS else {}
+    block = dict(TEXT, **hint)
+    asks = {
+        "tools/call": ({"content": [TEXT, block]}, lambda client: client.call_tool("x").content[1]),
+        "prompts/get": ({"messages": [{"role": "user", "content": block}]},
+                        lambda client: client.get_prompt("x").messages[0].content),
+        "resources/list": (dict(hints, resources=[dict(hint, uri="a:b", name="b")]),
+                           lambda client: next(client.resources())),
+        "resources/templates/list": (dict(hints, resourceTemplates=[dict(hint, uriTemplate="a:{b}", name="b")]),
+                                     lambda client: next(client.resource_templates())),
+    }
+    for method, (answer, ask) in asks.items():
+        with Scene(revision, {method: answer}) as scene:
+            assert ask(scene.client).annotations.priority == priority, method
+            assert scene.count("number out of range") == counted, method
+    with Scene(revision, {"tools/call": asks["tools/call"][0]}) as scene:
+        scene.client.submit_tool("x").result(PATIENCE)
+        assert scene.count("number out of range") == counted
+
+
 # --- Names ------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.spec("tools.name-case-sensitive")
