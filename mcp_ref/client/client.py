@@ -315,9 +315,15 @@ class Client(Greeting):
         return self._listening
 
     @property
-    def capabilities(self) -> ClientCapabilities:
-        """What is declared to a server of the newest revision that this client speaks."""
-        return self.offered(self.revisions[-1])
+    def capabilities(self) -> Dict[str, Any]:
+        """What this client declares, a JSON object; what its server does is in ``server_capabilities``, likewise.
+
+        To the server that it is connected to; before that, to one of the newest revision that this client speaks.
+        """
+        session = None if self._connection is None else self._connection.session
+        if session is None or session.revision is None:
+            return self.declared(self.revisions[-1])
+        return dict(session.capabilities)
 
     @property
     def wanted(self) -> bool:

@@ -39,6 +39,8 @@ class Greeting(Calls):
     server_info: Optional[Implementation] = None
     """Who the server says it is; known after `open`, if it says so."""
     server_capabilities: Mapping[str, Any] = {}
+    """What the server says that it can do, a JSON object as it came: ``"tools" in client.server_capabilities``; known
+    after `open`, {} where a server does not say. What the client declares is in ``capabilities``."""
     instructions: Optional[str] = None
     """How the server wants to be used; for the model."""
     _log_level: Optional[str] = None

@@ -10,7 +10,7 @@ from mcp_ref.client import (
 )
 from mcp_ref.host import Allow, AskOnce, ElicitationRequest, HostTool, Policy, SamplingRequest, ToolCall
 from mcp_ref.messages import (
-    CallToolResult, ClientCapabilities, CompleteResult, ContentBlock, CreateMessageRequestParams, CreateMessageResult,
+    CallToolResult, CompleteResult, ContentBlock, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequest, ElicitRequestFormParams, GetPromptResult, Implementation, InputRequest, InputRequiredResult,
     ListToolsResult, Prompt, ReadResourceResult, Resource, ResourceTemplate, Root, SamplingMessage, TextContent, Tool,
 )
@@ -124,7 +124,7 @@ def walk(client: Client, told: Told) -> None:
     client.notify("acme/clicked", {"at": 1})
     with client.listen("tools", uris=["config://app"], callback=lambda uri: None) as wish:
         exactly(wish.agreed.uris, FrozenSet[str])
-    exactly(client.capabilities, ClientCapabilities)
+    exactly(client.capabilities, Dict[str, Any])
     exactly(client.server_capabilities, Mapping[str, Any])
 
 
