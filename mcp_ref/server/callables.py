@@ -91,7 +91,7 @@ def _inspected(function: Callable[..., Any], name: str, explicit: bool) -> Parts
     import inspect
 
     try:
-        signature = inspect.signature(function)
+        signature = _signature_of(function)
     except (TypeError, ValueError) as error:
         raise SignatureError("%s: its parameters are unknown (%s); wrap it in a function" % (name, error)) from None
     home = _home(function)
@@ -111,6 +111,17 @@ def _inspected(function: Callable[..., Any], name: str, explicit: bool) -> Parts
     returns = MISSING if signature.return_annotation is empty else signature.return_annotation
     names, local = (home.__globals__, _local_names(home)) if home is not None else ({}, {})
     return Parts(members, by_position, returns, names, local, _doc(function, home))
+
+
+def _signature_of(function: Callable[..., Any]) -> Any:
+    """An `inspect.Signature` in which names that mean nothing yet are as `annotations_of` leaves them."""
+    import inspect
+
+    if sys.version_info >= (3, 14):
+        import annotationlib
+
+        return inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
+    return inspect.signature(function)
 
 
 def _home(function: Any) -> Any:

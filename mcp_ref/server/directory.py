@@ -341,9 +341,9 @@ def _names_in(path: str) -> Parts:
 
 
 def _uri_of(root: str) -> str:
-    from pathlib import PurePath
+    from pathlib import Path  # whose as_uri stays; that of PurePath goes with Python 3.19
 
-    uri = PurePath(root).as_uri()
+    uri = Path(root).as_uri()
     return uri if uri.endswith("/") else uri + "/"
 
 

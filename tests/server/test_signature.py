@@ -666,6 +666,41 @@ def test_name_that_is_defined_later_is_resolved_on_first_use() -> None:
     assert signature.required == ["x"] and signature.bind({"x": 1.0}) == {"x": 1}
 
 
+UNQUOTED = '''
+import functools
+from dataclasses import dataclass
+from typing import List, Optional
+def plain(x: Later, y: Optional[Later] = None, z: List[Later] = []) -> Later: return x
+@functools.wraps(plain)
+def wrapped(*given, **named): return plain(*given, **named)
+partial = functools.partial(plain, y=None)
+class Object:
+    def __call__(self, x: Later) -> Later: return x
+instance = Object()
+@dataclass
+class Holder:
+    later: Later
+    more: Later | None = None
+def holding(x: Holder) -> Holder: return x
+'''
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="before 3.14 a name has to mean something where it is written")
+@pytest.mark.parametrize("name", ["plain", "wrapped", "partial", "instance", "holding"])
+def test_name_without_quotes_may_be_defined_later(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("unquoted")
+    monkeypatch.setitem(sys.modules, "unquoted", module)
+    space = module.__dict__
+    exec(UNQUOTED, space)
+    signature = Signature(space[name], name)
+    with pytest.raises(Unresolved, match="'Later'"):
+        signature.required
+    space["Later"] = Point
+    shown = signature.input_schema["properties"]["x"]
+    assert (shown["properties"]["later"] if name == "holding" else shown) == POINT
+    assert signature.required == ["x"]
+
+
 def test_postponed_annotations_find_module_and_closure(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "postponed.py"
     path.write_text(
@@ -901,7 +936,7 @@ def test_bind_leaves_the_arguments_alone() -> None:
 
 
 @pytest.mark.parametrize("annotation, given, text", [
-    (datetime.date, "2024-02-30", "x: day is out of range for month"),
+    (datetime.date, "2024-02-30", "x: day "),
     (Plan, {"title": "t", "due": "soon"}, "x.due: "),
     (List[bytes], ["aGk=", "?"], "x[1]: "),
     (Dict[str, List[datetime.date]], {"a": ["2024-01-01", "x"]}, "x.a[1]: "),
