@@ -14,6 +14,7 @@
       InputUnavailable     a server's question that nobody answers
       RequestTimeout       a local outcome, never dressed as a JSON-RPC code
       RequestCancelled     likewise
+      NoThreads            this Python cannot start threads, as in a web page
       AuthError            authorization; its children say what failed
 
 Pure code raises the local kind and the reader relabels it. A `PeerError` of a nested call is not
@@ -232,6 +233,10 @@ class RequestTimeout(McpError):
 
 class RequestCancelled(McpError):
     """The request was cancelled, by us (a caller's `cancel`) or by the peer (in a handler)."""
+
+
+class NoThreads(McpError, RuntimeError):
+    """This needs threads, and Python cannot start any where it runs; the text says what works there."""
 
 
 class AuthError(McpError):

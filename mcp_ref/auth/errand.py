@@ -7,6 +7,8 @@ up at any time; the thread is then left to the callback, and what that returns i
 import threading
 from typing import Any, Callable, List, Optional
 
+from ..threads import start_thread
+
 NAME = "mcp-ref:asking"
 
 
@@ -17,7 +19,7 @@ class Errand:
         self._over = threading.Event()
         self._came: List[Any] = []
         self._error: Optional[BaseException] = None
-        threading.Thread(target=self._run, args=(callback, arguments), name=NAME, daemon=True).start()
+        start_thread(NAME, self._run, callback, arguments)
 
     def _run(self, callback: Callable[..., Any], arguments: Any) -> None:
         try:

@@ -17,6 +17,7 @@ import threading
 from typing import Callable, List, Optional, Tuple
 
 from ..errors import AuthError, McpError
+from ..threads import start_thread
 from ..transports.http_dial import Grip, LetGo
 
 NAME = "mcp-ref:authorize"
@@ -53,7 +54,7 @@ class Flight:
 
     def start(self) -> None:
         """Begin, once somebody has boarded."""
-        threading.Thread(target=self._run, name=NAME, daemon=True).start()
+        start_thread(NAME, self._run)
 
     def ride(self, seat: threading.Event, grip: Grip) -> None:
         """Wait for the end. Raises what the work has raised, and `LetGo`."""

@@ -19,7 +19,7 @@ from ..errors import McpError, PeerError, RequestCancelled, TransportError
 from ..jsonrpc import Error, Result
 from ..peer.future import Answer, RequestFuture
 from ..peer.request_table import Pending, Progress
-from ..peer.threads import start_thread
+from ..threads import run_aside
 from .recovery import another, final
 from .rounds import MANUAL, Exchange, adding, asked, extended
 
@@ -124,7 +124,7 @@ class LastingFuture(CheckedFuture[Answer]):
             try:
                 pending.answer(item)
             except McpError as error:
-                start_thread("mcp-ref:again:%s" % self._connection.transport.name, self._try_again, error)
+                run_aside("mcp-ref:again:%s" % self._connection.transport.name, self._try_again, error)
         elif not isinstance(item, RequestCancelled):
             self.set_exception(self._final(pending, item))
         else:
@@ -134,7 +134,7 @@ class LastingFuture(CheckedFuture[Answer]):
         try:
             self._exchange.waited(deadline.clock() - self._begun)
             if adding(self._client, result) is not None:
-                start_thread("mcp-ref:extension:%s" % self._connection.transport.name, self._extend, result)
+                run_aside("mcp-ref:extension:%s" % self._connection.transport.name, self._extend, result)
                 return
             required = asked(self._method, result, self._connection.session.rules)
         except McpError as error:
@@ -165,7 +165,7 @@ class LastingFuture(CheckedFuture[Answer]):
         except RequestCancelled:
             self._settle_cancelled()
         except TransportError as error:
-            start_thread("mcp-ref:again:%s" % self._connection.transport.name, self._try_again, error)
+            run_aside("mcp-ref:again:%s" % self._connection.transport.name, self._try_again, error)
         except Exception as error:
             self.set_exception(error)
 

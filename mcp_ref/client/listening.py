@@ -37,9 +37,9 @@ from ..jsonrpc import Notification, RequestId, Result
 from ..messages.subscriptions import SubscriptionsAcknowledgedNotificationParams
 from ..peer.dispatcher import Connection
 from ..peer.request_table import Outcome, Pending, Progress
-from ..peer.threads import start_thread
 from ..protocol.capabilities import has
 from ..protocol.envelope import SUBSCRIPTION
+from ..threads import available, start_thread
 from .caches import LISTS, UPDATED
 from .subscriptions import UpdateCallback, within
 
@@ -393,8 +393,12 @@ class Listening:
         [2026-07-28 basic/patterns/subscriptions §Graceful Closure] MUST
         """
         with self._lock:
-            if self._lacking():
+            if not self._lacking():
+                return
+            if available():
                 self._begin()
+                return
+        self._again()
 
     def _lacking(self) -> bool:
         """Whether there ought to be a stream and is none; to be called under the lock."""
@@ -402,8 +406,11 @@ class Listening:
         return bool(self._wishes) and not self._over.is_set() and (stream is None or stream.outcome is not None)
 
     def _begin(self) -> None:
-        self._given_up = False
-        if self._thread is None:
+        self._given_up = not available()
+        if self._given_up:
+            text = "no thread can be started here to begin again; the next connection does"
+            self._client.connection.counters.note("listening given up", text)
+        elif self._thread is None:
             self._thread = start_thread("mcp-ref:listen:%s" % self._client.connection.transport.name, self._again)
 
     def _again(self) -> None:

@@ -26,10 +26,10 @@ from ..messages.roots import ListRootsRequestParams, ListRootsResult, Root
 from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
-from ..peer.threads import start_thread
 from ..protocol import lifecycle
 from ..protocol import roots as rules
 from ..revisions import Revision
+from ..threads import start_thread
 
 if TYPE_CHECKING:
     from .client import Client

@@ -4,7 +4,7 @@ from typing import Any, Callable, Collection, Dict, Mapping, Tuple
 
 from ..deadline import Deadline
 from ..errors import RequestTimeout
-from ..peer.threads import start_thread
+from ..threads import start_thread
 
 
 class Outcome:

@@ -17,9 +17,9 @@ from ..messages.base import Icon
 from ..messages.lifecycle import ClientCapabilities, Settings
 from ..options import Default, refuse, spelt
 from ..peer.counters import Counters
-from ..peer.threads import start_thread
 from ..peer.workers import Executor
 from ..revisions import Revision
+from ..threads import available, start_thread
 from ..usercode import log_raised, name_of
 from .audit import Audit, AuditTarget
 from .config import Config, ServerEntry, read_config
@@ -364,6 +364,9 @@ class Servers:
 
     def _lose(self, member: Member) -> None:
         """A connection ended by itself. The thread that says so is the connection's: the user gets another one."""
+        if not available():
+            self._tell_lost(member.name, member.lost or "")
+            return
         with self._lock:  # so that `close` finds the thread, or has been
             try:
                 thread = start_thread(

@@ -49,6 +49,7 @@ from ..limits import DEFAULT, Limits
 from ..protocol import lifecycle
 from ..protocol.envelope import SERVER_INFO, USUAL
 from ..revisions import Revision
+from ..threads import need, run_aside
 from ..transports.base import Failed, Received, Transport
 from ..transports.fds import tell_of_fork
 from ..transports.held import Held
@@ -61,7 +62,6 @@ from .request_table import Progress
 from .role import Role
 from .sender import Sender, may_have_meta
 from .session import Session
-from .threads import start_thread
 from .workers import Executor, Job
 
 
@@ -121,8 +121,10 @@ class Connection(Sender):
     def start(self) -> "Connection":
         """Open the transport and read on a thread of its own, while there is something to read.
 
-        Raises `ConnectFailed`.
+        Raises `ConnectFailed`, and `NoThreads` where the transport needs threads and there are none.
         """
+        if not self.transport.threadless:
+            need("the transport %s" % self.transport.name)
         self.transport.open()
         if not self.transport.park(self._end_routed if self.transport.routed else self._start_reader):
             self._start_reader()
@@ -173,7 +175,7 @@ class Connection(Sender):
                 self.finish(self.transport.reason())
 
     def _start_reader(self) -> None:
-        start_thread("mcp-ref:reader:%s" % self.transport.name, self.run)
+        run_aside("mcp-ref:reader:%s" % self.transport.name, self.run)
 
     def _read_until_silent(self) -> bool:
         """Read until the end, or until the transport takes over the waiting: then another thread reads on."""

@@ -7,16 +7,16 @@ never use it.
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Optional, Tuple, TypeVar
 
-from ..errors import McpError, RequestCancelled
+from ..errors import McpError, NoThreads, RequestCancelled
 from ..jsonrpc import Error, Result
 from ..options import REQUEST_TIMEOUT
+from ..threads import available, run_aside
 from ..usercode import log_raised, name_of
 from ..waiting import Wait
 from .dispatcher import Connection
 from .jobs import Lane, contain
 from .raised import about
 from .request_table import Pending, Progress, ProgressCallback
-from .threads import start_thread
 from .workers import Job
 
 Callback = Tuple[str, Callable[[], Any]]
@@ -65,6 +65,7 @@ class RequestFuture(_Future[Answer]):
         """See `concurrent.futures.Future.result`. A handler may wait for it as for its own peer."""
         if self.done():
             return super().result(timeout)
+        self._check_coming()
         with Wait(self._connection.limits.max_waiting):
             return super().result(timeout)
 
@@ -72,8 +73,14 @@ class RequestFuture(_Future[Answer]):
         """See `concurrent.futures.Future.exception`, and `result`."""
         if self.done():
             return super().exception(timeout)
+        self._check_coming()
         with Wait(self._connection.limits.max_waiting):
             return super().exception(timeout)
+
+    def _check_coming(self) -> None:
+        """Raise `NoThreads` where nobody but the calling thread could bring the answer."""
+        if not available():
+            raise NoThreads("the answer cannot come while this thread waits for it, and no other can be started here")
 
     def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
         """Call ``fn(self)`` when the answer is here; at once, in this thread, if it is already."""
@@ -96,7 +103,7 @@ class RequestFuture(_Future[Answer]):
 
     def _schedule(self, lane: Job) -> None:
         if not self._connection.executor.submit([lane], self._connection.outbox):
-            start_thread("mcp-ref:callbacks:%s" % self._connection.transport.name, lane.run)
+            run_aside("mcp-ref:callbacks:%s" % self._connection.transport.name, lane.run)
 
     def _settle(self, pending: Pending, item: Any) -> None:
         """Take what the request table delivers; runs on the reader."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import McpError, PeerError, RequestTimeout
 from ..packagelog import get_logger
-from .threads import start_thread
+from ..threads import start_thread
 
 if TYPE_CHECKING:
     from .dispatcher import Connection

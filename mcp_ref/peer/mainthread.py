@@ -16,8 +16,8 @@ from typing import Callable, Deque, Optional, Sequence, Tuple
 from ..deadline import clock
 from ..errors import INTERNAL_ERROR, RpcError
 from ..options import spelt
+from ..threads import start_thread
 from .outbox import Outbox
-from .threads import start_thread
 from .workers import Executor, Job
 
 

@@ -17,8 +17,8 @@ from typing import Callable, Deque, List, Optional
 
 from ..errors import ConnectionLost
 from ..jsonrpc import RequestId
+from ..threads import available, start_thread
 from ..transports.base import Transport
-from .threads import start_thread
 
 CHUNK = 1024 * 1024
 """About how many bytes go out in one write, unless a single message is larger."""
@@ -134,7 +134,9 @@ class Outbox:
 
         Another thread does it, because a peer that does not read any more may keep it.
         """
-        if self._waiting or self._writing.locked():
+        if not available():
+            self.flush()
+        elif self._waiting or self._writing.locked():
             start_thread("mcp-ref:writer:%s" % self._name, self._write_all).join(seconds)
 
     def close(self) -> None:

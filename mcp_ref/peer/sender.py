@@ -11,12 +11,13 @@ from typing import Any, Callable, Dict, Hashable, Optional, Sequence, Tuple
 
 from .. import deadline
 from ..deadline import Deadline
-from ..errors import ConnectionLost, LocalProtocolError, McpError, RequestCancelled, TooManyQuestions
+from ..errors import ConnectionLost, LocalProtocolError, McpError, NoThreads, RequestCancelled, TooManyQuestions
 from ..jsonrpc import Error, Message, Notification, Request, RequestId, encode
 from ..jsontext import JsonError, dumps
 from ..limits import Limits
 from ..options import REQUEST_TIMEOUT
 from ..protocol.envelope import VERSION
+from ..threads import available, start_thread
 from ..transports.base import Transport
 from ..waiting import Tally, Wait
 from ..waiting import count as count_waiting
@@ -26,8 +27,7 @@ from .outbox import Outbox
 from .rates import Rate
 from .request_table import Pending, Progress, ProgressCallback, RequestTable, Settle
 from .session import Session
-from .threads import start_thread
-from .workers import Executor, Here, Workers
+from .workers import Executor, Here, Inline, Workers
 
 _SLICE = 0.5
 """Seconds that a caller waits in one go. A Ctrl-C that comes between looking for signals and beginning to wait is seen
@@ -55,6 +55,12 @@ def _outbox(transport: Transport, limits: Limits) -> Outbox:
     return RoutedOutbox(transport)
 
 
+def _executor(transport: Transport, limits: Limits) -> Executor:
+    if not available():
+        return Inline()
+    return (Here if transport.routed else Workers)(transport.name, limits)
+
+
 class Sender:
     """What both halves of a connection share, and everything that sends. Thread-safe."""
 
@@ -75,7 +81,7 @@ class Sender:
         self.limits = limits
         self.counters = Counters(transport.finding)
         self.session = Session(party, lenient)
-        self.executor = executor or (Here if transport.routed else Workers)(transport.name, limits)
+        self.executor = executor or _executor(transport, limits)
         self._own_executor = executor is None
         """Another one may serve other connections as well, so it is not for us to close."""
         self.table = RequestTable(limits, self.counters)
@@ -168,9 +174,10 @@ class Sender:
         wait already (``max_waiting``, ``max_questions``).
         """
         if not self.executor.may_wait():
-            raise LocalProtocolError(
-                "%s would wait for the peer on the thread that reads from it; use another executor than inline" % method
-            )
+            instead = ("use another executor than inline" if available() else
+                       "no other can be started here, so only clients of 2026-07-28 can be asked something")
+            text = "%s would wait for the peer on the thread that reads from it; %s"
+            raise LocalProtocolError(text % (method, instead))
         if within is not None:
             self._check_room_to_ask(method)
         try:
@@ -336,6 +343,9 @@ class Sender:
                 work(0.01 if left is None else min(left, 0.01))
                 return pending.next(0.001)
             except Empty:
+                if not available():
+                    raise NoThreads("%s (request %d): the answer cannot come while this thread waits for it, and no"
+                                    " other can be started here" % (pending.method, pending.id)) from None
                 if longest < _LONGEST_SLICE and threading.current_thread() is not threading.main_thread():
                     longest *= 2
 
@@ -379,8 +389,8 @@ class Sender:
         timer = self._timer
         if timer is None:
             with self._lock:
-                if self._timers_over:
-                    return  # nothing waits any more
+                if self._timers_over or not available():
+                    return  # nothing waits any more; or what has not come by now does not come later
                 timer = self._timer = self._timer or _Timer(self)
         timer.watch(pending.deadline)
         if self.table.ended:

@@ -29,7 +29,7 @@ from typing import Any, Callable, List, Optional, Protocol, Tuple
 
 from ..deadline import clock
 from ..packagelog import settle
-from .threads import start_thread
+from ..threads import start_thread
 from ..transports.fds import above_standard
 
 SAME_SECONDS = 0.2

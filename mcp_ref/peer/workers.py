@@ -5,7 +5,8 @@ executor           use
 =================  =====================================================================================
 `Workers`          the default: threads, one awake at a time, more as soon as handlers block
 `Here`             the default where POSTs bring the requests: runs on the thread that brought one
-`Inline`           runs on the reader, for trivial handlers; one that waits for the peer is refused
+`Inline`           runs on the reader, for trivial handlers; one that waits for the peer is refused. The default
+                   where no threads can be started
 `MainThreadQueue`  (in `mainthread`) runs on a thread of the host's choice, which pumps
 =================  =====================================================================================
 
@@ -31,10 +32,10 @@ from typing import Callable, Deque, List, Optional, Sequence
 
 from ..errors import McpError
 from ..limits import DEFAULT, Limits
+from ..threads import start_thread
 from ..transports.http_workers import defer, spread
 from ..waiting import ElasticPool, join
 from .outbox import Outbox
-from .threads import start_thread
 
 LINGER = 0.05
 """Seconds without work after which the watcher sleeps."""

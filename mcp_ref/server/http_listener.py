@@ -30,8 +30,8 @@ from urllib.parse import urlsplit
 from ..options import spelt
 from ..packagelog import get_logger
 from ..peer.signals import Termination, interrupted
-from ..peer.threads import start_thread
 from ..protocol.headervalues import LOOPBACK
+from ..threads import need, start_thread
 from ..transports.base import Transport
 from ..transports.http_endpoint import Endpoint
 from ..transports.http_exchange import Exchange
@@ -108,6 +108,7 @@ class HttpListener:
         with self._lock:
             if self._opened or self._closed.is_set():
                 return
+            need("listening at %s" % self.http.url)
             self._opened = True
             self._owner = os.getpid()
             self.http.open()

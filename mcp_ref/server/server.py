@@ -233,9 +233,11 @@ class Server(Offering):
         raises KeyboardInterrupt without a traceback: see `mcp_ref.peer.signals`.
         """
         from ..packagelog import is_one_stream, own_process
+        from ..threads import need
         from ..transports.stdio import StdioServer
         from .stdio import serve
 
+        need("server.run()")
         if not is_one_stream(1, 2):  # with 2>&1 the log would get in between the messages
             own_process()
         serve(self, StdioServer(self.limits))

@@ -88,7 +88,7 @@ def _exit_if_stuck(connection: "Connection") -> None:
 def _pump(
     connection: "Connection", queue: "MainThreadQueue", exit_when_stuck: bool, termination: Termination
 ) -> None:
-    from ..peer.threads import start_thread
+    from ..threads import start_thread
 
     def read() -> None:
         try:

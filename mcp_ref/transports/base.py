@@ -60,6 +60,9 @@ class Transport:
     """
 
     name = "transport"
+    threadless = False
+    """Whether it also works where no thread can be started (`mcp_ref.threads`): there `park` returns True, and what it
+    was given is called on the thread that brings something."""
     routed = False
     """Whether each message goes its own way: the dispatcher then calls `post`, never `write`, and may get what
     arrives by other ways than `read`."""
@@ -169,7 +172,7 @@ class Transport:
 
         True: the reader may end, and ``resume`` is called once, on a thread that must not be kept, when there
         is something to `read` again, be it the end. False: this transport has no such place; read on. Only
-        connections of a `SocketListener` have one.
+        connections of a `SocketListener` have one, and those that are ``threadless`` where there are no threads.
         """
         return False
 

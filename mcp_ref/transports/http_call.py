@@ -12,19 +12,22 @@ This is how an endpoint is mounted in any framework whose view functions return 
 
 Handlers run on threads of the caller's own, with the context variables of the calling thread, because the reply may
 begin long before they return. An endpoint with ``json_response=True`` has no such replies: there handlers run on the
-calling thread, except where several requests come at once.
+calling thread, except where several requests come at once. So they do where no threads can be started
+(`mcp_ref.threads`); a reply that is a stream is whole then, too, when `Caller.call` returns.
 
 A reply that is a stream holds the thread that reads it, until it ends. Sessions need a clock; here it is whoever calls
 or waits: see `Caller.tick`.
 """
 
 import contextvars
+import sys
 import threading
 from typing import Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from .. import deadline
-from ..errors import ConnectionLost, RequestTimeout
+from ..errors import ConnectionLost, NoThreads, RequestTimeout
 from ..limits import Limits
+from ..threads import available
 from ..usercode import log_raised
 from .http_crew import Crew
 from .http_exchange import Exchange, Headers, HttpRequest, Pairs
@@ -38,7 +41,8 @@ _FORBIDDEN = ("\r", "\n", "\0")
 class HeldExchange(Exchange):
     """Holds the reply for the thread that carries it out: it calls `begun`, then `take`, and at the end `leave`.
 
-    ``most``: bytes that may wait to be taken; see ``max_stream_bytes``.
+    ``most``: bytes that may wait to be taken; see ``max_stream_bytes``. Where nobody can take any before the reply is
+    whole, there is no bound.
     """
 
     def __init__(self, request: HttpRequest, most: int) -> None:
@@ -148,6 +152,11 @@ class HeldExchange(Exchange):
 
                 get_logger(__name__).exception("on_close of %s %s failed", self.request.method, self.request.path)
 
+    @property
+    def over(self) -> bool:
+        """Whether all of the reply is there."""
+        return self._over
+
     def _wait(self, condition: Callable[[], bool], timeout: Optional[float], meanwhile: Callable[[], None]) -> bool:
         end = deadline.Deadline(timeout)
         while True:
@@ -222,6 +231,7 @@ class Caller:
 
         ``timeout``: seconds until the reply must have begun, by default as long as it takes. Raises `RequestTimeout`;
         what the request has begun goes on, as over a connection that was lost; without a session it is cancelled.
+        Raises `NoThreads` for a stream that stays open, where there are none.
         """
         path, _, query = path.partition("?")
         pairs = headers.items() if isinstance(headers, Mapping) else headers
@@ -232,11 +242,16 @@ class Caller:
         return Answer(exchange.status, fields, Chunks(exchange, self.tick))
 
     def begin(self, request: HttpRequest, timeout: Optional[float] = None) -> HeldExchange:
-        """The exchange of a request, when its reply has begun. Raises `RequestTimeout`."""
-        exchange = HeldExchange(request, self.limits.max_stream_bytes)
+        """The exchange of a request, when its reply has begun. Raises `RequestTimeout`, `NoThreads`."""
+        threads = available()
+        exchange = HeldExchange(request, self.limits.max_stream_bytes if threads else sys.maxsize)
         self.tick()
-        if self.endpoint.json_response is True:
+        if self.endpoint.json_response is True or not threads:
             self._handle(exchange)
+            if not (threads or exchange.over):
+                exchange.leave()
+                raise NoThreads("%s %s: the rest of the reply would come from another thread, and none can be started"
+                                " here: make the endpoint with streams=False" % (request.method, request.path))
         else:
             context = contextvars.copy_context()
             if not self._crew.submit(lambda: context.run(self._handle_apart, exchange), urgent=True):

@@ -12,6 +12,7 @@ class HttpRouted(Transport):
 
     name = "http"
     routed = True
+    threadless = True
 
     def __init__(self, limits: Limits) -> None:
         self.connection: Any = None

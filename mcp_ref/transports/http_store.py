@@ -41,6 +41,7 @@ from .. import deadline
 from ..errors import ConnectionLost
 from ..jsonrpc import Message, Notification, RequestId, encode, parse
 from ..limits import Limits
+from ..threads import need, start_thread
 from .http_copy import END, MESSAGE, StoreSession
 from .http_session import HttpSession
 from .http_sessions import SessionTable, new_id
@@ -67,11 +68,13 @@ class StoreTable(SessionTable):
     """The sessions of a `Store`, and the copies of this process. Thread-safe.
 
     ``connect``: gives a session its connection, which it returns. ``listens``: whether GET opens streams.
+    Raises `NoThreads` where there are none, for letters of other processes have to be looked for.
     """
 
     shared = True
 
     def __init__(self, store: Store, limits: Limits, connect: Connect, listens: bool) -> None:
+        need("a Store of sessions, unlike sessions='memory',")
         super().__init__(limits)
         self.store = store
         self._connect = connect
@@ -304,9 +307,8 @@ class StoreTable(SessionTable):
             self._watched[session] = object()
             if self._looking or self._closed:
                 return
+            self._thread = start_thread("mcp-ref:letters", self._look)
             self._looking = True
-            thread = self._thread = threading.Thread(target=self._look, name="mcp-ref:letters", daemon=True)
-        thread.start()
 
     def _look(self) -> None:
         """Look for letters while there is something to wait for."""

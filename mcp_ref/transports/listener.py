@@ -50,6 +50,7 @@ from .. import deadline
 from ..deadline import Deadline
 from ..errors import ConnectFailed
 from ..limits import DEFAULT, Limits
+from ..threads import need
 from ..urls import is_loopback
 from .held import Held
 from .sockets import Address, Resume, SocketTransport, candidates, parse_address
@@ -100,6 +101,7 @@ class SocketListener:
 
     def open(self) -> None:
         """Bind and start accepting; ``address`` says where then. Raises `ConnectFailed`."""
+        need("listening at %s" % self.address)
         self._owner = os.getpid()
         wanted = parse_address(self.address)
         self._sockets = [_listen_on_path(wanted.path) if wanted.path else listen_on_port(wanted)]

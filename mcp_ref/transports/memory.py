@@ -8,6 +8,9 @@ still delivered; after that reading returns None and writing raises.
 
 Each direction is one `_Channel`: a queue with a condition, bounded by the bytes in it. A message
 larger than the bound passes when the queue is empty. Bytes are handed over, never copied.
+
+Where no threads can be started (`mcp_ref.threads`) whoever writes has the other end read that at once, before
+`MemoryTransport.write` returns. Then nothing waits, so nothing is bounded.
 """
 
 import threading
@@ -15,6 +18,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import ConnectionLost, Rejected
 from ..limits import DEFAULT, Limits
+from ..threads import available
 from .base import Received, Transport
 
 CAPACITY = 64 * 1024
@@ -30,6 +34,10 @@ def pair(limits: Limits = DEFAULT, capacity: int = CAPACITY) -> Tuple["MemoryTra
 class _Channel:
     """One direction. Both ends use it; every access is under its condition."""
 
+    parks = False
+    """Whether nobody waits here to read: see `park`."""
+    _resume: Optional[Callable[[], None]] = None
+
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._changed = threading.Condition()
@@ -40,7 +48,7 @@ class _Channel:
     def put(self, message: bytes) -> bool:
         """Add a message as soon as there is room; False if the channel has ended."""
         with self._changed:
-            while self._waiting and self._size + len(message) > self._capacity and not self._ended:
+            while not (self.parks or self._ended) and self._waiting and self._size + len(message) > self._capacity:
                 self._changed.wait()
             if self._ended:
                 return False
@@ -52,16 +60,32 @@ class _Channel:
     def has_room(self, size: int) -> bool:
         """Whether messages of this size together can be put without waiting."""
         with self._changed:
-            return self._ended or self._size + size <= self._capacity
+            return self.parks or self._ended or self._size + size <= self._capacity
 
-    def take(self) -> List[bytes]:
-        """Everything that waits; waits for something; [] once the channel has ended and is empty."""
+    def take(self) -> Optional[List[bytes]]:
+        """Everything that waits; waits for something, unless it parks; None once the channel has ended and is empty."""
         with self._changed:
-            while not self._waiting and not self._ended:
+            while not (self._waiting or self._ended or self.parks):
                 self._changed.wait()
             taken, self._waiting, self._size = self._waiting, [], 0
             self._changed.notify_all()
-            return taken
+            return None if self._ended and not taken else taken
+
+    def park(self, resume: Callable[[], None]) -> bool:
+        """Have this called, once, by `wake` when there is something to `take`; False: there is."""
+        with self._changed:
+            self.parks = True
+            if self._waiting or self._ended:
+                return False
+            self._resume = resume
+            return True
+
+    def wake(self) -> None:
+        """Have the end that parks here read."""
+        with self._changed:
+            resume, self._resume = self._resume, None
+        if resume is not None:
+            resume()
 
     def end(self, drop: bool) -> None:
         """No more comes; ``drop``: nobody will read what waits."""
@@ -70,12 +94,14 @@ class _Channel:
             if drop:
                 self._waiting, self._size = [], 0
             self._changed.notify_all()
+        self.wake()
 
 
 class MemoryTransport(Transport):
     """One end of a `pair`."""
 
     name = "memory"
+    threadless = True
     same_machine = True
 
     def __init__(self, incoming: _Channel, outgoing: _Channel, limits: Limits) -> None:
@@ -90,7 +116,7 @@ class MemoryTransport(Transport):
     def read(self) -> Optional[List[Received]]:
         """See `Transport.read`."""
         taken = self._incoming.take()
-        return [self._checked(message) for message in taken] or None
+        return None if taken is None else [self._checked(message) for message in taken]
 
     def _checked(self, message: bytes) -> Received:
         if len(message) <= self._limit:
@@ -104,6 +130,12 @@ class MemoryTransport(Transport):
             for message in messages:
                 if not self._outgoing.put(message):
                     raise ConnectionLost(self.reason())
+        if self._outgoing.parks:
+            self._outgoing.wake()
+
+    def park(self, resume: Callable[[], None]) -> bool:
+        """See `Transport.park`; only where no threads can be started."""
+        return not available() and self._incoming.park(resume)
 
     def ready(self, size: int) -> bool:
         """See `Transport.ready`; also False while somebody writes."""

@@ -44,7 +44,7 @@ class Tap(Transport):
         self.name = transport.name
         self.origin = transport.origin
         self.address = transport.address
-        self.routed = transport.routed
+        self.routed, self.threadless = transport.routed, transport.threadless
         self.mirrors = transport.mirrors
         self.held, self.holder, self.tells_apart = transport.held, transport.holder, transport.tells_apart
         self.trace = trace

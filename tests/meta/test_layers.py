@@ -20,7 +20,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("packagelog",),
     ("limits", "deprecations", "usercode"),
     ("errors", "jsontext", "uritemplate", "jsonschema", "model"),
-    ("jsonrpc", "readers"),
+    ("jsonrpc", "readers", "threads"),
     ("codec",),
     ("messages",),
     ("methods",),

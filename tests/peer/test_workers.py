@@ -8,7 +8,7 @@ from mcp_ref.errors import RpcError
 from mcp_ref.limits import Limits
 from mcp_ref.peer import workers as module
 from mcp_ref.peer.mainthread import MainThreadQueue
-from mcp_ref.peer.threads import start_thread
+from mcp_ref.threads import start_thread
 from mcp_ref.peer.workers import Inline, Job, Workers
 from mcp_ref.waiting import Wait, count
 from tests.support.sides import Gate, eventually

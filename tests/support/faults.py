@@ -26,7 +26,7 @@ class Wrapper(Transport):
     def __init__(self, inner: Transport) -> None:
         self.inner = inner
         self.name = inner.name
-        self.routed = inner.routed
+        self.routed, self.threadless = inner.routed, inner.threadless
         self.origin = inner.origin
         self.mirrors = inner.mirrors
         self.held, self.holder, self.tells_apart = inner.held, inner.holder, inner.tells_apart
