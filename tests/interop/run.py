@@ -9,8 +9,9 @@
  - our server below WSGI engines and in frameworks (`http_shells`), in several processes behind nginx (`http_scale`),
    and behind programs that carry one transport over another (`proxies`)
  - clients that have to be let in, ours and theirs, with an authorization server that is not ours (`authorization`)
- - our readers of HTTP requests and of Server-Sent Events beside other makers', on the same random input (`http_heads`,
-   `sse_readers`)
+  - our readers of HTTP requests and of Server-Sent Events beside other makers', on the same random input (`http_heads`,
+    `sse_readers`)
+  - what works in a web page, in Pyodide (`web_page`)
  - `theirs-...`: the official clients against the official servers; a walk that fails there is not our fault
 
 The peers are pinned and installed below `build/peers` (`tests/tools/peers.py`). Prints one JSON line per step and ends
@@ -129,6 +130,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     import peers
     import proxies
     import sse_readers
+    import web_page
     commands = peers.install()
     theirs: Dict[str, Callable[[List[str]], None]] = {
         name: partial(official_client, script, commands[peer][0], mode)
@@ -151,6 +153,7 @@ def pairings(server: List[str]) -> Dict[str, Callable[[], None]]:
     table["sse-readers"] = partial(sse_readers.against_eventsource_parser, commands)
     table.update(http_shells.SHELLS)
     table.update(http_scale.SCALES)
+    table.update(web_page.PAGES)
     return table
 
 

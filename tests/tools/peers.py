@@ -10,7 +10,7 @@ import shutil
 import sys
 from typing import Dict, List, Sequence, Tuple
 
-from environments import BUILD, SetupError, environment, once, recent_python, run
+from environments import BUILD, PYTEST, SetupError, environment, once, recent_python, run
 
 PEERS = BUILD / "peers"
 TYPESCRIPT = PEERS / "typescript"
@@ -24,6 +24,7 @@ TYPESCRIPT_PINS: Tuple[str, ...] = (
 )
 INSPECTOR_PINS: Tuple[str, ...] = ("node@22.23.3", "@modelcontextprotocol/inspector@2.12.0")  # it needs Node 22
 PROXY_PINS: Tuple[str, ...] = ("mcp-remote@0.15.1", "supergateway@4.0.0")
+PYODIDE_PINS: Tuple[str, ...] = ("pyodide@314.0.7",)
 NPM_BEFORE = "2026-11-01"
 PYTHON_PINS: Dict[str, Tuple[str, ...]] = {
     "time": ("mcp-server-time==2026.10.19", "mcp==2.3.0"),
@@ -57,6 +58,17 @@ def proxy(name: str) -> str:
     """The path of one of PROXY_PINS."""
     ending = ".cmd" if os.name == "nt" else ""
     return str(_npm(PEERS / "proxies", PROXY_PINS, "--ignore-scripts") / (name + ending))
+
+
+def pyodide() -> str:
+    """The folder in which Node finds Pyodide, with a CPython 3.14."""
+    return str(_npm(PEERS / "pyodide", PYODIDE_PINS, "--ignore-scripts").parent)
+
+
+def pytest_folder() -> str:
+    """A folder with pytest, for an interpreter that has no environments."""
+    python = environment(PEERS / "pytest", PYTEST, recent_python(PYTHON_FLOOR))
+    return run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], "it does not run").strip()
 
 
 def nginx() -> str:
