@@ -9,9 +9,9 @@
  - our server below WSGI engines and in frameworks (`http_shells`), in several processes behind nginx (`http_scale`),
    and behind programs that carry one transport over another (`proxies`)
  - clients that have to be let in, ours and theirs, with an authorization server that is not ours (`authorization`)
-  - our readers of HTTP requests and of Server-Sent Events beside other makers', on the same random input (`http_heads`,
-    `sse_readers`)
-  - what works in a web page, in Pyodide (`web_page`)
+ - our readers of HTTP requests and of Server-Sent Events beside other makers', on the same random input (`http_heads`,
+   `sse_readers`)
+ - what works in a web page, in Pyodide (`web_page`)
  - `theirs-...`: the official clients against the official servers; a walk that fails there is not our fault
 
 The peers are pinned and installed below `build/peers` (`tests/tools/peers.py`). Prints one JSON line per step and ends
