@@ -9,7 +9,7 @@ import ast
 import os
 from functools import lru_cache
 from importlib import import_module
-from typing import Dict, FrozenSet, Iterator, List, Set, Tuple
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Set, Tuple
 
 MANIFEST = "vendored.json"
 """Written by `vendor` into a copy; no part of the package."""
@@ -17,14 +17,22 @@ ALWAYS = ("__init__.py", "LICENSE", "py.typed")
 TABLES = ("_HOMES", "_LATE")
 """What a folder calls its table of public names that are loaded late: name -> module."""
 
-WITHOUT: Dict[str, Tuple[str, ...]] = {
-    "server.stdio": ("server.http_listener", "transports.http_call", "transports.wsgi", "transports.sqlite_store",
-                     "transports.store"),
-}
-"""Part -> the modules of others that are left out of it: here a server for pipes and sockets, without HTTP.
 
-In their place stands a module that says so when it is imported.
-"""
+class Slice(NamedTuple):
+    """A part of the package that is less than a folder."""
+
+    module: str
+    """What it begins with."""
+    without: Tuple[str, ...]
+    """Modules that this one could come to need, and that are left out: there is a module that says so when imported."""
+
+
+SLICES: Dict[str, Slice] = {
+    "stdio-server": Slice("server.stdio", (
+        "server.http_listener", "transports.http_call", "transports.wsgi", "transports.sqlite_store",
+        "transports.store")),
+}
+"""Name -> slice: a server for pipes and sockets, without HTTP."""
 _LEFT_OUT = """\"\"\"Left out of this copy.\"\"\"
 
 raise ImportError("%%s is not in this copy of mcp_ref, which was made with vendor --only %s: "
@@ -88,9 +96,9 @@ def _belongs(name: str) -> bool:
 def subset(all_files: Dict[str, bytes], names: List[str]) -> Dict[str, bytes]:
     """The files that some modules or folders of the package need to work, their own among them.
 
-    names: such as ``server`` or ``transports.stdio``; none at all is everything. Data files go with their folder.
-    What WITHOUT leaves out of one is there if another one of them needs it. Raises ValueError for a name that the
-    package does not have.
+    names: such as ``server`` or ``transports.stdio``, or one of SLICES; none at all is everything. Data files go with
+    their folder. What is left out of a slice is there if another one of the names needs it. Raises ValueError for
+    a name that the package does not have.
     """
     if not names:
         return dict(all_files)
@@ -98,12 +106,13 @@ def subset(all_files: Dict[str, bytes], names: List[str]) -> Dict[str, bytes]:
     found: Set[Module] = set()
     left_out: Dict[str, bytes] = {}
     for name in names:
-        start = tuple(name.split("."))
+        part = SLICES.get(name, Slice(name, ()))
+        start = tuple(part.module.split("."))
         below = {module for module in modules if module[: len(start)] == start}
         if not below:
-            raise ValueError("there is no %s in this package; there are %s" % (
-                name, ", ".join(sorted({module[0] for module in modules if module and module[0] != "__main__"}))))
-        without = {tuple(each.split(".")) for each in WITHOUT.get(name, ())}
+            known = {module[0] for module in modules if module and module[0] != "__main__"}.union(SLICES)
+            raise ValueError("there is no %s in this package; there are %s" % (name, ", ".join(sorted(known))))
+        without = {tuple(each.split(".")) for each in part.without}
         found |= _closure(below, {module: modules[module] for module in modules if module not in without}, all_files)
         source = (_LEFT_OUT % (name, start[0])).encode("ascii")
         left_out.update((modules[module], source) for module in without)

@@ -354,7 +354,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--as", dest="name", metavar="NAME",
                         help="the copy's name, dots allowed (default: that of the copy that is there, or mcp_ref)")
     parser.add_argument("--only", action="append", default=[], metavar="PART,...",
-                        help="only these parts, such as server, server.stdio (without HTTP) or client, and what they "
+                        help="only these parts, such as server, stdio-server (without HTTP) or client, and what they "
                              "need (default: those of the copy that is there, or everything)")
     parser.add_argument("--all", action="store_true", help="everything, also where the copy that is there has parts")
     what = parser.add_mutually_exclusive_group()

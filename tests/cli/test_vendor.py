@@ -300,7 +300,7 @@ with connect([sys.executable, %r]) as client:
     "jsonrpc": 'from my.mcp.jsonrpc import Notification as N, encode, parse\nprint(encode(parse(encode(N("x")))))',
     "cli": 'from my.mcp.cli import main\nsys.exit(main(["explain", "Tool"]) or main(["demo"]))',
 }
-PROMISES["server.stdio"] = PROMISES["server"] + '''
+PROMISES["stdio-server"] = PROMISES["server"] + '''
 import my.mcp.server
 for attempt in (server.run_http, server.wsgi, lambda: server.listen("http://127.0.0.1:0"), lambda: my.mcp.server.Store,
                 lambda: server.handle("GET", "/mcp", {})):
@@ -310,7 +310,7 @@ for attempt in (server.run_http, server.wsgi, lambda: server.listen("http://127.
     except ImportError as error:
         print(error)
 '''
-EXPECTED = {"server": '"structuredContent":{"result":3}', "server.stdio": '"structuredContent":{"result":3}',
+EXPECTED = {"server": '"structuredContent":{"result":3}', "stdio-server": '"structuredContent":{"result":3}',
             "client": "{'result': 3} ['echo'", "jsonschema": "allowed",
             "uritemplate": "{'b': 'c'}", "messages": "Tool(name='x'", "jsonrpc": "\"x\"", "cli": "=> {'result': 5}"}
 
@@ -324,7 +324,7 @@ def test_a_part_does_what_it_promises(part, tmp_path, capsys):
 
 def test_a_server_for_pipes_has_nothing_of_http_and_says_so(tmp_path, capsys):
     """Where another part needs what is left out, it is there."""
-    assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", "server.stdio")[0] == 0
+    assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", "stdio-server")[0] == 0
     copy = tree(tmp_path / "my" / "mcp")
     left_out = {path for path, data in copy.items() if data.startswith(b'\"\"\"Left out of this copy.')}
     assert left_out == {"server/http_listener.py", "transports/http_call.py", "transports/wsgi.py",
@@ -333,12 +333,12 @@ def test_a_server_for_pipes_has_nothing_of_http_and_says_so(tmp_path, capsys):
     assert of_http == ["transports/http_workers.py"], "which are threads, and no HTTP"
     for option in ("--check", "--diff"):
         assert here(capsys, "vendor", str(tmp_path), option)[0] == 0
-    out = fresh(tmp_path, PROMISES["server.stdio"])
-    assert "it is there" not in out and out.count("made with vendor --only server.stdio: --only server has it") == 5
+    out = fresh(tmp_path, PROMISES["stdio-server"])
+    assert "it is there" not in out and out.count("made with vendor --only stdio-server: --only server has it") == 5
     ours = parts.files()
-    assert parts.subset(ours, ["server.stdio", "server"]) == parts.subset(ours, ["server"])
+    assert parts.subset(ours, ["stdio-server", "server"]) == parts.subset(ours, ["server"])
     store, wsgi = "transports/store.py", "transports/wsgi.py"
-    both = parts.subset(ours, ["server.stdio", "transports.store"])
+    both = parts.subset(ours, ["stdio-server", "transports.store"])
     assert both[store] == ours[store] and both[wsgi] != ours[wsgi]
 
 
@@ -348,14 +348,14 @@ def test_a_server_for_pipes_has_nothing_of_http_and_says_so(tmp_path, capsys):
 @pytest.mark.parametrize("name", ["mcp_ref", "host.mcp"])
 def test_an_archive_is_imported_as_it_is(name, tmp_path, capsys):
     file = tmp_path / "new" / "mcp.zip"
-    code, out, err = here(capsys, "vendor", "--zip", str(file), "--as", name, "--only", "server.stdio")
-    assert (code, err) == (0, "") and "only server.stdio" in out and out.endswith("and import %s\n" % name)
+    code, out, err = here(capsys, "vendor", "--zip", str(file), "--as", name, "--only", "stdio-server")
+    assert (code, err) == (0, "") and "only stdio-server" in out and out.endswith("and import %s\n" % name)
     code = "sys.path.insert(0, %r)\n" % str(file) + PROMISES["server"].replace("my.mcp", name)
     assert EXPECTED["server"] in fresh(tmp_path, code)
     with zipfile.ZipFile(str(file)) as archive:
         found = {path: archive.read(path) for path in archive.namelist() if not path.endswith("/")}
     manifest = json.loads(found.pop(name.replace(".", "/") + "/" + parts.MANIFEST).decode())
-    assert manifest["only"] == ["server.stdio"] and manifest["version"] == __version__
+    assert manifest["only"] == ["stdio-server"] and manifest["version"] == __version__
     assert {path: hashlib.sha256(data).hexdigest() for path, data in found.items()} == {
         name.replace(".", "/") + "/" + path: digest for path, digest in manifest["files"].items()}
 
