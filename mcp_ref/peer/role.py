@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class Role:
-    """What a server or client supplies to its connections; every method may be overridden."""
+    """What a server or client supplies to its connections; every method may be overridden, and none is for users.
+
+    So `dir` of a server or client, and what completes names by it, leaves the methods of this class out.
+    """
 
     party = ""
     """``"client"`` or ``"server"``."""
@@ -26,6 +29,9 @@ class Role:
     """What it does beyond the protocol; None: nothing."""
     revisions: Tuple[Revision, ...] = ()
     """Those that it speaks, oldest first."""
+
+    def __dir__(self) -> Iterable[str]:
+        return [name for name in super().__dir__() if name not in METHODS]
 
     def route(self, connection: "Connection", method: str, revision: Revision) -> Optional[Route]:
         """How this request is answered in this revision; None: method not found. Kept once the session is operating.
@@ -122,3 +128,7 @@ class Role:
 
     def closed(self, connection: "Connection", reason: str) -> None:
         """The connection has ended."""
+
+
+METHODS = frozenset(name for name, value in vars(Role).items() if callable(value) and not name.startswith("_"))
+"""What connections call."""
