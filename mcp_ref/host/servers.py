@@ -181,8 +181,7 @@ class Servers:
 
     def connect(
         self, name: str, target: HostTarget, *,
-        trusted: bool = False, timeout: Optional[float] = None,
-        roots: Union[None, Roots, Place, Iterable[Place]] = None,
+        trusted: bool = False, timeout: Optional[float] = None, roots: Union[None, Roots, Place, Iterable[Place]] = None,
         env: Optional[Mapping[str, str]] = None, inherit_env: Optional[bool] = None,
         cwd: "Union[str, os.PathLike[str], None]" = None,
         stderr: "LineTarget" = None,
