@@ -4,7 +4,7 @@ Python in a web page (Pyodide) has no threads. There the package does what it ca
 
 =========================================  ==================================================================
 `Server.handle`, `Server.wsgi`             handlers run on the calling thread, and the reply is whole
-`connect(server)`, the memory transport    whoever writes at one end has the other end read, before going on
+`connect(server)`, the memory transport    whoever writes at one end has the other end read at once
 a question to the client that waits        refused; in 2026-07-28, where a handler that asks does not wait, asked
 anything else                              `NoThreads` at the call
 =========================================  ==================================================================

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import zlib
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import pytest
 
@@ -35,6 +35,9 @@ REAL_STDERR = pytest.StashKey[int]()
 
 # --- collecting garbage -----------------------------------------------------------------------------------------------
 
+freeze: Callable[[], None] = getattr(gc, "freeze", lambda: None)  # PyPy has none
+
+
 def pytest_collection() -> None:
     # What is collected stays: while it grows, looking for garbage in it takes more time than all of the rest.
     gc.disable()
@@ -43,7 +46,7 @@ def pytest_collection() -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     # Nor is it looked through again and again, for what the tests leave, in each full collection.
-    gc.freeze()
+    freeze()
     gc.enable()
 
 
@@ -54,7 +57,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: Optional[pytest.Item]) 
         if "tests.meta.facts" in sys.modules and (nextitem is None or nextitem.path.parent != item.path.parent):
             sys.modules["tests.meta.facts"].forget_trees()  # the largest thing of all
         gc.collect()
-        gc.freeze()
+        freeze()
 
 
 # --- the journal ------------------------------------------------------------------------------------------------------
@@ -279,6 +282,12 @@ def _judged() -> Iterator[None]:
         problems += filter(None, [_left_behind(before)])
     if problems:
         pytest.fail("\n".join(problems), pytrace=False)
+
+
+@pytest.fixture(name="tracemalloc")
+def _tracemalloc() -> Any:
+    """The module, for tests of what memory something takes."""
+    return pytest.importorskip("tracemalloc", reason="NOT RUN: PyPy has no tracemalloc", exc_type=ImportError)
 
 
 # --- races again and again --------------------------------------------------------------------------------------------

@@ -136,10 +136,8 @@ def _decoder_depth(data):
 
 
 @pytest.mark.parametrize("unit", [b"[]", b'"["', b'\\"', b"\\\\", b"]", b"[", b'"]', b'""', b'{"a":[]},', b"[],"])
-def test_counting_takes_little_memory_whatever_comes(unit):
+def test_counting_takes_little_memory_whatever_comes(unit, tracemalloc):
     """Its time is that of a few passes; its memory is that of a block."""
-    import tracemalloc
-
     from mcp_ref import jsontext
 
     data = b"[" + b"[]," * 200 + unit * (2_000_000 // len(unit))

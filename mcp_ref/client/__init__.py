@@ -23,7 +23,7 @@ from .kept import SharedAnswers
 from .targets import connect
 
 if TYPE_CHECKING:
-    from ..errors import ConnectFailed, ConnectionLost, PeerError, RequestTimeout
+    from ..errors import ConnectFailed, ConnectionLost, NoThreads, PeerError, RequestTimeout
     from ..methods import Method
     from ..peer.context import Context, Route
     from ..peer.extension import Extension
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from .sampling import Sampling
 
 _LATE = {
-    "ConnectFailed": "..errors", "ConnectionLost": "..errors", "PeerError": "..errors",
-    "RequestTimeout": "..errors", "Method": "..methods", "Context": "..peer.context", "Route": "..peer.context",
+    "ConnectFailed": "..errors", "ConnectionLost": "..errors", "NoThreads": "..errors",
+    "PeerError": "..errors", "RequestTimeout": "..errors", "Method": "..methods", "Context": "..peer.context", "Route": "..peer.context",
     "Extension": "..peer.extension", "RequestFuture": "..peer.future",
     "MainThreadQueue": "..peer.mainthread", "Inline": "..peer.workers", "Trace": "..wiretrace",
     "to_file": "..wiretrace", "to_text": "..wiretrace", "Elicitation": ".elicitation", "UrlRequest": ".links",
@@ -49,7 +49,7 @@ _LATE = {
 
 __all__ = [
     "Client", "ConnectFailed", "ConnectionLost", "Context", "Elicitation", "Extension", "Inline", "MainThreadQueue",
-    "Method", "ModelCard", "PeerError", "RequestFuture", "RequestTimeout", "Roots", "Route", "Sampling",
+    "Method", "ModelCard", "NoThreads", "PeerError", "RequestFuture", "RequestTimeout", "Roots", "Route", "Sampling",
     "SharedAnswers", "Trace", "UrlRequest", "connect", "to_file", "to_text",
 ]
 

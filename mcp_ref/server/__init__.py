@@ -7,8 +7,8 @@ What handlers need beside `Server` and `Context` can be had from here, too: cont
 `blob`), the user's `Answer`, what may be raised (`RpcError`, `ResourceNotFound`, `UrlElicitationRequired`), what
 describes (`Annotations`, `Icon`, `ToolAnnotations`), what clients may keep (`Cache`), what lies beyond the protocol
 (`Extension`, with `Method` and `Route`), the `Connection` that callbacks get, the wire (`Trace`, `to_text`, `to_file`),
-who runs handlers (`Inline`, `MainThreadQueue`), and where processes share sessions (`SqliteStore`, `Store`). It is
-loaded when it is first asked for. Messages are in `mcp_ref.messages`.
+who runs handlers (`Inline`, `MainThreadQueue`), and where processes share sessions (`SqliteStore`, `Store`), and
+what is raised where Python has no threads (`NoThreads`). It is loaded when it is first asked for. Messages are in `mcp_ref.messages`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from .context import Context
 from .server import Server
 
 if TYPE_CHECKING:
-    from ..errors import ResourceNotFound, RpcError
+    from ..errors import NoThreads, ResourceNotFound, RpcError
     from ..messages.base import Annotations, Icon
     from ..messages.tools import ToolAnnotations
     from ..methods import Method
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _LATE = {
     "Cache": ".caching", "image": ".content", "audio": ".content", "blob": ".content",
-    "RpcError": "..errors", "ResourceNotFound": "..errors", "UrlElicitationRequired": ".links",
+    "NoThreads": "..errors", "RpcError": "..errors", "ResourceNotFound": "..errors", "UrlElicitationRequired": ".links",
     "Annotations": "..messages.base", "Icon": "..messages.base", "ToolAnnotations": "..messages.tools",
     "Answer": ".elicitation", "Method": "..methods", "Route": "..peer.context",
     "Connection": "..peer.dispatcher", "Extension": "..peer.extension",
@@ -48,7 +48,7 @@ _LATE = {
 
 __all__ = [
     "Annotations", "Answer", "Cache", "Connection", "Context", "Extension", "Icon", "Inline", "MainThreadQueue",
-    "Method", "ResourceNotFound", "Route", "RpcError", "Server", "SqliteStore", "Store",
+    "Method", "NoThreads", "ResourceNotFound", "Route", "RpcError", "Server", "SqliteStore", "Store",
     "ToolAnnotations", "Trace", "UrlElicitationRequired", "audio", "blob", "image", "to_file", "to_text",
 ]
 

@@ -24,7 +24,7 @@ OF_ONE_SYSTEM = {"msvcrt", "winreg", "_winapi", "fcntl", "resource", "termios", 
 # These run in environments of their own, beside the packages that they test.
 WITH_FOREIGN_PACKAGES = ("tests/interop/official_client_v", "tests/interop/official_server_v",
                          "tests/interop/official_everything", "tests/interop/official_authorization",
-                         "tests/interop/mounted",
+                         "tests/interop/mounted", "tests/interop/http_heads",
                          "tests/typed")  # these for type checkers alone
 ALLOWED_BESIDE: Dict[str, Set[str]] = {
     "mcp_ref": set(), "examples": {"mcp_ref"}, "tests": {"mcp_ref", "pytest", "tests"},

@@ -1,7 +1,6 @@
 """The answers to a batch are bounded: by ``max_batch_answer_bytes``, with an error for each that does not fit."""
 import json
 import threading
-import tracemalloc
 
 import pytest
 
@@ -84,7 +83,7 @@ def test_over_http(sessions):
         assert sum("error" in answer and named(answer) for answer in reply.message) >= 17
 
 
-def test_answers_are_there_once():
+def test_answers_are_there_once(tracemalloc):
     """0.5.0 joined them from parts, which were there three times then."""
     part = 1_000_000
     batch = BatchAnswer()

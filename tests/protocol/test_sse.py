@@ -1,7 +1,6 @@
 """Server-Sent Events, by the rules of the HTML standard and split at every place [WHATWG HTML §9.2]."""
 import itertools
-import tracemalloc
-from typing import List, Optional
+from typing import Any, List, Optional
 
 import pytest
 
@@ -109,7 +108,7 @@ def test_what_never_ends_is_refused_at_the_limit(stream: List[bytes]) -> None:
             parser.feed(chunk)
 
 
-def test_long_data_in_many_pieces_takes_memory_in_proportion() -> None:
+def test_long_data_in_many_pieces_takes_memory_in_proportion(tracemalloc: Any) -> None:
     """Nothing is joined again and again: the peak is a few times the data."""
     size, piece = 4 * 1024 * 1024, b"x" * 1024
     parser = Parser()

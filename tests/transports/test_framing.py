@@ -1,7 +1,6 @@
 """Lines out of bytes: the same messages however the bytes are cut, and nothing kept that is too long."""
 import random
-import tracemalloc
-from typing import List, Union
+from typing import Any, List, Union
 
 import pytest
 
@@ -67,7 +66,7 @@ def test_a_refused_line_carries_a_code_for_the_answer() -> None:
     assert isinstance(item, Rejected) and item.code == -32600
 
 
-def test_a_line_that_is_too_long_is_not_kept() -> None:
+def test_a_line_that_is_too_long_is_not_kept(tracemalloc: Any) -> None:
     splitter = LineSplitter(1000)
     chunk = b"x" * 65536
     tracemalloc.start()
@@ -81,7 +80,7 @@ def test_a_line_that_is_too_long_is_not_kept() -> None:
     assert [type(item) for item in splitter.feed(b"\n")] == [Rejected] and splitter.feed(b"{}\n") == [b"{}"]
 
 
-def test_a_line_of_64_mib_in_chunks_costs_little_more_than_itself() -> None:
+def test_a_line_of_64_mib_in_chunks_costs_little_more_than_itself(tracemalloc: Any) -> None:
     size, chunk = 64 * 1024 * 1024, b"x" * 65536
     splitter = LineSplitter(size)
     tracemalloc.start()
