@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 _LATE = {
     "ConnectFailed": "..errors", "ConnectionLost": "..errors", "NoThreads": "..errors",
-    "PeerError": "..errors", "RequestTimeout": "..errors", "Method": "..methods", "Context": "..peer.context", "Route": "..peer.context",
-    "Extension": "..peer.extension", "RequestFuture": "..peer.future",
+    "PeerError": "..errors", "RequestTimeout": "..errors", "Method": "..methods", "Context": "..peer.context",
+    "Route": "..peer.context", "Extension": "..peer.extension", "RequestFuture": "..peer.future",
     "MainThreadQueue": "..peer.mainthread", "Inline": "..peer.workers", "Trace": "..wiretrace",
     "to_file": "..wiretrace", "to_text": "..wiretrace", "Elicitation": ".elicitation", "UrlRequest": ".links",
     "ModelCard": ".models", "Roots": ".roots", "Sampling": ".sampling",

@@ -181,8 +181,8 @@ class Servers:
 
     def connect(
         self, name: str, target: HostTarget, *,
-        trusted: bool = False, timeout: Optional[float] = None, roots: Union[None, Roots, Place, Iterable[Place]] = None,
-        env: Optional[Mapping[str, str]] = None, inherit_env: Optional[bool] = None,
+        trusted: bool = False, timeout: Optional[float] = None, inherit_env: Optional[bool] = None,
+        roots: Union[None, Roots, Place, Iterable[Place]] = None, env: Optional[Mapping[str, str]] = None,
         cwd: "Union[str, os.PathLike[str], None]" = None,
         stderr: "LineTarget" = None,
         headers: Optional[Mapping[str, str]] = None,

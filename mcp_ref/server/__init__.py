@@ -8,7 +8,8 @@ What handlers need beside `Server` and `Context` can be had from here, too: cont
 describes (`Annotations`, `Icon`, `ToolAnnotations`), what clients may keep (`Cache`), what lies beyond the protocol
 (`Extension`, with `Method` and `Route`), the `Connection` that callbacks get, the wire (`Trace`, `to_text`, `to_file`),
 who runs handlers (`Inline`, `MainThreadQueue`), and where processes share sessions (`SqliteStore`, `Store`), and
-what is raised where Python has no threads (`NoThreads`). It is loaded when it is first asked for. Messages are in `mcp_ref.messages`.
+what is raised where Python has no threads (`NoThreads`). It is loaded when it is first asked
+for. Messages are in `mcp_ref.messages`.
 """
 
 from typing import TYPE_CHECKING, Any
