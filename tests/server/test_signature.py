@@ -800,7 +800,7 @@ def test_call_is_the_function_itself_where_names_suffice() -> None:
     (functools.partial(lambda *args: None), r"takes \*args"),
     (asyncio.sleep, "is asynchronous; handlers are plain functions"),
     (functools.partial(asyncio.sleep), "is asynchronous"),
-    (max, "its parameters are unknown"),
+    (max, "its parameters are unknown|takes \\*args"),  # PyPy knows them
 ])
 def test_functions_that_named_arguments_cannot_call_are_refused(function: Any, words: str) -> None:
     with pytest.raises(SignatureError, match=words):
@@ -936,7 +936,7 @@ def test_bind_leaves_the_arguments_alone() -> None:
 
 
 @pytest.mark.parametrize("annotation, given, text", [
-    (datetime.date, "2024-02-30", "x: day "),
+    (datetime.date, "2024-02-30", "x: "),  # in the words of each interpreter
     (Plan, {"title": "t", "due": "soon"}, "x.due: "),
     (List[bytes], ["aGk=", "?"], "x[1]: "),
     (Dict[str, List[datetime.date]], {"a": ["2024-01-01", "x"]}, "x.a[1]: "),

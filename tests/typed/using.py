@@ -1,7 +1,7 @@
 """A client and a host as an application writes them, with everything annotated; see `served.py`."""
 
 import io
-from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Tuple, Union
 
 from mcp_ref import Client, Host, Limits, Server, connect
 from mcp_ref.client import (
@@ -90,7 +90,7 @@ def walk(client: Client, told: Told) -> None:
     exactly(client.server_info, Optional[Implementation])
     exactly(client.instructions, Optional[str])
     exactly(client.revision.name, str)
-    exactly(client.tools(), Iterator[Tool])
+    exactly(client.tools(), List[Tool])
     page = exactly(client.list_tools(timeout=5), ListToolsResult)
     tool = exactly(client.tool("add"), Tool)
     told.append(("tools", ([each.name for each in page.tools], exactly(tool.input_schema, Dict[str, Any]))))
@@ -107,14 +107,14 @@ def walk(client: Client, told: Told) -> None:
     for name in ("book", "summarize", "discuss", "visit", "pictures"):
         told.append((name, client.call_tool(name, {"text": "x"} if name == "summarize" else None).text))
     told.append(("by_hand", ask_by_hand(client).text))
-    resources = exactly(client.resources(), Iterator[Resource])
-    templates = exactly(client.resource_templates(), Iterator[ResourceTemplate])
+    resources = exactly(client.resources(), List[Resource])
+    templates = exactly(client.resource_templates(), List[ResourceTemplate])
     told.append(("resources", [each.uri for each in resources] + [each.uri_template for each in templates]))
     contents = exactly(client.read_resource("config://app"), ReadResourceResult)
     told.append(("read", exactly(contents.text, str)))
     told.append(("note", exactly(client.submit_resource("note://a").result(), ReadResourceResult).contents[0].uri))
-    prompts = exactly(client.prompts(), Iterator[Prompt])
-    prompt = exactly(client.get_prompt(next(prompts).name, {"code": "x"}), GetPromptResult)
+    prompts = exactly(client.prompts(), List[Prompt])
+    prompt = exactly(client.get_prompt(prompts[0].name, {"code": "x"}), GetPromptResult)
     told.append(("prompt", prompt.messages[0].role))
     exactly(client.submit_prompt("review", {"code": "x"}, rounds="manual").result(),
             Union[GetPromptResult, InputRequiredResult])
