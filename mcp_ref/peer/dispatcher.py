@@ -23,7 +23,7 @@ burst. So ping, responses, progress and cancellations never wait behind a handle
 itself wait for the peer.
 
 Where a transport is ``routed`` (HTTP) nobody reads: threads of the HTTP server bring what arrives to
-`receive`, one at a time, and run the handlers themselves (see `mcp_ref.peer.workers.Here`). A reader comes only
+`receive`, one at a time, and run the handlers themselves (see `mcp_ref.peer.caller_runs`). A reader comes only
 at the end, to `finish`.
 
 Requests that arrive are refused in this order: malformed, id in use (dropped) or used before (where we are

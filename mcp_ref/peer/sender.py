@@ -27,7 +27,7 @@ from .outbox import Outbox
 from .rates import Rate
 from .request_table import Pending, Progress, ProgressCallback, RequestTable, Settle
 from .session import Session
-from .workers import Executor, Here, Inline, Workers
+from .workers import Executor, Inline, Workers
 
 _SLICE = 0.5
 """Seconds that a caller waits in one go. A Ctrl-C that comes between looking for signals and beginning to wait is seen
@@ -58,7 +58,11 @@ def _outbox(transport: Transport, limits: Limits) -> Outbox:
 def _executor(transport: Transport, limits: Limits) -> Executor:
     if not available():
         return Inline()
-    return (Here if transport.routed else Workers)(transport.name, limits)
+    if not transport.routed:
+        return Workers(transport.name, limits)
+    from .caller_runs import CallerRuns
+
+    return CallerRuns(transport.name, limits)
 
 
 class Sender:

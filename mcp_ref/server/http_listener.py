@@ -102,13 +102,13 @@ class HttpListener:
         self._owner = os.getpid()
         self._closed = threading.Event()
         self._lock = threading.Lock()
+        need("listening at %s" % self.http.url)
 
     def open(self) -> None:
         """Bind and serve; again or once closed, nothing happens. Raises `ConnectFailed`, which says what was tried."""
         with self._lock:
             if self._opened or self._closed.is_set():
                 return
-            need("listening at %s" % self.http.url)
             self._opened = True
             self._owner = os.getpid()
             self.http.open()

@@ -6,7 +6,7 @@ import pytest
 from mcp_ref.limits import Limits
 from mcp_ref.peer.outbox import Outbox
 from mcp_ref.peer.routing import RoutedOutbox
-from mcp_ref.peer.workers import Here
+from mcp_ref.peer.caller_runs import CallerRuns
 from mcp_ref.revisions import revision
 from mcp_ref.transports.http_session import HttpSession
 from mcp_ref.transports.http_streams import LISTENING, REPLY, EventId, Replay, Stream, event_id
@@ -310,7 +310,7 @@ def test_a_routed_outbox_has_the_methods_of_an_outbox():
 
 
 def test_a_borrowed_thread_knows_that_it_is_inside_a_job():
-    executor, other, seen = Here("test"), Here("other"), []
+    executor, other, seen = CallerRuns("test"), CallerRuns("other"), []
 
     class Job:
         def run(self):
