@@ -14,7 +14,7 @@ from tests.auth.test_es256 import PEM
 from tests.meta.facts import ROOT
 from tests.meta.test_readme import README, blocks
 
-EXAMPLE = ROOT / "examples" / "openssl_signer.py"
+EXAMPLE = ROOT / "examples" / "signers.py"
 
 
 def shown(name, folder, monkeypatch):

@@ -41,9 +41,9 @@ def test_priorities_out_of_range_are_counted_and_what_has_them_is_delivered(revi
         "prompts/get": ({"messages": [{"role": "user", "content": block}]},
                         lambda client: client.get_prompt("x").messages[0].content),
         "resources/list": (dict(hints, resources=[dict(hint, uri="a:b", name="b")]),
-                           lambda client: next(client.resources())),
+                           lambda client: client.resources()[0]),
         "resources/templates/list": (dict(hints, resourceTemplates=[dict(hint, uriTemplate="a:{b}", name="b")]),
-                                     lambda client: next(client.resource_templates())),
+                                     lambda client: client.resource_templates()[0]),
     }
     for method, (answer, ask) in asks.items():
         with Scene(revision, {method: answer}) as scene:

@@ -1,7 +1,7 @@
 """A `Signer` over the command `openssl`, with a key that only `openssl` reads; needs nothing else installed.
 
     openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem
-    python3 examples/openssl_signer.py key.pem        # prints the public key, to register the client with
+    python3 examples/signers.py key.pem        # prints the public key, to register the client with
 
 In a program: ``ClientCredentials("my-service", signer=OpensslSigner("key.pem"), issuer="https://auth.example.com")``.
 It starts a process for each signature, which takes some 10 ms.
