@@ -3,13 +3,15 @@
 This docstring is the reading guide. The package is laid out so that it can be read in one
 direction, beside the specification; a module imports only from those above it.
 
-1.  `revisions`, `options`, `limits`, `deadline`, `errors`: what differs between revisions, and the words for failure
+1.  `revisions`, `options`, `limits`, `deadline`, `errors`: what differs between revisions, and the words for failure;
+    `diagnostics`: log records, counts, and secrets masked
 2.  `uritemplate`, `jsonschema`: the two languages that messages contain
 3.  `jsontext`, `jsonrpc`: bytes to frames and back
 4.  `codec`, `messages`, `methods`: frames to dataclasses, one module for each page, one table of methods; beside it
     `deprecations`: what is going to leave the protocol
 5.  `protocol`: rules without input or output: lifecycle, negotiation, capabilities, what may be sent, HTTP
-6.  `redaction`, `wiretrace`, `transports`: the wire made visible; moving frames
+6.  `wiretrace`, `transports`: the wire made visible; pipes and sockets. `http11`: HTTP and nothing of MCP;
+    `streamable`: MCP over HTTP
 7.  `peer`: the conversation: request table, dispatcher, workers, context, extensions
 8.  `server`, `client`: the roles, thin; `auth`: authorization over HTTP, for both
 9.  `host`: several clients, consent, names, isolation, audit
@@ -43,8 +45,8 @@ if TYPE_CHECKING:
     from .errors import McpError, ToolError
     from .host import Host
     from .limits import Limits
-    from .server import Context
     from .revisions import REVISIONS
+    from .server import Context
     from .server import Server
 
 __version__ = "0.6.0"

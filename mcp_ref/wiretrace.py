@@ -34,7 +34,7 @@ object                                                             an event that
 ``time`` is seconds since the start of the trace. Events are written in the order in which they were
 told; those of two threads may differ from the order of their times by microseconds.
 
-Secrets are masked before any sink sees them (`mcp_ref.redaction`), so a trace cannot be replayed to log in.
+Secrets are masked before any sink sees them (`mcp_ref.diagnostics.redaction`), so a trace cannot be replayed to log in.
 
 Threads: any thread may tell. Each sink has a lock of its own and is called under it, so a sink that
 blocks (a full pipe) blocks whoever tells: never tell while holding a lock of the protocol. A sink that
@@ -46,11 +46,11 @@ from itertools import count
 from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import deadline
+from .diagnostics.redaction import redact, redact_text
+from .diagnostics.usercode import log_raised, name_of
 from .jsontext import JsonError, dumps, loads
 from .methods import is_vendor
 from .options import spelt
-from .redaction import redact, redact_text
-from .usercode import log_raised, name_of
 
 CLIENT, SERVER = "client", "server"
 MESSAGE, STATE, TRANSPORT, FINDING = "message", "state", "transport", "finding"

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from mcp_ref import deprecations, methods
-from mcp_ref.cli.explain import describe
+from mcp_ref.cli.learn.explain import describe
 from mcp_ref.deprecations import DEPRECATED, deprecation
 from mcp_ref.revisions import NAMES, REVISIONS, find, revision
 from tests.cli.running import here

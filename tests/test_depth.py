@@ -13,7 +13,7 @@ import pytest
 
 from mcp_ref.jsontext import JsonError, dumps, is_deep, loads
 from mcp_ref.limits import Limits
-from mcp_ref.server.tojson import to_json
+from mcp_ref.server.hints.values import to_json
 from tests.tools import interpreters
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]

@@ -374,7 +374,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import {name}.jsonschema as jsonschema
 late = [name for name in sys.modules if name.startswith("{name}.") and name.rpartition(".")[2] in (
-    "formats", "hostnames", "patterns", "pattern_machine")]
+    "formats", "hostnames", "patterns", "machine")]
 late += [name for name in ("re", "fractions", "decimal", "urllib", "ipaddress", "unicodedata", "pkgutil")
          if name in sys.modules and name not in before]
 assert not late, late
@@ -390,9 +390,9 @@ def test_it_works_from_a_zipapp_under_any_name_and_loads_its_parts_late(tmp_path
     archive = tmp_path / "app.zip"
     with zipfile.ZipFile(str(archive), "w") as writer:
         writer.writestr(name + "/__init__.py", "")
-        for path in PACKAGE.iterdir():
-            if path.is_file():
-                writer.write(str(path), "%s/jsonschema/%s" % (name, path.name))
+        for path in PACKAGE.rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                writer.write(str(path), "%s/jsonschema/%s" % (name, path.relative_to(PACKAGE).as_posix()))
     code = "import sys, dataclasses, json; before = set(sys.modules)\n" + CHILD.format(name=name)
     child = subprocess.run([sys.executable, "-I", "-c", code, str(archive)], stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, timeout=30)

@@ -7,7 +7,7 @@ from typing import Iterator, List, Tuple
 
 import pytest
 
-from mcp_ref.jsonschema.patterns import DEFAULT_LIMITS, PatternLimits, PatternRefused, compile
+from mcp_ref.jsonschema.regex.patterns import DEFAULT_LIMITS, PatternLimits, PatternRefused, compile
 
 MATCHES = [
     # literals, and search that is not anchored [JSON Schema 2020-12 core §6.4]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mcp_ref.redaction import MASK, RULES, Rule, redact, redact_text
+from mcp_ref.diagnostics.redaction import MASK, RULES, Rule, redact, redact_text
 
 by_name = pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
 guessing = pytest.mark.parametrize("guess", [False, True])

@@ -115,8 +115,8 @@ server.handler.close()
 def test_a_host_that_never_reads_standard_error_does_not_stop_the_server(app: str) -> None:
     """3,000 tracebacks are more than a pipe holds."""
     pathlib.Path(app).write_text(FAILING + """
-import mcp_ref.usercode
-mcp_ref.usercode.RECORDS_PER_MINUTE = 10 ** 6       # all of them are written
+import mcp_ref.diagnostics.usercode
+mcp_ref.diagnostics.usercode.RECORDS_PER_MINUTE = 10 ** 6       # all of them are written
 server.run()
 """)
     unread, err = os.pipe()
@@ -132,9 +132,9 @@ server.run()
 
 def test_what_could_not_be_written_is_told_as_a_number(app: str) -> None:
     pathlib.Path(app).write_text(FAILING + """
-import mcp_ref.usercode, mcp_ref.stderrlog
-mcp_ref.usercode.RECORDS_PER_MINUTE = 10 ** 6
-mcp_ref.stderrlog.MOST_WAITING_BYTES = 4096
+import mcp_ref.diagnostics.usercode, mcp_ref.diagnostics.stderrlog
+mcp_ref.diagnostics.usercode.RECORDS_PER_MINUTE = 10 ** 6
+mcp_ref.diagnostics.stderrlog.MOST_WAITING_BYTES = 4096
 server.run()
 """)
     process = subprocess.Popen([sys.executable, app], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -174,7 +174,7 @@ def test_without_standard_error_the_server_works(app: str) -> None:
 def test_a_stream_that_the_program_has_put_in_its_place_gets_the_log(tmp_path: pathlib.Path) -> None:
     (tmp_path / "program.py").write_text("""
 import io, sys
-from mcp_ref import packagelog, stderrlog
+from mcp_ref.diagnostics import packagelog, stderrlog
 sys.stderr = io.StringIO()
 packagelog.own_process()
 packagelog.get_logger("mcp_ref.x").warning("caf\\u00e9 %d", 1)
@@ -194,7 +194,7 @@ assert sys.stderr.getvalue() == text
 def test_a_flood_of_warnings_is_thinned_out(tmp_path: pathlib.Path) -> None:
     """Peers cause them. Errors still pass."""
     (tmp_path / "program.py").write_text("""
-from mcp_ref import packagelog
+from mcp_ref.diagnostics import packagelog
 packagelog.own_process()
 log = packagelog.get_logger("mcp_ref.x")
 for number in range(2000):
@@ -211,7 +211,7 @@ log.error("at last")
 def test_a_forked_process_writes_too(tmp_path: pathlib.Path) -> None:
     (tmp_path / "program.py").write_text("""
 import os
-from mcp_ref import packagelog
+from mcp_ref.diagnostics import packagelog
 packagelog.own_process()
 log = packagelog.get_logger("mcp_ref.x")
 log.warning("parent")
@@ -233,7 +233,8 @@ def test_nothing_of_it_is_loaded_before_the_first_record(app: str) -> None:
 import sys
 from mcp_ref import Server
 server = Server("quick")
-server.tool(lambda: ", ".join({"logging", "mcp_ref.stderrlog"} & set(sys.modules)) or "nothing", name="burn")
+watched = {"logging", "mcp_ref.diagnostics.stderrlog"}
+server.tool(lambda: ", ".join(watched & set(sys.modules)) or "nothing", name="burn")
 server.run()
 """)
     done = spoken(app, env=dict(os.environ, PYTHONPATH=str(ROOT)))

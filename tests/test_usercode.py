@@ -7,8 +7,9 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 
-from mcp_ref import deadline, usercode
-from mcp_ref.usercode import PLACES, RECORDS_PER_MINUTE, log_raised, name_of, one_line, shown_error
+from mcp_ref import deadline
+from mcp_ref.diagnostics import usercode
+from mcp_ref.diagnostics.usercode import PLACES, RECORDS_PER_MINUTE, log_raised, name_of, one_line, shown_error
 from tests.meta.facts import ROOT
 from tests.support.sides import eventually, in_thread
 
@@ -107,7 +108,7 @@ def test_what_was_left_out_is_told_at_the_end_of_the_process() -> None:
     code = """
 import logging, sys
 logging.basicConfig(format="%(message)s")
-from mcp_ref.usercode import log_raised, RECORDS_PER_MINUTE
+from mcp_ref.diagnostics.usercode import log_raised, RECORDS_PER_MINUTE
 for _ in range(RECORDS_PER_MINUTE + 3):
     try:
         1 / 0
@@ -192,7 +193,7 @@ def test_a_forked_process_counts_anew() -> None:
     code = """
 import logging, os, sys
 logging.basicConfig(format="%(message)s")
-from mcp_ref.usercode import PLACES, log_raised, RECORDS_PER_MINUTE
+from mcp_ref.diagnostics.usercode import PLACES, log_raised, RECORDS_PER_MINUTE
 def fail():
     for _ in range(RECORDS_PER_MINUTE + 1):
         try:

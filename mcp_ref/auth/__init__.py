@@ -10,47 +10,48 @@ Over stdio there is none of this: credentials come from the environment
 [2025-03-26..2025-11-25 basic/authorization §Protocol Requirements]
 [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD NOT.
 
-Reading order, beside the pages `basic/authorization` and the RFCs that they name:
+The pages `basic/authorization` and the RFCs that they name are beside it:
 
-1.  `challenge`, `urls`, `documents`, `client_document`, `scopes`: the words, without input or output
-2.  `fetch`, `discovery`: who issues tokens for a server
-3.  `jose`, `jws`, `jwks`: what is signed
-4.  A client's way to a token: `tokens`, `token_endpoint`, `scopes`, `registration`, `code_flow`, `redirect`, `store`,
-    `desk`, `grant`, `oauth`; `flight`, `keeper`, `authorizer`: one for all threads, kept and renewed
-5.  `assertions`, `dpop`, `machine`: clients without a person, and tokens that only their owner can use
-6.  The server's side: `access`, `claims`, `known`, `verifiers`, `needs`, `proofs`, `refusals`, `published`,
-    `resource_server`
+==============  ================================================================================
+where           what
+==============  ================================================================================
+`urls`          which URLs may be asked at all
+`discovery/`    who issues tokens for a server
+`tokens/`       tokens and signatures
+`client/`       how a client gets a token, keeps it and renews it
+`server/`       how a server lets in only whom it knows
+==============  ================================================================================
 """
 
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from .access import AccessToken, Principal
-    from .client_document import client_metadata
-    from .jose import HmacSigner, Signer, b64url
-    from .machine import ClientCredentials, EnterpriseManaged, WorkloadIdentity
-    from .oauth import OAuth
-    from .resource_server import ResourceServer
-    from .store import FileStore, MemoryStore, TokenStore
-    from .verifiers import Introspection, JwtVerifier
+    from .client.client_document import client_metadata
+    from .client.machine import ClientCredentials, EnterpriseManaged, WorkloadIdentity
+    from .client.oauth import OAuth
+    from .client.store import FileStore, MemoryStore, TokenStore
+    from .server.access import AccessToken, Principal
+    from .server.resource_server import ResourceServer
+    from .server.verifiers import Introspection, JwtVerifier
+    from .tokens.jose import HmacSigner, Signer, b64url
 
 _HOMES = {
-    "AccessToken": ".access",
-    "ClientCredentials": ".machine",
-    "EnterpriseManaged": ".machine",
-    "FileStore": ".store",
-    "HmacSigner": ".jose",
-    "Introspection": ".verifiers",
-    "JwtVerifier": ".verifiers",
-    "MemoryStore": ".store",
-    "OAuth": ".oauth",
-    "Principal": ".access",
-    "ResourceServer": ".resource_server",
-    "Signer": ".jose",
-    "TokenStore": ".store",
-    "WorkloadIdentity": ".machine",
-    "b64url": ".jose",
-    "client_metadata": ".client_document",
+    "AccessToken": ".server.access",
+    "ClientCredentials": ".client.machine",
+    "EnterpriseManaged": ".client.machine",
+    "FileStore": ".client.store",
+    "HmacSigner": ".tokens.jose",
+    "Introspection": ".server.verifiers",
+    "JwtVerifier": ".server.verifiers",
+    "MemoryStore": ".client.store",
+    "OAuth": ".client.oauth",
+    "Principal": ".server.access",
+    "ResourceServer": ".server.resource_server",
+    "Signer": ".tokens.jose",
+    "TokenStore": ".client.store",
+    "WorkloadIdentity": ".client.machine",
+    "b64url": ".tokens.jose",
+    "client_metadata": ".client.client_document",
 }
 """Public name -> module; resolved on first use, as in `mcp_ref`."""
 

@@ -33,7 +33,7 @@ import argparse
 import sys
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
-from ..packagelog import own_process
+from ..diagnostics.packagelog import own_process
 from .failures import DONE, EXPECTED, UsageError, as_object, row_of, text_of
 from .output import OutputClosed, drop_output, fail, say, say_json
 
@@ -49,10 +49,10 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "complete": (".servers", "ask a server for suggestions while an argument is typed"),
     "ping": (".servers", "see how quickly a server answers"),
     "demo": (".local", "start a small server, use it, and show the wire"),
-    "explain": (".explain", "tell what a method, type, error code or feature is in each revision"),
-    "diff": (".diff", "tell what differs between two revisions"),
+    "explain": (".learn.explain", "tell what a method, type, error code or feature is in each revision"),
+    "diff": (".learn.diff", "tell what differs between two revisions"),
     "crosscheck": (".local", "compare the dataclasses with the official schemas"),
-    "vendor": (".vendor", "copy this package, or a part of it, into another program, and check the copy"),
+    "vendor": (".copying.vendor", "copy this package, or a part of it, into another program, and check the copy"),
 }
 """Command -> the module whose COMMANDS has it (loaded when it is used), and what it does."""
 

@@ -11,9 +11,9 @@ from ..protocol.negotiation import ERAS
 from ..revisions import REVISIONS
 from .asking import Asking
 from .authorizing import auth_options, authorization
+from .copying.parts import version
 from .failures import UsageError
 from .output import note, one_line
-from .parts import version
 from .values import pairs_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def connected(options: Any) -> "Client":
     ``options.asking`` is set to the `Asking` that answers the server's questions.
     """
     from ..client import connect
-    from ..client.targets import is_command
+    from ..client.connecting import is_command
 
     options.asking = Asking(options.server if isinstance(options.server, str) else " ".join(options.server))
     client = connect(
@@ -90,7 +90,7 @@ def connected(options: Any) -> "Client":
 
 def _http(options: Any) -> Dict[str, Any]:
     """The arguments of `mcp_ref.client.connect` about HTTP. Raises `UsageError`."""
-    from ..client.targets import scheme_of
+    from ..client.connecting import scheme_of
 
     given = {"headers": pairs_of(options.header, "--header"), "cafile": options.cafile}
     if any(given.values()) and scheme_of(options.server) not in ("http", "https"):

@@ -9,7 +9,7 @@ from .failures import UsageError
 
 if TYPE_CHECKING:
     from ..server import Server
-    from ..server.http_listener import HttpListener
+    from ..server.serving.http_listener import HttpListener
     from ..wiretrace import Trace
 
 
@@ -38,12 +38,12 @@ def listen_http(
     server: "Server", address: str, sessions: str, trace: "Optional[Trace]", **options: Any
 ) -> "HttpListener":
     """Serve over HTTP in the background. ``sessions`` as on the command line, ``options`` as `HttpListener`."""
-    from ..server.http_listener import PATH, HttpListener
+    from ..server.serving.http_listener import PATH, HttpListener
 
     host, port = host_and_port(address)
     kept: Any = sessions
     if sessions.startswith("store:"):
-        from ..transports.sqlite_store import SqliteStore
+        from ..streamable.shared.sqlite import SqliteStore
 
         kept = SqliteStore(sessions[len("store:"):])
     scheme = "https" if options.get("ssl_context") else "http"

@@ -5,7 +5,7 @@ import os
 import sys
 from typing import Any, Callable
 
-from ..packagelog import own_process
+from ..diagnostics.packagelog import own_process
 from ..revisions import REVISIONS
 from .command import Command, Commands, program
 from .failures import DONE, FAILED, UsageError

@@ -11,7 +11,7 @@ command quietly.
 import sys
 from typing import IO, Any, Optional
 
-from ..plaintext import INDENT
+from ..diagnostics.plaintext import INDENT
 
 
 class OutputClosed(Exception):

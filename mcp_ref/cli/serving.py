@@ -37,8 +37,8 @@ def _stdio(server: "Server", trace: "Optional[Trace]") -> None:
     if trace is None:
         server.run()
         return
-    from ..server.stdio import serve
-    from ..transports.stdio import StdioServer
+    from ..server.serving.stdio import serve
+    from ..transports.lines.stdio import StdioServer
 
     serve(server, _tapped(StdioServer(server.limits), trace))
 
@@ -51,9 +51,9 @@ def _tapped(transport: "Transport", trace: "Trace") -> "Transport":
 
 def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
     """Serve on a socket until told to end; the address, with the port that was chosen, goes to standard error."""
-    from ..peer.signals import Termination
-    from ..server.checks import check_socket
-    from ..transports.listener import SocketListener
+    from ..server.registry.checks import check_socket
+    from ..server.serving.signals import Termination
+    from ..transports.lines.listener import SocketListener
 
     try:
         check_socket(server.auth, address)
@@ -102,7 +102,7 @@ def _http(
     server: "Server", address: str, sessions: str, trace: "Optional[Trace]", guard: Dict[str, Any]
 ) -> None:
     """Serve over HTTP until told to end; the URL, with the port that was chosen, goes to standard error."""
-    from ..peer.signals import Termination
+    from ..server.serving.signals import Termination
 
     listener = listen_http(server, address, sessions, trace, **guard)
     with Termination(listener.close) as termination, listener:

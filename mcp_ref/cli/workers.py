@@ -35,16 +35,16 @@ import tempfile
 from typing import Any, Callable, Dict, List, Optional
 
 from .. import deadline
-from ..packagelog import own_process
-from ..peer.signals import HEARING, KILLED, SAME_SECONDS
-from ..transports.http_server import listen
+from ..diagnostics.packagelog import own_process
+from ..http11.server.server import listen
+from ..server.serving.signals import HEARING, KILLED, SAME_SECONDS
 from . import guarding
 from .failures import DONE, EXPECTED, UsageError, row_of, text_of
 from .loading import HTTP_ADVICE, host_and_port, listen_http, load, open_to_all, trace_of
 from .output import fail, note
 
 STATE_KEYS = "MCP_REF_STATE_KEYS"
-"""See `mcp_ref.server.rounds`, which workers load when they need it."""
+"""See `mcp_ref.server.mrtr.rounds`, which workers load when they need it."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 """Seconds before another worker is started, if one has died soon."""
 STEADY = 5.0

@@ -4,10 +4,11 @@
 >>> with connect("python3 examples/echo_server.py") as client:   # doctest: +SKIP
 ...     client.call_tool("add", {"a": 1, "b": 2}).structured_content
 
-Reading order: `client` (its life, and what it hears), `calls` (what it asks, page by page) and under
-them `asking`, `remembering` with `caches` and `kept`, `completion`, `structured`, `futures`, `subscriptions`, `icons`;
-`offers` and behind it `roots`, `sampling` with `models`, `elicitation` with `links` (what a server may ask of it);
-`targets` (what it connects to).
+A reading order: `connecting` (what it connects to), `client` (its life, and what it hears), `era` and `handshake` (how
+it begins, in each era), `calls` (what it asks, page by page), and below them `requests`, `rounds`, `futures`,
+`structured`, `completion` and `cache/`; `client_capabilities`, and behind it `roots`, `sampling` with `models`, and
+`elicitation` with `elicitation_url` (what a server may ask of it); `subscriptions` and `listening` (what it is told);
+`recovery` (when a server dies), `mirroring` (header fields that repeat arguments), `icons`.
 
 What programs need beside `Client` and `connect` can be had from here, too: what the server may ask (`Sampling`,
 `Elicitation`, `Roots`, `ModelCard`, `UrlRequest`), what callbacks get (`Context`) and ``submit_*`` gives
@@ -18,21 +19,21 @@ asked for. Messages are in `mcp_ref.messages`.
 
 from typing import TYPE_CHECKING, Any
 
+from .cache.store import SharedAnswers
 from .client import Client
-from .kept import SharedAnswers
-from .targets import connect
+from .connecting import connect
 
 if TYPE_CHECKING:
     from ..errors import ConnectFailed, ConnectionLost, NoThreads, PeerError, RequestTimeout
     from ..methods import Method
     from ..peer.context import Context, Route
+    from ..peer.executors.main_thread import MainThreadQueue
+    from ..peer.executors.workers import Inline
     from ..peer.extension import Extension
     from ..peer.future import RequestFuture
-    from ..peer.mainthread import MainThreadQueue
-    from ..peer.workers import Inline
     from ..wiretrace import Trace, to_file, to_text
     from .elicitation import Elicitation
-    from .links import UrlRequest
+    from .elicitation_url import UrlRequest
     from .models import ModelCard
     from .roots import Roots
     from .sampling import Sampling
@@ -41,8 +42,8 @@ _LATE = {
     "ConnectFailed": "..errors", "ConnectionLost": "..errors", "NoThreads": "..errors",
     "PeerError": "..errors", "RequestTimeout": "..errors", "Method": "..methods", "Context": "..peer.context",
     "Route": "..peer.context", "Extension": "..peer.extension", "RequestFuture": "..peer.future",
-    "MainThreadQueue": "..peer.mainthread", "Inline": "..peer.workers", "Trace": "..wiretrace",
-    "to_file": "..wiretrace", "to_text": "..wiretrace", "Elicitation": ".elicitation", "UrlRequest": ".links",
+    "MainThreadQueue": "..peer.executors.main_thread", "Inline": "..peer.executors.workers", "Trace": "..wiretrace",
+    "to_file": "..wiretrace", "to_text": "..wiretrace", "Elicitation": ".elicitation", "UrlRequest": ".elicitation_url",
     "ModelCard": ".models", "Roots": ".roots", "Sampling": ".sampling",
 }
 """Name -> module."""

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, 
 from ..errors import LocalProtocolError
 from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.request_table import ProgressCallback
-from .asking import Options
-from .caches import READ, by_name
-from .remembering import Remembering, bytes_of
+from .cache.cached_calls import Remembering, bytes_of
+from .cache.caches import READ, by_name
+from .requests import Options
 from .subscriptions import UpdateCallback
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from .listening import Listening
     from ..messages.completion import CompleteResult, Ref
     from ..messages.mrtr import InputRequiredResult
     from ..messages.prompts import GetPromptResult, ListPromptsResult, Prompt
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     )
     from ..messages.tools import CallToolResult, ListToolsResult, Tool
     from ..peer.future import RequestFuture
+    from .listening import Listening
 
 
 class Calls(Remembering):
@@ -71,9 +71,9 @@ class Calls(Remembering):
     ) -> "ListToolsResult":
         """One page of tools; ``cursor`` is the ``next_cursor`` of the page before.
 
-        From memory, while the server would answer the same: see `mcp_ref.client.caches`. ``refresh=True`` asks; the
-        same holds for every page and list, and for `read_resource`. ``timeout`` (seconds) and the other options: see
-        `call_tool`.
+        From memory, while the server would answer the same: see `mcp_ref.client.cache.caches`. ``refresh=True`` asks;
+        the same holds for every page and list, and for `read_resource`. ``timeout`` (seconds) and the other options:
+        see `call_tool`.
         """
         options = Options(timeout, progress, extend_on_progress, meta)
         return self._page("tools", cursor, refresh, options)  # type: ignore[no-any-return]

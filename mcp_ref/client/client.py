@@ -1,4 +1,5 @@
-"""The client: one connection to one server. What it asks for is in `mcp_ref.client.calls`, what it offers in `offers`.
+"""The client: one connection to one server. What it asks for is in `mcp_ref.client.calls`, what it offers in
+`client_capabilities`.
 """
 
 import threading
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, MutableMapping, Opt
 
 from .. import __version__
 from ..codec import DecodeError, decode
+from ..diagnostics.usercode import name_of
 from ..errors import ConnectionLost, LocalProtocolError
 from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
@@ -16,26 +18,25 @@ from ..methods import is_vendor, params_class
 from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
+from ..peer.executors.workers import Executor
 from ..peer.inflight import Inflight
 from ..peer.raised import log as log_raised
-from ..peer.workers import Executor
 from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
 from ..transports.base import Transport
-from ..usercode import name_of
+from .cache.store import SharedAnswers
+from .client_capabilities import REQUESTS, Offers
 from .era import DEFAULT_ERA, Opening
-from .greeting import Greeting
-from .kept import SharedAnswers
-from .offers import REQUESTS, Offers
+from .handshake import Greeting
 from .recovery import Restarts
 from .subscriptions import UpdateCallback
 
 if TYPE_CHECKING:
     from ..jsonrpc import RequestId
-    from ..peer.vendor import VendorMethods
-    from .listening import Listening, Wish
-    from .offers import GivenElicitation, GivenRoots, GivenSampling
     from ..peer.extension import Extension
+    from ..peer.vendor import VendorMethods
+    from .client_capabilities import GivenElicitation, GivenRoots, GivenSampling
+    from .listening import Listening, Wish
 
 Self = TypeVar("Self", bound="Client")
 Handler = TypeVar("Handler", bound=Callable[[Dict[str, Any], Context], Optional[Dict[str, Any]]])
@@ -67,9 +68,9 @@ class Client(Greeting):
 
     ``extensions``: what it does beyond the protocol, see `mcp_ref.peer.extension`.
     ``cache``: a `SharedAnswers`, where this client and others share what servers say is public; see
-    `mcp_ref.client.kept`. ``check_results``: whether results of tools are checked, see `mcp_ref.client.structured`.
-    ``executor``: who runs callbacks. ``strict`` refuses what real but careless servers send.
-    ``keepalive``: seconds between pings, which end the connection when unanswered (default: no pings).
+    `mcp_ref.client.cache.store`. ``check_results``: whether results of tools are checked, see
+    `mcp_ref.client.structured`. ``executor``: who runs callbacks. ``strict`` refuses what real but careless servers
+    send. ``keepalive``: seconds between pings, which end the connection when unanswered (default: no pings).
     """
 
     party = lifecycle.CLIENT

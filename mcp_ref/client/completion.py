@@ -22,8 +22,8 @@ from ..messages.completion import (
 )
 from ..peer.dispatcher import Connection
 from ..uritemplate import variables
-from .caches import Lists
-from .kept import Version
+from .cache.caches import Lists
+from .cache.store import Version
 
 CITATION = ".. server/utilities/completion §Security"
 MOST = 100

@@ -34,6 +34,7 @@ look at ``context.cancelled``.
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from ..codec import encoder
+from ..diagnostics.usercode import log_raised, name_of
 from ..errors import INTERNAL_ERROR, INVALID_PARAMS, LocalProtocolError, PeerError, RpcError
 from ..jsonrpc import shown
 from ..messages.elicitation import ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult
@@ -46,8 +47,7 @@ from ..peer.raised import about
 from ..protocol.elicitation import CheckedForm, FormError, read_form
 from ..protocol.links import LinkError
 from ..revisions import Revision
-from ..usercode import log_raised, name_of
-from .links import UrlRequest, is_elsewhere, links_of, required
+from .elicitation_url import UrlRequest, is_elsewhere, links_of, required
 
 if TYPE_CHECKING:
     from .client import Client

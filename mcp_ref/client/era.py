@@ -43,7 +43,7 @@ from ..peer.session import Session
 from ..protocol import negotiation
 from ..protocol.eras import modern, older
 from ..revisions import Revision
-from .caches import DISCOVER
+from .cache.caches import DISCOVER
 
 if TYPE_CHECKING:
     from .client import Client

@@ -24,8 +24,8 @@ from .recovery import another, final
 from .rounds import MANUAL, Exchange, adding, asked, extended
 
 if TYPE_CHECKING:
-    from .asking import Options, Reader
     from .client import Client
+    from .requests import Options, Reader
 
 
 class CheckedFuture(RequestFuture[Answer]):

@@ -40,7 +40,7 @@ from ..peer.request_table import Outcome, Pending, Progress
 from ..protocol.capabilities import has
 from ..protocol.envelope import SUBSCRIPTION
 from ..threads import available, start_thread
-from .caches import LISTS, UPDATED
+from .cache.caches import LISTS, UPDATED
 from .subscriptions import UpdateCallback, within
 
 if TYPE_CHECKING:

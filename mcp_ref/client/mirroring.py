@@ -1,14 +1,14 @@
 """What a client of a transport that mirrors arguments of tools needs to know of them, and the tools it leaves out.
 
 [2026-07-28 basic/transports/streamable-http §Schema Extension]: which arguments are repeated in header fields stands in
-the input schemas; see `mcp_ref.protocol.mirrored`.
+the input schemas; see `mcp_ref.protocol.streamable_http.mirrored`.
 """
 
 from typing import Any, Dict, List, Optional, Sequence
 
 from ..jsonrpc import shown
 from ..peer.dispatcher import Connection
-from ..protocol.mirrored import Mirrored, annotations
+from ..protocol.streamable_http.mirrored import Mirrored, annotations
 from ..transports.base import Annotations
 
 

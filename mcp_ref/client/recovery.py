@@ -74,7 +74,7 @@ class Restarts:
         self._times += 1
         if stop.wait(wait):
             return None
-        from ..packagelog import get_logger
+        from ..diagnostics.packagelog import get_logger
 
         get_logger(__name__).warning("the server is started again (%d in a row): %s", self._times, error)
         self._since = deadline.clock()

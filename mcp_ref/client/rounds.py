@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
 
 from .. import deadline
 from ..codec import DecodeError, Model, decode, encode
+from ..diagnostics.usercode import shown_error
 from ..errors import (
     INVALID_PARAMS, InputUnavailable, LocalProtocolError, PeerProtocolError, RequestCancelled, RequestTimeout, RpcError,
 )
@@ -39,18 +40,17 @@ from ..messages.mrtr import InputRequiredResult
 from ..methods import EMBEDDED, INPUT_REQUIRED, lookup
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
+from ..peer.executors.workers import Job
 from ..peer.inflight import Incoming
 from ..peer.raised import report
-from ..peer.workers import Job
 from ..protocol.caching import DEPENDING
 from ..protocol.capabilities import has
 from ..revisions import Revision
-from ..usercode import shown_error
 
 if TYPE_CHECKING:
     from ..peer.extension import Extension
-    from .asking import Options, Reader
     from .client import Client
+    from .requests import Options, Reader
 
 MANUAL = "manual"
 REQUIRED = "input_required"

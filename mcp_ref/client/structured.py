@@ -23,8 +23,8 @@ from ..errors import InvalidResult, McpError, PeerProtocolError
 from ..messages.content import AudioContent, BlobResourceContents, EmbeddedResource, ImageContent
 from ..messages.tools import CallToolResult, Tool
 from ..peer.dispatcher import Connection
-from .caches import KeptList
-from .kept import Version
+from .cache.caches import KeptList
+from .cache.store import Version
 
 if TYPE_CHECKING:
     from ..jsonschema import SchemaError, Validator

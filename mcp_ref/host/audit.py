@@ -40,10 +40,10 @@ import threading
 import time
 from typing import IO, Any, Callable, Dict, List, Optional, Union
 
+from ..diagnostics.counters import Counters
+from ..diagnostics.redaction import redact, redact_text
+from ..diagnostics.usercode import log_raised
 from ..options import spelt
-from ..peer.counters import Counters
-from ..redaction import redact, redact_text
-from ..usercode import log_raised
 
 AuditTarget = Union[str, "os.PathLike[str]", IO[Any], Callable[[Dict[str, Any]], Any]]
 """A path to append to, an open file of text or bytes, or a function that gets each event as a dict."""

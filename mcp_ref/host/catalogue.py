@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..codec import encode
+from ..diagnostics.counters import Counters
 from ..errors import METHOD_NOT_FOUND, PeerError
 from ..messages.prompts import Prompt
 from ..messages.resources import Resource, ResourceTemplate
 from ..messages.tools import Tool, ToolAnnotations
-from ..peer.counters import Counters
 from ..records import Record
 from ..revisions import Revision
 from .audit import digest
@@ -21,7 +21,7 @@ from .names import NameRule, qualify
 
 if TYPE_CHECKING:
     from ..client import Client
-    from ..client.caches import Lists
+    from ..client.cache.caches import Lists
 
 
 @dataclass(eq=False, repr=False)
@@ -86,7 +86,7 @@ class HostResourceTemplate(Record):
 
 
 class _Listing(NamedTuple):
-    """What was listed, and the state that the client's memory was in (see `mcp_ref.client.caches`)."""
+    """What was listed, and the state that the client's memory was in (see `mcp_ref.client.cache.caches`)."""
 
     found: Mapping[str, Any]
     lists: "Lists"

@@ -96,7 +96,7 @@ def _load(path: str) -> Any:
 def _entry(where: str, entry: Mapping[str, Any]) -> ServerEntry:
     unknown = sorted(set(entry) - _KNOWN)
     if unknown:
-        from ..packagelog import get_logger
+        from ..diagnostics.packagelog import get_logger
 
         get_logger(__name__).warning(
             "%s: unknown members were ignored: %s", where, ", ".join(_with_meant(name) for name in unknown))

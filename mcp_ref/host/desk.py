@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
 
 from .. import deadline
-from ..peer.counters import LOUD, Counters, is_told
+from ..diagnostics.counters import LOUD, Counters, is_told
 from ..peer.dispatcher import Connection
 from ..records import Record
 from .audit import digest
 from .policy import Decision, Deny, ElicitationRequest, Policy, SamplingRequest
 
 if TYPE_CHECKING:
-    from ..client.links import UrlRequest
+    from ..client.elicitation_url import UrlRequest
     from ..client.models import ModelCard
 
 

@@ -10,7 +10,7 @@ and the server is told "decline". It cannot change a question.
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from ..client.elicitation import Elicitation
-from ..client.links import UrlRequest
+from ..client.elicitation_url import UrlRequest
 from ..errors import PeerError
 from ..messages.elicitation import ElicitRequestFormParams
 from ..messages.lifecycle import ElicitationCapability

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Union
 
 from ..client import Client
+from ..client.connecting import Target, scheme_of, transport_to
 from ..client.roots import Place, Roots
-from ..client.targets import Target, scheme_of, transport_to
+from ..diagnostics.counters import Counters
 from ..errors import ConnectionLost, LocalProtocolError, McpError
 from ..limits import Limits
-from ..peer.counters import Counters
 from ..peer.dispatcher import Connection
 from ..peer.role import Role
 from ..protocol.capabilities import has
@@ -72,7 +72,7 @@ class Launch(NamedTuple):
     def transport(self, limits: Limits, name: str = "server") -> Transport:
         """Return a transport to it that has not been opened; ``name``: what the host calls it. Raises `ConnectFailed`.
         """
-        from ..transports.stderr import receiver
+        from ..transports.lines.stderr import receiver
 
         target = self.target() if callable(self.target) and not isinstance(self.target, Transport) else self.target
         return transport_to(

@@ -27,13 +27,13 @@ changes nothing.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Union
 
+from ..diagnostics.usercode import log_raised, name_of
 from ..errors import McpError
 from ..options import spelt
 from ..records import Record
-from ..usercode import log_raised, name_of
 
 if TYPE_CHECKING:
-    from ..client.links import UrlRequest
+    from ..client.elicitation_url import UrlRequest
     from ..client.models import ModelCard
     from ..messages.elicitation import ElicitRequestFormParams
     from ..messages.roots import Root
@@ -117,7 +117,7 @@ class ToolCall(Record):
 
         What looks like a secret is masked, and long values are cut, which is said: show `arguments` to who wants all.
         """
-        from ..redaction import redact
+        from ..diagnostics.redaction import redact
 
         given = redact(self.arguments)
         shown = [_argument(name, given[name]) for name in list(given)[:_ARGUMENTS]]

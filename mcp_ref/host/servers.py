@@ -10,17 +10,17 @@ from typing import (
 from .. import __version__
 from ..client import Client, SharedAnswers
 from ..client.roots import Place, Roots
+from ..diagnostics.counters import Counters
+from ..diagnostics.usercode import log_raised, name_of
 from ..errors import ConnectFailed, ConnectionLost, McpError, RequestTimeout
 from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
 from ..messages.lifecycle import ClientCapabilities, Settings
 from ..options import Default, refuse, spelt
-from ..peer.counters import Counters
-from ..peer.workers import Executor
+from ..peer.executors.workers import Executor
 from ..revisions import Revision
 from ..threads import available, start_thread
-from ..usercode import log_raised, name_of
 from .audit import Audit, AuditTarget
 from .config import Config, ServerEntry, read_config
 from .desk import Desk
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     import os
     import ssl
 
-    from ..client.links import UrlRequest
+    from ..client.elicitation_url import UrlRequest
     from ..client.models import ModelCard
     from ..peer.extension import Extension
-    from ..transports.http_authorizing import Authorizer, Authorizing
-    from ..transports.stderr import LineTarget
+    from ..streamable.client.auth_provider import Authorizer, Authorizing
+    from ..transports.lines.stderr import LineTarget
     from ..wiretrace import Trace
 
 Self = TypeVar("Self", bound="Servers")

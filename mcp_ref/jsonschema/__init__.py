@@ -15,7 +15,7 @@ threads can share it.
 
 Reading order: `violations`, `errors`, `bounds` (what comes out), `equality`, `shapes`, `metaschemas`, `refs`,
 `compiler` (the machine), `keywords`, `applicators`, `unevaluated`, `draft7`, `formats`, `hostnames` (the keywords),
-`dialect` (the table of all keywords). Regular expressions are a little library of their own: `patterns`.
+`dialect` (the table of all keywords). Regular expressions are a little library of their own: `regex.patterns`.
 
 What it does not do: report annotations; follow dialects other than the two, and custom ones made of their vocabularies;
 decode `contentEncoding` or parse `contentMediaType` (annotations, says the standard); fetch references.

@@ -282,7 +282,7 @@ def _key(place: Place, scope: Scope) -> Key:
 
 def _search(pattern: str, location: Path) -> Search:
     """The matcher refuses some patterns at once and others when a text turns out too much for them."""
-    from .patterns import PatternRefused, compile as compile_pattern  # late: most schemas have no pattern
+    from .regex.patterns import PatternRefused, compile as compile_pattern  # late: most schemas have no pattern
 
     try:
         matcher = compile_pattern(pattern)

@@ -181,7 +181,7 @@ _POINTER = r"(?:/(?:[^~/]|~[01])*)*"
 
 def is_regex(text: str) -> bool:
     """What `pattern` would accept [JSON Schema 2020-12 validation §7.3.8]."""
-    from .patterns import PatternRefused, compile as compile_pattern
+    from .regex.patterns import PatternRefused, compile as compile_pattern
 
     try:
         compile_pattern(text)

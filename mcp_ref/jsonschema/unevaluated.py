@@ -11,10 +11,10 @@ Adjacent keywords and in-place applicators count, at any depth; cousins do not.
 
 from typing import Any, List, Optional, Set
 
+from .applicators import unexpected
 from .bounds import Check, Run, accept
 from .compiler import Collect, Here, refuse
 from .equality import ARRAY
-from .applicators import unexpected
 from .shapes import LAST
 from .violations import Violation
 

@@ -17,24 +17,24 @@ from ..codec import Rule, use_downgrades
 
 if TYPE_CHECKING:  # type checkers and editors cannot follow `__getattr__`
     from .base import *  # noqa: F401, F403
-    from .content import *  # noqa: F401, F403
-    from .lifecycle import *  # noqa: F401, F403
-    from .progress import *  # noqa: F401, F403
+    from .caching import *  # noqa: F401, F403
     from .cancellation import *  # noqa: F401, F403
-    from .tools import *  # noqa: F401, F403
-    from .resources import *  # noqa: F401, F403
-    from .prompts import *  # noqa: F401, F403
     from .completion import *  # noqa: F401, F403
+    from .content import *  # noqa: F401, F403
+    from .discover import *  # noqa: F401, F403
+    from .elicitation import *  # noqa: F401, F403
+    from .lifecycle import *  # noqa: F401, F403
     from .logs import *  # noqa: F401, F403
+    from .mrtr import *  # noqa: F401, F403
     from .pagination import *  # noqa: F401, F403
+    from .progress import *  # noqa: F401, F403
+    from .prompts import *  # noqa: F401, F403
+    from .resources import *  # noqa: F401, F403
     from .roots import *  # noqa: F401, F403
     from .sampling import *  # noqa: F401, F403
-    from .elicitation import *  # noqa: F401, F403
-    from .tasks import *  # noqa: F401, F403
-    from .discover import *  # noqa: F401, F403
-    from .caching import *  # noqa: F401, F403
-    from .mrtr import *  # noqa: F401, F403
     from .subscriptions import *  # noqa: F401, F403
+    from .tasks import *  # noqa: F401, F403
+    from .tools import *  # noqa: F401, F403
 
 PAGES: Dict[str, Tuple[str, ...]] = {
     "base": (

@@ -1,1 +1,17 @@
-"""The conversation: request table, work in flight, workers, dispatcher, context."""
+"""The conversation: what both roles do with messages, whichever transport carries them.
+
+===================================  =======================================================================
+modules                              what they are
+===================================  =======================================================================
+`session`, `role`                    what was agreed with the peer; what a server or a client adds
+`request_table`, `future`            requests of ours that wait for an answer
+`inflight`, `jobs`                   requests of the peer that are being worked on
+`dispatcher`, `sender`               a connection: takes messages and routes them; sends
+`stateless`                          requests of 2026-07-28, each of which says all about itself
+`context`, `params`, `raised`        what a handler gets; its parameters, read; what it raised, logged
+`outbox`, `routing`, `rates`         messages on their way out; each its own way; limits per second
+`executors/`                         who runs handlers
+`extension`, `vendor`                methods and rules that an author adds; names outside the specification
+`keepalive`, `session_state`         pings; a session written down for another process
+===================================  =======================================================================
+"""

@@ -23,8 +23,8 @@ burst. So ping, responses, progress and cancellations never wait behind a handle
 itself wait for the peer.
 
 Where a transport is ``routed`` (HTTP) nobody reads: threads of the HTTP server bring what arrives to
-`receive`, one at a time, and run the handlers themselves (see `mcp_ref.peer.caller_runs`). A reader comes only
-at the end, to `finish`.
+`receive`, one at a time, and run the handlers themselves (see `mcp_ref.peer.executors.caller_runs`). A reader comes
+only at the end, to `finish`.
 
 Requests that arrive are refused in this order: malformed, id in use (dropped) or used before (where we are
 strict), wrong phase, unknown method, names in `_meta` that break the rules (where we are strict), too many in flight
@@ -51,10 +51,10 @@ from ..protocol.envelope import SERVER_INFO, USUAL
 from ..revisions import Revision
 from ..threads import need, run_aside
 from ..transports.base import Failed, Received, Transport
-from ..transports.fds import tell_of_fork
 from ..transports.held import Held
-from .alone import admit, stands_alone
+from ..transports.lines.fds import tell_of_fork
 from .context import Context, Route
+from .executors.workers import Executor, Job
 from .inflight import Incoming, Inflight, RecentIds
 from .jobs import BatchAnswer, Call, Lane, contain
 from .raised import log as log_raised
@@ -62,7 +62,7 @@ from .request_table import Progress
 from .role import Role
 from .sender import Sender, may_have_meta
 from .session import Session
-from .workers import Executor, Job
+from .stateless import admit, stands_alone
 
 
 CANCELLED = "notifications/cancelled"
@@ -103,7 +103,7 @@ class Connection(Sender):
         self.outbox.on_failure = lambda error: self.transport.close()
         stateless = role.party == lifecycle.SERVER and any(revision.stateless for revision in role.revisions)
         self.stateless = stateless
-        """Whether we are a server that takes requests which stand alone; see `mcp_ref.peer.alone`."""
+        """Whether we are a server that takes requests which stand alone; see `mcp_ref.peer.stateless`."""
         self.alone = stateless and not any(revision.handshake for revision in role.revisions)
         self.routes_alone: Dict[Tuple[str, Revision], Route] = {}
         self.state: Dict[str, Any] = {}
@@ -148,14 +148,14 @@ class Connection(Sender):
         self.session.unasked = why
 
     def keep(self, uris: Iterable[str] = ()) -> Dict[str, Any]:
-        """What another process needs to know to go on with this session; see `mcp_ref.peer.kept`."""
-        from .kept import keep
+        """What another process needs to know to go on with this session; see `mcp_ref.peer.session_state`."""
+        from .session_state import keep
 
         return keep(self, uris)
 
     def restore(self, kept: Dict[str, Any], whole: bool = True) -> None:
         """Go on with a session of which `keep` has said this."""
-        from .kept import restore
+        from .session_state import restore
 
         restore(self, kept, whole)
 
@@ -606,7 +606,7 @@ class Connection(Sender):
         if not known or not self.inflight.cancel(id, reason):
             self.counters.add("cancellation of nothing")
             return
-        from ..packagelog import get_logger
+        from ..diagnostics.packagelog import get_logger
 
         get_logger(__name__).info("request %.80r cancelled by the peer: %.200r", id, reason or "no reason given")
 

@@ -7,17 +7,17 @@ never use it.
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Optional, Tuple, TypeVar
 
+from ..diagnostics.usercode import log_raised, name_of
 from ..errors import McpError, NoThreads, RequestCancelled
 from ..jsonrpc import Error, Result
 from ..options import REQUEST_TIMEOUT
 from ..threads import available, run_aside
-from ..usercode import log_raised, name_of
 from ..waiting import Wait
 from .dispatcher import Connection
+from .executors.workers import Job
 from .jobs import Lane, contain
 from .raised import about
 from .request_table import Pending, Progress, ProgressCallback
-from .workers import Job
 
 Callback = Tuple[str, Callable[[], Any]]
 """Code of our user's to be called, and what it is."""

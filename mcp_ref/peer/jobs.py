@@ -9,8 +9,8 @@ from ..errors import INTERNAL_ERROR, McpError, RpcError
 from ..jsonrpc import Error, Request, RequestId
 from ..limits import DEFAULT
 from .context import Route
+from .executors.workers import Job
 from .inflight import Incoming
-from .workers import Job
 
 if TYPE_CHECKING:
     from .dispatcher import Connection

@@ -11,8 +11,8 @@ answer, too: somebody is there.
 
 from typing import TYPE_CHECKING
 
+from ..diagnostics.packagelog import get_logger
 from ..errors import McpError, PeerError, RequestTimeout
-from ..packagelog import get_logger
 from ..threads import start_thread
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ that only the beginning is shown.
 
 from typing import TYPE_CHECKING, Optional
 
+from ..diagnostics.usercode import log_raised
 from ..errors import ConnectionLost
 from ..jsonrpc import RequestId
-from ..usercode import log_raised
 
 if TYPE_CHECKING:
     from .context import Context

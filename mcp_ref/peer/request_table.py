@@ -24,11 +24,11 @@ from queue import Empty, SimpleQueue
 from typing import Any, Callable, Dict, List, Optional, Union
 
 from ..deadline import Deadline
+from ..diagnostics.counters import Counters
 from ..errors import Busy, ConnectionLost, McpError, PeerError, RequestTimeout
 from ..jsonrpc import Error, RequestId, Result
 from ..limits import DEFAULT, Limits
-from ..transports.fds import FORKED
-from .counters import Counters
+from ..transports.lines.fds import FORKED
 
 ProgressCallback = Callable[[float, Optional[float], Optional[str]], object]
 """Called with progress, total and message."""
@@ -281,7 +281,7 @@ class RequestTable:
     def forked(self) -> None:
         """This is a forked copy of the process whose connection it is: nobody reads, so nothing may wait for an answer.
 
-        See `mcp_ref.transports.fds.tell_of_fork`.
+        See `mcp_ref.transports.lines.fds.tell_of_fork`.
         """
         self._lock = threading.Lock()
         self._pending.clear()

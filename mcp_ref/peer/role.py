@@ -10,8 +10,8 @@ from .context import Context, Route
 from .raised import report
 
 if TYPE_CHECKING:
-    from .extension import Extension, Extensions
     from .dispatcher import Connection
+    from .extension import Extension, Extensions
 
 
 class Role:

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Hashable, Optional, Sequence, Tuple
 
 from .. import deadline
 from ..deadline import Deadline
+from ..diagnostics.counters import Counters
 from ..errors import ConnectionLost, LocalProtocolError, McpError, NoThreads, RequestCancelled, TooManyQuestions
 from ..jsonrpc import Error, Message, Notification, Request, RequestId, encode
 from ..jsontext import JsonError, dumps
@@ -21,13 +22,12 @@ from ..threads import available, start_thread
 from ..transports.base import Transport
 from ..waiting import Tally, Wait
 from ..waiting import count as count_waiting
-from .counters import Counters
+from .executors.workers import Executor, Inline, Workers
 from .inflight import Incoming
 from .outbox import Outbox
 from .rates import Rate
 from .request_table import Pending, Progress, ProgressCallback, RequestTable, Settle
 from .session import Session
-from .workers import Executor, Inline, Workers
 
 _SLICE = 0.5
 """Seconds that a caller waits in one go. A Ctrl-C that comes between looking for signals and beginning to wait is seen
@@ -60,7 +60,7 @@ def _executor(transport: Transport, limits: Limits) -> Executor:
         return Inline()
     if not transport.routed:
         return Workers(transport.name, limits)
-    from .caller_runs import CallerRuns
+    from .executors.caller_runs import CallerRuns
 
     return CallerRuns(transport.name, limits)
 
@@ -70,7 +70,7 @@ class Sender:
 
     # What few connections ever set stands here: of more than 30 attributes the names are stored with each object.
     alone = False
-    """Whether only requests are taken that stand alone; see `mcp_ref.peer.alone`."""
+    """Whether only requests are taken that stand alone; see `mcp_ref.peer.stateless`."""
     _envelope: Optional[Dict[str, Any]] = None
     _sealed = b""  # the same, encoded, and the end of a request after it
     _timer: Optional["_Timer"] = None
@@ -369,7 +369,7 @@ class Sender:
     def _withdraw(self, pending: Pending, error: McpError, reason: str) -> bool:
         if not self.table.fail(pending.id, error):
             return False
-        from ..packagelog import get_logger
+        from ..diagnostics.packagelog import get_logger
 
         # [..2025-11-25 basic/utilities/cancellation §Implementation Notes] SHOULD: both parties log the reason.
         get_logger(__name__).info("%s (request %d) given up: %s", pending.method, pending.id, reason)

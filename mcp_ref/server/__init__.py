@@ -1,7 +1,10 @@
 """The server role: say what there is (tools, resources, prompts), and serve it.
 
-`server` is the `Server` itself; each other module is one page of the specification, all with the
-same sections in the same order: registration, list, act.
+`server` is the `Server` itself and `context` what handlers get. The modules named after pages of the specification
+(`tools`, `resources`, `prompts`, `completion`, `logs`, `sampling`, `roots`, `elicitation`, `subscriptions` ...) have
+the same sections in the same order: registration, list, act. `registry/` keeps what was registered, `hints/` makes
+schemas of type hints, `results/` messages of what handlers return or raise, `mrtr/` lets them ask the client, `files/`
+serves folders, `serving/` waits for clients.
 
 What handlers need beside `Server` and `Context` can be had from here, too: content (`image`, `audio`,
 `blob`), the user's `Answer`, what may be raised (`RpcError`, `ResourceNotFound`, `UrlElicitationRequired`), what
@@ -24,26 +27,27 @@ if TYPE_CHECKING:
     from ..methods import Method
     from ..peer.context import Route
     from ..peer.dispatcher import Connection
+    from ..peer.executors.main_thread import MainThreadQueue
+    from ..peer.executors.workers import Inline
     from ..peer.extension import Extension
-    from ..peer.mainthread import MainThreadQueue
-    from ..peer.workers import Inline
-    from ..transports.sqlite_store import SqliteStore
-    from ..transports.store import Store
+    from ..streamable.shared.sqlite import SqliteStore
+    from ..streamable.shared.store import Store
     from ..wiretrace import Trace, to_file, to_text
-    from .caching import Cache
-    from .content import audio, blob, image
     from .elicitation import Answer
-    from .links import UrlElicitationRequired
+    from .elicitation_url import UrlElicitationRequired
+    from .registry.caching import Cache
+    from .results.content import audio, blob, image
 
 _LATE = {
-    "Cache": ".caching", "image": ".content", "audio": ".content", "blob": ".content",
-    "NoThreads": "..errors", "RpcError": "..errors", "ResourceNotFound": "..errors", "UrlElicitationRequired": ".links",
+    "Cache": ".registry.caching", "image": ".results.content", "audio": ".results.content", "blob": ".results.content",
+    "NoThreads": "..errors", "RpcError": "..errors", "ResourceNotFound": "..errors",
+    "UrlElicitationRequired": ".elicitation_url",
     "Annotations": "..messages.base", "Icon": "..messages.base", "ToolAnnotations": "..messages.tools",
     "Answer": ".elicitation", "Method": "..methods", "Route": "..peer.context",
     "Connection": "..peer.dispatcher", "Extension": "..peer.extension",
     "Trace": "..wiretrace", "to_file": "..wiretrace", "to_text": "..wiretrace",
-    "Inline": "..peer.workers", "MainThreadQueue": "..peer.mainthread",
-    "SqliteStore": "..transports.sqlite_store", "Store": "..transports.store",
+    "Inline": "..peer.executors.workers", "MainThreadQueue": "..peer.executors.main_thread",
+    "SqliteStore": "..streamable.shared.sqlite", "Store": "..streamable.shared.store",
 }
 """Name -> module."""
 

@@ -50,10 +50,10 @@ from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..protocol.uris import fault
 from ..revisions import Revision
-from .signature import Signature
+from .hints.signature import Signature
 
 if TYPE_CHECKING:
-    from .offering import Offering
+    from .registry.registration import Offering
 
 MOST = 100
 """Values in one answer, even if ``max_completion_values`` allows more."""

@@ -1,8 +1,8 @@
 """The context of a server's handlers: what the client can be asked and told while a request runs.
 
 Every question to the client goes through `Context.ask`. What the questions mean is told by the modules that the
-thin methods load when they are first called: `elicitation`, `links`, `sampling`, `roots`. Where a server cannot send
-requests, `rounds` does the asking.
+thin methods load when they are first called: `elicitation`, `elicitation_url`, `sampling`, `roots`. Where a server
+cannot send requests, `mcp_ref.server.mrtr.rounds` does the asking.
 """
 
 from typing import (
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..messages.sampling import CreateMessageResult, ModelPreferences, ToolChoice
     from ..messages.tools import Tool
     from .elicitation import Answer
-    from .replay import Rounds
+    from .mrtr.replay import Rounds
     from .sampling import Said, Toolbox
 
 Form = TypeVar("Form")
@@ -38,7 +38,7 @@ class Context(RequestContext):
     for every revision. In a handshake session they wait for the answer. In a revision without requests from server to
     client the handler ends at a question **and runs again from its first line** when the client comes back with the
     answer: what stands before a question runs once in each round, and so do its ``finally`` and ``with``. What must
-    happen once goes into `once`, or after the last question. Read `mcp_ref.server.rounds` before you write one.
+    happen once goes into `once`, or after the last question. Read `mcp_ref.server.mrtr.rounds` before you write one.
 
     ``key`` names a question there: it is its key in what the client is asked, and tells it from the others in the
     next round. Without one, questions are numbered as they come; a key that comes twice gets a number. A client that
@@ -67,7 +67,7 @@ class Context(RequestContext):
         if key is not None and (not isinstance(key, str) or not key):
             raise ValueError("the key of a question is a text that is not empty, not %.80r" % (key,))
         if not session.rules.peer_requests:
-            from .rounds import ask
+            from .mrtr.rounds import ask
 
             return ask(self, method, params, key, read)
         from ..codec import DecodeError, decode, encode
@@ -103,7 +103,7 @@ class Context(RequestContext):
                 raise TypeError(text % (key, function))
         if self.session.rules.peer_requests:
             return {key: function() for key, function in questions.items()}
-        from .replay import rounds_of
+        from .mrtr.replay import rounds_of
 
         return rounds_of(self).ask_all(self, questions)
 
@@ -123,7 +123,7 @@ class Context(RequestContext):
         """
         if not isinstance(key, str) or not key:
             raise ValueError("the key of a value is a text that is not empty, not %.80r" % (key,))
-        from .replay import rounds_of
+        from .mrtr.replay import rounds_of
 
         return rounds_of(self).once(key, function)
 
@@ -135,7 +135,7 @@ class Context(RequestContext):
         §InputRequiredResult]. Empty in a first round, and in handshake sessions. What is no answer of any kind is left
         out. An answer may be to anything, or come unasked: look at its class and at what it says.
         """
-        from .rounds import responses_of
+        from .mrtr.rounds import responses_of
 
         return responses_of(self)
 
@@ -145,7 +145,7 @@ class Context(RequestContext):
 
         It is the very text: it was signed on its way, and the client can have read it. None: there was none.
         """
-        from .replay import rounds_of
+        from .mrtr.replay import rounds_of
 
         before = rounds_of(self).before
         return None if before is None else before.note
@@ -181,15 +181,15 @@ class Context(RequestContext):
         self, message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
         key: Optional[str] = None,
     ) -> "Answer[None]":
-        """Ask the user to follow a link; see `mcp_ref.server.links.elicit_url`."""
-        from .links import elicit_url
+        """Ask the user to follow a link; see `mcp_ref.server.elicitation_url.elicit_url`."""
+        from .elicitation_url import elicit_url
 
         self.session.check_askable("elicitation")
         return elicit_url(self, message, url, elicitation_id, timeout, key)
 
     def elicitation_complete(self, elicitation_id: str) -> None:
-        """Tell the client that was asked that the user is done; see `mcp_ref.server.links.complete`."""
-        from .links import complete
+        """Tell the client that was asked that the user is done; see `mcp_ref.server.elicitation_url.complete`."""
+        from .elicitation_url import complete
 
         complete(self.connection.role, elicitation_id)
 

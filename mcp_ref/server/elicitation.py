@@ -33,7 +33,7 @@ the user says no, and the tool reads the answer        ``isError``: ``The user d
 =====================================================  =========================================================
 
 Never ask for passwords, keys or tokens in a form [2025-06-18.. client/elicitation §User Interaction Model] MUST NOT:
-that is what links are for (`mcp_ref.server.links`). Nor trust what the user says of who they are
+that is what links are for (`mcp_ref.server.elicitation_url`). Nor trust what the user says of who they are
 [2025-11-25.. client/elicitation §Identifying the User] MUST NOT.
 """
 
@@ -195,7 +195,7 @@ class Prepared:
             if len(self._params) >= _MOST_PREPARED:
                 self._params.clear()
             found = ElicitRequestFormParams(message=message, requested_schema=self.form.message, mode="form")
-            found.__dict__["written"] = None  # see `mcp_ref.server.replay.written`
+            found.__dict__["written"] = None  # see `mcp_ref.server.mrtr.replay.written`
             self._params[message] = found
         return found
 
@@ -253,8 +253,8 @@ def _prepare(form: Any) -> Prepared:
 
 
 def _of_class(cls: type) -> Tuple[Dict[str, Any], Values]:
-    from .forms import Scope
-    from .typehints import form_of
+    from .hints.members import Scope
+    from .hints.typeforms import form_of
 
     found = form_of(cls, Scope("form", form_of, {}, {}))
     if "properties" not in found.schema:
@@ -264,8 +264,8 @@ def _of_class(cls: type) -> Tuple[Dict[str, Any], Values]:
 
 def _of_names(form: Mapping[str, Any]) -> Tuple[Dict[str, Any], Values]:
     """Names with types, schemas or schema messages."""
-    from .forms import Member, Members, Scope
-    from .typehints import form_of
+    from .hints.members import Member, Members, Scope
+    from .hints.typeforms import form_of
 
     schemas = {
         name: encode(what, LATEST) if isinstance(what, Model) else dict(what)

@@ -25,13 +25,14 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any, Dict, Tuple
 
+from ..diagnostics import counters
+from ..diagnostics.redaction import redact
+from ..diagnostics.redactionfilter import extras_of, message_of
+from ..diagnostics.usercode import log_raised
 from ..jsontext import JsonError, dumps, is_deep
 from ..limits import DEFAULT
 from ..options import spelt
-from ..peer import counters, outbox, rates
-from ..redaction import redact
-from ..redactionfilter import extras_of, message_of
-from ..usercode import log_raised
+from ..peer import outbox, rates
 from .current import CURRENT
 from .logs import log, send
 
@@ -60,9 +61,9 @@ def severity(number: int) -> str:
 class WireHandler(logging.Handler):
     """Sends records to the clients of a server; see the module. Made by `Server.log_handler`.
 
-    ``level``: of records, as for any handler. ``redact``: mask what looks like a secret (`mcp_ref.redaction`).
-    ``traceback``: send the traceback of an exception and the stack, not its type and text alone. A formatter, if one is
-    set, makes ``data.message``.
+    ``level``: of records, as for any handler. ``redact``: mask what looks like a secret
+    (`mcp_ref.diagnostics.redaction`). ``traceback``: send the traceback of an exception and the stack, not its type and
+    text alone. A formatter, if one is set, makes ``data.message``.
     """
 
     @spelt

@@ -29,14 +29,14 @@ from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..revisions import Revision
-from .checks import Paging, check_texts, name_of
-from .content import check_asking, checked_block, content_of
-from .listing import Listing
-from .signature import BindError, Signature
-from .validation import LazyValidator
+from .hints.signature import BindError, Signature
+from .hints.validator import LazyValidator
+from .registry.checks import Paging, check_texts, name_of
+from .registry.listing import Listing
+from .results.content import check_asking, checked_block, content_of
 
 if TYPE_CHECKING:
-    from .caching import Cache
+    from .registry.caching import Cache
 
 
 class RegisteredPrompt:

@@ -38,22 +38,22 @@ from ..peer.params import params_reader
 from ..protocol.uris import fault
 from ..revisions import Revision
 from ..uritemplate import Template
-from .checks import Paging, check_cache, check_texts
-from .content import check_asking, checked_contents, contents_of
-from .listing import Listing
-from .signature import BindError, Signature
-from .validation import LazyValidator
+from .hints.signature import BindError, Signature
+from .hints.validator import LazyValidator
+from .registry.checks import Paging, check_cache, check_texts
+from .registry.listing import Listing
+from .results.content import check_asking, checked_contents, contents_of
 
 if TYPE_CHECKING:
-    from .caching import Cache
-    from .directory import Directory
+    from .files.directory import Directory
+    from .registry.caching import Cache
 
 
 class RegisteredResource:
     """A function behind a URI or a template, and how it is shown."""
 
     chosen = False
-    """See `mcp_ref.server.directory.Directory`."""
+    """See `mcp_ref.server.files.directory.Directory`."""
 
     def __init__(
         self, function: Callable[..., Any], description: Union[Resource, ResourceTemplate],
@@ -105,7 +105,7 @@ class RegisteredResource:
         if isinstance(value, ReadResourceResult):
             checked_contents(value.contents)
             if (value.ttl_ms, value.cache_scope) != (0, "private"):
-                from .caching import check_own
+                from .registry.caching import check_own
 
                 check_own(value)
             return value
@@ -206,7 +206,7 @@ class Resources:
         )
 
     def add_directory(self, directory: "Directory") -> None:
-        """Register a directory; `mcp_ref.server.directory` makes one.
+        """Register a directory; `mcp_ref.server.files.directory` makes one.
 
         Raises ValueError if its URI is taken, or if it lies in another one that is listed, or around it.
         """
@@ -241,13 +241,13 @@ class Resources:
     # List
 
     def list_route(self, revision: Revision) -> Route:
-        """Answers `resources/list`; see `mcp_ref.server.directory` for what directories do there."""
+        """Answers `resources/list`; see `mcp_ref.server.files.directory` for what directories do there."""
         plain = self.listing.route(revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Any:
             if not self._directories:
                 return plain.call(context, params)
-            from .directory import page
+            from .files.directory import page
 
             uris = sorted(self._directories) if self._paging.by_name else self._directories
             return page(self.listing, [self._directories[uri] for uri in uris], self._paging.size, revision, params)
@@ -326,7 +326,7 @@ def _hinting(revision: Revision) -> Optional[Callable[..., ReadResourceResult]]:
     """What adds the hints to a result, where the revision has them."""
     if not revision.caching_hints:
         return None
-    from .caching import hinted
+    from .registry.caching import hinted
 
     return hinted
 

@@ -219,7 +219,7 @@ def _box(ctx: "Context", tools: Toolbox) -> "Tools":
                 raise KeyError("the server has no tool %s" % name)
         found: "Tools" = server.tools
         return found
-    from .checks import Paging
+    from .registry.checks import Paging
     from .tools import Tools
 
     made = Tools(not server.strict, Paging())
@@ -239,7 +239,7 @@ def _use(
     if ctx.session.rules.peer_requests:
         result = _call(ctx, box, route, use, offered)
     else:
-        from .replay import rounds_of
+        from .mrtr.replay import rounds_of
 
         rounds = rounds_of(ctx)
         result = rounds.once(rounds.name("tool use"), lambda: _call(ctx, box, route, use, offered))

@@ -1,7 +1,7 @@
 """The server: what it offers, and how each request finds its way there.
 
-A `Server` holds tools, resources and prompts (`offering`) and knows nothing of any one connection; it can
-serve many at once. METHODS says which part answers which request.
+A `Server` holds tools, resources and prompts (`mcp_ref.server.registry.registration`) and knows nothing of any one
+connection; it can serve many at once. METHODS says which part answers which request.
 """
 
 import threading
@@ -17,39 +17,39 @@ from ..methods import is_vendor, lookup
 from ..options import refuse, spelt
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
-from ..peer.workers import Executor
+from ..peer.executors.workers import Executor
 from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
 from ..transports.base import Transport
 from ..transports.held import Held
 from .announcements import Announcements
-from .checks import check_introduction, check_socket, check_texts, paging_of
 from .context import Context
-from .offering import Offering
+from .registry.checks import check_introduction, check_socket, check_texts, paging_of
+from .registry.registration import Offering
 
 if TYPE_CHECKING:
     import ssl
 
     from ..messages.base import Icon
-    from ..transports.http_call import Answer
-    from ..transports.http_call import Caller as HttpCaller
-    from ..transports.http_guard import Authenticate, Guard
-    from ..transports.http_sessions import SessionTable
-    from ..transports.listener import SocketListener
-    from ..transports.store import Store
-    from ..transports.wsgi import Application
-    from ..wiretrace import Trace
     from ..peer.extension import Extension
-    from .caching import Cache
+    from ..streamable.server.authenticate import Authenticate, Guard
+    from ..streamable.server.call import Answer
+    from ..streamable.server.call import Caller as HttpCaller
+    from ..streamable.server.session_table import SessionTable
+    from ..streamable.server.wsgi import Application
+    from ..streamable.shared.store import Store
+    from ..transports.lines.listener import SocketListener
+    from ..wiretrace import Trace
     from .discover import Stamp
-    from .http_listener import HttpListener
     from .loghandler import WireHandler
-    from .replay import States
+    from .mrtr.replay import States
+    from .registry.caching import Cache
+    from .serving.http_listener import HttpListener
 
 _making = threading.Lock()
 ROOTS_CHANGED = "notifications/roots/list_changed"
 REVISED = frozenset((RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, *RESERVED))
-"""Codes that mean something in some revisions only, or in none; see `mcp_ref.server.errorcodes`."""
+"""Codes that mean something in some revisions only, or in none; see `mcp_ref.server.results.error_codes`."""
 
 
 class Server(Offering):
@@ -57,13 +57,13 @@ class Server(Offering):
 
     ``name`` and ``version`` introduce it; ``title``, ``description``, ``website_url`` and ``icons`` do so to people.
     ``instructions`` tell the model how to use it. ``revisions``: names of those to speak (default: all five, at the
-    same time on the same connections; see `mcp_ref.peer.alone`). ``identify=False`` leaves the server's name out of
+    same time on the same connections; see `mcp_ref.peer.stateless`). ``identify=False`` leaves the server's name out of
     results, where every result has it (2026-07-28).
     ``strict`` refuses what real but careless clients send (see README).
     ``mask_errors``: whether a client gets a fixed text for an exception of a handler, in the place of type and text.
     None: where it may be on another machine (HTTP, WSGI, `handle`, TCP), and not on stdio, in memory and on Unix
     sockets; True, False: everywhere, nowhere. The text of a `ToolError` is always told, and the log has every
-    exception; see `mcp_ref.server.failing`.
+    exception; see `mcp_ref.server.results.failures`.
     ``executor``: who runs handlers, a `MainThreadQueue` or `Inline`; by default each
     connection has worker threads of its own. ``page_size``: items in a page of a list (default: all).
     ``order``: of lists, that of "registration", or by "name" (or URI).
@@ -71,15 +71,15 @@ class Server(Offering):
     ``features``: names of what is declared to clients although nothing of it may be registered yet: "tools",
     "resources", "prompts", "completions", "logging". What is registered later is announced to them.
     ``cache``: how long clients may keep lists and resources (2026-07-28), a `Cache` for all or a dict by method; see
-    `mcp_ref.server.caching`. ``experimental``: capabilities outside the specification, name -> settings, declared as
-    they are. ``extensions``: what it does beyond the protocol, see `mcp_ref.peer.extension`.
+    `mcp_ref.server.registry.caching`. ``experimental``: capabilities outside the specification, name -> settings,
+    declared as they are. ``extensions``: what it does beyond the protocol, see `mcp_ref.peer.extension`.
     ``state_keys``: the secrets, strings or bytes, that sign what travels through clients between the rounds of a
     request which asks for input (2026-07-28): the first one signs, all of them verify. Several processes that serve
     the same clients need the same; default: those in the environment variable MCP_REF_STATE_KEYS, separated by commas,
     else a random one of this process. States are of no use at a server with another ``name``, or another resource of
     ``auth``. ``state_ttl``: seconds for which a client may come back (default 900).
     ``consume_state(id)`` is called with the id of each state that comes back, and says whether it may be used: a
-    function that remembers makes each one good for one time only. See `mcp_ref.server.rounds`.
+    function that remembers makes each one good for one time only. See `mcp_ref.server.mrtr.rounds`.
     ``auth``: whom clients have to ask for tokens before they are let in over HTTP, a `mcp_ref.auth.ResourceServer`;
     over stdio nobody shows tokens [2025-03-26..2025-11-25 basic/authorization §Protocol Requirements]
     [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD NOT.
@@ -136,7 +136,7 @@ class Server(Offering):
         self.identify = identify
         self.caches = {}
         if cache is not None:
-            from .caching import by_method
+            from .registry.caching import by_method
 
             self.caches = by_method(cache)
         if extensions:
@@ -218,7 +218,7 @@ class Server(Offering):
 
     def elicitation_complete(self, elicitation_id: str) -> None:
         """Tell the client that was asked to visit a URL that the user is done there; see `Context.elicit_url`."""
-        from .links import complete
+        from .elicitation_url import complete
 
         complete(self, elicitation_id)
 
@@ -230,12 +230,12 @@ class Server(Offering):
         Whatever prints or writes to standard output meanwhile ends up on standard error, and so does the log, from
         WARNING up, unless the program has set up `logging`. If a handler is still stuck ``shutdown_grace`` seconds
         after the client went, the process ends without it. SIGTERM lets running calls end, and this returns; Ctrl-C
-        raises KeyboardInterrupt without a traceback: see `mcp_ref.peer.signals`.
+        raises KeyboardInterrupt without a traceback: see `mcp_ref.server.serving.signals`.
         """
-        from ..packagelog import is_one_stream, own_process
+        from ..diagnostics.packagelog import is_one_stream, own_process
         from ..threads import need
-        from ..transports.stdio import StdioServer
-        from .stdio import serve
+        from ..transports.lines.stdio import StdioServer
+        from .serving.stdio import serve
 
         need("server.run()")
         if not is_one_stream(1, 2):  # with 2>&1 the log would get in between the messages
@@ -257,7 +257,7 @@ class Server(Offering):
         fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
         trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
     ) -> None:
-        """Serve any number of clients over HTTP until SIGTERM or Ctrl-C, see `mcp_ref.peer.signals`. Blocks.
+        """Serve any number of clients over HTTP until SIGTERM or Ctrl-C, see `mcp_ref.server.serving.signals`. Blocks.
 
         The log goes to standard error, from WARNING up, unless the program has set up `logging`. Raises `ConnectFailed`
         if there is no serving at this address.
@@ -293,8 +293,8 @@ class Server(Offering):
         ``trace``            no trace              a `mcp_ref.wiretrace.Trace` that sees every message, and HTTP
         ===================  ====================  ==================================================================
         """
-        from ..packagelog import own_process
-        from .http_listener import serve_http
+        from ..diagnostics.packagelog import own_process
+        from .serving.http_listener import serve_http
 
         own_process()
         scheme = "http" if ssl_context is None else "https"
@@ -313,13 +313,14 @@ class Server(Offering):
         json_response: Optional[bool] = None, poll_after: Optional[float] = None, streams: bool = False,
         delete: bool = True, trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
     ) -> "Application":
-        """A WSGI application that serves this server at ``/mcp``, for any WSGI engine; see `mcp_ref.transports.wsgi`.
+        """A WSGI application that serves this server at ``/mcp``, for any WSGI engine; see
+        `mcp_ref.streamable.server.wsgi`.
 
         Options: as `run_http`, and ``path`` (None: any); ``streams=True`` lets clients open a
         stream with GET, each of which holds a thread of the engine; ``delete=False`` does not let them end sessions.
         """
-        from ..transports.wsgi import application
-        from .http_listener import endpoint_of
+        from ..streamable.server.wsgi import application
+        from .serving.http_listener import endpoint_of
 
         return application(endpoint_of(
             self, path=path, auth=auth, token=token, authenticate=authenticate, allowed_hosts=allowed_hosts,
@@ -345,8 +346,8 @@ class Server(Offering):
         For other options make one: ``Caller(endpoint_of(server, ...))``. ``handler.close(grace)`` ends its sessions.
         """
         if "handler" not in self._features:
-            from ..transports.http_call import Caller
-            from .http_listener import endpoint_of
+            from ..streamable.server.call import Caller
+            from .serving.http_listener import endpoint_of
 
             self._features.setdefault("handler", Caller(endpoint_of(self, streams=False)))
         return self._features["handler"]  # type: ignore[no-any-return]
@@ -375,7 +376,7 @@ class Server(Offering):
             ssl_context=ssl_context, trace=trace,
         )
         if address.startswith(("http://", "https://")):
-            from .http_listener import HttpListener
+            from .serving.http_listener import HttpListener
 
             service = HttpListener(
                 self, address, sessions=sessions, legacy=legacy, fds=fds, trusted_proxies=trusted_proxies, **options)
@@ -387,7 +388,7 @@ class Server(Offering):
         if given:
             raise TypeError("%s takes no option %s" % (address, ", ".join(given)))
         check_socket(self.auth, address)
-        from ..transports.listener import SocketListener
+        from ..transports.lines.listener import SocketListener
 
         listener = SocketListener(address, self.connect, self.limits, idle_after, self.held)
         listener.open()
@@ -435,7 +436,7 @@ class Server(Offering):
         made: Optional[Route] = make(self, revision)
         if made is None or not revision.stateless:
             return made
-        from .rounds import wrap
+        from .mrtr.rounds import wrap
 
         return wrap(made, method, revision)
 
@@ -443,7 +444,7 @@ class Server(Offering):
     def states(self) -> "States":
         """How states are signed, made when first needed; the keys of the process are the same for all connections."""
         if self._states is None:
-            from .replay import States
+            from .mrtr.replay import States
 
             with _making:
                 self._states = self._states or States(*self._state_options)
@@ -474,23 +475,23 @@ class Server(Offering):
         return found
 
     def answer_error(self, context: Any, error: RpcError, in_tool: bool) -> Exception:
-        """Not every client may be sent every error: see `mcp_ref.server.errorcodes`."""
+        """Not every client may be sent every error: see `mcp_ref.server.results.error_codes`."""
         if error.code not in REVISED:
             return error
-        from .errorcodes import revised
+        from .results.error_codes import revised
 
         return revised(context, error, in_tool)
 
     def answer_errors(self, context: Any, error: BaseException) -> RpcError:
-        """See `Role.answer_errors`; the text is as `mcp_ref.server.failing` says."""
-        from .failing import failed
+        """See `Role.answer_errors`; the text is as `mcp_ref.server.results.failures` says."""
+        from .results.failures import failed
 
         request = context.request
         return failed(context, self.handler_of(request.method, request.params or {}, context.session.rules), error)
 
     def handler_of(self, method: str, params: Dict[str, Any], revision: Revision) -> str:
         """See `Role.handler_of`."""
-        from .failing import handler_of
+        from .results.failures import handler_of
 
         return handler_of(self, method, params, revision)
 
@@ -504,13 +505,13 @@ class Server(Offering):
 
     def keep(self, connection: Connection, uris: Iterable[str]) -> Dict[str, Any]:
         """See `Role.keep`."""
-        from .kept import keep
+        from .session_state import keep
 
         return keep(self, connection, uris)
 
     def restore(self, connection: Connection, kept: Dict[str, Any], whole: bool) -> None:
         """See `Role.restore`."""
-        from .kept import restore
+        from .session_state import restore
 
         restore(self, connection, kept, whole)
 

@@ -7,7 +7,7 @@ unknown tool                                 error -32602
 arguments that do not fit the input schema   an ``isError`` result since 2025-11-25, before that -32602
 calls that come too fast                     ``isError``, naming the limit
 `ToolError`                                  ``isError``, its text verbatim, for the model
-any other exception of the tool              ``isError``; what it says: `mcp_ref.server.failing`
+any other exception of the tool              ``isError``; what it says: `mcp_ref.server.results.failures`
 `RpcError`                                   that JSON-RPC error
 a result that JSON cannot hold               ``isError``, naming the place: ``$.mean is NaN``
 a structured result unlike its schema        ``isError``, naming the place
@@ -26,12 +26,13 @@ a boolean, and its schema says so, in an explicit schema or in the signature::
 
 ``None`` goes inside, ``Annotated[Optional[str], {...}]``, as Python has it; an argument that is not given has no field.
 Whoever is on the way can read header fields: nothing secret belongs there
-[2026-07-28 server/tools §x-mcp-header] SHOULD NOT. What is allowed says `mcp_ref.protocol.mirrored`.
+[2026-07-28 server/tools §x-mcp-header] SHOULD NOT. What is allowed says `mcp_ref.protocol.streamable_http.mirrored`.
 """
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 
 from ..codec import Model, encoder
+from ..diagnostics.counters import Counters
 from ..errors import INVALID_PARAMS, RpcError, ToolError
 from ..jsonrpc import shown
 from ..jsontext import JsonError
@@ -40,22 +41,21 @@ from ..messages.content import EmbeddedResource, TextContent
 from ..messages.tools import CallToolRequestParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations
 from ..options import spelt
 from ..peer.context import Context, Route
-from ..peer.counters import Counters
 from ..peer.params import params_reader
 from ..peer.rates import Rate
 from ..protocol import toolnames
 from ..revisions import Revision
-from .checks import Paging, check_texts, name_of
-from .content import check_asking
-from .leniency import coerce
-from .listing import Listing
-from .results import BadResult, result_of
-from .signature import BindError, Signature, Unresolved, to_json
-from .validation import LazyValidator
+from .hints.coercion import coerce
+from .hints.signature import BindError, Signature, Unresolved, to_json
+from .hints.validator import LazyValidator
+from .registry.checks import Paging, check_texts, name_of
+from .registry.listing import Listing
+from .results.content import check_asking
+from .results.tool_result import BadResult, result_of
 
 if TYPE_CHECKING:
-    from .caching import Cache
-    from ..protocol.mirrored import Mirrored
+    from ..protocol.streamable_http.mirrored import Mirrored
+    from .registry.caching import Cache
 
 LIMIT = "max_tool_calls_per_second"
 
@@ -107,7 +107,7 @@ class RegisteredTool:
         parts = [explicit] if explicit is not None else [form.schema for _, form in self.signature.resolve().forms]
         self.mirrored = ()
         if any(map(_mentions_header, parts)):
-            from ..protocol.mirrored import annotations
+            from ..protocol.streamable_http.mirrored import annotations
 
             try:
                 self.mirrored = annotations(self.input_schema)
@@ -192,11 +192,11 @@ class Tools:
         tool = RegisteredTool(name, signature, input_schema, output_schema, rate, described)
         odd = toolnames.fault(name)
         if odd or any(each is not None for each in (input_schema, output_schema, annotations, icons, meta)):
-            from . import toolchecks
+            from .registry import tool_checks
 
-            toolchecks.check(tool)
+            tool_checks.check(tool)
             if odd:
-                toolchecks.odd_name(odd, self._lenient)
+                tool_checks.odd_name(odd, self._lenient)
         try:
             tool.find_mirrored()
         except Unresolved:
@@ -250,7 +250,7 @@ class Tools:
 
     def failed(self, context: Context, who: str, error: Exception) -> CallToolResult:
         """The result of a call that raised; ``who``: the tool, for the log and the client."""
-        from .failing import failed_tool
+        from .results.failures import failed_tool
 
         if isinstance(error, (BadResult, JsonError)):
             self.counters.add("bad tool results")

@@ -1,27 +1,15 @@
-"""Ways to move frames: `base` is the contract, the others implement it. A reading order:
+"""Transports: the contracts, and the ways to move messages without HTTP.
 
-=========================  =================================================================================
-modules                    what they are
-=========================  =================================================================================
-`base`, `memory`, `tap`    the contract; its smallest keeper; one that shows the wire of any other
-`framing`, `fds`, `lines`  messages in lines, over file descriptors
-`stdio`, `child`,          standard input and output; a server as a child process; `stderr`: what it says beside
-`process`, `commands`      its messages
-`sockets`, `listener`      TCP and Unix sockets
-`http_exchange`            one HTTP request and its reply, between what carries it and what answers it
-`http_endpoint`            answers: Streamable HTTP. Sessions: `http_in_session`, `http_session`, `http_streams`,
-                           `http_sessions`, `http_owners`; without: `http_modern`, `http_stateless`; both are
-                           `http_routed`. `sse_endpoint` is the same for HTTP+SSE
-`store`, `sqlite_store`    sessions that processes share, with `http_store`, `http_copy`
-`http_server`              carries: the socket engine. Bytes: `http_head`, `http_parsing`, `http_shape`,
-                           `http_replies`, `http_bodies`; connections: `http_connection`,
-                           `http_answering`, `http_tls`, `http_accepting`; threads: `http_reactor`,
-                           `http_lead`, `http_workers`, `http_mailbox`
-`http_call`, `wsgi`        carry, too: a plain call, and any WSGI engine
-`http_client`,             the client's side of both, over `http_channel`, with `http_pool`, `http_dial`,
-`sse_client`, `http_auto`  `http_reply`, `http_inbox`, `http_crew`; what goes beside requests without session:
-                           `http_mirroring`, `http_fields`; what lets them in: `http_authorizing`; and finding
-                           out which transport it is
-`http_trace`               what a trace shows of HTTP, on both sides
-=========================  =================================================================================
+=========  ====================================================================================
+module     what it is
+=========  ====================================================================================
+`base`     the contract: a `Transport` reads and writes messages
+`replies`  a transport whose replies each take their own way: a session of an HTTP server
+`memory`   two ends in one process, the smallest transport there is
+`tap`      wraps any other transport and shows its traffic in a trace
+`held`     counts the bytes that a peer makes this process hold, against limits
+`lines/`   messages in lines: pipes, standard input and output, child processes, sockets
+=========  ====================================================================================
+
+Streamable HTTP and HTTP+SSE are in `mcp_ref.streamable`, on top of `mcp_ref.http11`.
 """

@@ -26,7 +26,7 @@ from ..jsonrpc import RequestId
 
 if TYPE_CHECKING:
     from ..deadline import Deadline
-    from ..protocol.mirrored import Mirrored
+    from ..protocol.streamable_http.mirrored import Mirrored
     from ..revisions import Revision
     from .held import Held
 
@@ -48,7 +48,8 @@ class Failed:
 Received = Union[bytes, Rejected, Failed]
 """One item that `Transport.read` returns."""
 Annotations = Callable[[str], "Optional[Sequence[Mirrored]]"]
-"""What a tool mirrors, by its name, as `mcp_ref.protocol.mirrored.annotations` says; None: the tool is not known."""
+"""What a tool mirrors, by its name, as `mcp_ref.protocol.streamable_http.mirrored.annotations` says; None: the tool is
+not known."""
 
 Standstill = Callable[[RequestId, bool], None]
 

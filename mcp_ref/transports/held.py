@@ -24,7 +24,7 @@ that holds nothing may have one thing that is larger than ``max_held_bytes_per_p
 
 A message to many (`Shared`) is one piece of memory, however many wait for it, and is counted so.
 
-Bodies of HTTP requests have an account of their own, `http_bodies`.
+Bodies of HTTP requests have an account of their own, `mcp_ref.http11.server.body_budget`.
 """
 
 import threading

@@ -7,10 +7,10 @@ request always comes before its answer. What could not be sent is told as a find
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from ..deadline import Deadline
+from ..diagnostics.usercode import shown_error
 from ..errors import TransportError
 from ..jsonrpc import RequestId
 from ..revisions import Revision
-from ..usercode import shown_error
 from ..wiretrace import CLIENT, SERVER, Trace
 from .base import Annotations, Failed, Received, Standstill, Transport
 

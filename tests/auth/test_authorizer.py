@@ -6,12 +6,12 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple
 import pytest
 
 from mcp_ref.auth import FileStore, MemoryStore, OAuth
-from mcp_ref.auth.authorizer import Engine
-from mcp_ref.auth.jose import Signer, split_jwt
+from mcp_ref.auth.client.authorizer import Engine
+from mcp_ref.auth.tokens.jose import Signer, split_jwt
 from mcp_ref.errors import AuthError, DiscoveryFailed, InsufficientScope, TokenRefused, Unauthorized
-from mcp_ref.transports.http_authorizing import Grip, Refusal
-from mcp_ref.transports.http_dial import LetGo
-from mcp_ref.transports.http_exchange import Headers
+from mcp_ref.http11.client.connect import LetGo
+from mcp_ref.http11.message import Headers
+from mcp_ref.streamable.client.auth_provider import Grip, Refusal
 from tests.support.auth_server import OUT, REFRESH, ProtectedServer, browser
 from tests.support.authorized import BOUNDED, Authorized
 from tests.support.auth_server import Refusal as Refused

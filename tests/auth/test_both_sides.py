@@ -7,7 +7,7 @@ import pytest
 from mcp_ref import Context, Server, connect
 from mcp_ref.auth import Introspection, OAuth, ResourceServer
 from mcp_ref.errors import AuthError, McpError
-from mcp_ref.server.http_listener import HttpListener
+from mcp_ref.server.serving.http_listener import HttpListener
 from tests.support.auth_server import OUT, AuthorizationServer, browser
 from tests.support.requirements_table import HANDSHAKE, STATELESS
 

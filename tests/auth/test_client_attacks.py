@@ -9,21 +9,21 @@ from typing import Any, Dict, List, Optional, Tuple
 import pytest
 
 from mcp_ref import connect
-from mcp_ref.auth.flight import NAME
-from mcp_ref.auth.grant import Desk, Grant
-from mcp_ref.auth.assertions import assertion_fields
-from mcp_ref.auth.code_flow import CodeFlow
-from mcp_ref.auth.discovery import Discovered
-from mcp_ref.auth.documents import AuthorizationServer
-from mcp_ref.auth.dpop import Prover
-from mcp_ref.auth.store import MAX_FILE, FileStore
-from mcp_ref.auth.tokens import ClientInfo, Token
+from mcp_ref.auth.client.code_flow import CodeFlow
+from mcp_ref.auth.client.grant import Desk, Grant
+from mcp_ref.auth.client.single_flight import NAME
+from mcp_ref.auth.client.store import MAX_FILE, FileStore
+from mcp_ref.auth.discovery.discover import Discovered
+from mcp_ref.auth.discovery.documents import AuthorizationServer
+from mcp_ref.auth.tokens.assertions import assertion_fields
+from mcp_ref.auth.tokens.dpop import Prover
+from mcp_ref.auth.tokens.issued import ClientInfo, Token
 from mcp_ref.auth.urls import checked
 from mcp_ref.errors import AnswerLost, AuthError, DiscoveryFailed, McpError, TokenRefused, Unauthorized
+from mcp_ref.http11.client.connect import LetGo, Proxy
+from mcp_ref.http11.message import Headers
 from mcp_ref.limits import Limits
-from mcp_ref.transports.http_authorizing import Authorizer, Authorizing, Grip, Refusal
-from mcp_ref.transports.http_dial import LetGo, Proxy
-from mcp_ref.transports.http_exchange import Headers
+from mcp_ref.streamable.client.auth_provider import Authorizer, Authorizing, Grip, Refusal
 from tests.auth.test_authorizer import REVISION, Key, Requests
 from tests.support.auth_server import OUT, REFRESH, browser
 from tests.support.authorized import BOUNDED, PATIENCE, Authorized

@@ -6,9 +6,9 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
-from mcp_ref.auth.code_flow import CodeFlow, challenge_of, check_pkce, parameters
-from mcp_ref.auth.token_endpoint import TokenEndpoint
-from mcp_ref.auth.tokens import ClientInfo
+from mcp_ref.auth.client.code_flow import CodeFlow, challenge_of, check_pkce, parameters
+from mcp_ref.auth.client.token_endpoint import TokenEndpoint
+from mcp_ref.auth.tokens.issued import ClientInfo
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, TokenRefused
 from mcp_ref.revisions import NAMES
 from tests.support.scripted_desk import ISSUER, SERVER, ListFetcher, answer, found, server

@@ -4,9 +4,9 @@ from typing import Any, Callable, List, Optional
 
 import pytest
 
-from mcp_ref.auth.flight import Flight
+from mcp_ref.auth.client.single_flight import Flight
 from mcp_ref.errors import AuthError, Unauthorized
-from mcp_ref.transports.http_dial import Grip, LetGo
+from mcp_ref.http11.client.connect import Grip, LetGo
 
 PATIENCE = 10.0
 

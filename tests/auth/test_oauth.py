@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_ref.auth import MemoryStore, OAuth, registration
-from mcp_ref.auth.redirect import Redirect
+from mcp_ref.auth import MemoryStore, OAuth
+from mcp_ref.auth.client import registration
+from mcp_ref.auth.client.redirect import Redirect
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, RegistrationRefused, TokenRefused, Unauthorized
 from mcp_ref.limits import Limits
 from tests.support.auth_server import OUT, Browser, browser, fetched

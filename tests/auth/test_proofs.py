@@ -4,13 +4,13 @@ import threading
 import pytest
 
 from mcp_ref.auth import ResourceServer
-from mcp_ref.auth.challenge import parse
-from mcp_ref.auth.dpop import Prover
-from mcp_ref.auth.jose import HmacSigner, make_jwt, split_jwt, thumbprint
-from mcp_ref.auth.proofs import SECONDS, Proof, Proofs
+from mcp_ref.auth.discovery.challenge import parse
+from mcp_ref.auth.server.proofs import SECONDS, Proof, Proofs
+from mcp_ref.auth.tokens.dpop import Prover
+from mcp_ref.auth.tokens.jose import HmacSigner, make_jwt, split_jwt, thumbprint
 from mcp_ref.errors import AuthError
+from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.limits import Limits
-from mcp_ref.transports.http_exchange import Headers, HttpRequest
 from tests.conformance.es256 import Es256Signer
 from tests.support.protected import DOCUMENT, NOW, RESOURCE, Door, access
 from tests.support.requirements_table import HANDSHAKE, STATELESS

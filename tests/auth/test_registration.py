@@ -3,8 +3,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 
-from mcp_ref.auth.registration import Identity, application_type, choose, known
-from mcp_ref.auth.tokens import ClientInfo
+from mcp_ref.auth.client.registration import Identity, application_type, choose, known
+from mcp_ref.auth.tokens.issued import ClientInfo
 from mcp_ref.errors import RegistrationRefused
 from tests.support.scripted_desk import ISSUER, NOW, ListDesk, answer, server
 

@@ -12,15 +12,15 @@ import pytest
 
 from mcp_ref import Context, Server
 from mcp_ref.auth import AccessToken, HmacSigner, JwtVerifier, Principal, ResourceServer
-from mcp_ref.auth.jose import make_jwt
-from mcp_ref.auth.needs import Needs, scope_list
-from mcp_ref.auth.published import KEPT, RETRIED
+from mcp_ref.auth.server.metadata import KEPT, RETRIED
+from mcp_ref.auth.server.needs import Needs, scope_list
+from mcp_ref.auth.tokens.jose import make_jwt
 from mcp_ref.errors import AuthError, DiscoveryFailed, McpError, Unauthorized
+from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.limits import Limits
-from mcp_ref.server.http_listener import HttpListener
-from mcp_ref.transports.http_exchange import Headers, HttpRequest
-from mcp_ref.transports.http_guard import Denied, Guard, Known, OneToken, guard_of
-from mcp_ref.transports.sqlite_store import SqliteStore
+from mcp_ref.server.serving.http_listener import HttpListener
+from mcp_ref.streamable.server.authenticate import Denied, Guard, Known, OneToken, guard_of
+from mcp_ref.streamable.shared.sqlite import SqliteStore
 from tests.support.auth_server import AuthorizationServer
 from tests.support.http_exchange import BOTH, exchange, opening, request
 from tests.support.http_modern import STATELESS, enveloped, mirror

@@ -3,7 +3,7 @@ from typing import List, Optional
 
 import pytest
 
-from mcp_ref.auth.scopes import choose, supported
+from mcp_ref.auth.client.scopes import choose, supported
 from tests.support.scripted_desk import found
 
 OFFLINE = "offline_access"

@@ -9,13 +9,13 @@ import pytest
 
 from mcp_ref import Server, connect
 from mcp_ref.auth import AccessToken, HmacSigner, Introspection, JwtVerifier, OAuth, Principal, ResourceServer
-from mcp_ref.auth.jose import make_jwt
-from mcp_ref.auth.needs import Needs
-from mcp_ref.auth.published import KEPT
+from mcp_ref.auth.server.metadata import KEPT
+from mcp_ref.auth.server.needs import Needs
+from mcp_ref.auth.tokens.jose import make_jwt
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.limits import Limits
-from mcp_ref.protocol.httprules import preflight
-from mcp_ref.server.http_listener import HttpListener
+from mcp_ref.protocol.streamable_http.refusals import preflight
+from mcp_ref.server.serving.http_listener import HttpListener
 from tests.auth.test_jwks import OLD, OTHER, key_set, published, token_of
 from tests.support.auth_server import AuthorizationServer, browser
 from tests.support.clocks import Clock, by_hand

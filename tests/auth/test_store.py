@@ -10,7 +10,7 @@ from typing import Any, Callable, List
 
 import pytest
 
-from mcp_ref.auth.store import FileStore, MemoryStore, TokenStore
+from mcp_ref.auth.client.store import FileStore, MemoryStore, TokenStore
 from mcp_ref.errors import AuthError
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="modes of files")
@@ -190,7 +190,7 @@ def test_threads_and_stores_on_one_file_lose_nothing(tmp_path: Path) -> None:
 _OTHER = """
 import sys
 sys.path.insert(0, %r)
-from mcp_ref.auth.store import FileStore
+from mcp_ref.auth.client.store import FileStore
 with FileStore(sys.argv[1]).exclusive(lambda seconds: None):
     print("held", flush=True)
     sys.stdin.readline()

@@ -6,10 +6,10 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from mcp_ref.auth.dpop import Prover
-from mcp_ref.auth.jose import HmacSigner, Signer, split_jwt
-from mcp_ref.auth.token_endpoint import TokenEndpoint
-from mcp_ref.auth.tokens import ClientInfo, Token, method_for, union
+from mcp_ref.auth.client.token_endpoint import TokenEndpoint
+from mcp_ref.auth.tokens.dpop import Prover
+from mcp_ref.auth.tokens.issued import ClientInfo, Token, method_for, union
+from mcp_ref.auth.tokens.jose import HmacSigner, Signer, split_jwt
 from mcp_ref.errors import TokenRefused
 from tests.support.scripted_desk import ISSUER, NOW, ListFetcher, answer, server
 

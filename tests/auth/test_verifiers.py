@@ -1,16 +1,16 @@
-"""Who knows whether a token is good (`mcp_ref/auth/verifiers.py`, `claims.py` and `known.py`)."""
+"""Who knows whether a token is good (`mcp_ref/auth/server/verifiers.py`, `claims.py` and `known.py`)."""
 import json
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
 from mcp_ref import Server
-from mcp_ref.auth.access import AccessToken
-from mcp_ref.auth.jose import HmacSigner, Jwt, Signer, b64url, make_jwt
-from mcp_ref.auth.jwks import KeySet
-from mcp_ref.auth.known import FAILURE_SECONDS, Cached
-from mcp_ref.auth.resource_server import ResourceServer
-from mcp_ref.auth.verifiers import Introspection, JwtVerifier
+from mcp_ref.auth.server.access import AccessToken
+from mcp_ref.auth.server.known import FAILURE_SECONDS, Cached
+from mcp_ref.auth.server.resource_server import ResourceServer
+from mcp_ref.auth.server.verifiers import Introspection, JwtVerifier
+from mcp_ref.auth.tokens.jose import HmacSigner, Jwt, Signer, b64url, make_jwt
+from mcp_ref.auth.tokens.jwks import KeySet
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, Unauthorized
 from mcp_ref.limits import Limits
 from tests.conformance.es256 import Es256Signer

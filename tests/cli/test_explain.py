@@ -4,8 +4,8 @@ import json
 import pytest
 
 from mcp_ref import messages, methods
-from mcp_ref.cli import facts
-from mcp_ref.cli.explain import _TEXTS, describe
+from mcp_ref.cli.learn import facts
+from mcp_ref.cli.learn.explain import _TEXTS, describe
 from mcp_ref.codec import Model
 from mcp_ref.errors import CODES
 from mcp_ref.model import members

@@ -13,7 +13,7 @@ import zipfile
 import pytest
 
 from mcp_ref import __version__
-from mcp_ref.cli import parts, vendor
+from mcp_ref.cli.copying import parts, vendor
 
 from .running import ROOT, here, one_line_of
 
@@ -261,8 +261,8 @@ for folder in %r:
 @pytest.mark.parametrize("part, table", [("server", "_LATE"), ("auth", "_HOMES")])
 def test_tables_of_late_names_count_as_imports(part, table):
     modules = frozenset(parts._module_of(path) for path in parts.files() if path.endswith(".py"))
-    source = '%s = {"A": "..errors", "B": ".x", "C": "..transports.sqlite_store"}' % table
-    assert parts.imports((part,), True, source.encode(), modules) == (("errors",), ("transports", "sqlite_store"))
+    source = '%s = {"A": "..errors", "B": ".x", "C": "..streamable.shared.sqlite"}' % table
+    assert parts.imports((part,), True, source.encode(), modules) == (("errors",), ("streamable", "shared", "sqlite"))
 
 
 PROMISES = {
@@ -327,18 +327,19 @@ def test_a_server_for_pipes_has_nothing_of_http_and_says_so(tmp_path, capsys):
     assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", "stdio-server")[0] == 0
     copy = tree(tmp_path / "my" / "mcp")
     left_out = {path for path, data in copy.items() if data.startswith(b'\"\"\"Left out of this copy.')}
-    assert left_out == {"server/http_listener.py", "transports/http_call.py", "transports/wsgi.py",
-                        "transports/sqlite_store.py", "transports/store.py"}
-    of_http = [path for path in set(copy) - left_out if re.match("(transports|protocol)/(http|sse|wsgi)", path)]
-    assert of_http == ["transports/http_workers.py"], "which are threads, and no HTTP"
+    assert left_out == {"server/serving/http_listener.py", "streamable/server/call.py", "streamable/server/wsgi.py",
+                        "streamable/shared/sqlite.py", "streamable/shared/store.py"}
+    of_http = [path for path in set(copy) - left_out
+               if re.match("http11/|streamable/|protocol/streamable_http/(era|refusals|sse)", path)]
+    assert not of_http
     for option in ("--check", "--diff"):
         assert here(capsys, "vendor", str(tmp_path), option)[0] == 0
     out = fresh(tmp_path, PROMISES["stdio-server"])
     assert "it is there" not in out and out.count("made with vendor --only stdio-server: --only server has it") == 5
     ours = parts.files()
     assert parts.subset(ours, ["stdio-server", "server"]) == parts.subset(ours, ["server"])
-    store, wsgi = "transports/store.py", "transports/wsgi.py"
-    both = parts.subset(ours, ["stdio-server", "transports.store"])
+    store, wsgi = "streamable/shared/store.py", "streamable/server/wsgi.py"
+    both = parts.subset(ours, ["stdio-server", "streamable.shared.store"])
     assert both[store] == ours[store] and both[wsgi] != ours[wsgi]
 
 
@@ -393,7 +394,7 @@ def test_an_archive_takes_no_wrong_options(words, why, tmp_path, capsys, monkeyp
 
 def test_parts_are_small_and_can_be_put_together(tmp_path, capsys):
     sizes = {}
-    for only in ("server", "client", "server,client", "jsonschema", "transports.stdio"):
+    for only in ("server", "client", "server,client", "jsonschema", "transports.lines.stdio"):
         assert here(capsys, "vendor", str(tmp_path), "--as", "x", "--force", "--only", only)[0] == 0
         sizes[only] = set(tree(tmp_path / "x"))
     assert not [path for path in sizes["server"] if path.startswith(("client/", "cli/", "host/", "crosscheck/"))]
@@ -401,7 +402,7 @@ def test_parts_are_small_and_can_be_put_together(tmp_path, capsys):
     assert sizes["server,client"] == sizes["server"] | sizes["client"]
     assert {path.split("/")[0] for path in sizes["jsonschema"]} == {"jsonschema", parts.MANIFEST, *parts.ALWAYS}
     assert any(path.endswith(".json") for path in sizes["jsonschema"] if path != parts.MANIFEST)
-    assert json.loads((tmp_path / "x" / parts.MANIFEST).read_text())["only"] == ["transports.stdio"]
+    assert json.loads((tmp_path / "x" / parts.MANIFEST).read_text())["only"] == ["transports.lines.stdio"]
 
 
 def test_every_import_by_name_is_understood():

@@ -10,9 +10,9 @@ import threading
 import pytest
 
 from mcp_ref import connect
-from mcp_ref.errors import ConnectionLost
 from mcp_ref.cli import workers
 from mcp_ref.cli.workers import Supervisor, Worker
+from mcp_ref.errors import ConnectionLost
 from tests.support.children import heed_interrupts
 from tests.support.scripted import PATIENCE
 from tests.support.sides import eventually

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from mcp_ref.client.caches import LISTS, KeptList
+from mcp_ref.client.cache.caches import LISTS, KeptList
 from mcp_ref.limits import Limits
 from mcp_ref.messages.tools import ListToolsResult, Tool
 from mcp_ref.protocol.caching import Hints

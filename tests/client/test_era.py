@@ -586,8 +586,8 @@ def test_what_is_remembered_counts_only_among_what_is_spoken(kept):
 
 
 def test_commands_and_addresses_name_their_servers():
-    from mcp_ref.transports.child import StdioChild
-    from mcp_ref.transports.sockets import connect_socket
+    from mcp_ref.transports.lines.child import StdioChild
+    from mcp_ref.transports.lines.sockets import connect_socket
 
     assert StdioChild(["python3", "a.py"]).address == "python3 a.py" == StdioChild("python3 a.py").address
     assert connect_socket("tcp://localhost:1").address == "tcp://localhost:1"

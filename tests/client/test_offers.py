@@ -2,8 +2,8 @@
 import pytest
 
 from mcp_ref.client import Client, connect
+from mcp_ref.client.client_capabilities import OFFERS, REQUESTS
 from mcp_ref.client.elicitation import Elicitation
-from mcp_ref.client.offers import OFFERS, REQUESTS
 from mcp_ref.messages.base import Icon
 from mcp_ref.messages.lifecycle import (
     ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability,

@@ -15,7 +15,7 @@ from mcp_ref.client import Client
 from mcp_ref.client.recovery import Restarts
 from mcp_ref.errors import ConnectionLost, PeerProtocolError
 from mcp_ref.limits import Limits
-from mcp_ref.transports.child import StdioChild
+from mcp_ref.transports.lines.child import StdioChild
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
 from tests.support.scripted import PATIENCE

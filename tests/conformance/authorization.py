@@ -10,9 +10,9 @@ from typing import Any, Callable, Dict, Optional, Tuple, Type
 from urllib.parse import urlsplit
 
 from mcp_ref import auth
-from mcp_ref.auth.machine import UNSAFE_ANY_ISSUER
+from mcp_ref.auth.client.machine import UNSAFE_ANY_ISSUER
 from mcp_ref.errors import DiscoveryFailed, InsufficientScope, IssuerMismatch, McpError
-from mcp_ref.transports.http_authorizing import Authorizing
+from mcp_ref.streamable.client.auth_provider import Authorizing
 
 from .es256 import Es256Signer
 
@@ -86,8 +86,8 @@ GRANTS: Dict[str, Callable[[Context], Authorizing]] = {
     "auth/client-credentials-jwt": assertion,
     "auth/enterprise-managed-authorization": enterprise,
     "auth/wif-jwt-bearer": workload,
-    "auth/dpop": bound,
-    "auth/dpop-nonce": bound,
+    "auth/tokens/dpop": bound,
+    "auth/tokens/dpop-nonce": bound,
 }
 """Scenarios whose grant is another one than `person`."""
 

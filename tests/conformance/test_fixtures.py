@@ -14,7 +14,7 @@ from mcp_ref.client.sampling import Sampling
 from mcp_ref.codec import encode
 from mcp_ref.errors import PeerError
 from mcp_ref.revisions import LATEST_HANDSHAKE
-from mcp_ref.transports.http_authorizing import Authorizing
+from mcp_ref.streamable.client.auth_provider import Authorizing
 from mcp_ref.transports.memory import pair
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace

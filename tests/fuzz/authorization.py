@@ -9,13 +9,14 @@ from random import Random
 from socket import AI_NUMERICHOST, getaddrinfo
 from typing import Any, Dict, List, Tuple
 
-from mcp_ref.auth import challenge, urls
-from mcp_ref.auth.client_document import check_client_metadata
-from mcp_ref.auth.discovery import discover
-from mcp_ref.auth.documents import AuthorizationServer, ProtectedResource
-from mcp_ref.auth.fetch import Answer
+from mcp_ref.auth import urls
+from mcp_ref.auth.client.client_document import check_client_metadata
+from mcp_ref.auth.discovery import challenge
+from mcp_ref.auth.discovery.discover import discover
+from mcp_ref.auth.discovery.documents import AuthorizationServer, ProtectedResource
+from mcp_ref.auth.discovery.fetch import Answer
 from mcp_ref.errors import AuthError, DiscoveryFailed
-from mcp_ref.transports.http_dial import place
+from mcp_ref.http11.client.connect import place
 
 from .engine import Broken, Target
 from .inventing import as_bytes, mutated, mutated_bytes, text

@@ -8,15 +8,15 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from urllib.parse import parse_qsl, quote_plus, urlencode
 
 from mcp_ref.auth import urls
-from mcp_ref.auth.code_flow import CodeFlow, challenge_of
-from mcp_ref.auth.desk import Desk
-from mcp_ref.auth.discovery import Discovered
-from mcp_ref.auth.documents import AuthorizationServer
-from mcp_ref.auth.fetch import Answer
-from mcp_ref.auth.registration import Identity, register
-from mcp_ref.auth.store import MemoryStore
-from mcp_ref.auth.token_endpoint import TokenEndpoint
-from mcp_ref.auth.tokens import ClientInfo, Token
+from mcp_ref.auth.client.code_flow import CodeFlow, challenge_of
+from mcp_ref.auth.client.desk import Desk
+from mcp_ref.auth.client.registration import Identity, register
+from mcp_ref.auth.client.store import MemoryStore
+from mcp_ref.auth.client.token_endpoint import TokenEndpoint
+from mcp_ref.auth.discovery.discover import Discovered
+from mcp_ref.auth.discovery.documents import AuthorizationServer
+from mcp_ref.auth.discovery.fetch import Answer
+from mcp_ref.auth.tokens.issued import ClientInfo, Token
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, RegistrationRefused, TokenRefused
 from mcp_ref.limits import DEFAULT
 

@@ -3,10 +3,10 @@ import io
 from random import Random
 from typing import Any, List, Tuple
 
-from mcp_ref.protocol.headervalues import media_type
-from mcp_ref.transports.http_carrying import is_whole
-from mcp_ref.transports.http_head import Heads, parse_head
-from mcp_ref.transports.http_reply import BROKEN, Reply
+from mcp_ref.http11.client.response import BROKEN, Reply
+from mcp_ref.http11.server.head import Heads, parse_head
+from mcp_ref.protocol.streamable_http.header_values import media_type
+from mcp_ref.streamable.client.direct_send import is_whole
 from tests.transports.http_cases import LIMITS, told
 
 from .engine import Broken, Target

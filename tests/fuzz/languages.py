@@ -4,7 +4,7 @@ from random import Random
 from typing import Any, Dict, List, Tuple
 
 from mcp_ref.jsonschema import Bounds, BoundsExceeded, SchemaError, check_schema, compile
-from mcp_ref.jsonschema import patterns
+from mcp_ref.jsonschema.regex import patterns
 from mcp_ref.uritemplate import Template
 
 from .engine import Broken, Target

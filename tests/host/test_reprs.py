@@ -1,18 +1,18 @@
 """What is printed of objects that hold secrets: their names, never their values."""
 import pytest
 
-from mcp_ref.codec import NULL
 from mcp_ref import Client, Host, Server
+from mcp_ref.codec import NULL
 from mcp_ref.errors import ConnectFailed
 from mcp_ref.host import HostTool, ToolCall
 from mcp_ref.host.config import ServerEntry
 from mcp_ref.host.member import Launch
+from mcp_ref.http11.client.connect import place
+from mcp_ref.http11.message import Headers, HttpRequest
+from mcp_ref.http11.server.head import Head
 from mcp_ref.messages.content import ImageContent, TextContent
 from mcp_ref.messages.tools import CallToolResult, Tool
-from mcp_ref.transports.http_call import Answer
-from mcp_ref.transports.http_dial import place
-from mcp_ref.transports.http_exchange import Headers, HttpRequest
-from mcp_ref.transports.http_head import Head
+from mcp_ref.streamable.server.call import Answer
 from mcp_ref.transports.memory import pair
 
 SECRET = "hunter2"

@@ -115,7 +115,7 @@ def protected(issuer: str, verify: Any, resource: str) -> Server:
 @contextlib.contextmanager
 def ours(commands: Commands, verifier: Callable[[str], Any]) -> Iterator[Any]:
     """The URL of a server of ours, and of the authorization server in front of it, which is theirs."""
-    from mcp_ref.server.http_listener import HttpListener
+    from mcp_ref.server.serving.http_listener import HttpListener
     from http_walks import free_port
 
     command = [*commands["official_v2"], SCRIPT, "issuer", "{port}"]

@@ -16,8 +16,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools")]
 
-from mcp_ref.transports.http_parsing import RequestParser  # noqa: E402
-from mcp_ref.transports.http_shape import Refused  # noqa: E402
+from mcp_ref.http11.server.request_parser import RequestParser  # noqa: E402
+from mcp_ref.http11.server.stdlib import Refused  # noqa: E402
 from official_walk import expect, report  # noqa: E402
 
 SEED = 20261122

@@ -11,8 +11,8 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
 
-from mcp_ref.server.http_listener import endpoint_of  # noqa: E402
-from mcp_ref.transports.http_call import Caller  # noqa: E402
+from mcp_ref.server.serving.http_listener import endpoint_of  # noqa: E402
+from mcp_ref.streamable.server.call import Caller  # noqa: E402
 
 METHODS = ["GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT"]
 mcp = Caller(endpoint_of(importlib.import_module("everything_server").server, streams=True))
@@ -57,7 +57,7 @@ def fastapi_app() -> Any:
     from a2wsgi import WSGIMiddleware
     from fastapi import FastAPI
 
-    from mcp_ref.transports.wsgi import application
+    from mcp_ref.streamable.server.wsgi import application
 
     app = FastAPI()
     app.mount("/", WSGIMiddleware(application(mcp.endpoint), workers=32))

@@ -14,15 +14,15 @@ from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 import pytest
 
 from mcp_ref import Server
-from mcp_ref.auth.assertions import client_assertion
-from mcp_ref.auth.code_flow import CodeFlow
-from mcp_ref.auth.dpop import Prover
-from mcp_ref.auth.jose import HmacSigner, split_jwt
-from mcp_ref.auth.store import FileStore
-from mcp_ref.auth.tokens import ClientInfo
-from mcp_ref.server.replay import ENVIRONMENT, States
-from mcp_ref.transports.http_sessions import new_id
-from mcp_ref.transports.sqlite_store import SqliteStore
+from mcp_ref.auth.client.code_flow import CodeFlow
+from mcp_ref.auth.client.store import FileStore
+from mcp_ref.auth.tokens.assertions import client_assertion
+from mcp_ref.auth.tokens.dpop import Prover
+from mcp_ref.auth.tokens.issued import ClientInfo
+from mcp_ref.auth.tokens.jose import HmacSigner, split_jwt
+from mcp_ref.server.mrtr.replay import ENVIRONMENT, States
+from mcp_ref.streamable.server.session_table import new_id
+from mcp_ref.streamable.shared.sqlite import SqliteStore
 from tests.conformance.es256 import Es256Signer
 from tests.meta.facts import expect_nothing, python_files, shown, tree_of
 from tests.support.by_hand import ByHand, asking_server
@@ -32,16 +32,17 @@ from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted_desk import found
 
 GUESSABLE = {"random", "uuid", "_random", "numpy"}
-ALLOWED = {("mcp_ref/transports/http_client.py", "random", "uniform")}
+ALLOWED = {("mcp_ref/streamable/client/streamable.py", "random", "uniform")}
 """File, module, and what is used of it: how long clients wait before they come back."""
-HASHES = {"mcp_ref/server/elicitation.py", "mcp_ref/server/caching.py", "mcp_ref/client/remembering.py",
+HASHES = {"mcp_ref/server/elicitation.py", "mcp_ref/server/registry/caching.py", "mcp_ref/client/cache/cached_calls.py",
           "mcp_ref/peer/inflight.py"}
 """Files that call `hash`: to see whether there is one, to give one, and to remember cursors and ids that were seen."""
 MADE = {
-    ("mcp_ref/transports/http_sessions.py", "token_urlsafe"), ("mcp_ref/auth/code_flow.py", "token_urlsafe"),
-    ("mcp_ref/auth/dpop.py", "token_urlsafe"), ("mcp_ref/auth/assertions.py", "token_urlsafe"),
-    ("mcp_ref/server/links.py", "token_urlsafe"), ("mcp_ref/server/replay.py", "urandom"),
-    ("mcp_ref/cli/workers.py", "token_hex"), ("mcp_ref/auth/store.py", "token_hex"),
+    ("mcp_ref/streamable/server/session_table.py", "token_urlsafe"),
+    ("mcp_ref/auth/client/code_flow.py", "token_urlsafe"),
+    ("mcp_ref/auth/tokens/dpop.py", "token_urlsafe"), ("mcp_ref/auth/tokens/assertions.py", "token_urlsafe"),
+    ("mcp_ref/server/elicitation_url.py", "token_urlsafe"), ("mcp_ref/server/mrtr/replay.py", "urandom"),
+    ("mcp_ref/cli/workers.py", "token_hex"), ("mcp_ref/auth/client/store.py", "token_hex"),
 }
 """File, and what makes secrets there; other files may have such calls, too."""
 LEAST = 8
@@ -112,7 +113,7 @@ def test_what_is_listed_is_there() -> None:
 ])
 def test_these_are_noticed(text: str) -> None:
     assert faults("mcp_ref/x.py", ast.parse(text))
-    assert faults("mcp_ref/transports/http_client.py", ast.parse(text)) or text == "import random"
+    assert faults("mcp_ref/streamable/client/streamable.py", ast.parse(text)) or text == "import random"
 
 
 # -- By the values -----------------------------------------------------------------------------------------------------
@@ -143,7 +144,7 @@ def source(monkeypatch: pytest.MonkeyPatch) -> Source:
 
 
 def web_session(revision: str, **options: Any) -> str:
-    from mcp_ref.server.http_listener import endpoint_of
+    from mcp_ref.server.serving.http_listener import endpoint_of
 
     endpoint = endpoint_of(Server("x"), **options)
     try:
@@ -203,7 +204,7 @@ def by_states(source: Source) -> List[str]:
 
 
 def by_links(source: Source) -> List[str]:
-    from mcp_ref.server.links import _request
+    from mcp_ref.server.elicitation_url import _request
 
     return [_request("Please", "https://a.example/", None).elicitation_id or "" for _ in range(2)]
 

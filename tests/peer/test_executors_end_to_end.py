@@ -10,9 +10,9 @@ import pytest
 from mcp_ref import connect
 from mcp_ref.errors import Busy, LocalProtocolError, PeerError
 from mcp_ref.limits import Limits
-from mcp_ref.peer.mainthread import MainThreadQueue
-from mcp_ref.peer.workers import Inline
-from mcp_ref.transports.child import StdioChild
+from mcp_ref.peer.executors.main_thread import MainThreadQueue
+from mcp_ref.peer.executors.workers import Inline
+from mcp_ref.transports.lines.child import StdioChild
 from mcp_ref.transports.memory import pair
 from mcp_ref.waiting import count
 from tests.support.scripted import PATIENCE
@@ -371,7 +371,7 @@ def test_a_call_cancelled_before_the_host_pumps_does_not_run():
 PUMPED = '''
 import sys, threading
 from mcp_ref import Context, Limits, Server
-from mcp_ref.peer.mainthread import MainThreadQueue
+from mcp_ref.peer.executors.main_thread import MainThreadQueue
 server = Server("pumped", executor=MainThreadQueue(), limits=Limits(shutdown_grace=0.1, drain=0.05))
 
 @server.tool

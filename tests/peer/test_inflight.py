@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from mcp_ref.errors import RequestCancelled
-from mcp_ref.peer import inflight
 from mcp_ref.jsonrpc import id_key
+from mcp_ref.peer import inflight
 from mcp_ref.peer.inflight import Inflight, RecentIds
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from mcp_ref import deadline
 from mcp_ref.deadline import Deadline
+from mcp_ref.diagnostics.counters import Counters
 from mcp_ref.errors import Busy, ConnectionLost, PeerError, RequestCancelled
 from mcp_ref.jsonrpc import Error, Result
 from mcp_ref.limits import Limits
-from mcp_ref.peer.counters import Counters
 from mcp_ref.peer.request_table import Progress, RequestTable
 
 

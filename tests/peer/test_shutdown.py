@@ -12,13 +12,13 @@ import pytest
 from mcp_ref.errors import ConnectionLost, LocalProtocolError, RequestCancelled
 from mcp_ref.limits import Limits
 from mcp_ref.peer.dispatcher import Connection
+from mcp_ref.peer.executors.main_thread import MainThreadQueue
+from mcp_ref.peer.executors.workers import Inline
 from mcp_ref.peer.future import RequestFuture
-from mcp_ref.peer.mainthread import MainThreadQueue
 from mcp_ref.peer.role import Role
-from mcp_ref.peer.workers import Inline
 from mcp_ref.transports.base import Transport
+from mcp_ref.transports.lines.stdio import StdioServer
 from mcp_ref.transports.memory import pair
-from mcp_ref.transports.stdio import StdioServer
 from tests.support.faults import Wrapper
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.sides import (

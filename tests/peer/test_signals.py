@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_ref.peer import signals
-from mcp_ref.peer.signals import Termination
+from mcp_ref.server.serving import signals
+from mcp_ref.server.serving.signals import Termination
 from tests.support.children import heed_interrupts
 from tests.support.sides import eventually, in_thread
 
@@ -30,7 +30,7 @@ APP = """
 import atexit, os, signal, sys, threading, time
 from mcp_ref import Context, Server
 from mcp_ref.limits import Limits
-from mcp_ref.peer import signals
+from mcp_ref.server.serving import signals
 GO, GRACE, EXECUTOR = int(os.environ["GO"]), float(os.environ["GRACE"]), os.environ.get("EXECUTOR", "")
 signals.SAME_SECONDS = 0.0
 
@@ -39,10 +39,10 @@ def say(text):
 
 executor = None
 if EXECUTOR == "inline":
-    from mcp_ref.peer.workers import Inline
+    from mcp_ref.peer.executors.workers import Inline
     executor = Inline()
 elif EXECUTOR == "queue":
-    from mcp_ref.peer.mainthread import MainThreadQueue
+    from mcp_ref.peer.executors.main_thread import MainThreadQueue
     executor = MainThreadQueue(60)
 server = Server("app", limits=Limits(shutdown_grace=GRACE, drain=0.1), executor=executor)
 
@@ -244,7 +244,7 @@ def test_a_signal_that_comes_while_it_opens_is_heard(moment, serve, tmp_path):
     program.write_text("""
 import os, signal, sys
 from mcp_ref import Server
-from mcp_ref.transports.http_server import HttpServer
+from mcp_ref.http11.server.server import HttpServer
 server = Server("app")
 if __name__ == "__main__":
     opening, before = HttpServer.open, %r

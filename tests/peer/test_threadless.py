@@ -6,10 +6,10 @@ import pytest
 from mcp_ref import Server, threads
 from mcp_ref.errors import NoThreads
 from mcp_ref.limits import DEFAULT
+from mcp_ref.peer.executors.workers import Inline, Workers
 from mcp_ref.peer.sender import Sender
-from mcp_ref.peer.workers import Inline, Workers
+from mcp_ref.streamable.shared.sqlite import SqliteStore
 from mcp_ref.transports.memory import pair
-from mcp_ref.transports.sqlite_store import SqliteStore
 from tests.support.threadless import STEPS
 
 

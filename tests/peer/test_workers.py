@@ -6,10 +6,10 @@ import pytest
 
 from mcp_ref.errors import RpcError
 from mcp_ref.limits import Limits
-from mcp_ref.peer import workers as module
-from mcp_ref.peer.mainthread import MainThreadQueue
+from mcp_ref.peer.executors import workers as module
+from mcp_ref.peer.executors.main_thread import MainThreadQueue
+from mcp_ref.peer.executors.workers import Inline, Job, Workers
 from mcp_ref.threads import start_thread
-from mcp_ref.peer.workers import Inline, Job, Workers
 from mcp_ref.waiting import Wait, count
 from tests.support.sides import Gate, eventually
 
@@ -246,10 +246,10 @@ def test_a_main_thread_queue_runs_where_it_is_pumped(outbox):
 
 
 def test_pumping_stops_after_its_time(outbox, monkeypatch):
-    from mcp_ref.peer import mainthread
+    from mcp_ref.peer.executors import main_thread
 
     now = [0.0]
-    monkeypatch.setattr(mainthread, "clock", lambda: now[0])
+    monkeypatch.setattr(main_thread, "clock", lambda: now[0])
     queue = MainThreadQueue(stall_after=1000)
 
     def tick():

@@ -1,7 +1,9 @@
 """Media types, hosts, origins, session ids and tokens, as peers write them, and as nobody should."""
 import pytest
 
-from mcp_ref.protocol.headervalues import LOOPBACK, Hosts, accepts, authority, bearer, is_session_id, media_type, origin
+from mcp_ref.protocol.streamable_http.header_values import (
+    LOOPBACK, Hosts, accepts, authority, bearer, is_session_id, media_type, origin,
+)
 
 JSON, SSE = "application/json", "text/event-stream"
 

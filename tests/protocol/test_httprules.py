@@ -2,8 +2,8 @@
 import pytest
 
 from mcp_ref.jsonrpc import parse
-from mcp_ref.protocol.headervalues import LOOPBACK, Hosts
-from mcp_ref.protocol.httprules import (
+from mcp_ref.protocol.streamable_http.header_values import LOOPBACK, Hosts
+from mcp_ref.protocol.streamable_http.refusals import (
     ORDER, REFUSALS, Rules, batch_fault, kinds, preflight, version_fault,
 )
 from mcp_ref.revisions import REVISIONS, revision

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from mcp_ref.jsonschema.dialect import DIALECTS
-from mcp_ref.protocol import mirrored
-from mcp_ref.protocol.mirrored import (
+from mcp_ref.protocol.streamable_http import mirrored
+from mcp_ref.protocol.streamable_http.mirrored import (
     HEADER, SAFE, Mirrored, annotations, decode_value, encode_value, fault, name_of, param_headers, same,
     standard_headers,
 )

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_ref import Server, ToolError
 from mcp_ref.messages.base import Icon
-from mcp_ref.server.signature import Unresolved
+from mcp_ref.server.hints.signature import Unresolved
 from mcp_ref.transports.memory import pair
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.sides import HANDSHAKE, in_thread

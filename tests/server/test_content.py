@@ -10,7 +10,7 @@ from mcp_ref.messages.content import (
 from mcp_ref.messages.prompts import GetPromptResult, PromptMessage
 from mcp_ref.messages.tools import CallToolResult, ToolAnnotations
 from mcp_ref.revisions import HANDSHAKE_REVISIONS
-from mcp_ref.server.content import content_of
+from mcp_ref.server.results.content import content_of
 from tests.support.serving import ask, served
 
 OBJECT = {"type": "object"}

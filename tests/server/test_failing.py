@@ -14,18 +14,18 @@ import pytest
 
 from mcp_ref import Context, Server
 from mcp_ref.client import Client
-from mcp_ref.client.targets import transport_to
+from mcp_ref.client.connecting import transport_to
 from mcp_ref.errors import CapabilityMissing, ConnectionLost, PeerError, ToolError
 from mcp_ref.methods import CLIENT, REQUEST, Method
 from mcp_ref.peer.context import Route
 from mcp_ref.peer.extension import Extension
-from mcp_ref.server.http_listener import endpoint_of
-from mcp_ref.server.stdio import serve
-from mcp_ref.transports.http_call import Caller
+from mcp_ref.server.serving.http_listener import endpoint_of
+from mcp_ref.server.serving.stdio import serve
+from mcp_ref.streamable.client.http_sse import HttpSse
+from mcp_ref.streamable.server.call import Caller
+from mcp_ref.transports.lines.sockets import connect_socket
+from mcp_ref.transports.lines.stdio import StdioServer
 from mcp_ref.transports.memory import pair
-from mcp_ref.transports.sockets import connect_socket
-from mcp_ref.transports.sse_client import HttpSse
-from mcp_ref.transports.stdio import StdioServer
 from tests.support.scripted import ScriptedPeer
 from tests.support.serving import served
 from tests.support.sides import eventually, in_thread

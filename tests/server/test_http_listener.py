@@ -19,7 +19,7 @@ from mcp_ref.client import connect
 from mcp_ref.errors import ConnectFailed
 from mcp_ref.limits import Limits
 from mcp_ref.server import Context, Server
-from mcp_ref.server.http_listener import HttpListener
+from mcp_ref.server.serving.http_listener import HttpListener
 from tests.support.children import heed_interrupts
 from tests.support.scripted import PATIENCE
 

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_ref import Context, Server, connect
 from mcp_ref.errors import ConnectFailed
-from mcp_ref.peer import workers
+from mcp_ref.peer.executors import workers
 
 PATIENCE = 10.0
 

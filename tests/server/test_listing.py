@@ -9,8 +9,8 @@ from mcp_ref import Server
 from mcp_ref.errors import RpcError
 from mcp_ref.messages.tools import ListToolsResult, Tool
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, LATEST, LATEST_HANDSHAKE
-from mcp_ref.server.checks import paging_of
-from mcp_ref.server.listing import Listing
+from mcp_ref.server.registry.checks import paging_of
+from mcp_ref.server.registry.listing import Listing
 from tests.support.scripted import PATIENCE
 from tests.support.sides import Gate, in_thread
 

@@ -21,8 +21,9 @@ from mcp_ref.messages.roots import ListRootsResult
 from mcp_ref.messages.sampling import CreateMessageRequestParams, CreateMessageResult
 from mcp_ref.protocol import envelope, requeststate
 from mcp_ref.revisions import LATEST
-from mcp_ref.server import Context, Server, UrlElicitationRequired, elicitation, rounds
-from mcp_ref.server.replay import ENVIRONMENT, InputRequired
+from mcp_ref.server import Context, Server, UrlElicitationRequired, elicitation
+from mcp_ref.server.mrtr import rounds
+from mcp_ref.server.mrtr.replay import ENVIRONMENT, InputRequired
 from tests.support.asking import Asking
 from tests.support.by_hand import EVERYTHING, MODEL_SAYS, ROOTS, ByHand, accept, asking_server, questions, said
 from tests.support.sides import Gate, eventually, in_thread

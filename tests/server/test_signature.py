@@ -1,4 +1,4 @@
-"""Functions to schemas, arguments and results: `mcp_ref.server.signature` and the modules below it."""
+"""Functions to schemas, arguments and results: `mcp_ref.server.hints.signature` and the modules below it."""
 import asyncio
 import collections
 import datetime
@@ -30,8 +30,8 @@ from mcp_ref.jsontext import dumps
 from mcp_ref.messages.content import TextContent
 from mcp_ref.messages.tools import CallToolResult
 from mcp_ref.peer.context import Context
-from mcp_ref.server import docstrings, leniency
-from mcp_ref.server.signature import BindError, Signature, SignatureError, Unresolved, to_json
+from mcp_ref.server.hints import docstrings, coercion
+from mcp_ref.server.hints.signature import BindError, Signature, SignatureError, Unresolved, to_json
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NEW_UNIONS = sys.version_info >= (3, 10)
@@ -1005,12 +1005,12 @@ def test_null_is_left_out_where_it_stands_for_nothing() -> None:
     {"properties": {"x": {"enum": 5}}}, {"properties": {"x": {"$ref": "#/$defs/x"}}},
 ])
 def test_odd_explicit_schemas_do_no_harm(schema: Any) -> None:
-    leniency.coerce({"x": "[1]", "y": None}, schema)
+    coercion.coerce({"x": "[1]", "y": None}, schema)
 
 
 def test_constants_and_alternatives_of_explicit_schemas_are_understood() -> None:
     schema = {"properties": {"a": {"const": 5}, "b": {"oneOf": [{"type": "array"}, {"type": "null"}]}}}
-    assert leniency.coerce({"a": "5", "b": "[]"}, schema)[0] == {"a": 5, "b": []}
+    assert coercion.coerce({"a": "5", "b": "[]"}, schema)[0] == {"a": 5, "b": []}
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -1282,12 +1282,12 @@ def test_generated_docstrings_are_not_shown() -> None:
 def test_registering_plain_functions_loads_no_inspect() -> None:
     """Nor docstring parser, validator or datetime."""
     code = (
-        "import sys; from mcp_ref.server.signature import Signature\n"
+        "import sys; from mcp_ref.server.hints.signature import Signature\n"
         "before = set(sys.modules)\n"
         "def tool(a: str, b: int = 1): 'Doc.'\n"
         "Signature(tool).bind({'a': 'x'})\n"
         "print(sorted(set(sys.modules) - before), [n for n in ('datetime', 'mcp_ref.jsonschema', "
-        "'mcp_ref.server.docstrings', 'base64') if n in sys.modules and n not in before])"
+        "'mcp_ref.server.hints.docstrings', 'base64') if n in sys.modules and n not in before])"
     )
     done = subprocess.run([sys.executable, "-S", "-c", code], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=25)
     loaded = done.stdout.decode()

@@ -18,11 +18,12 @@ from typing import Any, Dict, List
 from tokens import AUDIENCE, ISSUER, SECRET
 
 from mcp_ref import Context, Limits, Server
+from mcp_ref import worker_pool
 from mcp_ref.auth import JwtVerifier, ResourceServer
 from mcp_ref.errors import Busy
-from mcp_ref.peer import workers
+from mcp_ref.peer.executors import workers
 from mcp_ref.server import SqliteStore
-from mcp_ref.transports import http_store, http_workers
+from mcp_ref.streamable.shared import table
 
 LIMITS = Limits(session_idle=4.0, http_write_timeout=2.0, http_body_timeout=3.0, http_header_timeout=3.0,
                 max_stream_bytes=1 << 20, max_log_messages_per_second=1e6, max_progress_per_second=1e6,
@@ -33,7 +34,7 @@ PATIENT = replace(LIMITS, session_idle=60.0, http_header_timeout=30.0)
 WATCHED = ("HttpSession", "StoreSession", "Connection", "HttpExchange", "Stream", "Context", "Session", "Replay",
            "Reply", "Listener")
 """Names of classes whose objects are counted."""
-http_workers.IDLE = workers.IDLE = http_store.COPY_SECONDS = http_store._SWEEP_SECONDS = 2.0
+worker_pool.IDLE = workers.IDLE = table.COPY_SECONDS = table._SWEEP_SECONDS = 2.0
 
 server = Server("soak", version="1", limits=LIMITS)
 patient = Server("patient", version="1", limits=PATIENT)

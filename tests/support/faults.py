@@ -14,7 +14,7 @@ from mcp_ref.deadline import Deadline
 from mcp_ref.errors import ConnectionLost, Rejected
 from mcp_ref.limits import DEFAULT
 from mcp_ref.transports.base import Annotations, Received, Transport
-from mcp_ref.transports.framing import LineSplitter
+from mcp_ref.transports.lines.framing import LineSplitter
 
 PATIENCE = 20.0
 """Seconds that a gate may stay shut before the test is declared stuck."""

@@ -10,10 +10,10 @@ import json
 import threading
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from mcp_ref.http11.message import Exchange, Headers, HttpRequest, Pairs
 from mcp_ref.limits import DEFAULT, Limits
-from mcp_ref.protocol.sse import Event, Parser
-from mcp_ref.transports.http_endpoint import Endpoint
-from mcp_ref.transports.http_exchange import Exchange, Headers, HttpRequest, Pairs
+from mcp_ref.protocol.streamable_http.sse import Event, Parser
+from mcp_ref.streamable.server.endpoint import Endpoint
 
 from .scripted import PATIENCE
 from .sides import Outcome, in_thread

@@ -7,8 +7,8 @@
 from typing import Any, Dict, List, Optional
 
 from mcp_ref.protocol import envelope
-from mcp_ref.protocol.mirrored import standard_headers
-from mcp_ref.server.http_listener import endpoint_of
+from mcp_ref.protocol.streamable_http.mirrored import standard_headers
+from mcp_ref.server.serving.http_listener import endpoint_of
 
 from .http_exchange import Outcome, ScriptedExchange, Web, exchange, request
 

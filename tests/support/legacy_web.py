@@ -8,7 +8,7 @@ import json
 from typing import Any, Dict, List, Optional
 from urllib.parse import urlsplit
 
-from mcp_ref.transports.sse_endpoint import SseEndpoint
+from mcp_ref.streamable.server.http_sse import SseEndpoint
 
 from .http_exchange import ScriptedExchange, exchange, opening, request
 from .sides import Outcome, in_thread

@@ -12,9 +12,9 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from mcp_ref import Context, Server
 from mcp_ref.auth import AccessToken, ResourceServer
-from mcp_ref.auth.challenge import parse
-from mcp_ref.server.http_listener import endpoint_of
-from mcp_ref.transports.http_exchange import Headers
+from mcp_ref.auth.discovery.challenge import parse
+from mcp_ref.http11.message import Headers
+from mcp_ref.server.serving.http_listener import endpoint_of
 
 from .http_exchange import ScriptedExchange, exchange, opening, request
 from .http_modern import STATELESS, enveloped, made

@@ -2,11 +2,11 @@
 import json
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from mcp_ref.auth.discovery import Discovered
-from mcp_ref.auth.documents import AuthorizationServer, ProtectedResource
-from mcp_ref.auth.fetch import Answer
-from mcp_ref.auth.grant import Desk
-from mcp_ref.auth.store import MemoryStore, TokenStore
+from mcp_ref.auth.client.grant import Desk
+from mcp_ref.auth.client.store import MemoryStore, TokenStore
+from mcp_ref.auth.discovery.discover import Discovered
+from mcp_ref.auth.discovery.documents import AuthorizationServer, ProtectedResource
+from mcp_ref.auth.discovery.fetch import Answer
 from mcp_ref.limits import DEFAULT
 
 ISSUER = "https://auth.example"

@@ -16,10 +16,10 @@ from mcp_ref.errors import ConnectionLost, LocalProtocolError, NoThreads
 from mcp_ref.host import Policy
 from mcp_ref.jsontext import JsonError, dumps, loads
 from mcp_ref.server import Inline
-from mcp_ref.server.http_listener import endpoint_of
-from mcp_ref.transports.http_call import Caller
+from mcp_ref.server.serving.http_listener import endpoint_of
+from mcp_ref.streamable.server.call import Caller
+from mcp_ref.transports.lines.stdio import StdioServer
 from mcp_ref.transports.memory import pair
-from mcp_ref.transports.stdio import StdioServer
 
 Step = Callable[[], None]
 STEPS: Dict[str, Step] = {}

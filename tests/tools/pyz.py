@@ -18,7 +18,7 @@ from environments import BUILD, ROOT, say, shown
 
 sys.path.insert(0, str(ROOT))
 
-from mcp_ref.cli.parts import files  # noqa: E402
+from mcp_ref.cli.copying.parts import files  # noqa: E402
 
 TARGET = BUILD / "mcp_ref.pyz"
 SHEBANG = b"#!/usr/bin/env python3\n"

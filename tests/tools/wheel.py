@@ -17,7 +17,7 @@ from pyz import CheckError, run
 
 sys.path.insert(0, str(ROOT))
 
-from mcp_ref.cli.parts import files  # noqa: E402
+from mcp_ref.cli.copying.parts import files  # noqa: E402
 
 TARGET = BUILD / "wheel"
 SETUPTOOLS = ("setuptools>=70.1",)  # the first that makes wheels by itself

@@ -13,8 +13,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import pytest
 
 from mcp_ref import deadline
-from mcp_ref.transports.http_exchange import Exchange
-from mcp_ref.transports.http_server import HttpServer
+from mcp_ref.http11.message import Exchange
+from mcp_ref.http11.server.server import HttpServer
 
 PATIENCE = 20.0
 CERTIFICATE = pathlib.Path(__file__).resolve().parents[1] / "data" / "tls" / "localhost.pem"

@@ -13,11 +13,11 @@ from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional
 
 from mcp_ref.limits import Limits
 from mcp_ref.transports.base import Received, Transport
-from mcp_ref.transports.child import StdioChild
-from mcp_ref.transports.listener import SocketListener
+from mcp_ref.transports.lines.child import StdioChild
+from mcp_ref.transports.lines.listener import SocketListener
+from mcp_ref.transports.lines.sockets import connect_socket
+from mcp_ref.transports.lines.stdio import StdioServer
 from mcp_ref.transports.memory import pair
-from mcp_ref.transports.sockets import connect_socket
-from mcp_ref.transports.stdio import StdioServer
 from tests.support.faults import ByteByByte
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -19,8 +19,8 @@ import pytest
 
 from mcp_ref.errors import ConnectFailed, ConnectionLost, LocalProtocolError
 from mcp_ref.limits import Limits
-from mcp_ref.transports import commands, process
-from mcp_ref.transports.child import StdioChild, looks_like_json
+from mcp_ref.transports.lines import commands, process
+from mcp_ref.transports.lines.child import StdioChild, looks_like_json
 from tests.transports.makers import (
     CHILDREN, PATIENCE, QUICK, Running, child, collect, environment, opened, script, until,
 )
@@ -469,7 +469,7 @@ def test_noise_is_counted_logged_kept_and_skipped(caplog: pytest.LogCaptureFixtu
         assert transport.counters() == {"cut": 0, "noise": 3, "rejected": 0, "unfinished": 0}
         assert list(transport.noise) == [b"banner", b"[INFO] more", b"x" * 1000]
         assert seen == [b"banner", b"[INFO] more", b"x" * 5000]
-    assert "banner" in caplog.text and all(record.name == "mcp_ref.transports.child" for record in caplog.records)
+    assert "banner" in caplog.text and all(record.name == "mcp_ref.transports.lines.child" for record in caplog.records)
 
 
 def test_a_flood_of_noise_takes_linear_time_and_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,21 +11,21 @@ import pytest
 from mcp_ref import Context, Limits, Server, connect
 from mcp_ref.deadline import Deadline
 from mcp_ref.errors import Rejected
+from mcp_ref.http11.message import Exchange
+from mcp_ref.http11.server.body_budget import VALUE, weight
+from mcp_ref.http11.server.connection import Connection
 from mcp_ref.jsonrpc import id_key
 from mcp_ref.peer.jobs import Lane
 from mcp_ref.peer.outbox import CHUNK, Outbox
 from mcp_ref.peer.request_table import Progress, RequestTable
-from mcp_ref.protocol.sse import Parser
+from mcp_ref.protocol.streamable_http.sse import Parser
+from mcp_ref.streamable.server.authenticate import OneToken
+from mcp_ref.streamable.server.reply_stream import EventId, Replay, Stream
+from mcp_ref.streamable.server.session import HttpSession
 from mcp_ref.transports.base import Transport
-from mcp_ref.transports.framing import LineSplitter
 from mcp_ref.transports.held import SLOT, SMALL, Held, Shared, peer_of
-from mcp_ref.transports.http_bodies import VALUE, weight
-from mcp_ref.transports.http_connection import Connection
-from mcp_ref.transports.http_exchange import Exchange
-from mcp_ref.transports.http_guard import OneToken
-from mcp_ref.transports.http_session import HttpSession
-from mcp_ref.transports.http_streams import EventId, Replay, Stream
-from mcp_ref.transports.sockets import connect_socket
+from mcp_ref.transports.lines.framing import LineSplitter
+from mcp_ref.transports.lines.sockets import connect_socket
 from tests.support.http_exchange import Web, exchange, opening, request
 from tests.support.http_modern import ModernWeb
 from tests.support.scripted import PATIENCE, ScriptedPeer

@@ -7,9 +7,9 @@ import pytest
 
 from mcp_ref import Server
 from mcp_ref.limits import Limits
-from mcp_ref.transports.child import StdioChild
+from mcp_ref.transports.lines.child import StdioChild
+from mcp_ref.transports.lines.sockets import connect_socket
 from mcp_ref.transports.memory import pair
-from mcp_ref.transports.sockets import connect_socket
 from tests.support.scripted import ScriptedPeer
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent

@@ -11,16 +11,16 @@ from mcp_ref.errors import (
     AuthError, ConnectFailed, HttpStatus, InsufficientScope, McpError, RequestCancelled, RequestTimeout, Unauthorized,
 )
 from mcp_ref.host import Host, servers
+from mcp_ref.http11.client.connect import Grip, LetGo
+from mcp_ref.http11.client.connection_pool import Pool
+from mcp_ref.http11.message import Headers
 from mcp_ref.limits import DEFAULT, Limits
 from mcp_ref.peer import sender
 from mcp_ref.peer.request_table import RequestTable
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, LATEST
-from mcp_ref.transports import sse_client
-from mcp_ref.transports.http_authorizing import Authorizer, Authorizing, Refusal
-from mcp_ref.transports.http_dial import Grip, LetGo
-from mcp_ref.transports.http_exchange import Headers
-from mcp_ref.transports.http_pool import Pool
-from mcp_ref.transports.sse_client import HttpSse
+from mcp_ref.streamable.client import http_sse
+from mcp_ref.streamable.client.auth_provider import Authorizer, Authorizing, Refusal
+from mcp_ref.streamable.client.http_sse import HttpSse
 from mcp_ref.wiretrace import Trace
 from tests.support.auth_server import browser
 from tests.support.authorized import Authorized
@@ -535,7 +535,7 @@ class Clock:
             return left(end)
 
         monkeypatch.setattr(deadline.Deadline, "left", looked)
-        for module in (sender, era, sse_client):
+        for module in (sender, era, http_sse):
             monkeypatch.setattr(module, "_SLICE", 0.005)
 
     def jump(self, threads: int = 1) -> None:

@@ -7,12 +7,12 @@ from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
+from mcp_ref.http11.message import Exchange
+from mcp_ref.http11.server import reactor as reactor_module
+from mcp_ref.http11.server.body_budget import SMALL, Bodies, NoRoom
+from mcp_ref.http11.server.request_parser import RequestParser
+from mcp_ref.http11.server.server import HttpServer
 from mcp_ref.limits import Limits
-from mcp_ref.transports import http_reactor
-from mcp_ref.transports.http_bodies import SMALL, Bodies, NoRoom
-from mcp_ref.transports.http_exchange import Exchange
-from mcp_ref.transports.http_parsing import RequestParser
-from mcp_ref.transports.http_server import HttpServer
 from tests.transports.http_raw import (CERTIFICATE, PATIENCE, Clock, Raw, get, post, records, replies, serving,
                                        still_serves, until)
 
@@ -377,7 +377,7 @@ def a_mistake_of_ours(site: Site, raw: Raw, clock: Clock) -> None:
     raw.send(HALF)
     site.holds(len(BODY) // 2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(http_reactor, "HttpExchange", broken)
+        patch.setattr(reactor_module, "HttpExchange", broken)
         with contextlib.suppress(ConnectionError, ssl.SSLError):
             raw.send(BODY)
             assert raw.rest() == b""

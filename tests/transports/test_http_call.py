@@ -8,11 +8,11 @@ import pytest
 
 from mcp_ref import deadline
 from mcp_ref.errors import ConnectionLost, RequestTimeout
+from mcp_ref.http11.message import HttpRequest
 from mcp_ref.limits import Limits
-from mcp_ref.transports import http_call
-from mcp_ref.transports.http_call import Caller
-from mcp_ref.transports.http_endpoint import Endpoint
-from mcp_ref.transports.http_exchange import HttpRequest
+from mcp_ref.streamable.server import call as call_module
+from mcp_ref.streamable.server.call import Caller
+from mcp_ref.streamable.server.endpoint import Endpoint
 from tests.support.http_exchange import BOTH, opening, request
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted import PATIENCE
@@ -341,7 +341,7 @@ def test_idle_sessions_end_when_somebody_asks(monkeypatch):
 
 
 def test_a_stream_that_is_read_is_kept_alive_by_its_reader(monkeypatch):
-    monkeypatch.setattr(http_call, "_TICK", 0.05)
+    monkeypatch.setattr(call_module, "_TICK", 0.05)
     with Called(limits=Limits(stream_keepalive=0.1)) as called:
         stream = called.get()
         assert next(stream.chunks) == b": keep-alive\n\n"

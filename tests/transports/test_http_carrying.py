@@ -11,16 +11,17 @@ import pytest
 from mcp_ref import connect
 from mcp_ref.client import Client
 from mcp_ref.errors import AnswerLost, ConnectionLost, RequestCancelled, RequestTimeout
+from mcp_ref.http11.client import crew as crew_module
+from mcp_ref.http11.client.connect import Grip
+from mcp_ref.http11.client.connection_pool import Pool
+from mcp_ref.http11.client.crew import Crew
 from mcp_ref.limits import Limits
-from mcp_ref.peer.mainthread import MainThreadQueue
+from mcp_ref.peer.executors.main_thread import MainThreadQueue
 from mcp_ref.peer.request_table import RequestTable
-from mcp_ref.transports import http_carrying, http_crew
-from mcp_ref.transports.http_carrying import is_whole
-from mcp_ref.transports.http_channel import HttpChannel, Post
-from mcp_ref.transports.http_crew import Crew
-from mcp_ref.transports.http_dial import Grip
-from mcp_ref.transports.http_inbox import Inbox
-from mcp_ref.transports.http_pool import Pool
+from mcp_ref.streamable.client import direct_send
+from mcp_ref.streamable.client.base import HttpChannel, Post
+from mcp_ref.streamable.client.direct_send import is_whole
+from mcp_ref.streamable.client.inbox import Inbox
 from mcp_ref.wiretrace import Event, Trace
 from tests.support.scripted import PATIENCE
 from tests.support.scripted_http import Cut, Request, ScriptedHttp, head, notification, said
@@ -368,7 +369,7 @@ def test_a_trace_sees_it_once_and_in_order(server: ScriptedHttp) -> None:
 
 @pytest.mark.race
 def test_time_is_over_although_nothing_comes(server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_carrying, "_SLICE", 0.002)
+    monkeypatch.setattr(direct_send, "_SLICE", 0.002)
     with opened(server) as client, Gate() as gate:
         server.on["tools/call"] = gate.hold
         with pytest.raises(RequestTimeout):
@@ -450,19 +451,19 @@ def test_time_is_over_although_there_is_no_room_for_what_came(server: ScriptedHt
 def test_it_waits_in_slices_and_never_longer_than_there_is_time(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: List[float] = []
-    wait = http_carrying.wait_ready
+    wait = direct_send.wait_ready
 
     def waited(sock: Any, seconds: float) -> bool:
         waits.append(seconds)
         return len(waits) % 3 == 0 and wait(sock, seconds)  # two slices pass, and it waits on
 
     with opened(server) as client:
-        monkeypatch.setattr(http_carrying, "wait_ready", waited)
-        assert call(client, timeout=60) == "tools/call" and waits == [http_carrying._SLICE] * 3  # no less, no more
+        monkeypatch.setattr(direct_send, "wait_ready", waited)
+        assert call(client, timeout=60) == "tools/call" and waits == [direct_send._SLICE] * 3  # no less, no more
         waits.clear()
         assert call(client, timeout=0.4) == "tools/call" and 0 < max(waits) <= 0.4
         waits.clear()
-        assert call(client, timeout=None) == "tools/call" and waits == [http_carrying._SLICE] * 3
+        assert call(client, timeout=None) == "tools/call" and waits == [direct_send._SLICE] * 3
 
 
 @pytest.mark.race
@@ -488,7 +489,7 @@ def test_an_interrupt_while_it_waits_loses_nothing_but_the_call(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(server) as client, Gate() as gate:
         server.on["tools/call"] = gate.hold
-        with interrupted(http_carrying, "wait_ready", monkeypatch):
+        with interrupted(direct_send, "wait_ready", monkeypatch):
             client.call_tool("it")
         server.wait_for("notifications/cancelled")
         eventually(lambda: at_rest(channel_of(client)))
@@ -731,7 +732,7 @@ def test_a_job_that_waits_is_not_lost_where_there_is_no_thread(monkeypatch: pyte
 
 
 def test_of_those_that_rest_one_stays_while_others_do_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_crew, "IDLE", 0.02)
+    monkeypatch.setattr(crew_module, "IDLE", 0.02)
     rested: List[float] = []
     crew = Crew("test", 4, lambda: rested.append(time.monotonic()))
     try:
@@ -743,7 +744,7 @@ def test_of_those_that_rest_one_stays_while_others_do_the_jobs(monkeypatch: pyte
             last = crew._left = crew._left + 0.1  # as if another one had just been done then
         eventually(lambda: len(crew._idle) == 1 or rested)
         eventually(lambda: rested)
-        assert len(rested) == 1 and rested[0] >= last + http_crew.IDLE and not crew._idle
+        assert len(rested) == 1 and rested[0] >= last + crew_module.IDLE and not crew._idle
     finally:
         crew.close()
 
@@ -751,7 +752,7 @@ def test_of_those_that_rest_one_stays_while_others_do_the_jobs(monkeypatch: pyte
 @pytest.mark.parametrize("possible", [True, False], ids=["", "no thread left"])
 def test_somebody_says_that_they_rest_if_nobody_of_the_crew_has_done_anything(
         monkeypatch: pytest.MonkeyPatch, possible: bool) -> None:
-    monkeypatch.setattr(http_crew, "IDLE", 0.01)
+    monkeypatch.setattr(crew_module, "IDLE", 0.01)
     resting = threading.Event()
     crew = Crew("test", 1, resting.set)
     if not possible:

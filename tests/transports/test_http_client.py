@@ -14,12 +14,12 @@ from mcp_ref.errors import (
     AnswerLost, ConnectFailed, ConnectionLost, HttpStatus, McpError, PeerError, PeerProtocolError, RequestTimeout,
     SessionExpired, TransportError,
 )
+from mcp_ref.http11.client import crew
+from mcp_ref.http11.client.connect import place
+from mcp_ref.http11.client.response import Reply
 from mcp_ref.limits import Limits
-from mcp_ref.transports import http_crew
-from mcp_ref.transports.http_client import StreamableHttp, Trail
-from mcp_ref.transports.http_dial import place
-from mcp_ref.transports.http_inbox import Inbox, is_answer, opening
-from mcp_ref.transports.http_reply import Reply
+from mcp_ref.streamable.client.inbox import Inbox, is_answer, opening
+from mcp_ref.streamable.client.streamable import StreamableHttp, Trail
 from tests.support.clocks import by_hand
 from tests.support.scripted import PATIENCE
 from tests.support.scripted_http import EVERYTHING, SERVER, Request, ScriptedHttp, chunk, head, log, said
@@ -804,7 +804,7 @@ def test_what_the_server_waits_for_goes_out_when_all_threads_are_busy(server: Sc
 
 def test_idle_threads_and_connections_end_by_themselves(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_crew, "IDLE", 0.02)
+    monkeypatch.setattr(crew, "IDLE", 0.02)
     with quiet(server, limits=Limits(http_keep_alive=0.01)) as client:
         server.wait_for("GET")
         call(client)
@@ -907,7 +907,7 @@ def test_a_timeout_frees_the_thread_and_the_connection_of_its_request(server: Sc
 
 def test_a_stream_that_goes_on_after_its_answer_is_let_go(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcp_ref.transports.http_client._LINGER", 0.05)
+    monkeypatch.setattr("mcp_ref.streamable.client.streamable._LINGER", 0.05)
 
     def answer(request: Request) -> None:
         request.begin_events()

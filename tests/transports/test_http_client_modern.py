@@ -11,12 +11,13 @@ from mcp_ref.errors import (
     AnswerLost, ConnectFailed, HttpStatus, LocalProtocolError, PeerError, PeerProtocolError, TransportError,
 )
 from mcp_ref.limits import Limits
-from mcp_ref.protocol import envelope, eras, mirrored
+from mcp_ref.protocol import envelope, eras
+from mcp_ref.protocol.streamable_http import mirrored
 from mcp_ref.revisions import LATEST, LATEST_HANDSHAKE
+from mcp_ref.streamable.client.detect import HttpAuto
+from mcp_ref.streamable.client.http_sse import HttpSse
+from mcp_ref.streamable.client.streamable import StreamableHttp
 from mcp_ref.transports.base import Failed, Transport
-from mcp_ref.transports.http_auto import HttpAuto
-from mcp_ref.transports.http_client import StreamableHttp
-from mcp_ref.transports.sse_client import HttpSse
 from mcp_ref.transports.tap import Tap
 from mcp_ref.wiretrace import Trace
 from tests.support.scripted import PATIENCE
@@ -494,7 +495,7 @@ def test_nonsense_fails_its_request_and_no_other(server: ScriptedHttp, answer: A
 
 def test_an_answer_to_somebody_else_on_the_stream_of_a_request_ends_it(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcp_ref.transports.http_client._LINGER", 0.01)
+    monkeypatch.setattr("mcp_ref.streamable.client.streamable._LINGER", 0.01)
 
     def answer(request: Request) -> None:
         request.begin_events()

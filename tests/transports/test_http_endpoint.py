@@ -6,10 +6,10 @@ import pytest
 
 from mcp_ref.errors import AuthError
 from mcp_ref.limits import Limits
-from mcp_ref.peer.mainthread import MainThreadQueue
-from mcp_ref.peer.workers import Inline
+from mcp_ref.peer.executors.main_thread import MainThreadQueue
+from mcp_ref.peer.executors.workers import Inline
 from mcp_ref.server import Server
-from mcp_ref.transports.http_endpoint import Endpoint
+from mcp_ref.streamable.server.endpoint import Endpoint
 from tests.support.http_exchange import Web, exchange, opening, request
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.sides import Gate, eventually, in_thread, said, work_params, working_server

@@ -7,9 +7,9 @@ from typing import Any, Iterator, List
 
 import pytest
 
-from mcp_ref.transports.http_exchange import Exchange
-from mcp_ref.transports.http_parsing import RequestParser
-from mcp_ref.transports.http_server import HttpServer
+from mcp_ref.http11.message import Exchange
+from mcp_ref.http11.server.request_parser import RequestParser
+from mcp_ref.http11.server.server import HttpServer
 from tests.transports.http_cases import CASES, LIMITS, Case
 from tests.transports.http_raw import PATIENCE, Raw, echo, get, post, records, replies, serving, still_serves, until
 from tests.transports.test_http_parsing import cut

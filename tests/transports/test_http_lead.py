@@ -5,7 +5,7 @@ from typing import Callable, List, Optional
 
 import pytest
 
-from mcp_ref.transports.http_lead import Lead
+from mcp_ref.http11.server.leader import Lead
 from tests.transports.http_raw import PATIENCE, until
 
 

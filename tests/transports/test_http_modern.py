@@ -8,8 +8,8 @@ from wsgiref.validate import validator
 import pytest
 
 from mcp_ref.limits import Limits
-from mcp_ref.server.http_listener import HttpListener
-from mcp_ref.transports.http_modern import Reply
+from mcp_ref.server.serving.http_listener import HttpListener
+from mcp_ref.streamable.server.stateless import Reply
 from tests.support.http_exchange import opening, request
 from tests.support.http_modern import OUT, STATELESS, enveloped, made, mirror
 from tests.support.scripted import PATIENCE

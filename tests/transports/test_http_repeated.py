@@ -8,9 +8,9 @@ import json
 import pytest
 
 from mcp_ref import Server
-from mcp_ref.protocol.httprules import SINGLE
-from mcp_ref.transports.http_exchange import Headers
-from mcp_ref.transports.http_head import Heads, parse_head
+from mcp_ref.http11.message import Headers
+from mcp_ref.http11.server.head import Heads, parse_head
+from mcp_ref.protocol.streamable_http.refusals import SINGLE
 from tests.spec.basic.test_http_modern_headers import refused
 from tests.support.http_exchange import Web, exchange, request
 from tests.support.http_modern import ModernWeb, made
@@ -52,7 +52,7 @@ def test_lists_may_come_in_several_fields():
 
 @pytest.mark.parametrize("authenticate", ["token", lambda headers: "somebody"])
 def test_credentials_come_once(authenticate):
-    from mcp_ref.transports.http_guard import OneToken
+    from mcp_ref.streamable.server.authenticate import OneToken
 
     guard = OneToken("secret") if authenticate == "token" else authenticate
     with Web(working_server({"quick": lambda ctx: "done"}), None, authenticate=guard) as client:

@@ -8,14 +8,14 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
 
+from mcp_ref.http11.message import Headers, HttpRequest
+from mcp_ref.http11.server.owners import Owners, network_of
 from mcp_ref.limits import Limits
 from mcp_ref.protocol.lifecycle import OPERATING
-from mcp_ref.transports.http_call import Caller
-from mcp_ref.transports.http_endpoint import Endpoint
-from mcp_ref.transports.http_exchange import Headers, HttpRequest
-from mcp_ref.transports.http_owners import Owners, network_of
-from mcp_ref.transports.http_session import HttpSession
-from mcp_ref.transports.http_sessions import SessionTable
+from mcp_ref.streamable.server.call import Caller
+from mcp_ref.streamable.server.endpoint import Endpoint
+from mcp_ref.streamable.server.session import HttpSession
+from mcp_ref.streamable.server.session_table import SessionTable
 from tests.support.http_exchange import BOTH, ScriptedExchange, Web, exchange, opening
 from tests.support.sides import in_thread, working_server
 from tests.transports.http_raw import PATIENCE, Clock, Raw, Streams, get, post, serving, until

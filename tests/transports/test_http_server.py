@@ -11,11 +11,11 @@ import pytest
 
 from mcp_ref import deadline
 from mcp_ref.errors import ConnectFailed
+from mcp_ref.http11.message import Exchange, HttpRequest
+from mcp_ref.http11.server import reactor as reactor_module
+from mcp_ref.http11.server.server import HttpServer
 from mcp_ref.limits import Limits
-from mcp_ref.transports import http_reactor
-from mcp_ref.transports.http_exchange import Exchange, HttpRequest
-from mcp_ref.transports.http_server import HttpServer
-from mcp_ref.transports.http_workers import defer
+from mcp_ref.worker_pool import defer
 from tests.transports.http_raw import (CERTIFICATE, PATIENCE, Clock, Raw, Reply, Streams, echo, get, post, records,
                                        replies, serving, still_serves, until)
 
@@ -169,7 +169,7 @@ def test_a_handler_that_fails_is_a_500_without_its_words_and_a_record(error: Bas
     with serving(handler) as server, records(caplog) as logged:
         answer, = ask(server, get() + get("/never"))
         assert answer.status == 500 and b"secret" not in answer.body
-        assert [record.name for record in logged] == ["mcp_ref.transports.http_mailbox"]
+        assert [record.name for record in logged] == ["mcp_ref.http11.server.commands"]
         assert logged[0].exc_info is not None and "GET /" in logged[0].getMessage()
         still_serves(server)
 
@@ -599,7 +599,7 @@ def test_handlers_that_block_do_not_keep_others_waiting() -> None:
 
 
 def test_requests_wait_when_all_workers_are_busy_but_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_reactor, "_SWEEP_SECONDS", 1000.0)  # nobody goes on just because a second is over
+    monkeypatch.setattr(reactor_module, "_SWEEP_SECONDS", 1000.0)  # nobody goes on just because a second is over
     gate, streams = threading.Event(), Streams()
 
     def wait(exchange: Exchange) -> None:

@@ -4,12 +4,12 @@ import threading
 import pytest
 
 from mcp_ref.limits import Limits
+from mcp_ref.peer.executors.caller_runs import CallerRuns
 from mcp_ref.peer.outbox import Outbox
 from mcp_ref.peer.routing import RoutedOutbox
-from mcp_ref.peer.caller_runs import CallerRuns
 from mcp_ref.revisions import revision
-from mcp_ref.transports.http_session import HttpSession
-from mcp_ref.transports.http_streams import LISTENING, REPLY, EventId, Replay, Stream, event_id
+from mcp_ref.streamable.server.reply_stream import LISTENING, REPLY, EventId, Replay, Stream, event_id
+from mcp_ref.streamable.server.session import HttpSession
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
 from tests.support.http_exchange import Web, exchange, request

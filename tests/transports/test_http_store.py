@@ -7,8 +7,8 @@ import pytest
 from mcp_ref import Server
 from mcp_ref.limits import Limits
 from mcp_ref.server import Context
-from mcp_ref.transports import http_store, sqlite_store
-from mcp_ref.transports.sqlite_store import SqliteStore
+from mcp_ref.streamable.shared import table as table_module, sqlite
+from mcp_ref.streamable.shared.sqlite import SqliteStore
 from tests.support.http_exchange import Web, opening
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.sides import Gate, eventually, in_thread
@@ -187,7 +187,7 @@ def test_the_cap_is_that_of_all_processes_together(tmp_path):
 
 def test_sessions_that_nobody_uses_end(tmp_path, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
+    monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
     with Site(tmp_path, limits=Limits(session_idle=100, max_sessions=1)) as site:
         now[0] += 60
         site[1].lives()
@@ -201,8 +201,8 @@ def test_sessions_that_nobody_uses_end(tmp_path, monkeypatch):
 
 def test_an_open_stream_keeps_a_session(tmp_path, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
-    monkeypatch.setattr(http_store, "_SWEEP_SECONDS", 0)
+    monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
+    monkeypatch.setattr(table_module, "_SWEEP_SECONDS", 0)
     with Site(tmp_path, limits=Limits(session_idle=100)) as site:
         stream = site[1].get()
         for _ in range(4):
@@ -214,7 +214,7 @@ def test_an_open_stream_keeps_a_session(tmp_path, monkeypatch):
 
 
 def test_copies_that_nobody_uses_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(http_store, "COPY_SECONDS", 0)
+    monkeypatch.setattr(table_module, "COPY_SECONDS", 0)
     with Site(tmp_path) as site:
         call(site[1], "state", 1)
         for web in site.webs:
@@ -302,7 +302,7 @@ def test_answers_that_nobody_waits_for_are_not_stored_but_counted(tmp_path):
         id = asking.next()["id"]
         file = tmp_path / "sessions.db-wal"
         before = file.stat().st_size
-        bogus = [1, id + 1, id - 1, id + http_store._BLOCK, 1 << 63, 1 << 70, 0, -id, str(id), "x"]
+        bogus = [1, id + 1, id - 1, id + table_module._BLOCK, 1 << 63, 1 << 70, 0, -id, str(id), "x"]
         for number in bogus:
             assert site[1].respond(number, {"padding": "x" * 50000}).status == 202
             assert site[1].post({"jsonrpc": "2.0", "id": number, "error": {"code": 1, "message": "no"}}).status == 202
@@ -348,7 +348,7 @@ def test_a_question_that_the_store_cannot_take_fails_and_is_not_asked(tmp_path, 
 
 def test_notes_of_one_session_are_bounded_and_swept(tmp_path, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
+    monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
     with Site(tmp_path, limits=Limits(max_store_letters=5, max_store_letter_bytes=20000)) as site:
         for number in range(8):
             params = {"requestId": number, "reason": "x" * 100000}
@@ -413,13 +413,13 @@ def test_a_record_that_has_not_changed_is_not_parsed(tmp_path, monkeypatch):
             site[number % 2].ask("level %d" % number, "logging/setLevel", {"level": "error"})
         for place in (0, 1):
             site[place].ask("once more %d" % place, "ping")
-        monkeypatch.setattr(sqlite_store, "json", SimpleNamespace(dumps=json.dumps, loads=lambda text: 1 / 0))
+        monkeypatch.setattr(sqlite, "json", SimpleNamespace(dumps=json.dumps, loads=lambda text: 1 / 0))
         for number in range(6):
             assert site[number % 2].ask("again %d" % number, "ping").status == 200
 
 
 def test_what_others_have_ended_is_heard_of_by_who_has_missed_much(tmp_path, monkeypatch):
-    monkeypatch.setattr(sqlite_store, "_MOST_GONE", 4)
+    monkeypatch.setattr(sqlite, "_MOST_GONE", 4)
     with Site(tmp_path) as site:
         for server in site.servers:
             server.resource("file:///{name}", name="files")(lambda name: name)
@@ -516,7 +516,7 @@ def test_there_is_nothing_to_resume(tmp_path):
 
 
 def test_the_thread_that_looks_for_letters_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(http_store, "LINGER", 0)
+    monkeypatch.setattr(table_module, "LINGER", 0)
     with Site(tmp_path) as site:
         stream = site[0].get()
         table = site[0].endpoint.sessions
@@ -559,7 +559,7 @@ def test_who_looks_for_letters_looks_at_sessions_without_keeping_others_from_wha
     """A session's locks are held when it asks for an id or to be watched, and they are taken to see whether it is busy.
     """
     store = SqliteStore(tmp_path / "sessions.db")
-    table = http_store.StoreTable(store, Limits(), lambda session: None, True)
+    table = table_module.StoreTable(store, Limits(), lambda session: None, True)
     seen = []
 
     class Session:

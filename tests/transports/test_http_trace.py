@@ -9,10 +9,10 @@ import pytest
 
 from mcp_ref import Context, Server, connect
 from mcp_ref.errors import McpError
-from mcp_ref.protocol.sse import Event, encode_event
-from mcp_ref.transports import process
-from mcp_ref.transports.http_auto import HttpAuto
-from mcp_ref.transports.http_trace import HttpTrace, digest_of
+from mcp_ref.protocol.streamable_http.sse import Event, encode_event
+from mcp_ref.streamable.client.detect import HttpAuto
+from mcp_ref.streamable.http_trace import HttpTrace, digest_of
+from mcp_ref.transports.lines import process
 from mcp_ref.transports.memory import pair
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace

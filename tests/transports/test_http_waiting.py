@@ -8,13 +8,13 @@ from typing import Any, Callable, Dict, List, Optional
 import pytest
 
 from mcp_ref.errors import ConnectionLost
+from mcp_ref.http11.message import Exchange
 from mcp_ref.limits import Limits
 from mcp_ref.server import Context
-from mcp_ref.transports.http_endpoint import Endpoint
-from mcp_ref.transports.http_exchange import Exchange
-from mcp_ref.transports.http_guard import OneToken
-from mcp_ref.transports.http_workers import RESERVE, Pool, defer, follow
+from mcp_ref.streamable.server.authenticate import OneToken
+from mcp_ref.streamable.server.endpoint import Endpoint
 from mcp_ref.waiting import Wait
+from mcp_ref.worker_pool import RESERVE, Pool, defer, follow
 from tests.support.clocks import by_hand
 from tests.support.http_exchange import BOTH, ScriptedExchange, Web, opening, request
 from tests.support.scripted import PATIENCE
@@ -535,7 +535,7 @@ def test_batches_of_many_sessions_have_no_more_threads_than_one_server() -> None
 
 
 def test_an_endpoint_of_wsgi_has_the_same_bounds() -> None:
-    from mcp_ref.transports.http_call import Caller
+    from mcp_ref.streamable.server.call import Caller
 
     limits = Limits(max_questions=0)
     endpoint = Endpoint(working_server(ASKS, limits=limits).connect, limits=limits)

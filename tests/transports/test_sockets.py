@@ -14,10 +14,10 @@ import pytest
 
 from mcp_ref.errors import ConnectFailed, ConnectionLost
 from mcp_ref.limits import Limits
-from mcp_ref.transports import listener as listener_module
 from mcp_ref.transports.base import Transport
-from mcp_ref.transports.listener import SocketListener
-from mcp_ref.transports.sockets import SocketTransport, connect_socket, parse_address
+from mcp_ref.transports.lines import listener as listener_module
+from mcp_ref.transports.lines.listener import SocketListener
+from mcp_ref.transports.lines.sockets import SocketTransport, connect_socket, parse_address
 from tests.transports.makers import PATIENCE, Running, collect, opened, until
 
 HERE = "tcp://127.0.0.1:0"

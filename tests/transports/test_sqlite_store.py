@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from mcp_ref.transports import sqlite_store
-from mcp_ref.transports.sqlite_store import SqliteStore
-from mcp_ref.transports.store import FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, Record, Room
+from mcp_ref.streamable.shared import sqlite
+from mcp_ref.streamable.shared.sqlite import SqliteStore
+from mcp_ref.streamable.shared.store import FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, Record, Room
 
 BUSY = """
 import sys
-from mcp_ref.transports.sqlite_store import SqliteStore
-from mcp_ref.transports.store import Room
+from mcp_ref.streamable.shared.sqlite import SqliteStore
+from mcp_ref.streamable.shared.store import Room
 path, name = sys.argv[1:]
 store = SqliteStore(path)
 print("ready", flush=True)
@@ -27,7 +27,7 @@ for number in range(60):
 
 
 WIDE = Room(100, 1 << 20, 1 << 20)
-SIZE = sqlite_store._OVERHEAD + 1
+SIZE = sqlite._OVERHEAD + 1
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def rows(store, table):
 
 
 def test_what_was_taken_out_is_told_and_at_last_forgotten(store, monkeypatch):
-    monkeypatch.setattr(sqlite_store, "_MOST_GONE", 3)
+    monkeypatch.setattr(sqlite, "_MOST_GONE", 3)
     store.create("a", {"kept": 0}, 9, 100)
     store.update("a", {str(number): number for number in range(5)})
     for number in range(3):
@@ -82,7 +82,7 @@ def test_what_was_taken_out_is_told_and_at_last_forgotten(store, monkeypatch):
 
 def test_use_is_written_down_as_often_as_matters(store, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
+    monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
     store.create("a", {}, 1, 100)
     version = store.read("a", 100).version
     for step in (4.0, 6.0, 99.0, 99.0):
@@ -95,7 +95,7 @@ def test_use_is_written_down_as_often_as_matters(store, monkeypatch):
 
 def test_what_nobody_uses_makes_room(store, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
+    monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
     assert store.create("a", {}, 1, 100) and not store.create("b", {}, 1, 100)
     now[0] += 100
     assert store.create("b", {}, 1, 100) and store.read("a", 100) is None
@@ -168,12 +168,12 @@ def test_an_answer_is_kept_once_and_only_if_somebody_waits_for_it(store):
 
 def test_letters_that_nobody_takes_go_unless_they_wait_for_a_stream(store, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
+    monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
     store.create("a", {}, 9, 1000)
     for box in (IN, NOTES, OUT):
         store.send("a", box, box, b"", WIDE)
         store.send("gone", box, box, b"", WIDE)
-    now[0] += sqlite_store.LETTER_SECONDS
+    now[0] += sqlite.LETTER_SECONDS
     assert store.sweep(1000) == 0
     assert [letter[1:3] for letter in store.news(0)] == [("a", OUT)]
 
@@ -254,7 +254,7 @@ def test_a_file_of_another_user_is_refused(path, monkeypatch):
     path.chmod(0o600)
     mine = os.geteuid()
     path.parent.chmod(0o700)
-    monkeypatch.setattr(sqlite_store, "_check_folder", lambda folder: None)
+    monkeypatch.setattr(sqlite, "_check_folder", lambda folder: None)
     monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
     with pytest.raises(ValueError, match="%s belongs to another user" % path.name):
         SqliteStore(path)
@@ -342,7 +342,7 @@ def test_a_file_of_version_0_5_0_is_made_new_and_its_sessions_end(path, caplog):
     (("CREATE TABLE sessions (id TEXT, mine TEXT)", "PRAGMA user_version = 1"), "another database"),
     ((*FORMAT_1, "CREATE TABLE mine (x)"), "another database"),
     (("PRAGMA application_id = 7",), "another database"),
-    (("PRAGMA application_id = %d" % sqlite_store.APPLICATION, "PRAGMA user_version = 99"), "format 99, of a later"),
+    (("PRAGMA application_id = %d" % sqlite.APPLICATION, "PRAGMA user_version = 99"), "format 99, of a later"),
 ])
 def test_a_file_that_is_something_else_is_refused_and_left_as_it_is(path, content, words):
     if isinstance(content[0], bytes):
@@ -361,9 +361,9 @@ def test_a_file_that_is_something_else_is_refused_and_left_as_it_is(path, conten
 
 @pytest.mark.parametrize("steps", [(-1e6, 1e6), (1e6, -1e6), (1e9,), (-1e9,)])
 def test_steps_of_the_wall_clock_neither_end_sessions_nor_keep_them(steps, store, monkeypatch):
-    wall, real = [sqlite_store.time.time()], [1000.0]
-    monkeypatch.setattr(sqlite_store.time, "time", lambda: wall[0])
-    monkeypatch.setattr(sqlite_store, "_clock", lambda: real[0])
+    wall, real = [sqlite.time.time()], [1000.0]
+    monkeypatch.setattr(sqlite.time, "time", lambda: wall[0])
+    monkeypatch.setattr(sqlite, "_clock", lambda: real[0])
     store.create("a", {}, 1, 100)
     store.send("a", NOTES, "x", b"", WIDE)
     for step in steps:
@@ -382,8 +382,8 @@ def test_steps_of_the_wall_clock_neither_end_sessions_nor_keep_them(steps, store
 def test_after_a_start_of_the_machine_sessions_count_as_used_then(boots, used, path, monkeypatch):
     """The monotonic clock begins anew. Where nothing tells of a start, a use in the future does, but no other one."""
     now, boot = [used], [boots[0]]
-    monkeypatch.setattr(sqlite_store, "_clock", lambda: now[0])
-    monkeypatch.setattr(sqlite_store, "_boot", lambda: boot[0])
+    monkeypatch.setattr(sqlite, "_clock", lambda: now[0])
+    monkeypatch.setattr(sqlite, "_boot", lambda: boot[0])
     store = SqliteStore(path)
     store.create("a", {}, 9, 100)
     store.send("a", OUT, "x", b"", WIDE)
@@ -398,8 +398,8 @@ def test_after_a_start_of_the_machine_sessions_count_as_used_then(boots, used, p
 
 
 def test_this_system_tells_which_start_it_is():
-    assert sqlite_store._boot() == sqlite_store._boot()
-    assert bool(sqlite_store._boot()) == sys.platform.startswith("linux")
+    assert sqlite._boot() == sqlite._boot()
+    assert bool(sqlite._boot()) == sys.platform.startswith("linux")
 
 
 def test_a_link_and_a_missing_folder_are_refused(path):

@@ -9,8 +9,8 @@ from mcp_ref.client import Client
 from mcp_ref.errors import ConnectFailed, ConnectionLost, HttpStatus, McpError, PeerError, TransportError
 from mcp_ref.limits import Limits
 from mcp_ref.revisions import HANDSHAKE_REVISIONS
-from mcp_ref.transports.http_auto import HttpAuto
-from mcp_ref.transports.sse_client import HttpSse
+from mcp_ref.streamable.client.detect import HttpAuto
+from mcp_ref.streamable.client.http_sse import HttpSse
 from tests.support.scripted_http import Request, ScriptedHttp, chunk, log
 from tests.support.scripted_sse import Older
 from tests.support.sides import eventually, in_thread

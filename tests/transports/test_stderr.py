@@ -12,9 +12,9 @@ import pytest
 from mcp_ref import Host, connect
 from mcp_ref.errors import ConnectFailed, McpError
 from mcp_ref.limits import Limits
-from mcp_ref.transports.fds import Wake
-from mcp_ref.transports.process import Stderr
-from mcp_ref.transports.stderr import EachLine, Lines, Writer, printable, receiver
+from mcp_ref.transports.lines.fds import Wake
+from mcp_ref.transports.lines.process import Stderr
+from mcp_ref.transports.lines.stderr import EachLine, Lines, Writer, printable, receiver
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
 from tests.support.sides import in_thread
@@ -194,8 +194,8 @@ def test_a_trace_shows_the_lines_of_each_process_once_and_without_secrets() -> N
 def test_a_stderr_of_ours_that_nobody_reads_stops_neither_the_child_nor_us() -> None:
     """Ours is a pipe, full from the start; the child says more than any pipe holds, and then its message."""
     program = ("import sys; sys.path.insert(0, %r)\n"
-               "from mcp_ref.transports.child import StdioChild\n"
-               "from mcp_ref.transports.stderr import receiver\n"
+               "from mcp_ref.transports.lines.child import StdioChild\n"
+               "from mcp_ref.transports.lines.stderr import receiver\n"
                "words = [sys.executable, '-c', 'import os\\n'\n"
                "         'for _ in range(3000): os.write(2, b\"x\" * 99 + b\"\\\\n\")\\n'\n"
                "         'os.write(1, b\"{}\\\\n\")\\nos.read(0, 1)']\n"
@@ -237,7 +237,7 @@ def test_lines_that_were_left_out_are_counted_when_there_is_room_again(monkeypat
 
 def test_a_stderr_of_ours_that_is_closed_hurts_nobody() -> None:
     program = ("import os, sys; sys.path.insert(0, %r); os.close(2)\n"
-               "from mcp_ref.transports.stderr import Writer\n"
+               "from mcp_ref.transports.lines.stderr import Writer\n"
                "for line in 'ab': Writer('x| ')(line)\nprint('well')" % str(ROOT))
     done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, timeout=PATIENCE)
     assert done.stdout == b"well\n" and done.returncode == 0
@@ -246,8 +246,8 @@ def test_a_stderr_of_ours_that_is_closed_hurts_nobody() -> None:
 def test_a_program_that_leaves_while_a_server_floods_its_stderr_ends_in_order() -> None:
     """The thread that passes the lines on must not hold a lock that the interpreter needs at exit."""
     program = ("import sys, threading; sys.path.insert(0, %r)\n"
-               "from mcp_ref.transports.child import StdioChild\n"
-               "from mcp_ref.transports.stderr import receiver\n"
+               "from mcp_ref.transports.lines.child import StdioChild\n"
+               "from mcp_ref.transports.lines.stderr import receiver\n"
                "flood = 'import os\\nwhile 1: os.write(2, b\"x\" * 99 + b\"\\\\n\")'\n"
                "transport = StdioChild([sys.executable, '-c', flood],\n"
                "                       stderr=receiver(None, 'server'))\n"

@@ -17,9 +17,9 @@ import pytest
 
 from mcp_ref.errors import ConnectFailed, ConnectionLost
 from mcp_ref.limits import Limits
-from mcp_ref.transports import fds
-from mcp_ref.transports.fds import FdReader, Wake
-from mcp_ref.transports.stdio import StdioServer
+from mcp_ref.transports.lines import fds
+from mcp_ref.transports.lines.fds import FdReader, Wake
+from mcp_ref.transports.lines.stdio import StdioServer
 from tests.transports.makers import PATIENCE, Running, child, collect, environment, opened, script, until
 
 GIVEN_BACK = b"given back\n"
@@ -110,7 +110,7 @@ def test_a_line_without_its_end_is_no_message() -> None:
 
 @pytest.mark.parametrize("number, error", [(0, b"no standard input"), (1, b"no standard output")])
 def test_a_process_without_streams_has_no_stdio_and_says_so(number: int, error: bytes) -> None:
-    code = ("import os; os.close(%d)\nfrom mcp_ref.transports.stdio import StdioServer\n"
+    code = ("import os; os.close(%d)\nfrom mcp_ref.transports.lines.stdio import StdioServer\n"
             "from mcp_ref.errors import ConnectFailed\n"
             "try: StdioServer().open()\nexcept ConnectFailed as error: os.write(2, str(error).encode())")
     _, stderr = run([sys.executable, "-c", code % number], b"")
@@ -126,7 +126,7 @@ def test_missing_python_streams_do_not_matter(missing: str) -> None:
     code = """
 import io, os, sys
 %s
-from mcp_ref.transports.stdio import StdioServer
+from mcp_ref.transports.lines.stdio import StdioServer
 t = StdioServer()
 t.open()
 try: print("stray")
@@ -220,7 +220,7 @@ def queued(number: int) -> int:
 def test_large_messages_pass_in_pieces_and_close_frees_who_waits(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the open file cannot be opened again (not Linux), it must stay blocking, and yet no write may block."""
     if kind != "own open file":
-        monkeypatch.setattr("mcp_ref.transports.stdio.private_pipe", lambda number: None)
+        monkeypatch.setattr("mcp_ref.transports.lines.stdio.private_pipe", lambda number: None)
     stdin, to_stdin = os.pipe()
     from_stdout, stdout = [end.detach() for end in socket.socketpair()] if "socket" in kind else os.pipe()
     transport = StdioServer(descriptors=(stdin, stdout))

@@ -11,12 +11,12 @@ from wsgiref.validate import validator
 import pytest
 
 from mcp_ref import deadline
+from mcp_ref.http11.server.stdlib import Refused
 from mcp_ref.limits import Limits
-from mcp_ref.transports.http_endpoint import Endpoint
-from mcp_ref.transports.http_shape import Refused
-from mcp_ref.transports.sqlite_store import SqliteStore
-from mcp_ref.transports.sse_endpoint import SseEndpoint
-from mcp_ref.transports.wsgi import application, request_of
+from mcp_ref.streamable.server.endpoint import Endpoint
+from mcp_ref.streamable.server.http_sse import SseEndpoint
+from mcp_ref.streamable.server.wsgi import application, request_of
+from mcp_ref.streamable.shared.sqlite import SqliteStore
 from tests.support.http_exchange import BOTH, opening, request
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted import PATIENCE
@@ -345,7 +345,7 @@ def test_advice_where_sessions_cannot_work(caplog, sessions, processes, threads,
     with Site(revision=None, sessions=sessions) as site, records(caplog) as logged:
         for _ in range(3):
             site.post(PING, wsgi__multiprocess=processes, wsgi__multithread=threads).rest()
-        texts = [record.getMessage() for record in logged if record.name == "mcp_ref.transports.wsgi"]
+        texts = [record.getMessage() for record in logged if record.name == "mcp_ref.streamable.server.wsgi"]
         assert len(texts) == (advice is not None) and all(advice in text for text in texts)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_ref import connect
 from mcp_ref.auth import OAuth, client_metadata
-from mcp_ref.auth.client_document import check_client_metadata
+from mcp_ref.auth.client.client_document import check_client_metadata
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch
 from tests.support.auth_server import (
     OAUTH_DOCUMENT, OPENID_DOCUMENT, OUT, RESOURCE_DOCUMENT, AuthorizationServer, ProtectedServer, browser)

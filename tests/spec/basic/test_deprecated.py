@@ -5,7 +5,7 @@ from mcp_ref import Client, Server
 from mcp_ref.client.roots import Roots
 from mcp_ref.protocol.envelope import CAPABILITIES, LOG_LEVEL
 from mcp_ref.server import Context
-from mcp_ref.server.http_listener import HttpListener
+from mcp_ref.server.serving.http_listener import HttpListener
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scene import Scene
 from tests.support.serving import ask, served

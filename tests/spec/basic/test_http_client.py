@@ -14,7 +14,7 @@ from mcp_ref.client import Client
 from mcp_ref.client.sampling import Sampling
 from mcp_ref.errors import AnswerLost, RequestTimeout
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, revision
-from mcp_ref.transports.sse_client import HttpSse
+from mcp_ref.streamable.client.http_sse import HttpSse
 from tests.support.scripted_http import SESSION, Request, ScriptedHttp, log, notification, said
 from tests.support.sides import eventually, in_thread
 

@@ -9,7 +9,7 @@ from mcp_ref.limits import Limits
 from mcp_ref.protocol import envelope
 from mcp_ref.revisions import HANDSHAKE_REVISIONS
 from mcp_ref.server import Server
-from mcp_ref.server.http_listener import HttpListener
+from mcp_ref.server.serving.http_listener import HttpListener
 from mcp_ref.wiretrace import Trace
 from tests.support.http_exchange import exchange, opening, request
 from tests.support.http_modern import OUT, STATELESS, ModernWeb, enveloped, made

@@ -7,9 +7,9 @@ import typing
 
 import pytest
 
-from mcp_ref.protocol.mirrored import SAFE
+from mcp_ref.protocol.streamable_http.mirrored import SAFE
 from mcp_ref.server import Server
-from mcp_ref.server.forms import Schema
+from mcp_ref.server.hints.members import Schema
 from tests.support.http_modern import OUT, STATELESS, ModernWeb, made
 from tests.support.sides import said
 

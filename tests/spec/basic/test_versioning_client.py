@@ -14,7 +14,7 @@ from mcp_ref import __version__, Client, Server, connect
 from mcp_ref.errors import PeerError, PeerProtocolError, RequestTimeout
 from mcp_ref.limits import Limits
 from mcp_ref.protocol import envelope
-from mcp_ref.server.http_listener import HttpListener
+from mcp_ref.server.serving.http_listener import HttpListener
 from mcp_ref.transports.memory import pair
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace

@@ -7,12 +7,12 @@ import pytest
 
 from mcp_ref.client import Client
 from mcp_ref.client.elicitation import Elicitation
-from mcp_ref.client.links import UrlRequest, required
+from mcp_ref.client.elicitation_url import UrlRequest, required
 from mcp_ref.errors import PeerError, PeerProtocolError, RpcError
 from mcp_ref.limits import Limits
 from mcp_ref.messages.elicitation import ElicitRequestURLParams, ElicitResult
 from mcp_ref.server import Server
-from mcp_ref.server.links import UrlElicitationRequired
+from mcp_ref.server.elicitation_url import UrlElicitationRequired
 from mcp_ref.transports.memory import pair
 from tests.support.asking import CREATE, Asked, Asking, form_params, url_params
 from tests.support.requirements_table import HANDSHAKE, STATELESS, every_revision_of

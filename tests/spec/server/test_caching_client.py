@@ -5,7 +5,7 @@ import pytest
 
 from mcp_ref import deadline
 from mcp_ref.client import SharedAnswers
-from mcp_ref.client.caches import LISTS
+from mcp_ref.client.cache.caches import LISTS
 from mcp_ref.errors import LocalProtocolError, PeerError
 from mcp_ref.limits import Limits
 from mcp_ref.protocol import caching

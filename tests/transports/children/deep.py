@@ -160,10 +160,10 @@ def talk_to_a_hostile_web_server():
 
 
 def write_and_validate():
+    from mcp_ref.diagnostics.redaction import redact
     from mcp_ref.jsonschema import BoundsExceeded, compile, validate
     from mcp_ref.jsontext import dumps, is_deep, loads
-    from mcp_ref.redaction import redact
-    from mcp_ref.server.tojson import to_json
+    from mcp_ref.server.hints.values import to_json
 
     for write in (dumps, to_json):
         for value in (itself(), nested(LEVELS), {"a": (nested(LEVELS),)}):

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 
-from mcp_ref.transports.stdio import StdioServer
+from mcp_ref.transports.lines.stdio import StdioServer
 
 WRITER = "import os; os.write(1, b'from a child\\n')"
 READER = "import sys; sys.stderr.write('the child read %d bytes\\n' % len(sys.stdin.buffer.read()))"

@@ -5,8 +5,8 @@ import sys
 
 from mcp_ref.errors import ConnectionLost
 from mcp_ref.limits import Limits
-from mcp_ref.transports import process
-from mcp_ref.transports.child import StdioChild
+from mcp_ref.transports.lines import process
+from mcp_ref.transports.lines.child import StdioChild
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

@@ -4,8 +4,8 @@ import threading
 
 from mcp_ref.errors import ConnectionLost
 from mcp_ref.transports.base import Transport
-from mcp_ref.transports.sockets import connect_socket
-from mcp_ref.transports.stdio import StdioServer
+from mcp_ref.transports.lines.sockets import connect_socket
+from mcp_ref.transports.lines.stdio import StdioServer
 
 
 def pump(source: Transport, sink: Transport) -> None:

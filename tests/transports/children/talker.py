@@ -2,7 +2,7 @@
 import sys
 import threading
 
-from mcp_ref.transports.stdio import StdioServer
+from mcp_ref.transports.lines.stdio import StdioServer
 
 transport = StdioServer()
 transport.open()

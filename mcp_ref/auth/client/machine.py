@@ -1,0 +1,317 @@
+"""Grants without a person: for services, for employees of a company, for programs on a platform.
+
+====================  =======================================================  =====================================
+grant                 who is let in                                            how
+====================  =======================================================  =====================================
+`ClientCredentials`   the client itself                                        its secret, or a signature
+                                                                               [RFC 6749 §4.4] [RFC 7523 §2.2]
+`EnterpriseManaged`   a person who is signed in at the company's own           the ID token, which the identity
+                      identity provider; that one decides about access         provider exchanges [RFC 8693 §2] for an
+                                                                               assertion [RFC 7523 §2.1]
+`WorkloadIdentity`    a program, known to the platform that it runs on         the platform's assertion
+                                                                               [RFC 7523 §2.1]
+====================  =======================================================  =====================================
+
+Each takes the place of `OAuth` and is used in the same way::
+
+    auth = ClientCredentials("my-service", secret, issuer="https://auth.example.com")
+    with connect("https://mcp.example.com/mcp", auth=auth) as client: ...
+
+The credentials are those of one authorization server. Its identifier is passed as ``issuer``, and nothing of them goes
+to any other that an MCP server may name [2026-07-28 basic/authorization/client-registration §Authorization Server
+Binding] MUST. A grant without ``issuer`` is refused when it is made: the MCP server names the authorization server, no
+person looks at a page of it, and so any MCP server could have the secret sent to a host of its choice.
+
+A token that comes with a refresh token is renewed by it; any other is got anew a little before it ends. Where more
+scopes are wanted they are asked for, once
+[2025-11-25 basic/authorization §Step-Up Authorization Flow]
+[2026-07-28 basic/authorization/index §Step-Up Authorization Flow] MAY.
+"""
+
+import time
+from hashlib import sha256
+from typing import TYPE_CHECKING, Callable, List, Optional, Sequence, Tuple, Union
+
+from ...errors import DiscoveryFailed, TokenRefused
+from ...options import spelt
+from ..discovery.documents import AuthorizationServer
+from ..tokens.issued import ClientInfo, Token, method_for, method_of
+from ..tokens.jose import split_jwt
+from ..urls import checked, origin, shown
+from .grant import Desk, Grant
+from .registration import bind
+from .store import TokenStore
+from .token_endpoint import TokenEndpoint
+
+if TYPE_CHECKING:
+    from ..discovery.discover import Discovered
+    from ..tokens.jose import Signer
+
+CLIENT_CREDENTIALS = "client_credentials"
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"
+ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
+"""An assertion of an identity provider for another authorization server ("ID-JAG")."""
+
+FINAL = frozenset(("invalid_grant", "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope"))
+"""Errors after which the same assertion is not shown again [RFC 6749 §5.2]."""
+
+Form = List[Tuple[str, str]]
+
+
+class AnyIssuer:
+    """The type of `UNSAFE_ANY_ISSUER`."""
+
+    def __repr__(self) -> str:
+        return "UNSAFE_ANY_ISSUER"
+
+
+UNSAFE_ANY_ISSUER = AnyIssuer()
+"""In place of ``issuer``: the credentials go to **whatever authorization server the MCP server names first**; to no
+other after that, as long as the store remembers. For tests of clients against servers that are made up for them."""
+
+
+class MachineGrant(Grant):
+    """Base of these grants: one client, known to one authorization server.
+
+    ``client_id``, and ``client_secret`` or ``signer`` (or neither: a public client), as registered there; ``issuer``:
+    its identifier, an https URL; ``method``: how the client shows who it is (None: what the server's metadata says; see
+    `mcp_ref.auth.tokens.issued`). ``scopes``, ``store``, ``choose_server``, ``dpop``, ``private_networks`` and ``now``:
+    see `Grant`. Raises ValueError without ``issuer``, and for one that is no such URL.
+    """
+
+    @spelt
+    def __init__(
+        self, client_id: str, client_secret: Optional[str] = None, *, signer: "Optional[Signer]" = None,
+        issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None,
+        scopes: Optional[Sequence[str]] = None,
+        store: Optional[TokenStore] = None, choose_server: Optional[Callable[[List[str]], str]] = None,
+        dpop: "Optional[Signer]" = None, private_networks: bool = False, now: Callable[[], float] = time.time,
+    ) -> None:
+        if client_secret is not None and signer is not None:
+            raise ValueError("a client shows who it is with client_secret or with signer, not with both")
+        super().__init__(
+            scopes=scopes, store=store, choose_server=choose_server or self._choose, signer=signer, dpop=dpop,
+            private_networks=private_networks, now=now)
+        self.issuer = _owner(type(self).__name__, issuer)
+        self._client_id, self._secret, self._method = client_id, client_secret, method
+
+    @property
+    def account(self) -> str:
+        """See `Grant.account`."""
+        return " ".join(filter(None, (type(self).__name__, self._client_id)))
+
+    @property
+    def own_servers(self) -> Sequence[str]:
+        """See `Grant.own_servers`."""
+        return [] if self.issuer is None else [self.issuer]
+
+    @property
+    def _name(self) -> str:
+        """What the store calls the credentials."""
+        return self._client_id or self.account
+
+    def client(self, found: "Discovered", desk: Desk) -> ClientInfo:
+        """See `Grant.client`. Raises `RegistrationRefused` for an authorization server that the credentials are not of
+        [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST NOT."""
+        bind(self._name, self.issuer, found.server.issuer, desk)
+        method = self._method or method_for(found.server, self._secret, self.signer)
+        if method == "none":  # what there is to show is shown: a server may take it without saying so in its metadata
+            method = method_of(self.signer) if self.signer else "client_secret_basic" if self._secret else "none"
+        return ClientInfo(self._client_id, self._secret, method, found.server.issuer)
+
+    def _choose(self, issuers: List[str]) -> str:
+        """Of several authorization servers that an MCP server names, ours."""
+        home = self.issuer or (self.store.get("issuer", self._name) or {}).get("issuer")
+        return home if home in issuers else issuers[0]
+
+
+def _owner(name: str, issuer: Union[str, AnyIssuer, None]) -> Optional[str]:
+    """Whose the credentials are; None: of the first authorization server that is named. Raises ValueError."""
+    if isinstance(issuer, AnyIssuer):
+        return None
+    if not issuer:
+        raise ValueError(
+            "%s needs issuer=, the authorization server that the credentials are for: without it they would go to any "
+            "that an MCP server names, and no person would notice" % name)
+    try:
+        return checked(issuer, "issuer")
+    except DiscoveryFailed as error:
+        raise ValueError(str(error)) from None
+
+
+def wanted(grant_type: str, found: "Discovered", scopes: Optional[List[str]]) -> Form:
+    """What all token requests for a resource have in common
+    [2025-06-18..2025-11-25 basic/authorization §Resource Parameter Implementation]
+    [2026-07-28 basic/authorization/index §Resource Parameter Implementation] MUST."""
+    fields = [("grant_type", grant_type), ("resource", found.resource)]
+    return fields + [("scope", " ".join(scopes))] if scopes else fields
+
+
+class ClientCredentials(MachineGrant):
+    """A client that acts on its own behalf [RFC 6749 §4.4].
+
+    ``client_secret`` is shown by HTTP Basic or in the form; with ``signer`` the client signs an assertion instead
+    (``private_key_jwt``, see `mcp_ref.auth.tokens.assertions`). One of the two is needed [RFC 6749 §4.4] MUST;
+    ValueError without.
+    """
+
+    @spelt
+    def __init__(
+        self, client_id: str, client_secret: Optional[str] = None, *, signer: "Optional[Signer]" = None,
+        issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None,
+        scopes: Optional[Sequence[str]] = None,
+        store: Optional[TokenStore] = None, choose_server: Optional[Callable[[List[str]], str]] = None,
+        dpop: "Optional[Signer]" = None, private_networks: bool = False, now: Callable[[], float] = time.time,
+    ) -> None:
+        if client_secret is None and signer is None:
+            raise ValueError("client credentials are client_id and client_secret, or client_id and signer")
+        super().__init__(
+            client_id, client_secret, signer=signer, issuer=issuer, method=method, scopes=scopes, store=store,
+            choose_server=choose_server, dpop=dpop,
+            private_networks=private_networks, now=now)
+
+    def obtain(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
+        """See `Grant.obtain`."""
+        endpoint = desk.endpoint(found, self.client(found, desk), self.signer)
+        return endpoint.request(wanted(CLIENT_CREDENTIALS, found, scopes), scopes)
+
+
+class EnterpriseManaged(MachineGrant):
+    """A person of a company whose identity provider decides what programs may do for them; no page is shown.
+
+    ``id_token``: that of the person, from signing in at the identity provider; or a callable that returns one which is
+    still good. ``idp_issuer``: the identity provider, whose metadata is asked for; ``idp_token_endpoint``: so that it
+    need not be. ``idp_client_id``, ``idp_client_secret``: how it knows this client; ``client_id``, ``client_secret``
+    (or ``signer``): how the MCP server's authorization server knows it. ``user``: keeps the tokens of several people
+    apart who share a ``store``. ``subject_token_type``: what ``id_token`` is, if it is no ID token.
+    """
+
+    @spelt
+    def __init__(
+        self, client_id: str, client_secret: Optional[str] = None, *, id_token: Union[str, Callable[[], str]],
+        idp_client_id: str, idp_client_secret: Optional[str] = None, idp_issuer: Optional[str] = None,
+        idp_token_endpoint: Optional[str] = None, subject_token_type: str = ID_TOKEN, user: str = "",
+        signer: "Optional[Signer]" = None, issuer: Union[str, AnyIssuer, None] = None, method: Optional[str] = None,
+        scopes: Optional[Sequence[str]] = None, store: Optional[TokenStore] = None,
+        choose_server: Optional[Callable[[List[str]], str]] = None, dpop: "Optional[Signer]" = None,
+        private_networks: bool = False, now: Callable[[], float] = time.time,
+    ) -> None:
+        if idp_issuer is None and idp_token_endpoint is None:
+            raise ValueError("pass idp_issuer or idp_token_endpoint: where the identity provider is")
+        super().__init__(
+            client_id, client_secret, signer=signer, issuer=issuer, method=method, scopes=scopes, store=store,
+            choose_server=choose_server, dpop=dpop,
+            private_networks=private_networks, now=now)
+        self._id_token, self._subject_token_type, self._user = id_token, subject_token_type, user
+        self._idp_client = (idp_client_id, idp_client_secret)
+        self._idp_issuer, self._idp_token_endpoint = idp_issuer, idp_token_endpoint
+
+    @property
+    def account(self) -> str:
+        """See `Grant.account`."""
+        return " ".join(filter(None, (super().account, self._user)))
+
+    @property
+    def own_servers(self) -> Sequence[str]:
+        """See `Grant.own_servers`."""
+        given = (self._idp_issuer, self._idp_token_endpoint)
+        return [*super().own_servers, *(url for url in given if url is not None)]
+
+    def obtain(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
+        """See `Grant.obtain`."""
+        client = self.client(found, desk)
+        assertion = self._exchanged(found, scopes, desk)
+        endpoint = desk.endpoint(found, client, self.signer)
+        return endpoint.request([*wanted(JWT_BEARER, found, scopes), ("assertion", assertion)], scopes)
+
+    def _exchanged(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> str:
+        """The identity provider's assertion for the authorization server that was found [RFC 8693 §2.1]."""
+        provider = self._provider(desk)
+        client_id, secret = self._idp_client
+        info = ClientInfo(client_id, secret, method_for(provider, secret), provider.issuer)
+        answer = TokenEndpoint(desk.fetcher, provider, info, now=desk.now).answer([
+            *wanted(TOKEN_EXCHANGE, found, scopes), ("audience", found.server.issuer),
+            ("requested_token_type", ID_JAG), ("subject_token_type", self._subject_token_type),
+            ("subject_token", self._id_token if isinstance(self._id_token, str) else self._id_token()),
+        ])
+        assertion = answer.get("access_token")
+        if answer.get("issued_token_type") != ID_JAG or not isinstance(assertion, str) or not assertion:
+            raise TokenRefused("the identity provider %s gives no assertion for %s (%s)"
+                               % (shown(provider.issuer), shown(found.server.issuer), ID_JAG))
+        return assertion
+
+    def _provider(self, desk: Desk) -> AuthorizationServer:
+        if self._idp_token_endpoint is not None:
+            return AuthorizationServer(self._idp_issuer or self._idp_token_endpoint, self._idp_token_endpoint)
+        from ..discovery.discover import metadata_of
+
+        return metadata_of(desk.fetcher, self._idp_issuer or "")
+
+
+class WorkloadIdentity(MachineGrant):
+    """A program that its platform vouches for: with a JWT, which is all that is shown [RFC 7523 §2.1].
+
+    ``assertion``: the JWT, or a callable that gets the issuer it is for and returns one which is still good (platforms
+    renew them, often in a file). ``client_id``: goes along where the authorization server wants it, without any other
+    sign of the client, unless there is a ``client_secret`` or a ``signer`` [RFC 7521 §4.1].
+
+    An assertion that was refused is not shown again, and nothing else is tried in its place. One that is meant for
+    another authorization server, by the URLs in its ``aud``, is not shown at all: who gets it could use it there.
+    """
+
+    @spelt
+    def __init__(
+        self, assertion: Union[str, Callable[[str], str]], client_id: Optional[str] = None,
+        *, client_secret: Optional[str] = None, signer: "Optional[Signer]" = None,
+        issuer: Union[str, AnyIssuer, None] = None,
+        method: Optional[str] = None, scopes: Optional[Sequence[str]] = None, store: Optional[TokenStore] = None,
+        choose_server: Optional[Callable[[List[str]], str]] = None, dpop: "Optional[Signer]" = None,
+        private_networks: bool = False, now: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(
+            client_id or "", client_secret, signer=signer, issuer=issuer, method=method, scopes=scopes, store=store,
+            choose_server=choose_server, dpop=dpop,
+            private_networks=private_networks, now=now)
+        self._assertion = assertion
+        self._refused: Optional[Tuple[bytes, TokenRefused]] = None
+
+    def obtain(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
+        """See `Grant.obtain`."""
+        client = self.client(found, desk)
+        assertion = self._assertion if isinstance(self._assertion, str) else self._assertion(found.server.issuer)
+        if not meant_for(assertion, found.server):
+            raise TokenRefused("the assertion is not for %s, so it was not sent there" % shown(found.server.issuer))
+        fields = [*wanted(JWT_BEARER, found, scopes), ("assertion", assertion)]
+        digest = sha256(repr(fields).encode("utf-8")).digest()
+        if self._refused is not None and self._refused[0] == digest:
+            before = self._refused[1]
+            raise TokenRefused(str(before), before.error, before.description)
+        try:
+            return desk.endpoint(found, client, self.signer).request(fields, scopes)
+        except TokenRefused as error:
+            if error.error in FINAL:
+                self._refused = digest, error
+            raise
+
+
+def meant_for(assertion: str, server: AuthorizationServer) -> bool:
+    """Whether an assertion may be for this authorization server. Only that one can tell, unless all of ``aud`` are URLs
+    and none of them is on the origin of its identifier or its token endpoint [RFC 7523 §3] item 3."""
+    try:
+        audience = split_jwt(assertion).claims.get("aud")
+    except ValueError:
+        return True
+    named = [text for text in (audience if isinstance(audience, list) else [audience]) if isinstance(text, str)]
+    if not named or not all(text.startswith(("https://", "http://")) for text in named):
+        return True
+    ours = {origin(server.issuer), origin(server.token_endpoint)}
+    return any(_origin(text) in ours for text in named)
+
+
+def _origin(text: str) -> Optional[str]:
+    try:
+        return origin(text)
+    except DiscoveryFailed:
+        return None

@@ -1,0 +1,227 @@
+"""OAuth with a person: the authorization code grant in a browser, which is what ``auth=OAuth()`` does.
+
+::
+
+    with connect("https://mcp.example.com/mcp", auth=OAuth(client_name="My program")) as client:
+        client.call_tool("report", {})       # the first request opens the browser; the person has five minutes
+
+    OAuth(store=FileStore(path))                                  # not again tomorrow
+    OAuth("my-id", "my-secret", issuer="https://auth.example.com")    # registered before
+    OAuth("my-id", "my-secret", issuer="https://auth.example.com", method="client_secret_post")    # for this method
+    OAuth(client_metadata_url="https://example.com/client.json")  # known by a document, see `client_document`
+    OAuth(authorize=show_in_my_window)                            # a program with a browser of its own
+
+What there is to know about the server is found out by itself, see `mcp_ref.auth.discovery.discover`; who keeps the
+token and when this here is used, by `authorizer`.
+"""
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Callable, List, Optional, Sequence
+from urllib.parse import urlsplit
+
+from ...errors import AuthError, DiscoveryFailed, TokenRefused, Unauthorized
+from ...options import closest, spelt
+from ..tokens.issued import ClientInfo, Token, union
+from ..urls import checked
+from . import registration
+from .client_document import check_client_id_url
+from .code_flow import CodeFlow, check_pkce
+from .errand import Errand
+from .grant import Desk, Grant
+from .redirect import Redirect, place_of
+from .scopes import supported
+from .store import TokenStore
+
+if TYPE_CHECKING:
+    from ..discovery.discover import Discovered
+    from ..tokens.jose import Signer
+
+REDIRECT_URI = "http://localhost/callback"
+"""Where the browser comes back to; a random port is put in."""
+_FORGET = ("invalid_client", "unauthorized_client", "invalid_scope")
+"""Errors after which the next authorization begins with a new registration."""
+
+
+class OAuth(Grant):
+    """Gets tokens from a person's authorization server, with the person's consent in a browser.
+
+    ``client_id``, ``client_secret``: from a registration made before; pass ``issuer`` as well, the authorization
+    server that they are for: they are shown to no other. ``client_metadata_url``: where our metadata document is.
+    With neither, we register ourselves where the server lets us, as ``client_name`` (and ``client_uri``), or ask
+    ``ask_client(issuer)``, which returns an id and a secret (or None), or None.
+
+    ``redirect_uri``: where the browser comes back to. On ``localhost`` (or ``127.0.0.1``) this package listens there,
+    at a random port if it names none. ``open_browser(url)`` shows a page; None: `webbrowser`. ``authorize(url)``
+    instead does it all, for programs with a browser of their own: it returns the URL that the browser came back to, and
+    nothing listens. Both run on a thread of their own, and are waited for as long as ``authorization_patience``.
+
+    ``method``: how the client authenticates at the token endpoint: ``client_secret_basic``, ``client_secret_post`` or
+    ``none``. None: the first that the server's metadata lists. A client is registered for one method [RFC 7591 §2], so
+    pass the one that yours is registered for. A dynamic registration asks for it, and keeps to what the server answers.
+
+    ``signer``: signs assertions instead of a secret. For ``scopes``, ``store``, ``choose_server``, ``dpop``,
+    ``private_networks`` and ``now`` see `Grant`. Raises ValueError for what does not go together.
+    """
+
+    interactive = True
+    refreshing = True
+
+    @spelt
+    def __init__(
+        self, client_id: Optional[str] = None, client_secret: Optional[str] = None, *, issuer: Optional[str] = None,
+        client_metadata_url: Optional[str] = None, client_name: str = "mcp_ref", client_uri: Optional[str] = None,
+        redirect_uri: Optional[str] = None, scopes: Optional[Sequence[str]] = None,
+        open_browser: Optional[Callable[[str], object]] = None, authorize: Optional[Callable[[str], str]] = None,
+        store: Optional[TokenStore] = None, ask_client: Optional[registration.AskClient] = None,
+        choose_server: Optional[Callable[[List[str]], str]] = None, signer: "Optional[Signer]" = None,
+        method: Optional[str] = None, dpop: "Optional[Signer]" = None, private_networks: bool = False,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        if choose_server is None and issuer is not None:
+            choose_server = partial(_prefer, issuer)
+        super().__init__(scopes=scopes, store=store, choose_server=choose_server, signer=signer, dpop=dpop,
+                         private_networks=private_networks, now=now)
+        if client_secret is not None and client_id is None:
+            raise ValueError("a client_secret needs its client_id")
+        if issuer is not None and client_id is None:
+            raise ValueError("issuer= says whose client_id= it is: pass both")
+        if method is not None:
+            _check_method(method, client_id, client_secret, client_metadata_url, signer)
+        if authorize is not None and open_browser is not None:
+            raise ValueError("authorize= takes the place of open_browser=: pass one of them")
+        if client_metadata_url is not None:
+            check_client_id_url(client_metadata_url)
+        self.redirect_uri = REDIRECT_URI if redirect_uri is None else _redirect_uri(redirect_uri)
+        if authorize is None:
+            place_of(self.redirect_uri)
+        self._authorize = authorize
+        self._open_browser = open_browser
+        self._identity = registration.Identity(
+            client_id, client_secret, issuer, client_metadata_url, client_name, client_uri, ask_client, signer,
+            method)
+
+    @property
+    def account(self) -> str:
+        """See `Grant.account`."""
+        return self._identity.client_id or ""
+
+    @property
+    def own_servers(self) -> Sequence[str]:
+        """See `Grant.own_servers`."""
+        return [] if self._identity.issuer is None else [self._identity.issuer]
+
+    def client(self, found: "Discovered", desk: Desk) -> Optional[ClientInfo]:
+        """See `Grant.client`."""
+        return registration.known(self._identity, found.server, desk)
+
+    def refused(self, error: str, found: "Discovered", desk: Desk) -> None:
+        """See `Grant.refused`."""
+        if error in _FORGET and self._identity.client_id is None:
+            desk.store.delete("client", found.server.issuer)
+
+    def obtain(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
+        """See `Grant.obtain`."""
+        check_pkce(found, desk.revision)
+        if not found.server.authorization_endpoint:
+            raise DiscoveryFailed("%s has no authorization_endpoint" % found.server.issuer)
+        try:
+            if self._authorize is not None:
+                return self._with_callback(self._authorize, found, scopes, desk)
+            return self._with_listener(found, scopes, desk)
+        except TokenRefused as error:
+            self.refused(error.error, found, desk)
+            raise
+        except Unauthorized:
+            self.refused("invalid_client", found, desk)  # perhaps the person saw just that, and could not go on
+            raise
+
+    def _with_callback(
+        self, authorize: Callable[[str], str], found: "Discovered", scopes: Optional[List[str]], desk: Desk,
+    ) -> Token:
+        flow = self._flow(self.redirect_uri, found, scopes, desk)
+        return self._exchanged(flow, desk.asked(authorize, flow.url), found, desk)
+
+    def _with_listener(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
+        host, port, path = place_of(self.redirect_uri)
+        with Redirect(host, port, path, wanted=self._port_before(found, desk)) as redirect:
+            flow = self._flow(redirect.uri, found, scopes, desk)
+            desk.person(True)
+            try:
+                showing = Errand(self._show, flow.url)  # a browser in a terminal returns only after the redirect
+
+                def pause(seconds: float) -> None:
+                    showing.wait(0)
+                    desk.pause(seconds)
+
+                came = redirect.wait(flow.state, desk.limits.authorization_patience, pause)
+            finally:
+                desk.person(False)
+            token = self._exchanged(flow, came, found, desk)
+            redirect.say(True)
+            return token
+
+    def _port_before(self, found: "Discovered", desk: Desk) -> int:
+        """The port that we are registered with, if any: registrations hold for one redirect URI."""
+        info = self.client(found, desk)
+        for uri in (info.redirect_uris or ()) if info is not None and info.registered else ():
+            try:
+                return place_of(uri)[1]
+            except ValueError:
+                pass  # one of an application's own
+        return 0
+
+    def _flow(self, redirect_uri: str, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> CodeFlow:
+        ever = None if scopes is None else union(scopes, supported(found))
+        client = registration.choose(self._identity, found.server, redirect_uri, ever, desk)
+        return CodeFlow.begin(found, client, redirect_uri, scopes)
+
+    def _exchanged(self, flow: CodeFlow, redirect: str, found: "Discovered", desk: Desk) -> Token:
+        return flow.exchange(flow.code(redirect), desk.endpoint(found, flow.client, self.signer))
+
+    def _show(self, url: str) -> None:
+        """Open the page. Where that is not possible the person has to be told, by whom only our user knows."""
+        if self._open_browser is not None:
+            self._open_browser(url)
+            return
+        import webbrowser
+
+        if not webbrowser.open(url):
+            raise AuthError("no browser can be opened here: pass open_browser=, which shows the URL it is given")
+
+
+def _check_method(
+    method: str, client_id: Optional[str], secret: Optional[str], metadata_url: Optional[str],
+    signer: "Optional[Signer]",
+) -> None:
+    """Raise ValueError for a method of authentication that is none, or that does not go with the other options."""
+    if method not in registration.METHODS:
+        close = closest(method, registration.METHODS)
+        raise ValueError("method=%r is no way to authenticate here%s (%s; signer= has its own)" % (
+            method, "; did you mean %r?" % close if close else "", ", ".join(registration.METHODS)))
+    if signer is not None:
+        raise ValueError("signer= takes the place of method=: pass one of them")
+    if method == "none":
+        if secret is not None:
+            raise ValueError("method='none' shows no client_secret: leave one of them out")
+    elif client_id is not None and secret is None:
+        raise ValueError("method=%r needs the client_secret" % method)
+    elif metadata_url is not None:
+        raise ValueError("method=%r needs a secret, which a client with a client_metadata_url does not have" % method)
+
+
+def _prefer(issuer: str, issuers: List[str]) -> str:
+    """The one of several that our user's credentials are for."""
+    return issuer if issuer in issuers else issuers[0]
+
+
+def _redirect_uri(uri: str) -> str:
+    """The URI, if a browser may be sent there: https, or this machine
+    [2025-03-26 basic/authorization §Authorization Flow > Security Considerations]
+    [2025-06-18..2025-11-25 basic/authorization §Communication Security]
+    [2026-07-28 basic/authorization/security-considerations §Communication Security] MUST. Raises ValueError."""
+    try:
+        checked(uri, "redirect_uri")
+    except DiscoveryFailed as error:
+        raise ValueError(str(error)) from None
+    return uri if urlsplit(uri).path else uri + "/"

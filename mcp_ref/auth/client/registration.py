@@ -1,0 +1,207 @@
+"""How an authorization server comes to know us as a client.
+
+==  =====================================================================  ==========================================
+1   credentials that our user has, from a registration made before         only with the server that they belong to
+2   the URL of our metadata document, if the server takes such             with every server; see `client_document`
+3   dynamic registration, if the server has an endpoint for it             kept in the store, for this server only
+4   ask the user                                                           likewise
+5   give up, and say what to pass                                          `RegistrationRefused`
+==  =====================================================================  ==========================================
+
+[2025-11-25 basic/authorization §Client Registration Approaches] SHOULD
+[2026-07-28 basic/authorization/client-registration §Pre-registration] SHOULD
+
+Everything is kept by issuer, and never shown to another one
+[2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST NOT.
+
+Reading: credentials of row 1 whose issuer our user has not named (which only `OAuth` lets him leave out, for there a
+person sees where the browser leads) belong to the first server that they are used with,
+and the store remembers which: a server that changes its mind later does not get them.
+"""
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ...errors import AuthError, RegistrationRefused
+from ..tokens.issued import ClientInfo, explained, method_for, sayable, union
+from ..urls import is_loopback, shown
+
+if TYPE_CHECKING:
+    from ..discovery.documents import AuthorizationServer
+    from ..tokens.jose import Signer
+    from .desk import Desk
+
+METHODS = ("client_secret_basic", "client_secret_post", "none")
+"""The ways to authenticate among which our user may choose [RFC 6749 §2.3.1] [RFC 7591 §2]."""
+
+AskClient = Callable[[str], Optional[Tuple[str, Optional[str]]]]
+"""Asks the user for a client id and a secret (or None) at this issuer; None: there are none."""
+
+
+class Identity(NamedTuple):
+    """What our user says about the client that we are; see `OAuth`."""
+
+    client_id: Optional[str] = None
+    client_secret: Optional[str] = None
+    issuer: Optional[str] = None
+    metadata_url: Optional[str] = None
+    name: str = "mcp_ref"
+    uri: Optional[str] = None
+    ask: Optional[AskClient] = None
+    signer: "Optional[Signer]" = None
+    method: Optional[str] = None
+
+    def way(self, server: "AuthorizationServer", secret: Optional[str]) -> str:
+        """The method with which credentials of our user's authenticate: his, or else what suits the server."""
+        return self.method or method_for(server, secret, self.signer)
+
+    def __repr__(self) -> str:
+        return "Identity(name=%r, issuer=%r, metadata_url=%r)" % (self.name, self.issuer, self.metadata_url)
+
+
+def known(identity: Identity, server: "AuthorizationServer", desk: "Desk") -> Optional[ClientInfo]:
+    """Rows 1 and 2, and what rows 3 and 4 left in the store: without asking anybody; None: nothing of these.
+
+    Raises `RegistrationRefused` for credentials that belong to another authorization server
+    [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] SHOULD.
+    """
+    if identity.client_id is not None:
+        bind(identity.client_id, identity.issuer, server.issuer, desk)
+        method = identity.way(server, identity.client_secret)
+        return ClientInfo(identity.client_id, identity.client_secret, method, server.issuer)
+    if identity.metadata_url is not None and server.client_id_metadata_document_supported:
+        return ClientInfo(identity.metadata_url, None, method_for(server, None, identity.signer), server.issuer)
+    record = desk.store.get("client", server.issuer)
+    info = None if record is None else ClientInfo.of_json(record)
+    if info is None or info.issuer != server.issuer:
+        return None
+    if not info.registered and info.client_secret is not None:  # from `ask_client`, perhaps before method= was given
+        info.method = identity.method or info.method
+    return info if info.expires_at is None or desk.now() < info.expires_at else None
+
+
+def bind(name: str, owner: Optional[str], issuer: str, desk: "Desk") -> None:
+    """See that the user's credentials are those for this server: they are of ``owner``, or else of the first server
+    that they are used with, which the store keeps under ``name``. Raises `RegistrationRefused`."""
+    if owner is None:
+        record = desk.store.get("issuer", name)
+        owner = issuer if record is None else record.get("issuer")
+        if record is None:
+            desk.store.set("issuer", name, {"issuer": issuer})
+    if owner != issuer:
+        raise RegistrationRefused(
+            "the client id belongs to the authorization server %s, but %s wants tokens from %s: pass the client id "
+            "that is registered there, and issuer=" % (owner, shown(desk.server_url), issuer))
+
+
+def choose(
+    identity: Identity, server: "AuthorizationServer", redirect_uri: str, scopes: Optional[Sequence[str]], desk: "Desk",
+) -> ClientInfo:
+    """The client that we are at this server, registered now if need be. ``scopes``: all that may ever be asked for.
+
+    A registration that does not have this redirect URI, or not all of the scopes, is made anew. Raises
+    `RegistrationRefused`, `AuthError`.
+    """
+    info = known(identity, server, desk)
+    if info is not None and (not info.registered or _holds(info, redirect_uri, scopes)):
+        return info
+    if server.registration_endpoint is not None:
+        if info is not None and info.scopes:
+            scopes = union(info.scopes, scopes)
+        info = register(identity, server, redirect_uri, scopes, desk)
+    else:
+        info = _ask(identity, server, desk)
+    desk.store.set("client", server.issuer, info.to_json())
+    return info
+
+
+def _holds(info: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]]) -> bool:
+    """Whether a registration is good for this redirect URI and these scopes."""
+    return redirect_uri in (info.redirect_uris or ()) and (
+        info.scopes is None or set(scopes or ()) <= set(info.scopes))
+
+
+def _ask(identity: Identity, server: "AuthorizationServer", desk: "Desk") -> ClientInfo:
+    answer = None if identity.ask is None else desk.asked(identity.ask, server.issuer)
+    if answer is None:
+        how = ["client_id="]
+        if server.client_id_metadata_document_supported:
+            how.append("client_metadata_url=")
+        raise RegistrationRefused("%s registers nobody by itself: register a client there, and pass %s (and issuer=%r)"
+                                  % (server.issuer, " or ".join(how), server.issuer))
+    client_id, secret = answer
+    return ClientInfo(client_id, secret, identity.way(server, secret) if secret else method_for(
+        server, None, identity.signer), server.issuer)
+
+
+def application_type(redirect_uri: str) -> str:
+    """``native`` for a program on the user's machine, else ``web``
+    [2026-07-28 basic/authorization/client-registration §Application Type and Redirect URI Constraints] SHOULD."""
+    return "native" if redirect_uri.startswith("http:") and is_loopback(redirect_uri) else "web"
+
+
+def metadata(identity: Identity, server: "AuthorizationServer", redirect_uri: str,
+             scopes: Optional[Sequence[str]]) -> Dict[str, Any]:
+    """What a registration says about us [RFC 7591 §2]; ``refresh_token`` among the grants
+    [2026-07-28 basic/authorization/index §Refresh Tokens] SHOULD."""
+    taken = server.token_endpoint_auth_methods_supported
+    ways = [way for way in ("none", "client_secret_basic", "client_secret_post") if taken is None or way in taken]
+    if identity.method is not None:
+        ways = [identity.method]
+    told: Dict[str, Any] = {
+        "client_name": identity.name,
+        "redirect_uris": [redirect_uri],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": ways[0] if ways else "none",
+        "application_type": application_type(redirect_uri),
+    }
+    if identity.uri is not None:
+        told["client_uri"] = identity.uri
+    if scopes:
+        told["scope"] = " ".join(scopes)
+    return told
+
+
+def register(
+    identity: Identity, server: "AuthorizationServer", redirect_uri: str, scopes: Optional[Sequence[str]], desk: "Desk",
+) -> ClientInfo:
+    """Register dynamically [RFC 7591 §3]. Raises `RegistrationRefused` with the server's reason, `AuthError`.
+
+    Where the answer does not say how to authenticate, what the server takes decides: some give a secret to clients
+    that are to show none. ``method`` of our user decides before that, if there is a secret to show.
+    """
+    told = metadata(identity, server, redirect_uri, scopes)
+    answer = desk.fetcher.post_json(server.registration_endpoint or "", told)
+    try:
+        value = answer.json("registration")
+    except AuthError:
+        value = {}
+    client_id = value.get("client_id")
+    if answer.status not in (200, 201) or not isinstance(client_id, str) or not client_id:
+        error = sayable(value.get("error")) or "status %d" % answer.status
+        raise RegistrationRefused(
+            "%s does not register us as %s with the redirect URI %s: %s; pass client_id=, or another redirect_uri="
+            % (server.issuer, told["application_type"], redirect_uri,
+               explained(error, sayable(value.get("error_description")))))
+    secret, method, ends = (value.get(name) for name in
+                            ("client_secret", "token_endpoint_auth_method", "client_secret_expires_at"))
+    secret = secret if isinstance(secret, str) and secret else None
+    ends = ends if secret is not None and isinstance(ends, (int, float)) and 0 < ends < 1e14 else None  # 0: never
+    expires_at = None if ends is None else float(ends)
+    ours = identity.method if secret is not None else None
+    return ClientInfo(
+        client_id, secret, sayable(method, [secret or ""]) or ours or method_for(server, secret), server.issuer,
+        expires_at, True, _redirects(value, redirect_uri), list(scopes) if scopes else None,
+    )
+
+
+def _redirects(value: Dict[str, Any], redirect_uri: str) -> List[str]:
+    """The redirect URIs that were registered: the server may have put others in their place [RFC 7591 §3.2.1]."""
+    found = value.get("redirect_uris")
+    if not isinstance(found, list):
+        return [redirect_uri]
+    uris = [uri for uri in found if isinstance(uri, str)]
+    if redirect_uri not in uris:
+        raise RegistrationRefused("the authorization server has registered us with other redirect URIs than %s: pass "
+                                  "redirect_uri=" % redirect_uri)
+    return uris

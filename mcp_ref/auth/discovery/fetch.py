@@ -1,0 +1,276 @@
+"""Asking an authorization server: one HTTP request on a connection of its own.
+
+What comes back is taken for hostile. Every URL must be https, or http on this machine (`mcp_ref.auth.urls.checked`);
+the answer has a limit of size (``max_auth_response_bytes``) and all of it, from connecting to the last byte, one of
+time (``auth_timeout``); a redirect is followed for GET only, only to the origin that was asked, and three times at
+most. Where an MCP server has led us, only addresses are connected to that it may lead to (`addresses`).
+Proxies (for https; this machine is asked directly), and the certificates that TLS trusts, are those of the transports:
+see `mcp_ref.http11.client.connect`.
+
+Nothing of a body (but the name of a member), of a field or of a query shows up in an error.
+"""
+
+import io
+import socket
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from urllib.parse import quote_plus, urlencode, urljoin
+
+from ...deadline import Deadline
+from ...errors import AnswerLost, AuthError, DiscoveryFailed, TransportError
+from ...http11.client.connect import Dialler, Grip, Place, place
+from ...http11.client.response import BROKEN, Reply, words
+from ...jsonrpc import json_type
+from ...jsontext import JsonError, dumps, loads
+from ...limits import DEFAULT, Limits
+from ...protocol.streamable_http.header_values import TOKEN
+from ..urls import checked, origin, shown
+from .addresses import Reach
+
+if TYPE_CHECKING:
+    import ssl
+
+Fields = Sequence[Tuple[str, str]]
+"""Header fields or form fields: names and values, in order."""
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_MOST_REDIRECTS = 3
+_STEPS = 3
+"""One step of connecting (to one address, say) takes this part of the time at most, so that others have some, too."""
+
+
+class Answer(NamedTuple):
+    """What a server answered. ``headers``: names in lower case, several of one name joined by ``", "``; ``url``: the
+    one that was asked in the end, after redirects."""
+
+    status: int
+    headers: Dict[str, str]
+    body: bytes
+    url: str
+
+    def json(self, what: str) -> Dict[str, Any]:
+        """The body as a JSON object. Raises `DiscoveryFailed`, naming ``what`` it was meant to be."""
+        try:
+            value = loads(self.body)
+        except JsonError as error:
+            kind = self.headers.get("content-type", "").partition(";")[0][:80]
+            raise DiscoveryFailed("the %s at %s is no JSON%s: %s"
+                                  % (what, shown(self.url), " but %r" % kind if kind else "", error)) from None
+        if not isinstance(value, dict):
+            raise DiscoveryFailed("the %s at %s: expected object, got %s" % (what, shown(self.url), json_type(value)))
+        return value
+
+    def __repr__(self) -> str:
+        return "Answer(%d, %d bytes, from %s)" % (self.status, len(self.body), shown(self.url))
+
+
+class Fetcher:
+    """Asks authorization servers, and MCP servers for their documents. Thread-safe.
+
+    ``headers``: fields of every request; ``ssl_context``, ``cafile``: whom TLS trusts; ``reach``: which addresses may
+    be asked, None: all, since every URL is our user's own or named by what he trusts. All methods raise
+    `DiscoveryFailed` for a URL that must not be asked or an answer that must not be taken, and `AuthError` where there
+    was none.
+    """
+
+    def __init__(
+        self,
+        limits: Limits = DEFAULT,
+        *,
+        ssl_context: "Optional[ssl.SSLContext]" = None,
+        cafile: Optional[str] = None,
+        headers: Fields = (),
+        reach: Optional[Reach] = None,
+    ) -> None:
+        self.limits = limits
+        self.reach = reach
+        self._ssl_context = ssl_context
+        self._cafile = cafile
+        self._headers = tuple(headers)
+
+    def get(self, url: str, headers: Fields = ()) -> Answer:
+        """Ask for a document, following redirects within the origin. Any status is an answer."""
+        deadline = Deadline(self.limits.auth_timeout)
+        asked, left = checked(url, "URL to be asked"), _MOST_REDIRECTS
+        while True:
+            answer = self._ask("GET", asked, headers, None, deadline)
+            location = answer.headers.get("location")
+            if answer.status not in _REDIRECTS or location is None:
+                return answer
+            target = _target(asked, location)
+            if not left:
+                raise DiscoveryFailed("%s redirects more than %d times" % (shown(url), _MOST_REDIRECTS))
+            asked, left = target, left - 1
+
+    def post_form(self, url: str, fields: Fields, headers: Fields = ()) -> Answer:
+        """Send a form [RFC 6749 Appendix B]. A redirect is an answer like any other."""
+        body = urlencode(list(fields)).encode("ascii")
+        return self._post(url, body, "application/x-www-form-urlencoded", headers)
+
+    def post_json(self, url: str, value: Any, headers: Fields = ()) -> Answer:
+        """Send a JSON value. A redirect is an answer like any other."""
+        return self._post(url, dumps(value).encode("ascii"), "application/json", headers)
+
+    def _post(self, url: str, body: bytes, kind: str, headers: Fields) -> Answer:
+        deadline = Deadline(self.limits.auth_timeout)
+        return self._ask("POST", checked(url, "URL to be asked"), [("Content-Type", kind), *headers], body, deadline)
+
+    def _ask(self, method: str, url: str, headers: Fields, body: Optional[bytes], deadline: Deadline) -> Answer:
+        grip = _Grip(deadline)
+        try:
+            step = max(0.001, (deadline.left() or 0.0) / _STEPS)
+            dialler = self._dialler(url, step, deadline)
+            request = _head(method, dialler.where, [*self._headers, *headers], body) + (body or b"")
+            with dialler.dial(grip) as sock:
+                grip.drop()
+                return self._exchange(_Timed(sock, deadline), method, request, url)
+        except (TransportError,) + BROKEN as error:
+            late = deadline.expired() or isinstance(error, socket.timeout)
+            why = "none within auth_timeout (%g seconds)" % self.limits.auth_timeout if late else _why(error)
+            raise AuthError("no answer from %s: %s" % (shown(url), why)) from None
+
+    def _dialler(self, url: str, step: float, deadline: Deadline) -> Dialler:
+        """What connects to this URL, and only to addresses that may be asked. Raises as `Dialler`, and
+        `DiscoveryFailed`."""
+        where, reach = place(url), self.reach
+        if reach is None:
+            return Dialler(where, step, self._ssl_context, self._cafile)
+
+        def refusal(address: str) -> Optional[DiscoveryFailed]:
+            return reach.refusal(url, address, lambda: self._address_of(reach.home, step, deadline))
+
+        made = Dialler(where, step, self._ssl_context, self._cafile, refusal)
+        if made.proxy is not None and _is_address(where.host):
+            refused = refusal(where.host)
+            if refused is not None:
+                raise refused
+        return made
+
+    def _address_of(self, url: str, step: float, deadline: Deadline) -> Optional[str]:
+        """The address at which this server is, as a connection with its name tells; None where a proxy hides it, or
+        nobody is there."""
+        try:
+            dialler = Dialler(place(url), step, self._ssl_context, self._cafile)
+            if dialler.proxy is not None:
+                return None
+            grip = _Grip(deadline)
+            with dialler.dial(grip) as sock:
+                grip.drop()
+                return str(sock.getpeername()[0])
+        except (TransportError,) + BROKEN:
+            return None
+
+    def _exchange(self, sock: "_Timed", method: str, request: bytes, url: str) -> Answer:
+        sock.send(request)
+        reply = Reply(sock, method)  # type: ignore[arg-type]
+        try:
+            reply.begin()
+            fields = {name: ", ".join(reply.headers.get_all(name)) for name, _ in reply.headers.pairs()}
+            return Answer(reply.status, fields, self._body(reply, url), url)
+        finally:
+            reply.close()
+
+    def _body(self, reply: Reply, url: str) -> bytes:
+        parts: List[bytes] = []
+        size, most = 0, self.limits.max_auth_response_bytes
+        while size <= most:
+            part = reply.piece()
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+            size += len(part)
+        raise DiscoveryFailed("the answer of %s exceeds max_auth_response_bytes (%d)" % (shown(url), most))
+
+
+def _is_address(host: str) -> bool:
+    """Whether a host is an address and no name; resolvers know many spellings of the former."""
+    return ":" in host or host.rstrip(".").rpartition(".")[2][:1].isdigit()
+
+
+def _why(error: BaseException) -> str:
+    """What went wrong with a connection, without a word of what came by it."""
+    if isinstance(error, AnswerLost):
+        return "it was cut off"
+    return words(error) if isinstance(error, (OSError, TransportError)) else "what came is no HTTP"
+
+
+def _target(asked: str, location: str) -> str:
+    """Where a redirect leads, if it may be followed. Raises `DiscoveryFailed`."""
+    what = "target of the redirect from %s" % shown(asked)
+    try:
+        target = checked(urljoin(asked, location), what)
+    except ValueError:
+        raise DiscoveryFailed("the %s is no URL" % what) from None
+    if origin(target) != origin(asked):
+        raise DiscoveryFailed("the %s is on another origin, %s" % (what, origin(target)))
+    return target
+
+
+def _head(method: str, where: Place, headers: Fields, body: Optional[bytes]) -> bytes:
+    """The head of a request; no proxy reads it. Raises `AuthError` for a field that cannot be sent, without its value.
+    """
+    fields = [("Host", where.authority), ("Accept", "application/json"), ("Connection", "close"), *headers]
+    if body is not None:
+        fields.append(("Content-Length", str(len(body))))
+    if not any(name.lower() == "user-agent" for name, _ in headers):
+        fields.append(("User-Agent", "mcp_ref"))
+    for name, value in fields:
+        if not (value.isascii() and value.isprintable() and TOKEN.match(name)):
+            raise AuthError("the header field %.80r cannot be sent" % name)
+    lines = ["%s %s HTTP/1.1" % (method, where.target)] + ["%s: %s" % pair for pair in fields]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")
+
+
+def basic(client_id: str, client_secret: str) -> Tuple[str, str]:
+    """The field with which a client shows who it is. Both parts are encoded as in a form first, so that a colon cannot
+    move [RFC 6749 §2.3.1]."""
+    pair = "%s:%s" % (quote_plus(client_id), quote_plus(client_secret))
+    return "Authorization", "Basic " + b64encode(pair.encode("ascii")).decode("ascii")
+
+
+class _Grip(Grip):
+    """Begins nothing on a socket any more when the time is over: a name may have any number of addresses."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def hold(self, sock: socket.socket) -> None:
+        """As of every grip."""
+        if self._deadline.expired():
+            self.let_go()
+        super().hold(sock)
+
+
+class _Timed(io.RawIOBase):
+    """A socket that waits only for what is left of the deadline, every time: many small pieces get no more of it."""
+
+    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+        super().__init__()
+        self._sock = sock
+        self._deadline = deadline
+
+    def _arm(self) -> None:
+        """From here on the socket waits no longer than is left. Raises `socket.timeout` if nothing is."""
+        left = self._deadline.left()
+        if not left:
+            raise socket.timeout("timed out")
+        self._sock.settimeout(left)
+
+    def send(self, data: bytes) -> None:
+        """Send all of it."""
+        self._arm()
+        self._sock.sendall(data)
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """What `http.client` reads from."""
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        """As of every such object."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what has come, as of every such object."""
+        self._arm()
+        return self._sock.recv_into(buffer)

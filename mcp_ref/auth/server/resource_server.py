@@ -1,0 +1,269 @@
+"""The guard of a protected MCP server: who is let in with which token, and what clients are told who are not.
+
+::
+
+    def verify(token):                      # or a JwtVerifier, or an Introspection
+        return AccessToken(subject="ada", audience=["https://mcp.example.com/mcp"], scopes=["files:read"])
+
+    auth = ResourceServer("https://mcp.example.com/mcp", ["https://auth.example.com"], verify,
+                          scopes=["files:read"], needs={"tools/call:delete": ["files:write"]})
+    server = Server("demo", auth=auth)
+
+    @server.tool
+    def who(ctx: Context) -> str:
+        return ctx.principal.subject
+
+====================================================  ======  ====================  ===========================
+request                                               status  error                 scope
+====================================================  ======  ====================  ===========================
+no token, or credentials of another kind              401     none                  those that everything needs
+several tokens, one in the query, one that is none    400     ``invalid_request``   none
+a token that nobody knows, that has expired, or that
+is for somebody else                                  401     ``invalid_token``     those that everything needs
+a token whose scopes are not enough                   403     ``insufficient_scope``  all that this request needs
+a token that is bound to a key, without proof of it   401     ``invalid_token``     those that everything needs
+a proof that is not good (with ``dpop``)              401     ``invalid_dpop_proof``  those that everything needs
+a token that cannot be checked now                    503     none                  none
+====================================================  ======  ====================  ===========================
+
+[2025-03-26..2025-11-25 basic/authorization §Token Handling], [2026-07-28 basic/authorization/index §Token Handling]
+MUST; errors by RFC 6750 §3. Each refusal but the last names the document that says where tokens come from (see
+`metadata`). Whatever the verifier says, audience, issuer and expiry are checked here.
+
+A token is never kept, logged or passed on: handlers get a `Principal`, which does not have it
+[2025-06-18..2025-11-25 basic/authorization §Token Handling] [2026-07-28 basic/authorization/index §Token Handling]
+MUST NOT.
+"""
+
+import time
+from dataclasses import replace
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Set, Union
+
+from ...errors import AuthError, DiscoveryFailed, McpError, Unauthorized
+from ...http11.message import Exchange, HttpRequest
+from ...jsonrpc import Batch, Frame, Notification, Request
+from ...limits import DEFAULT, Limits
+from ...options import spelt
+from ...streamable.server.authenticate import Denied, Guard
+from ..discovery.fetch import Fetcher
+from ..urls import canonical, checked, split
+from .access import AccessToken, Principal, Verify
+from .metadata import Metadata, Published
+from .needs import Asked, Needs, Scopes, scope_list
+from .proofs import ALGORITHMS, Proofs
+from .refusals import Refusals
+
+
+class ResourceServer(Guard):
+    """Lets in who shows an access token that was made for this resource.
+
+    ``resource``: the URL of the MCP server as clients know it. ``authorization_servers``: the issuers of tokens for it,
+    at least one. ``verify(token)``: what a token says; see `Verify` and `mcp_ref.auth.server.verifiers`.
+
+    ``scopes``: what every request needs. ``needs``: what some need on top of it, a mapping such as
+    ``{"tools/call:delete": ["files:write"]}``, or a function of method and params; see `mcp_ref.auth.server.needs`.
+    ``implies(scopes)``: the set of scopes that these include, where broad ones stand for narrow ones
+    [2026-07-28 basic/authorization/index §Step-Up Authorization Flow] MUST.
+
+    ``audience``: what tokens may name beside ``resource`` as the one they are for, where an authorization server does
+    not know it by its URL. ``scopes_supported``: what clients ask for if nobody says better (default: ``scopes``).
+    ``dpop``: whether clients may show that they hold the key of their token (True), or must ("required"); see
+    `mcp_ref.auth.server.proofs`. A token that is bound to a key is of no use without that; one that is bound to
+    anything else, such as a certificate, is of no use here, see `AccessToken.unproved`.
+    ``resource_name``, ``documentation``: for people. ``realm``: goes into challenges.
+
+    ``publish_server_metadata``: whether clients of 2025-03-26 find the first authorization server here, too; see
+    `mcp_ref.auth.server.metadata`. ``server_metadata``: its metadata, where they are not to be fetched. ``fetcher``
+    fetches them. ``now``: the time in seconds since 1970.
+
+    Raises ValueError for what cannot be: a URL that is not https and not of this machine, no authorization server.
+    """
+
+    @spelt
+    def __init__(
+        self,
+        resource: str,
+        authorization_servers: Union[str, Sequence[str]],
+        verify: Verify,
+        *,
+        scopes: Scopes = None,
+        needs: Union[Mapping[str, Scopes], Asked, None] = None,
+        implies: Optional[Callable[[Set[str]], Iterable[str]]] = None,
+        audience: Union[str, Sequence[str]] = (),
+        dpop: Union[bool, str] = False,
+        scopes_supported: Scopes = None,
+        resource_name: Optional[str] = None,
+        documentation: Optional[str] = None,
+        realm: Optional[str] = None,
+        publish_server_metadata: bool = True,
+        server_metadata: Optional[Mapping[str, Any]] = None,
+        fetcher: Optional[Fetcher] = None,
+        limits: Limits = DEFAULT,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        issuers = [authorization_servers] if isinstance(authorization_servers, str) else list(authorization_servers)
+        if not issuers:
+            raise ValueError("a protected server names at least one authorization server")
+        if dpop not in (False, True, "required"):
+            raise ValueError("dpop is False, True or 'required', not %r" % (dpop,))
+        try:
+            self.resource = canonical(checked(resource, "resource"))
+            self.issuers = [checked(issuer, "authorization server") for issuer in issuers]
+            metadata = Metadata(issuers[0], server_metadata, fetcher or Fetcher(limits), now)
+        except DiscoveryFailed as error:
+            raise ValueError(str(error)) from None
+        self.hosts = (_host(self.resource),)
+        self._verify = verify
+        self._needs = Needs(scopes, needs)
+        self._implies = implies
+        names = [audience] if isinstance(audience, str) else audience
+        self._audience = {_spelled(name) for name in (self.resource, *names)}
+        self._proofs = Proofs(self.resource, now, limits) if dpop else None
+        self._now = now
+        self.document = _known(
+            resource=self.resource,
+            authorization_servers=self.issuers,
+            scopes_supported=scope_list(scopes_supported) or self._needs.everything or None,
+            bearer_methods_supported=["header"],
+            dpop_signing_alg_values_supported=list(ALGORITHMS) if dpop else None,
+            dpop_bound_access_tokens_required=True if dpop == "required" else None,
+            resource_name=resource_name,
+            resource_documentation=documentation,
+        )
+        """What the server says of itself [RFC 9728 §2]."""
+        self._published = Published(self.resource, self.document, metadata if publish_server_metadata else None)
+        schemes = ("DPoP",) if dpop == "required" else ("Bearer", "DPoP") if dpop else ("Bearer",)
+        self._refusals = Refusals(schemes, self._published.document_url, self._needs.everything, realm,
+                                  limits.max_token_bytes)
+
+    # What an endpoint asks for
+
+    def answers(self, exchange: Exchange) -> bool:
+        """See `Guard.answers`."""
+        return self._published.answers(exchange)
+
+    def admit(self, request: HttpRequest) -> Principal:
+        """See `Guard.admit`; the principal is that of the token.
+
+        [2025-06-18..2025-11-25 basic/authorization §Access Token Privilege Restriction]
+        [2026-07-28 basic/authorization/security-considerations §Access Token Privilege Restriction] MUST
+        """
+        scheme, token = self._refusals.shown(request)
+        access = self._verified(token)
+        if access is None:
+            raise self._refusals.invalid("the token is not valid here")
+        if access.issuer is None and len(self.issuers) == 1:
+            access = replace(access, issuer=self.issuers[0])
+        elif access.issuer is None:
+            raise McpError("with several authorization servers verify has to say whose a token is: AccessToken.issuer")
+        if access.issuer not in self.issuers:
+            raise self._refusals.invalid("the token is of another authorization server")
+        if not any(_spelled(name) in self._audience for name in access.audience):
+            raise self._refusals.invalid("the token is not for this server")
+        if self._over(access):
+            raise self._refusals.invalid("the token has expired")
+        if access.unproved:
+            raise self._refusals.invalid("the token is bound (cnf) to something that is not checked here")
+        self._check_key(request, scheme, token, access.thumbprint)
+        return Principal.of(access, token)
+
+    def allows(self, principal: Any, frame: Optional[Frame]) -> Optional[Denied]:
+        """See `Guard.allows`; by the scopes of the token that came with this very message."""
+        items = frame.items if isinstance(frame, Batch) else [frame]
+        needed = self._needs.of([(item.method, _object(item.params)) for item in items
+                                 if isinstance(item, (Request, Notification))])
+        granted = set(principal.scopes)
+        if needed and self._implies is not None:
+            granted.update(self._implies(set(granted)))
+        if granted.issuperset(needed):
+            return None
+        return self._refusals.insufficient(needed)
+
+    def expired(self, principal: Any) -> bool:
+        """See `Guard.expired`; by the time alone, for the token is not kept."""
+        return isinstance(principal, Principal) and self._over(principal.access)
+
+    # How
+
+    def _over(self, access: AccessToken) -> bool:
+        """Whether the time of a token is over."""
+        return access.expires_at is not None and not access.expires_at > self._now()
+
+    def _verified(self, token: str) -> Optional[AccessToken]:
+        """What the verifier says. Raises `Denied`; an error of the verifier's own is told without its text, which may
+        show the token."""
+        try:
+            access = self._verify(token)
+        except Unauthorized as error:
+            raise self._refusals.invalid(str(error).replace(token, "...")) from None
+        except AuthError as error:
+            from ...diagnostics.packagelog import get_logger
+
+            get_logger(__name__).warning("a token cannot be checked: %s", str(error).replace(token, "..."))
+            raise Denied(503) from None
+        except Exception as error:
+            told = McpError("verify raised %s %s" % (type(error).__name__, _place(error)))
+            raise told.with_traceback(error.__traceback__) from None
+        if access is not None and not isinstance(access, AccessToken):
+            raise McpError("verify returns an AccessToken or None, not a %s" % type(access).__name__)
+        wrong = None if access is None else access.misfit
+        if wrong is not None:
+            raise McpError("verify returns an AccessToken whose %s is not of its type" % wrong)
+        return access
+
+    def _check_key(self, request: HttpRequest, scheme: str, token: str, bound: Optional[str]) -> None:
+        """A token is bound to a key if and only if that is shown [RFC 9449 §7.1, §7.2] MUST. Raises `Denied`."""
+        if (bound is not None) != (scheme == "dpop"):
+            why = "no key, so it is shown as Bearer" if bound is None else "a key, so it takes a proof of that"
+            raise self._refusals.invalid("the token is bound to " + why)
+        if self._proofs is None or scheme != "dpop":
+            return
+        try:
+            proof = self._proofs.check(request, token)
+        except ValueError as error:
+            raise self._refusals.invalid(str(error), "invalid_dpop_proof") from None
+        if proof.thumbprint != bound:
+            raise self._refusals.invalid("the token is bound to another key")
+        try:
+            fresh = self._proofs.use(proof)
+        except AuthError as error:
+            from ...diagnostics.packagelog import get_logger
+
+            get_logger(__name__).warning("a proof cannot be checked: %s", error)
+            raise Denied(503) from None
+        if not fresh:
+            raise self._refusals.invalid("the proof was used before", "invalid_dpop_proof")
+
+
+def _spelled(audience: str) -> str:
+    """An audience as it is compared: of a URL, scheme and host in any case
+    [2025-06-18..2025-11-25 basic/authorization §Canonical Server URI]
+    [2026-07-28 basic/authorization/index §Canonical Server URI] SHOULD."""
+    try:
+        parts = split(audience, "audience")
+    except DiscoveryFailed:
+        return audience
+    return parts.origin + ("" if parts.path == "/" else parts.path) + (parts.query and "?" + parts.query)
+
+
+def _host(url: str) -> str:
+    """The host of a URL, as `headervalues.Hosts` wants it."""
+    host = split(url, "resource").host
+    return "[%s]" % host if ":" in host else host
+
+
+def _known(**members: Any) -> Dict[str, Any]:
+    """These members, without those that are None."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _object(params: Any) -> Optional[Dict[str, Any]]:
+    return params if isinstance(params, dict) else None
+
+
+def _place(error: BaseException) -> str:
+    """Where an error was raised."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return "" if step is None else "at %s:%d" % (step.tb_frame.f_code.co_filename, step.tb_lineno)

@@ -1,0 +1,235 @@
+"""Who knows whether an access token is good: verifiers for `ResourceServer`, one line each.
+
+::
+
+    JwtVerifier("https://auth.example.com")                                # keys: those that the issuer publishes
+    JwtVerifier("https://auth.example.com", keys="https://auth.example.com/jwks")
+    JwtVerifier("https://auth.example.com", keys=b"shared secret ...", algorithms=["HS256"])
+    Introspection("https://auth.example.com/introspect", "me", "my secret")
+
+A verifier is any callable from the text of a token to an `AccessToken`; None, or `Unauthorized` with
+the reason, if it is not good. A verifier that cannot tell now (no keys to be had, no answer) raises
+another `AuthError`. That the token is meant for this server is checked by `ResourceServer`, whoever
+verified it; ``audience`` here is for who uses a verifier without one.
+
+What `JwtVerifier` checks of a token, in this order [RFC 9068 §4] [RFC 8725]:
+
+=============  ====================================================================================
+form           three parts, strict base64url, objects without repeated names, ``max_token_bytes``
+``alg``        one of ``algorithms``; that of the header only selects. ``none`` is none of them
+``crit``       absent: no extension is understood here [RFC 7515 §4.1.11] MUST
+``typ``        one of ``types``, without ``application/``, in any case; absent means JWT
+``iss``        the issuer, character for character
+signature      by a key of the issuer of the kind that ``alg`` wants; ``kid`` names it, if anything
+               does. ``jwk``, ``jku``, ``x5c`` and ``x5u`` of the header are never looked at
+``exp``        there, and not past; ``leeway`` seconds are allowed for clocks that differ (but `ResourceServer`,
+               which looks at it with each request, allows none)
+``nbf``        past, if it is there; ``leeway`` likewise
+``aud``        has the audience, if one is wanted; texts all of it
+``sub``        a text, if it is there; so are ``client_id``, ``azp`` and ``scope``
+=============  ====================================================================================
+
+Reading: ``JWT`` is taken for ``typ`` as well, since most of them write that; tokens that are made
+for something else have another ``typ`` or another ``aud``.
+"""
+
+import threading
+import time
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+from ...errors import AuthError, DiscoveryFailed, Unauthorized
+from ...limits import DEFAULT, Limits
+from ...options import spelt
+from ..discovery.discover import metadata_of
+from ..discovery.fetch import Fetcher, basic
+from ..tokens.jose import split_jwt
+from ..tokens.jwks import KeySet, configured
+from ..tokens.jws import ALGORITHMS, secret_key
+from .access import AccessToken
+from .claims import access_of, check_audience, check_times
+from .known import Cached
+
+Now = Callable[[], float]
+
+
+class _Verifier:
+    """What verifiers have in common: what they know is remembered for ``seconds`` at most, and claims are checked."""
+
+    def __init__(self, audience: Optional[str], leeway: float, fetcher: Optional[Fetcher], limits: Limits, now: Now,
+                 seconds: float = 3600.0) -> None:
+        self._audience = audience
+        self._leeway = leeway
+        self._limits = limits
+        self._now = now
+        self._fetcher = fetcher or Fetcher(limits)
+        self._cached = Cached(self.verify, seconds=seconds, leeway=leeway, limits=limits, now=now)
+
+    def __call__(self, token: str) -> Optional[AccessToken]:
+        """`verify`, of tokens that are not remembered."""
+        return self._cached(token)
+
+    def verify(self, token: str) -> AccessToken:
+        """What a token says. Raises `Unauthorized` if it is not good, another `AuthError` if that cannot be told."""
+        raise NotImplementedError
+
+    def _access(self, claims: Dict[str, Any]) -> AccessToken:
+        """What claims say that somebody answers for. Raises `Unauthorized`."""
+        access = access_of(claims)
+        check_times(claims, self._now(), self._leeway)
+        check_audience(access, self._audience)
+        return access
+
+
+class JwtVerifier(_Verifier):
+    """Verifies tokens that are JWTs; see the module. ``issuer``: exactly as tokens name it.
+
+    ``keys``: a URL of a JSON Web Key Set, the set as JSON, a `KeySet`, or the secret of HS256; None: the issuer's
+    metadata tells. ``algorithms``: of ``RS256`` and ``ES256``, or ``HS256`` alone, since its key is a secret.
+    ``leeway``: seconds. Good tokens are remembered until they expire, but for an hour at most: so long may a token go
+    on being good whose key was withdrawn, beside the time for which a `KeySet` keeps that. Raises ValueError for what
+    cannot be.
+    """
+
+    @spelt
+    def __init__(
+        self,
+        issuer: str,
+        *,
+        keys: Union[None, str, bytes, Mapping[str, Any], KeySet] = None,
+        audience: Optional[str] = None,
+        algorithms: Sequence[str] = ("RS256", "ES256"),
+        types: Sequence[str] = ("at+jwt", "JWT"),
+        leeway: float = 30.0,
+        fetcher: Optional[Fetcher] = None,
+        limits: Limits = DEFAULT,
+        now: Now = time.time,
+    ) -> None:
+        if isinstance(algorithms, str) or not algorithms or not set(algorithms) <= set(ALGORITHMS):
+            raise ValueError("algorithms is a list of some of %s" % ", ".join(sorted(ALGORITHMS)))
+        if "HS256" in algorithms and (len(set(algorithms)) > 1 or keys is None or isinstance(keys, str)):
+            raise ValueError("HS256 goes with no other algorithm, and its key is passed: keys=b'...'")
+        super().__init__(audience, leeway, fetcher, limits, now)
+        self.issuer = issuer
+        self._algorithms = frozenset(algorithms)
+        self._types = frozenset(kind.lower() for kind in types)
+        if isinstance(keys, bytes):
+            self._keys = KeySet.of(secret_key(keys))
+        elif isinstance(keys, KeySet):
+            self._keys = keys
+        else:
+            if keys is None:
+                configured(issuer, "issuer")
+            self._keys = KeySet(self._key_url if keys is None else keys, self._fetcher, limits=limits)
+
+    def __repr__(self) -> str:
+        return "JwtVerifier(%r)" % self.issuer
+
+    def verify(self, token: str) -> AccessToken:
+        """What a token says. Raises `Unauthorized` if it is not good, `DiscoveryFailed` where there are no keys."""
+        try:
+            jwt = split_jwt(token, self._limits.max_token_bytes)
+        except ValueError as error:
+            raise Unauthorized(str(error)) from None
+        self._check_header(jwt.header)
+        if jwt.claims.get("iss") != self.issuer:
+            raise Unauthorized("the token is not of the issuer that is trusted here")
+        if not self._keys.signed(jwt, jwt.header["alg"]):
+            raise Unauthorized("the token is not signed with a key of its issuer")
+        if jwt.claims.get("exp") is None:
+            raise Unauthorized("the token does not say when it expires")
+        return self._access(jwt.claims)
+
+    def _check_header(self, header: Dict[str, Any]) -> None:
+        if header["alg"] not in self._algorithms:
+            raise Unauthorized("the token is signed with an algorithm that is not taken here")
+        if "crit" in header:
+            raise Unauthorized("the token needs an extension of JWS that is not known here")
+        kind = header.get("typ", "JWT")
+        plain = kind.lower() if isinstance(kind, str) else ""
+        if (plain[len("application/"):] if plain.startswith("application/") else plain) not in self._types:
+            raise Unauthorized("the token is not an access token by its typ")
+        if not isinstance(header.get("kid", ""), str):
+            raise Unauthorized("the token names its key by something that is not a string")
+
+    def _key_url(self) -> str:
+        found = metadata_of(self._fetcher, self.issuer).jwks_uri
+        if found is None:
+            raise DiscoveryFailed("the metadata of the issuer has no jwks_uri: pass keys=")
+        return found
+
+
+class Introspection(_Verifier):
+    """Asks the authorization server about each token [RFC 7662 §2].
+
+    ``endpoint``: its URL. ``client_id`` and ``client_secret``: of this server, there; sent as HTTP Basic, or in the
+    form with ``method="client_secret_post"``. ``issuer``: what ``iss`` of an answer must be, and what is taken for it
+    where there is none. What was answered is remembered for ``remember`` seconds: so long may a token go on being good
+    after it was revoked. 0: every request asks. No more than half of ``max_workers`` requests ask at a time, others
+    get an `AuthError`: where answers are slow, whoever makes up tokens must not hold all threads of a server.
+    Raises ValueError for what cannot be.
+    """
+
+    @spelt
+    def __init__(
+        self,
+        endpoint: str,
+        client_id: Optional[str] = None,
+        client_secret: Optional[str] = None,
+        *,
+        method: str = "client_secret_basic",
+        issuer: Optional[str] = None,
+        audience: Optional[str] = None,
+        remember: float = 30.0,
+        leeway: float = 30.0,
+        fetcher: Optional[Fetcher] = None,
+        limits: Limits = DEFAULT,
+        now: Now = time.time,
+    ) -> None:
+        if method not in ("client_secret_basic", "client_secret_post"):
+            raise ValueError("method is client_secret_basic or client_secret_post")
+        if (client_id is None) != (client_secret is None):
+            raise ValueError("client_id and client_secret go together")
+        super().__init__(audience, leeway, fetcher, limits, now, seconds=remember)
+        self._endpoint = configured(endpoint, "introspection endpoint")
+        self._fields: List[Tuple[str, str]] = []
+        self._headers: List[Tuple[str, str]] = []
+        if client_id is not None and client_secret is not None:
+            if method == "client_secret_basic":
+                self._headers = [basic(client_id, client_secret)]
+            else:
+                self._fields = [("client_id", client_id), ("client_secret", client_secret)]
+        self.issuer = issuer
+        self._asking = threading.BoundedSemaphore(max(1, limits.max_workers // 2))
+
+    def __repr__(self) -> str:
+        return "Introspection(%r)" % self._endpoint.partition("?")[0]
+
+    def verify(self, token: str) -> AccessToken:
+        """What the endpoint says of a token. Raises `Unauthorized` if it is not active, `AuthError` if nobody says."""
+        if len(token) > self._limits.max_token_bytes:
+            raise Unauthorized("a token of %d characters exceeds max_token_bytes (%d)"
+                               % (len(token), self._limits.max_token_bytes))
+        if not token.isascii() or not token.isprintable():
+            raise Unauthorized("the token has characters that none has")
+        claims = self._answer(token)
+        if claims.get("active") is not True:
+            raise Unauthorized("the token is not active")
+        if claims.get("iss") is None:
+            claims["iss"] = self.issuer
+        if self.issuer is not None and claims["iss"] != self.issuer:
+            raise Unauthorized("the token is not of the issuer that is trusted here")
+        return self._access(claims)
+
+    def _answer(self, token: str) -> Dict[str, Any]:
+        """What the endpoint answers. Raises `AuthError` if it does not."""
+        fields = [("token", token), ("token_type_hint", "access_token"), *self._fields]
+        if not self._asking.acquire(blocking=False):
+            raise AuthError("half of max_workers are asking the introspection endpoint already")
+        try:
+            answer = self._fetcher.post_form(self._endpoint, fields, self._headers)
+        finally:
+            self._asking.release()
+        if answer.status != 200:
+            raise AuthError("the introspection endpoint answered HTTP %d%s" % (
+                answer.status, ": it does not take our client_id and client_secret" if answer.status == 401 else ""))
+        return answer.json("answer of the introspection endpoint")

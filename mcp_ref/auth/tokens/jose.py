@@ -1,0 +1,174 @@
+"""JSON Web Tokens as text: their three parts, and the `Signer` that makes the third.
+
+::
+
+    eyJhbGciOi...  .  eyJpc3MiOi...  .  dBjftJeZ4C...
+    header             claims            signature of "header.claims"
+    base64url(JSON)    base64url(JSON)   base64url(bytes)
+
+Nothing here says whether a token is to be believed: `split_jwt` takes it apart, `jws` checks the
+signature, `mcp_ref.auth.server.verifiers` the rest. No error of this module shows any part of a token.
+
+Signing with a private key is not in Python's library, and arithmetic with Python's integers takes a
+time that depends on the key. So this package signs with shared secrets only (`HmacSigner`); for the
+rest derive from `Signer` and let a program or a library do it::
+
+    class Key(Signer):
+        alg = "ES256"
+        public_jwk = {"kty": "EC", "crv": "P-256", "x": "...", "y": "..."}
+
+        def sign(self, data):
+            return hardware.sign(data)  # 64 bytes: r and s
+"""
+
+import hashlib
+import hmac
+from base64 import b64encode, urlsafe_b64decode
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from ...jsontext import dumps, loads
+from ...limits import DEFAULT
+from ...options import spelt
+
+MIN_SECRET = 32
+"""Bytes of a secret for HS256: not fewer than the hash has [RFC 7518 §3.2] MUST."""
+
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+_THUMBPRINT: Dict[str, Tuple[str, ...]] = {
+    "EC": ("crv", "kty", "x", "y"),
+    "RSA": ("e", "kty", "n"),
+    "OKP": ("crv", "kty", "x"),
+    "oct": ("k", "kty"),
+}
+"""The members of a key that make it what it is, in the order of their names [RFC 7638 §3.2] [RFC 8037 §2]."""
+
+
+class Jwt(NamedTuple):
+    """A token, taken apart. ``signed`` are the bytes that ``signature`` is about; neither is checked yet."""
+
+    header: Dict[str, Any]
+    claims: Dict[str, Any]
+    signed: bytes
+    signature: bytes
+
+    def __repr__(self) -> str:
+        return "Jwt(...)"
+
+
+class Signer:
+    """Signs bytes with one key. Derive from it; an object that has these four names will do as well.
+
+    ``alg``: the algorithm's name in JWS [RFC 7518 §3.1]. ``public_jwk``: the public half of the key,
+    ``{}`` for a shared secret. ``key_id``: how the receiver knows the key, the ``kid`` of the header; None: not said.
+    """
+
+    alg: str
+    public_jwk: Dict[str, Any] = {}
+    key_id: Optional[str] = None
+
+    def sign(self, data: bytes) -> bytes:
+        """The signature of these bytes as JWS wants it: for ES256 r and s in 32 bytes each, not DER [RFC 7518 §3.4]."""
+        raise NotImplementedError("%s must say how to sign" % type(self).__name__)
+
+
+class HmacSigner(Signer):
+    """Signs with HMAC and SHA-256 under a secret that the receiver knows too.
+
+    A text stands for its UTF-8 bytes. Raises ValueError if it has fewer than 32.
+    """
+
+    alg = "HS256"
+
+    @spelt
+    def __init__(self, secret: Union[str, bytes], key_id: Optional[str] = None) -> None:
+        self._secret = checked_secret(secret)
+        self.key_id = key_id
+
+    def sign(self, data: bytes) -> bytes:
+        """32 bytes."""
+        return hmac.new(self._secret, data, hashlib.sha256).digest()
+
+
+def checked_secret(secret: Union[str, bytes]) -> bytes:
+    """A secret for HS256 as bytes; ValueError if it is too short."""
+    data = secret.encode("utf-8") if isinstance(secret, str) else bytes(secret)
+    if len(data) < MIN_SECRET:
+        raise ValueError("a secret for HS256 has at least %d bytes, this one %d [RFC 7518 §3.2]: make one with "
+                         "secrets.token_urlsafe(32)" % (MIN_SECRET, len(data)))
+    return data
+
+
+def b64url(data: bytes) -> str:
+    """These bytes in base64url without padding [RFC 7515 §2]."""
+    return b64encode(data, b"-_").rstrip(b"=").decode("ascii")
+
+
+def unb64url(text: str) -> bytes:
+    """The bytes of such a text. Strict: each value has one text, so that none can be changed unnoticed.
+
+    Raises ValueError for other characters, padding, a length that cannot be, and bits left over that are not zero.
+    """
+    try:
+        data = text.encode("ascii")
+    except UnicodeEncodeError:
+        data = b"?"
+    if data.translate(None, _ALPHABET) or len(data) % 4 == 1:
+        raise ValueError("not base64url without padding [RFC 7515 §2]")
+    value = urlsafe_b64decode(data + b"=" * (-len(data) % 4))
+    if b64url(value) != text:
+        raise ValueError("not base64url: bits left over [RFC 4648 §3.5]")
+    return value
+
+
+def make_jwt(signer: Signer, claims: Mapping[str, Any], header: Sequence[Tuple[str, Any]] = ()) -> str:
+    """A signed token with these claims; ``header`` adds to ``alg``, ``typ`` (JWT, if not given) and ``kid``.
+
+    Raises ValueError where ``header`` names an ``alg``, which is the signer's, or a value is none of JSON's.
+    """
+    fields: Dict[str, Any] = {"alg": signer.alg, "typ": "JWT"}
+    if signer.key_id is not None:
+        fields["kid"] = signer.key_id
+    if any(name == "alg" for name, _ in header):
+        raise ValueError("the alg of a header is that of its signer")
+    fields.update(header)
+    signed = ".".join(b64url(dumps(part).encode("ascii")) for part in (fields, dict(claims)))
+    return "%s.%s" % (signed, b64url(signer.sign(signed.encode("ascii"))))
+
+
+def split_jwt(token: str, max_bytes: int = DEFAULT.max_token_bytes) -> Jwt:
+    """The parts of a token. Raises ValueError if it is none; the text does not show it.
+
+    Header and claims are objects without repeated names [RFC 7515 §4] [RFC 7519 §4]; the header has an ``alg``.
+    """
+    if len(token) > max_bytes:
+        raise ValueError("a token of %d characters exceeds max_token_bytes (%d)" % (len(token), max_bytes))
+    parts = token.split(".")
+    if len(parts) != 3:
+        raise ValueError("not a signed JWT: %d parts instead of 3 [RFC 7515 §7.1]" % len(parts))
+    objects: List[Dict[str, Any]] = []
+    for what, part in zip(("header", "claims"), parts):
+        try:
+            value = loads(unb64url(part))
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise ValueError("the %s of a JWT must be a JSON object in base64url" % what)
+        objects.append(value)
+    header, claims = objects
+    if not isinstance(header.get("alg"), str):
+        raise ValueError("the header of a JWT must say its alg [RFC 7515 §4.1.1]")
+    return Jwt(header, claims, ("%s.%s" % (parts[0], parts[1])).encode("ascii"), unb64url(parts[2]))
+
+
+def thumbprint(jwk: Mapping[str, Any]) -> str:
+    """The name that a public key gives itself: SHA-256 over its members [RFC 7638 §3], in base64url.
+
+    Raises ValueError for a kind of key that is not known, or one with a member missing.
+    """
+    kind = jwk.get("kty")
+    names = _THUMBPRINT.get(kind, ()) if isinstance(kind, str) else ()
+    if not names or any(not isinstance(jwk.get(name), str) for name in names):
+        raise ValueError("a key without what its kind has: %s" % (", ".join(names) or "kty"))
+    text = dumps({name: jwk[name] for name in names})
+    return b64url(hashlib.sha256(text.encode("ascii")).digest())

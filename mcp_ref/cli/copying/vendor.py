@@ -1,0 +1,367 @@
+"""The command `vendor`: copy this package into another program, and see later what became of the copy.
+
+``vendor lib`` makes ``lib/mcp_ref``; with ``--as host.mcp`` it is ``lib/host/mcp``, and it is imported under that
+name. Running it again replaces the copy, unless somebody changed it there: ``vendor lib`` finds the one copy below
+``lib``, and takes the parts that it consists of, unless ``--as``, ``--only`` or ``--all`` say otherwise. The copy holds
+`MANIFEST`: ``{"package", "version", "only", "files": {path: sha256}}``.
+
+``vendor --zip lib/mcp.zip`` makes one file instead, from which the package is imported once it is in ``sys.path``. Made
+again it has the same name and parts, too, and the same bytes where nothing has changed.
+
+``--check`` compares a copy with its manifest, ``--diff`` with this version of the package. With ``--json`` all
+of them print ``{"target", "version", "only", "files", "changed", "missing", "extra"}``: the version of the copy, the
+number of its files, and the paths that are not as the manifest says; ``--diff`` adds ``diff``, a text.
+"""
+
+import argparse
+import difflib
+import hashlib
+import json
+import os
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ..command import Command, Commands
+from ..failures import DONE, FAILED, UsageError
+from ..output import note, one_line, say, say_json
+from . import parts
+from .parts import MANIFEST
+
+
+_TIME = (1980, 1, 1, 0, 0, 0)
+"""Of each file in an archive; the earliest that there is."""
+DEEPEST = 4
+"""How many folders below the one that is named a copy is looked for."""
+
+
+class VendorError(ValueError):
+    """A copy is not in a state for what was asked; the text says what to do."""
+
+
+class Copy(NamedTuple):
+    """A vendored copy as it is now."""
+
+    target: str
+    version: str
+    only: List[str]
+    files: Dict[str, bytes]
+    changed: List[str]
+    missing: List[str]
+    extra: List[str]
+
+    @property
+    def edited(self) -> List[str]:
+        """What somebody did to it, one line for each file."""
+        return ["%-8s %s" % (word, one_line(path)) for word, paths in (
+            ("changed", self.changed), ("missing", self.missing), ("extra", self.extra)) for path in paths]
+
+
+def _vendor(options: Any) -> int:
+    if (options.folder is None) == (options.zip is None):
+        raise UsageError("say where the copy goes: vendor FOLDER, or vendor --zip FILE")
+    only = [name for names in options.only for name in names.split(",") if name]
+    if only and options.all:
+        raise UsageError("--only and --all exclude each other")
+    if options.zip is not None:
+        if options.check or options.diff:
+            raise UsageError("--check and --diff look at a folder; make the archive again to see what has changed")
+        return _zip(options, os.path.realpath(options.zip), only)
+    target = target_of(options.folder, options.name)
+    if options.check:
+        return _check(options, read_copy(target))
+    if options.diff:
+        return _diff(options, read_copy(target))
+    return _copy(options, target, only if only or options.all else _parts_before(target))
+
+
+def target_of(folder: str, name: Optional[str]) -> str:
+    """Where the copy is, or will be: below the folder, or the folder itself if that is a copy already.
+
+    Without a name that is the one of the copy below the folder. Raises UsageError if there are several.
+    """
+    folder = os.path.realpath(folder)
+    steps = _steps(name)
+    target = os.path.realpath(os.path.join(folder, *steps))
+    if name is None and not os.path.isfile(os.path.join(target, MANIFEST)):
+        found = list(_copies(folder, DEEPEST))
+        if len(found) > 1:
+            names = (os.path.relpath(each, folder).replace(os.sep, ".") for each in found)
+            raise UsageError("there are several copies below %s: say which with --as %s" % (folder, " or ".join(names)))
+        return found[0] if found else target
+    return target
+
+
+def _steps(name: Optional[str]) -> List[str]:
+    """The name of the copy, step by step. Raises UsageError for one that cannot be imported."""
+    steps = (name or parts.package_name().rpartition(".")[2]).split(".")
+    if not all(_can_be_imported(step) for step in steps):
+        raise UsageError("--as %s: that is no name that can be imported" % name)
+    return steps
+
+
+def _copies(folder: str, steps: int) -> Iterator[str]:
+    """The copies below a folder, or the folder itself, that can be imported from it."""
+    if _is_copy(folder):
+        yield folder
+    elif steps:
+        try:
+            names = sorted(entry.name for entry in os.scandir(folder)
+                           if _can_be_imported(entry.name) and entry.is_dir(follow_symlinks=False))
+        except OSError:  # not there yet, or nothing for us to read
+            return
+        for name in names:
+            yield from _copies(os.path.join(folder, name), steps - 1)
+
+
+def _is_copy(folder: str) -> bool:
+    try:
+        with open(os.path.join(folder, MANIFEST), "rb") as file:
+            return bool(json.loads(file.read().decode("utf-8"))["package"] == "mcp_ref")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _can_be_imported(step: str) -> bool:
+    from keyword import iskeyword
+
+    return step.isidentifier() and not iskeyword(step)
+
+
+def _parts_before(target: str) -> List[str]:
+    """The parts that the copy at the target consists of, [] for everything and where there is none."""
+    try:
+        return read_copy(target).only
+    except VendorError:
+        return []
+
+
+# Copying
+
+
+def _copy(options: Any, target: str, only: List[str]) -> int:
+    chosen = _chosen(only)
+    _may_replace(target, options.force)
+    replace(target, _with_manifest(chosen, only))
+    if options.json:
+        say_json(_as_object(read_copy(target)))
+    else:
+        say("%s to %s" % (_copied(chosen, only), target))
+    return DONE
+
+
+def _with_manifest(chosen: Dict[str, bytes], only: List[str]) -> Dict[str, bytes]:
+    listed = {path: hashlib.sha256(data).hexdigest() for path, data in chosen.items()}
+    manifest = {"package": "mcp_ref", "version": parts.version(), "only": only, "files": listed}
+    return dict(chosen, **{MANIFEST: (json.dumps(manifest, indent=1) + "\n").encode("ascii")})
+
+
+def _copied(chosen: Dict[str, bytes], only: List[str]) -> str:
+    what = " (only %s and what that needs)" % ", ".join(only) if only else ""
+    return "copied %d files of mcp_ref %s%s" % (len(chosen), parts.version(), what)
+
+
+# One archive
+
+
+def _zip(options: Any, target: str, only: List[str]) -> int:
+    """Make an archive, in place of the one that is there if that was made here, too."""
+    name, before = _archived(target)
+    if name is None and os.path.lexists(target) and not options.force:
+        raise VendorError("%s is there and was not made by vendor; --force replaces it" % target)
+    only = only or ([] if options.all else before)
+    steps, chosen = _steps(options.name or name), _chosen(only)
+    _write_zip(target, steps, _with_manifest(chosen, only))
+    if options.json:
+        say_json({"target": target, "version": parts.version(), "only": only, "files": len(chosen),
+                  "changed": [], "missing": [], "extra": []})
+    else:
+        say("%s to %s (%d KB), for sys.path.insert(0, %r) and import %s" % (
+            _copied(chosen, only), target, os.path.getsize(target) >> 10, target, ".".join(steps)))
+    return DONE
+
+
+def _archived(target: str) -> Tuple[Optional[str], List[str]]:
+    """The name and the parts of the copy in an archive; (None, []) where there is none."""
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        with ZipFile(target) as archive:
+            for path in archive.namelist():
+                folder, _, file = path.rpartition("/")
+                if file == MANIFEST:
+                    manifest = json.loads(archive.read(path).decode("utf-8"))
+                    if manifest["package"] == "mcp_ref":
+                        return folder.replace("/", "."), [str(name) for name in manifest["only"]]
+    except (OSError, BadZipFile, ValueError, KeyError, TypeError):
+        pass
+    return None, []
+
+
+def _write_zip(target: str, steps: List[str], content: Dict[str, bytes]) -> None:
+    """Write it beside the target, and rename it. The times are always the same, so that equal copies are equal."""
+    import tempfile
+    from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+    parent = os.path.dirname(target)
+    os.makedirs(parent, exist_ok=True)
+    folders = {path.rpartition("/")[0] for path in ("/".join(steps + [path]) for path in content)}
+    folders |= {"/".join(steps[:length]) for length in range(1, len(steps))}  # namespace packages need entries
+    number, made = tempfile.mkstemp(prefix=".vendor-", suffix=".zip", dir=parent)
+    try:
+        with os.fdopen(number, "wb") as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
+            for folder in sorted(folders):
+                archive.writestr(ZipInfo(folder + "/", _TIME), b"")
+            for path in sorted(content):
+                entry = ZipInfo("/".join(steps + [path]), _TIME)
+                entry.compress_type, entry.external_attr = ZIP_DEFLATED, 0o644 << 16
+                archive.writestr(entry, content[path])
+        os.chmod(made, 0o644)
+        os.replace(made, target)
+    except BaseException:
+        os.unlink(made)
+        raise
+
+
+# Folders
+
+
+def _chosen(only: List[str]) -> Dict[str, bytes]:
+    try:
+        return parts.subset(parts.files(), only)
+    except ValueError as error:
+        raise UsageError("--only: %s" % error) from None
+
+
+def _may_replace(target: str, force: bool) -> None:
+    """Refuse to overwrite the package itself, and what somebody else made or changed."""
+    from importlib import import_module
+
+    ours = os.path.realpath(str(import_module(parts.package_name()).__path__[0]))
+    if (target + os.sep).startswith(ours + os.sep) or (ours + os.sep).startswith(target + os.sep):
+        raise UsageError("%s is this package itself; name another folder" % target)
+    if not os.path.lexists(target) or force:
+        return
+    if not os.path.isdir(target) or (os.listdir(target) and not os.path.isfile(os.path.join(target, MANIFEST))):
+        raise VendorError("%s is there and was not made by vendor; --force replaces it" % target)
+    if os.listdir(target) and read_copy(target).edited:
+        raise VendorError("%s was changed: %s; see --diff, and --force replaces it" % (
+            target, ", ".join(" ".join(line.split()) for line in read_copy(target).edited)))
+
+
+def replace(target: str, content: Dict[str, bytes]) -> None:
+    """Put these files at the target, in place of what is there.
+
+    They are written beside it first; then two renames swap the folders, so that nobody sees half a copy. If the
+    second one fails, the first is undone.
+    """
+    import shutil
+    import tempfile
+
+    parent = os.path.dirname(target)
+    os.makedirs(parent, exist_ok=True)
+    staging = tempfile.mkdtemp(prefix=".vendor-", dir=parent)
+    made, old = os.path.join(staging, "new"), os.path.join(staging, "old")
+    try:
+        for path, data in content.items():
+            place = os.path.join(made, *path.split("/"))
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            with open(place, "wb") as file:
+                file.write(data)
+        if os.path.lexists(target):
+            os.rename(target, old)
+        try:
+            os.rename(made, target)
+        except BaseException:
+            if os.path.lexists(old):
+                os.rename(old, target)
+            raise
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+# Looking
+
+
+def read_copy(target: str) -> Copy:
+    """A copy, compared with its manifest. Raises `VendorError` where there is none."""
+    try:
+        with open(os.path.join(target, MANIFEST), "rb") as file:
+            manifest = json.loads(file.read().decode("utf-8"))
+        listed = {str(path): str(digest) for path, digest in manifest["files"].items()}
+        version, only = str(manifest["version"]), [str(name) for name in manifest["only"]]
+    except OSError:
+        raise VendorError("there is no vendored copy at %s (no %s)" % (target, MANIFEST)) from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise VendorError("%s of %s cannot be read; --force copies anew" % (MANIFEST, target)) from None
+    there = parts.read_folder(target)
+    changed = [path for path in listed if path in there and hashlib.sha256(there[path]).hexdigest() != listed[path]]
+    return Copy(target, version, only, there, changed, sorted(set(listed) - set(there)),
+                sorted(set(there) - set(listed)))
+
+
+def _as_object(copy: Copy) -> Dict[str, Any]:
+    return dict(copy._asdict(), files=len(copy.files))
+
+
+def _check(options: Any, copy: Copy) -> int:
+    if options.json:
+        say_json(_as_object(copy))
+    else:
+        for line in copy.edited:
+            say(line)
+        say("%s: mcp_ref %s, %d files, %s%s" % (
+            copy.target, copy.version, len(copy.files), "%d not as copied" % len(copy.edited) if copy.edited
+            else "all as copied", "" if copy.version == parts.version() else "; here is %s" % parts.version()))
+    return FAILED if copy.edited else DONE
+
+
+def _diff(options: Any, copy: Copy) -> int:
+    lines = list(_differences(copy))
+    if options.json:
+        say_json(dict(_as_object(copy), diff="".join(lines)))
+        return FAILED if lines else DONE
+    if copy.version != parts.version():
+        note("the copy is of version %s, this is %s: the differences are not all local" % (
+            copy.version, parts.version()))
+    if lines:
+        say("".join(lines).rstrip("\n"))
+    return FAILED if lines else DONE
+
+
+def _differences(copy: Copy) -> Iterator[str]:
+    """A unified diff from this package to the copy."""
+    ours = _chosen(copy.only)
+    for path in sorted(set(ours) | set(copy.files)):
+        before, after = ours.get(path), copy.files.get(path)
+        if before != after:
+            yield from _file_difference(path, before, after)
+
+
+def _file_difference(path: str, before: Optional[bytes], after: Optional[bytes]) -> Iterator[str]:
+    names = ["/dev/null" if data is None else side + path for side, data in (("mcp_ref/", before), ("copy/", after))]
+    try:
+        old, new = ((data or b"").decode("utf-8").splitlines(True) for data in (before, after))
+    except UnicodeDecodeError:
+        yield "Binary files %s and %s differ\n" % (names[0], names[1])
+        return
+    for line in difflib.unified_diff(old, new, names[0], names[1]):
+        yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", nargs="?",
+                        help="where the copy goes or is, such as lib of a program")
+    parser.add_argument("--zip", metavar="FILE", help="make one archive instead, to be imported from: lib/mcp.zip")
+    parser.add_argument("--as", dest="name", metavar="NAME",
+                        help="the copy's name, dots allowed (default: that of the copy that is there, or mcp_ref)")
+    parser.add_argument("--only", action="append", default=[], metavar="PART,...",
+                        help="only these parts, such as server, stdio-server (without HTTP) or client, and what they "
+                             "need (default: those of the copy that is there, or everything)")
+    parser.add_argument("--all", action="store_true", help="everything, also where the copy that is there has parts")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--check", action="store_true", help="list what was changed in a copy; the exit code is 1 if any")
+    what.add_argument("--diff", action="store_true", help="show what was changed, against this version; likewise")
+    parser.add_argument("--force", action="store_true", help="replace what is there, whoever changed it")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+COMMANDS: Commands = {"vendor": Command(_vendor, _options)}

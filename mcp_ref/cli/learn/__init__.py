@@ -1,0 +1,1 @@
+"""Commands that look things up: `explain` and `diff`, over the tables of the package."""

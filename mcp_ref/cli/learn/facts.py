@@ -1,0 +1,233 @@
+"""What the tables say of methods, types, codes and features, put so that `explain` and `diff` can show it.
+
+Nothing is known here: every fact is asked of `methods`, `model`, `messages`, `errors` and `revisions`,
+revision by revision, and runs of equal answers are put together as windows.
+"""
+
+import re
+from typing import Any, Callable, Dict, Iterator, List, Literal, NamedTuple, Optional, Sequence, Tuple, Union
+
+from ... import messages, methods
+from ...errors import CODES, Code
+from ...model import Model, alternatives, members
+from ...revisions import FEATURES, REVISIONS, VALUES, Feature, Revision
+
+_PLAIN: Dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any",
+                          type(None): "null"}
+
+
+class Span(NamedTuple):
+    """A value that holds in some successive revisions."""
+
+    first: Revision
+    last: Revision
+    value: Any
+
+    @property
+    def window(self) -> str:
+        """As citations write it: ``2025-06-18..``, ``..2025-11-25``, ``..`` for all, one revision as it is."""
+        return window(self.first, self.last)
+
+
+def window(first: Revision, last: Revision) -> str:
+    """How a run of revisions is written."""
+    start = "" if first is REVISIONS[0] else str(first)
+    end = "" if last is REVISIONS[-1] else str(last)
+    return start if start and start == end else "%s..%s" % (start, end) if first is not last else str(first)
+
+
+def spans(ask: Callable[[Revision], Any], among: Sequence[Revision] = REVISIONS) -> List[Span]:
+    """What a question is answered by successive revisions; None is no answer, equal answers are one span."""
+    found: List[Span] = []
+    for revision in among:
+        value = ask(revision)
+        if value is None:
+            continue
+        before = found[-1] if found else None
+        if before and before.last.rank == revision.rank - 1 and before.value == value:
+            found[-1] = before._replace(last=revision)
+        else:
+            found.append(Span(revision, revision, value))
+    return found
+
+
+# Types
+
+
+def page_of(name: str) -> Optional[str]:
+    """The page of `mcp_ref.messages` that defines a type; None for a name that none defines."""
+    return next((page for page, names in messages.PAGES.items() if name in names), None)
+
+
+def type_names() -> List[str]:
+    """The names of all types, aliases too."""
+    return [name for names in messages.PAGES.values() for name in names]
+
+
+def type_named(name: str) -> Any:
+    """The type of this name."""
+    return methods.load("%s:%s" % (page_of(name), name))
+
+
+def is_message(hint: Any) -> bool:
+    """Whether a type is a message class, with members."""
+    return isinstance(hint, type) and issubclass(hint, Model)
+
+
+def exists(hint: Any, revision: Revision) -> bool:
+    """Whether a revision has this type: a union where it has one of its alternatives."""
+    parts = [part for part in alternatives(hint) if is_message(part)]
+    return any(revision.has(part.since, part.until) for part in parts) if parts else True
+
+
+def type_text(hint: Any, revision: Revision) -> str:
+    """A type in the words of JSON: ``array of Tool``, ``string or integer``, ``"user" or "assistant"``."""
+    origin: Any = getattr(hint, "__origin__", None)
+    parts: Tuple[Any, ...] = getattr(hint, "__args__", ())
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    if origin is Literal:
+        return " or ".join('"%s"' % word for word in parts)
+    if origin is Union:
+        words = dict.fromkeys(type_text(part, revision) for part in parts if exists(part, revision))
+        return _name_of_union(hint) or " or ".join(words)
+    if origin is list:
+        inner = type_text(parts[0], revision)
+        return "array of (%s)" % inner if " or " in inner else "array of %s" % inner
+    if origin is dict:
+        return "object" if parts[1] is Any else "object of %s" % type_text(parts[1], revision)
+    return str(getattr(hint, "__name__", hint))
+
+
+def _name_of_union(hint: Any) -> Optional[str]:
+    """The name that a page gives to a union with messages in it, which is shorter than its alternatives."""
+    if not any(is_message(part) for part in alternatives(hint)):
+        return None
+    return next((name for name in type_names() if type_named(name) == hint), None)
+
+
+class Shape(NamedTuple):
+    """A member as one revision has it."""
+
+    type: str
+    required: bool
+
+
+def shapes(cls: Any, revision: Revision) -> Dict[str, Shape]:
+    """The members of a message in a revision, by their names on the wire."""
+    if not revision.has(cls.since, cls.until):
+        return {}
+    return {m.wire: Shape(_member_type(m, revision), m.required_in(revision))
+            for m in members(cls) if m.exists(revision)}
+
+
+def _member_type(member: Any, revision: Revision) -> str:
+    if member.constant:
+        return '"%s"' % member.default
+    text = type_text(member.type_in(revision), revision)
+    shape = member.shape_in(revision)
+    return text if shape is None else "%s (%s)" % (text, shape.__name__)
+
+
+def notes(cls: Any) -> Dict[str, str]:
+    """What the source says of each member, by its name on the wire: the text below its declaration."""
+    import ast
+    import inspect
+
+    try:
+        body = ast.parse(inspect.getsource(cls)).body[0]
+    except (OSError, SyntaxError, TypeError):
+        return {}  # no source here
+    found = {}
+    wires = {m.attr: m.wire for m in members(cls)}
+    lines = list(getattr(body, "body", []))
+    for declared, text in zip(lines, lines[1:]):
+        if isinstance(declared, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+            name = getattr(declared.target, "id", "")
+            if name in wires:
+                found[wires[name]] = " ".join(str(text.value.value).split())
+    return found
+
+
+_CITATION = re.compile(r"\[[\d.-]* ([a-z][\w/-]*)[^\]]*\]")
+
+
+def page_in(text: str) -> Optional[str]:
+    """The page of the specification that a docstring cites first."""
+    found = _CITATION.search(" ".join(text.split()))
+    return found.group(1) if found else None
+
+
+def said_of(cls: Any) -> str:
+    """The docstring of a message, without its citations."""
+    return _CITATION.sub("", " ".join((cls.__doc__ or "").split())).strip()
+
+
+# Methods
+
+
+def method_names() -> List[str]:
+    """The names of all methods of all revisions, in the order of the table."""
+    return list(dict.fromkeys(row.name for row in methods.METHODS))
+
+
+def parties(row: methods.Method) -> str:
+    """Who sends it to whom."""
+    other = {methods.CLIENT: methods.SERVER, methods.SERVER: methods.CLIENT}.get(row.sender)
+    return "%s to %s" % (row.sender, other) if other else "either side"
+
+
+def capability(row: methods.Method) -> Optional[str]:
+    """Which capability must have been declared, and by whom."""
+    if row.capability is None:
+        return None
+    return "%s, declared by the %s" % (row.capability, _holder(row))
+
+
+def _holder(row: methods.Method) -> str:
+    if row.sender == methods.BOTH:
+        return row.holder
+    ends = (methods.CLIENT, methods.SERVER)
+    sender = ends.index(row.sender)
+    return ends[sender if row.holder == methods.SENDER else 1 - sender]
+
+
+def name_in(path: Optional[str]) -> Optional[str]:
+    """The type's name in a ``page:Class`` of the table of methods."""
+    return path.partition(":")[2] if path else None
+
+
+def traits(row: methods.Method) -> Dict[str, Optional[str]]:
+    """What a row says, in words."""
+    return {
+        "kind": row.kind,
+        "sender": row.sender,
+        "carrier": row.carrier,
+        "capability": capability(row),
+        "params": name_in(row.params),
+        "result": name_in(row.result),
+        "otherResult": name_in(row.other),
+        "page": row.page,
+        "deprecated": row.deprecated,
+    }
+
+
+# Codes and features
+
+
+def codes_in(revision: Revision) -> Dict[int, Code]:
+    """The error codes that a revision defines."""
+    return {code: row for code, row in CODES.items() if revision.has(row.since, row.until)}
+
+
+def feature_named(name: str) -> Optional[Feature]:
+    """The row of FEATURES of this name."""
+    return next((row for row in FEATURES if row.name == name), None)
+
+
+def values_equal_to(code: int) -> Iterator[Tuple[str, List[Span]]]:
+    """The rows of VALUES in which a code stands, and where."""
+    for name, values in VALUES.items():
+        found = spans(lambda revision: values[revision.rank] if values[revision.rank] == code else None)
+        if found:
+            yield name, found

@@ -1,0 +1,217 @@
+"""Log records on standard error, for a process that is ours and in which nobody has set up `logging`.
+
+`mcp_ref.diagnostics.packagelog.own_process` decides whether there is a `StderrHandler`. This module is loaded with the
+first record.
+
+::
+
+    2026-11-22 15:26:48,123 ERROR mcp_ref.diagnostics.usercode: tool 'add' raised KeyError: 'x' (tools/call, request 7)
+    Traceback (most recent call last):
+      ...
+
+The text of an exception may be a peer's: it could have line ends in it, and look like another record. So further lines
+of a record are indented where they begin like one, and characters that a terminal obeys are escaped. A record has at
+most LONGEST characters.
+
+The handler looks at every record anew whether the program has handlers of its own, because a program may set up
+`logging` after the server has begun. Then it leaves the record to them.
+
+A host may start a server with a pipe as standard error and never read it. Writing to a full pipe waits for ever, so
+only a thread of this module writes (``mcp-ref:stderr``), and whoever logs puts a text into a bounded queue. What has no
+room is counted, and the count is written as soon as something can be written again. The thread writes to the descriptor
+and not to ``sys.stderr``, whose lock it would hold while it waits: the interpreter could not end.
+"""
+
+import atexit
+import logging
+import os
+import re
+import select
+import sys
+import threading
+import time
+from collections import deque
+from typing import Any, Deque, Optional
+
+from .plaintext import escaped
+
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+MOST_WAITING_BYTES = 1024 * 1024
+"""Texts that wait for standard error to take them; a traceback has 1 KB."""
+WARNINGS_PER_MINUTE = 600
+"""Records below ERROR that are written in a minute, in the long run. Peers cause most of them; exceptions of handlers
+have a rate for each place (`mcp_ref.diagnostics.usercode`)."""
+LONGEST = 64 * 1024
+"""Characters of one record; a traceback of a deep recursion has 10 KB."""
+EXIT_SECONDS = 0.5
+"""How long the end of the process waits for standard error to take what waits."""
+_FULL_SECONDS = 1.0
+_BEGINNING = re.compile("[0-9(]").match
+"""How a record begins, and what is said of lost ones."""
+_PACKAGE = __name__.rpartition(".diagnostics.")[0]
+
+
+class StderrHandler(logging.Handler):
+    """Writes records from WARNING up to standard error, unless the program has a handler for them. Never waits."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.setFormatter(logging.Formatter(FORMAT))
+        self.writer = Writer()
+        self._left = float(WARNINGS_PER_MINUTE)
+        self._at = time.monotonic()
+        self._dropped = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Queue one record; called with the handler's lock held."""
+        if is_configured(record.name):
+            return
+        if record.levelno < logging.ERROR and not self._may_warn():
+            self._dropped += 1
+            return
+        try:
+            text = _plain(self.format(record))
+        except Exception as error:  # whatever is in a record, the program goes on
+            text = "a record of %s cannot be shown: %s" % (record.name, type(error).__name__)
+        if self._dropped:
+            text = "(%d warnings before this one were left out: more than %d in a minute)\n%s" % (
+                self._dropped, WARNINGS_PER_MINUTE, text)
+            self._dropped = 0
+        self.writer.put(text + "\n")
+
+    def _may_warn(self) -> bool:
+        now = time.monotonic()
+        filled = self._left + (now - self._at) * WARNINGS_PER_MINUTE / 60.0
+        self._left, self._at = min(float(WARNINGS_PER_MINUTE), filled), now
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
+
+
+def _plain(text: str) -> str:
+    """A record that is not too long, of which only the first line looks like the beginning of one."""
+    if len(text) > LONGEST:
+        half = LONGEST // 2
+        text = "%s\n... (%d characters) ...\n%s" % (text[:half], len(text) - LONGEST, text[-half:])
+    first, *more = text.split("\n")
+    return "\n".join([escaped(first)] + [("  " if _BEGINNING(line) else "") + escaped(line) for line in more])
+
+
+def is_configured(name: str) -> bool:
+    """Whether the program has a handler for the records of this logger, at that logger or above it.
+
+    Handlers of this package do not count, for none of the others shows its records to the author: that of
+    `Server.log_handler` leaves them out.
+    """
+    logger: Optional[logging.Logger] = logging.getLogger(name)
+    while logger is not None:
+        for handler in logger.handlers:
+            if not isinstance(handler, logging.NullHandler) and not _is_ours(handler):
+                return True
+        logger = logger.parent if logger.propagate else None
+    return False
+
+
+def _is_ours(handler: logging.Handler) -> bool:
+    return type(handler).__module__.startswith(_PACKAGE + ".")
+
+
+class Writer:
+    """A queue of texts, and the thread that writes them to standard error. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._reset()
+        atexit.register(self.settle, EXIT_SECONDS)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._reset)
+
+    def _reset(self) -> None:
+        """Begin anew; also in a forked process, which has no thread, and where the lock may have been held."""
+        self._changed = threading.Condition(threading.Lock())
+        self._texts: Deque[str] = deque()
+        self._size = 0
+        self._lost = 0
+        self._writing = False
+        self._thread: Optional[threading.Thread] = None
+
+    def put(self, text: str) -> None:
+        """Have this written. Never waits: what has no room is counted."""
+        with self._changed:
+            if self._texts and self._size + len(text) > MOST_WAITING_BYTES:
+                self._lost += 1
+                return
+            self._texts.append(text)
+            self._size += len(text)
+            if self._thread is None:
+                self._start()
+            self._changed.notify_all()
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._run, name="mcp-ref:stderr", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter is going down, or the system has no thread left
+            return  # the next text tries again
+        self._thread = thread
+
+    def settle(self, seconds: float) -> bool:
+        """Wait until everything is written, for at most so many seconds; whether it is."""
+        if not self._changed.acquire(timeout=seconds):
+            return False
+        try:
+            return self._changed.wait_for(lambda: not self._texts and not self._writing, seconds)
+        finally:
+            self._changed.release()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._texts:
+                    self._changed.wait()
+                text, self._writing = self._texts.popleft(), True
+                self._size -= len(text)
+                lost, self._lost = self._lost, 0
+            if lost:
+                text = "(%d log records were lost: nobody read standard error)\n%s" % (lost, text)
+            write(text)  # without the lock, for it may wait
+            with self._changed:
+                self._writing = False
+                self._changed.notify_all()
+
+
+def write(text: str) -> None:
+    """Write to what is standard error now; waits while nobody reads it, and drops the text where there is none."""
+    stream: Any = sys.stderr
+    if stream is None:
+        return
+    try:
+        data = text.encode(getattr(stream, "encoding", None) or "utf-8", "backslashreplace")
+        number = _descriptor(stream)
+        if number is None:
+            stream.write(text)
+            stream.flush()
+        else:
+            _write_all(number, data)
+    except Exception:  # closed, or a stream of the program's own that raises: there is nobody left to tell
+        pass
+
+
+def _descriptor(stream: Any) -> Optional[int]:
+    """The descriptor to write to; None: the stream has none, or shows other characters than bytes would."""
+    if sys.platform == "win32" and stream.isatty():
+        return None
+    try:
+        number = stream.fileno()
+    except (AttributeError, OSError, ValueError):
+        return None
+    return 2 if number == 1 else int(number)  # 1 may be the protocol's, whatever a program has made of ``sys.stderr``
+
+
+def _write_all(number: int, data: bytes) -> None:
+    while data:
+        try:
+            data = data[os.write(number, data):]
+        except BlockingIOError:  # somebody made the pipe non-blocking
+            if not select.select([], [number], [], _FULL_SECONDS)[1]:
+                return

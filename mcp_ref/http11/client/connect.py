@@ -1,0 +1,344 @@
+"""Connecting to an HTTP server: its URL, proxies, TLS.
+
+`place` reads a URL. A `Dialler` makes connections to one, directly or through a proxy: the variables
+HTTPS_PROXY, HTTP_PROXY and NO_PROXY (and the settings of the system, where it has some) are honoured, but what is on
+this machine itself is always reached directly. TLS checks certificates against those of the system, or of the file
+that SSL_CERT_FILE names, or of ``cafile``, or by an `ssl.SSLContext` of your own.
+
+A `Grip` lets another thread end what a thread waits for on a connection, at every stage: `socket.shutdown`
+frees whoever is inside connecting, the TLS handshake, sending or receiving. The descriptor itself is closed by the
+thread that uses it, so no other connection can get its number meanwhile.
+"""
+
+import os
+import re
+import socket
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, NamedTuple, Optional
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+from ...errors import ConnectFailed, ConnectionLost, TransportError
+from ...transports.lines.fds import keep_socket_from_forks
+from ...urls import is_loopback
+from .response import BROKEN, Reply, words
+
+if TYPE_CHECKING:
+    import ssl
+
+_PORTS = {"http": 80, "https": 443}
+_HOST = re.compile(r"[A-Za-z0-9._:%\-]{1,255}\Z")
+_KEPT = "%/:=&?~+!$,;'@()*[]"
+"""Characters that a request target keeps, besides letters, digits and ``_.-``."""
+
+
+class LetGo(ConnectionLost):
+    """Nobody wants this any more; see `Grip.let_go`."""
+
+
+class Grip:
+    """What one thread does on a connection, for others to end. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sock: Optional[socket.socket] = None
+        self._waiting: Optional[threading.Event] = None
+        self.gone = False
+        self.on_standstill: Optional[Callable[[bool], None]] = None
+        """Told when a time begins (True) and ends (False) that does not count; see `standstill`."""
+        self.asked = 0
+        """How often authorization was asked about refusals of what this is for, over all its connections."""
+
+    def hold(self, sock: socket.socket) -> None:
+        """This socket is used from now on. Raises `LetGo` if there is nothing to do any more."""
+        with self._lock:
+            if self.gone:
+                raise LetGo("the request was given up")
+            self._sock = sock
+
+    def drop(self) -> None:
+        """The socket is not used any more; before it is closed or kept for others."""
+        with self._lock:
+            self._sock = None
+
+    def let_go(self) -> None:
+        """End it: whoever waits comes free, and later ones do not begin. From any thread."""
+        with self._lock:
+            self.gone = True
+            if self._sock is not None:
+                _shut(self._sock)
+            waiting = self._waiting
+        if waiting is not None:
+            waiting.set()
+
+    def pause(self, seconds: float) -> None:
+        """Wait for so long. Raises `LetGo` as soon as there is nothing to wait for any more."""
+        with self._lock:
+            waiting = self._waiting = self._waiting or threading.Event()
+            gone = self.gone
+        if gone or waiting.wait(seconds):
+            raise LetGo("the request was given up")
+
+    def wait(self, event: threading.Event) -> None:
+        """Wait for an event, which nobody else waits for. Raises `LetGo` as `pause` does; the event is set then, too.
+        """
+        with self._lock:
+            before, self._waiting = self._waiting, event
+            gone = self.gone
+        if not gone:
+            event.wait()
+        with self._lock:
+            self._waiting = before
+            gone = self.gone
+        if gone:
+            raise LetGo("the request was given up")
+
+    @contextmanager
+    def standstill(self) -> Iterator[None]:
+        """While a person is waited for: what this belongs to does not age meanwhile. Not to be nested."""
+        told = self.on_standstill
+        if told is None:
+            yield
+            return
+        told(True)
+        try:
+            yield
+        finally:
+            told(False)
+
+
+def _shut(sock: socket.socket) -> None:
+    try:
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)  # that of `SSLSocket` would end TLS under the reader's feet
+    except OSError:
+        pass  # not connected, or not any more
+
+
+class Place(NamedTuple):
+    """Where a URL points to. ``host`` without brackets; ``target``: path and query as they go into a request."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+
+    @property
+    def authority(self) -> str:
+        """Host and port, as in the field Host."""
+        host = "[%s]" % self.host if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else "%s:%d" % (host, self.port)
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, such as ``https://example.com``."""
+        return "%s://%s" % (self.scheme, self.authority)
+
+    @property
+    def url(self) -> str:
+        """All of it."""
+        return self.origin + self.target
+
+    def __repr__(self) -> str:
+        return "Place(%s%s)" % (self.origin, self.target.partition("?")[0])  # a query may hold secrets
+
+
+def place(url: str) -> Place:
+    """Read a URL. Raises `ConnectFailed` that says what is wrong with it, without repeating secrets."""
+    try:
+        parts = urlsplit(url)
+        scheme, host, port = parts.scheme.lower(), parts.hostname or "", parts.port
+    except ValueError as error:
+        raise ConnectFailed("%.200r is no URL: %s" % (url, error)) from None
+    if "@" in parts.netloc:
+        raise ConnectFailed("a URL with a user or password in it: pass token=... or headers={...} instead")
+    if scheme not in _PORTS or port == 0:
+        raise ConnectFailed("%.200r is no URL of the form http://host:port/path or https://..." % url)
+    try:
+        name = host.encode("idna").decode("ascii") if not host.isascii() else host
+    except UnicodeError:
+        name = ""
+    if not _HOST.match(name):
+        raise ConnectFailed("%.200r names no host" % url)
+    target = quote(parts.path or "/", safe=_KEPT) + ("?" + quote(parts.query, safe=_KEPT) if parts.query else "")
+    return Place(scheme, name.lower(), port or _PORTS[scheme], target)
+
+
+def place_from(base: str, reference: str, whence: str) -> Place:
+    """Read a URL that a peer names, perhaps relative to ``base``. Raises `ConnectFailed`; ``whence`` says who names it.
+
+    `urljoin` raises ValueError for some references, such as ``http://[::1``.
+    """
+    try:
+        joined = urljoin(base, reference)
+    except ValueError as error:
+        raise ConnectFailed("%s %.200r, which is no URL: %s" % (whence, reference, error)) from None
+    try:
+        return place(joined)
+    except ConnectFailed as error:
+        raise ConnectFailed("%s an address that cannot be asked: %s" % (whence, error)) from None  # it hides secrets
+
+
+class Proxy(NamedTuple):
+    """An HTTP proxy; ``credentials`` is the value of Proxy-Authorization, "" for none."""
+
+    host: str
+    port: int
+    credentials: str
+
+    def __repr__(self) -> str:
+        return "Proxy(%r, %d)" % (self.host, self.port)
+
+
+def find_proxy(where: Place) -> Optional[Proxy]:
+    """The proxy that the environment asks for. Raises `ConnectFailed` for one that is none."""
+    asked = os.name == "nt" or sys.platform == "darwin" or any(name.lower().endswith("_proxy") for name in os.environ)
+    if not asked or is_loopback(where.host.lower()):
+        return None
+    from urllib.request import getproxies, proxy_bypass  # late: it loads half of the library
+
+    proxies: Dict[str, str] = getproxies()
+    found = proxies.get(where.scheme) or proxies.get("all")
+    if not found or proxy_bypass("%s:%d" % (where.host, where.port)):
+        return None
+    try:
+        parts = urlsplit(found if "://" in found else "http://" + found)
+        host, port = parts.hostname, parts.port or 80
+    except ValueError:
+        host, port, parts = None, 0, urlsplit("")
+    if parts.scheme != "http" or not host:
+        raise ConnectFailed("the proxy for %s is not of the form http://host:port" % where.scheme)
+    credentials = ""
+    if parts.username is not None:
+        from base64 import b64encode
+
+        pair = "%s:%s" % (unquote(parts.username), unquote(parts.password or ""))
+        credentials = "Basic " + b64encode(pair.encode("utf-8")).decode("ascii")
+    return Proxy(host, port, credentials)
+
+
+class Dialler:
+    """Makes connections to one place; ``timeout``: seconds for each step. Thread-safe.
+
+    ``refusal(address)``: why an address that the name has is not to be connected to; None: it may be. It is asked about
+    the very address that is then connected to, and not where a proxy resolves the name. `dial` raises what it returns
+    where nothing else is left.
+
+    Raises `ConnectFailed` for a proxy that is none, and for a ``cafile`` that cannot be read.
+    """
+
+    def __init__(
+        self, where: Place, timeout: float, ssl_context: "Optional[ssl.SSLContext]" = None,
+        cafile: Optional[str] = None, refusal: Optional[Callable[[str], Optional[Exception]]] = None,
+    ) -> None:
+        self.where = where
+        self.proxy = find_proxy(where)
+        self._timeout = timeout
+        self._refusal = refusal if self.proxy is None else None
+        self._context = (ssl_context or _context(cafile)) if where.scheme == "https" else None
+
+    @property
+    def absolute(self) -> bool:
+        """Whether requests go to a proxy that reads them, and so have whole URLs as targets."""
+        return self.proxy is not None and self._context is None
+
+    def dial(self, grip: Grip) -> socket.socket:
+        """A connected socket without timeout, held by the grip. Raises `ConnectFailed`, `LetGo`."""
+        host, port = (self.where.host, self.where.port) if self.proxy is None else self.proxy[:2]
+        name = "%s:%d" % ("[%s]" % host if ":" in host else host, port)
+        through = "" if self.proxy is None else " (proxy, for %s)" % self.where.origin
+        try:
+            sock = self._connect(host, port, grip)
+        except OSError as error:
+            raise _failure(grip, "cannot connect to %s%s: %s" % (name, through, words(error))) from error
+        try:
+            if self.proxy is not None and not self.absolute:
+                self._tunnel(sock, self.proxy)
+            sock = self._secured(sock, grip)
+            sock.settimeout(None)
+        except BROKEN as error:
+            grip.drop()
+            sock.close()
+            raise _failure(grip, "cannot connect to %s%s: %s" % (self.where.origin, through, words(error))) from error
+        except BaseException:
+            grip.drop()
+            sock.close()
+            raise
+        return sock
+
+    def _connect(self, host: str, port: int, grip: Grip) -> socket.socket:
+        """A connection to the first address that answers."""
+        failure: Exception = OSError("the name has no address")
+        tried = False
+        try:
+            addresses = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+        except UnicodeError:  # a label that is empty or too long; a peer may have named the host
+            raise OSError("no host can have this name") from None
+        for family, kind, protocol, _, address in addresses:
+            refused = None if self._refusal is None else self._refusal(str(address[0]))
+            if refused is not None:
+                failure = failure if tried else refused
+                continue
+            tried = True
+            sock = socket.socket(family, kind, protocol)
+            keep_socket_from_forks(sock)
+            try:
+                grip.hold(sock)
+                sock.settimeout(self._timeout)
+                sock.connect(address)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                return sock
+            except BaseException as error:
+                grip.drop()
+                sock.close()
+                if not isinstance(error, OSError):
+                    raise
+                failure = error
+        raise failure
+
+    def _tunnel(self, sock: socket.socket, proxy: Proxy) -> None:
+        """Have the proxy connect us through [RFC 9110 §9.3.6]. Raises one of BROKEN."""
+        host = "[%s]" % self.where.host if ":" in self.where.host else self.where.host
+        whom = "%s:%d" % (host, self.where.port)
+        head = "CONNECT %s HTTP/1.1\r\nHost: %s\r\n" % (whom, whom)
+        if proxy.credentials:
+            head += "Proxy-Authorization: %s\r\n" % proxy.credentials
+        sock.sendall(head.encode("ascii") + b"\r\n")
+        reply = Reply(sock, "CONNECT")
+        try:
+            reply.begin()
+            if not 200 <= reply.status < 300:
+                raise OSError("the proxy answered %d %s" % (reply.status, reply.reason))
+        finally:
+            reply.close()
+
+    def _secured(self, sock: socket.socket, grip: Grip) -> socket.socket:
+        """The socket with TLS on top, where the URL wants that. Raises OSError (`ssl.SSLError` is one)."""
+        if self._context is None:
+            return sock
+        secure = self._context.wrap_socket(sock, server_hostname=self.where.host, do_handshake_on_connect=False)
+        keep_socket_from_forks(secure)
+        try:
+            grip.hold(secure)
+            secure.do_handshake()
+        except BaseException:
+            grip.drop()
+            secure.close()
+            raise
+        return secure
+
+
+def _failure(grip: Grip, text: str) -> TransportError:
+    return LetGo("the request was given up") if grip.gone else ConnectFailed(text)
+
+
+def _context(cafile: Optional[str]) -> "ssl.SSLContext":
+    import ssl
+
+    try:
+        context = ssl.create_default_context(cafile=cafile)
+    except OSError as error:
+        raise ConnectFailed("cannot read the certificates in %s: %s" % (cafile, error.strerror or error)) from error
+    context.set_alpn_protocols(["http/1.1"])
+    return context

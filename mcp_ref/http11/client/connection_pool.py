@@ -1,0 +1,236 @@
+"""Connections to one HTTP server, kept open between requests.
+
+`Pool.send` takes an idle connection or makes one, writes a request and reads the head of the reply; `Pool.finish` keeps
+the connection when the body has been read. So there are as many connections as requests at a time.
+
+The server may close an idle connection at any moment. One that was closed is noticed before anything is sent, and one
+that is idle for longer than the server keeps it is not used. If sending fails all the same, the request was not
+delivered whole and cannot have been worked on: it is sent once more, on a new connection. Once all of it is sent, a
+`POST` whose connection ends is not repeated: nobody knows how far the server has come.
+"""
+
+import socket
+import threading
+from typing import Any, List, Optional, Tuple
+
+from ... import deadline
+from ...errors import AnswerLost
+from ...transports.lines.fds import wait_ready
+from .connect import Dialler, Grip, LetGo
+from .response import BROKEN, Reply, words
+
+Fields = Tuple[Tuple[str, str], ...]
+_SMALL = 65536
+"""A body up to so many bytes is sent together with its head."""
+_REPEATABLE = ("GET", "DELETE")
+"""Methods that do nothing a second time that they have not done the first time [RFC 9110 §9.2.2]."""
+
+
+class Stale(AnswerLost):
+    """A kept connection had ended, and the request may be sent again; see ``once`` of `Pool.send`."""
+
+
+class Link:
+    """One connection of a pool."""
+
+    __slots__ = ("sock", "used", "idle_until")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.used = False
+        """Whether it has carried a request before."""
+        self.idle_until = 0.0
+        """Time on the monotonic clock after which the server may have closed it."""
+
+    def usable(self) -> bool:
+        """Whether it is still open: nothing comes on an idle connection but its end."""
+        return deadline.clock() < self.idle_until and not wait_ready(self.sock, 0)
+
+
+class Pool:
+    """The connections of one client to one place; ``keep``: seconds for which an idle one is kept. Thread-safe."""
+
+    def __init__(self, dialler: Dialler, keep: float) -> None:
+        self.where = dialler.where
+        self._dialler = dialler
+        self._keep = keep
+        self._lock = threading.Lock()
+        self._idle: List[Link] = []
+        self._closed = False
+        self._written: Tuple[Any, bytes] = (None, b"")  # the head of the last request, and what it was made of
+
+    def connect(self, grip: Grip) -> None:
+        """Have one connection ready. Raises `ConnectFailed`, `LetGo`."""
+        link = Link(self._dialler.dial(grip))
+        self._keep_link(link, grip, self._keep)
+
+    def begin(
+        self, method: str, target: str, fields: Fields, grip: Grip, body: Optional[bytes] = None,
+    ) -> Optional[Reply]:
+        """Send a request, with a short body or none, if that needs no waiting; the reply that is to come, for `send`,
+        or None: then it was not delivered."""
+        try:
+            link = self._idle_link(grip)
+        except LetGo:
+            return None  # which `send` will say
+        if link is None:
+            return None
+        reply = Reply(link.sock, method)
+        reply.link, reply.target = link, target
+        try:
+            link.sock.settimeout(0)  # the server may not have read what came before
+            link.sock.sendall(self._head(method, target, fields, body) + (body or b""))
+            link.sock.settimeout(None)
+        except OSError:
+            self._discard(link, reply, grip)
+            return None
+        return reply
+
+    def send(
+        self, method: str, target: str, fields: Fields, body: Optional[bytes], grip: Grip,
+        timeout: Optional[float] = None, begun: Optional[Reply] = None, once: bool = False,
+    ) -> Reply:
+        """Send a request; its reply, the body of which is not read yet. `finish` has to follow.
+
+        ``timeout``: seconds of silence after which the server is taken for dead. ``begun``: what `begin` returned.
+        ``once``: these fields hold for one attempt, so that the caller makes the next one, after `Stale`.
+
+        Raises `ConnectFailed`, if it was not sent; `AnswerLost`, if no reply came; `LetGo`.
+        """
+        while True:
+            reply, begun = begun, None
+            link: Link = self._take(grip) if reply is None else reply.link
+            sent = reply is not None
+            try:
+                if reply is None:
+                    reply = Reply(link.sock, method)
+                    reply.link = link
+                    if timeout is not None:
+                        link.sock.settimeout(timeout)
+                    try:
+                        self._write(link.sock, self._head(method, target, fields, body), body or b"")
+                    except OSError as error:
+                        self._early(reply, error)
+                        return reply
+                    sent = True
+                reply.begin()
+                return reply
+            except BaseException as error:
+                again = link.used and (not sent or method in _REPEATABLE)
+                self._discard(link, reply, grip)
+                if grip.gone:
+                    raise LetGo("the request was given up") from error
+                if not isinstance(error, BROKEN):
+                    raise
+                if not again:
+                    where = self.where.origin + target.partition("?")[0]
+                    raise AnswerLost("%s %s: no answer came: %s" % (method, where, words(error))) from error
+                if once:
+                    raise Stale("the connection had ended") from error
+
+    def _head(self, method: str, target: str, fields: Fields, body: Optional[bytes]) -> bytes:
+        if self._dialler.absolute:
+            target = self.where.origin + target
+            if self._dialler.proxy is not None and self._dialler.proxy.credentials:
+                fields = (*fields, ("Proxy-Authorization", self._dialler.proxy.credentials))
+        written = self._written
+        if (method, target, fields) != written[0]:  # few requests differ from the one before
+            lines = ["%s %s HTTP/1.1" % (method, target), *("%s: %s" % field for field in fields)]
+            written = self._written = ((method, target, fields), "\r\n".join(lines).encode("utf-8"))
+        return written[1] + (b"\r\n\r\n" if body is None else b"\r\nContent-Length: %d\r\n\r\n" % len(body))
+
+    def _write(self, sock: socket.socket, head: bytes, body: bytes) -> None:
+        if len(body) <= _SMALL:
+            sock.sendall(head + body)
+        else:
+            sock.sendall(head)
+            sock.sendall(body)
+
+    def _early(self, reply: Reply, error: OSError) -> None:
+        """A server that refuses a request may answer without reading all of it. Raises ``error`` where none has."""
+        try:
+            reply.begin()
+        except BROKEN:
+            raise error from None
+        reply.will_close = True
+
+    def _take(self, grip: Grip) -> Link:
+        return self._idle_link(grip) or Link(self._dialler.dial(grip))
+
+    def _idle_link(self, grip: Grip) -> Optional[Link]:
+        """An idle connection that is still open, held by the grip; None where there is none."""
+        while True:
+            with self._lock:
+                if self._closed:
+                    raise LetGo("the connection was closed")
+                link = self._idle.pop() if self._idle else None
+            if link is None:
+                return None
+            if link.usable():
+                try:
+                    grip.hold(link.sock)
+                except LetGo:
+                    link.sock.close()
+                    raise
+                return link
+            link.sock.close()
+
+    def finish(self, reply: Reply, grip: Grip) -> None:
+        """The reply is done with, and its connection is kept or closed. May be called again, to no effect."""
+        link, reply.link = reply.link, None
+        if link is None:
+            return
+        if not reply.complete or grip.gone:
+            self._discard(link, reply, grip)
+            return
+        reply.close()
+        self._keep_link(link, grip, self._kept_by_server(reply))
+
+    def _kept_by_server(self, reply: Reply) -> float:
+        """Seconds for which the server keeps the connection, with some room, or what we think is usual."""
+        for part in (reply.headers.get("keep-alive") or "").split(","):
+            name, _, value = part.partition("=")
+            if name.strip().lower() == "timeout" and value.strip().isdecimal():
+                return min(float(value) - 1.0, 3600.0)
+        return self._keep
+
+    def _keep_link(self, link: Link, grip: Grip, seconds: float) -> None:
+        link.used = True
+        link.idle_until = deadline.clock() + seconds
+        grip.drop()
+        try:
+            link.sock.settimeout(None)
+        except OSError:
+            pass  # it is of no use any more, and whoever takes it will see that
+        with self._lock:
+            if not self._closed:
+                self._idle.append(link)
+                return
+        link.sock.close()
+
+    def _discard(self, link: Link, reply: Optional[Reply], grip: Grip) -> None:
+        grip.drop()
+        if reply is not None:
+            reply.link = None
+            reply.close()
+        link.sock.close()
+
+    def prune(self) -> None:
+        """Close the idle connections that are not usable any more."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for link in idle:
+            if link.usable():
+                with self._lock:
+                    if not self._closed:
+                        self._idle.append(link)
+                        continue
+            link.sock.close()
+
+    def close(self) -> None:
+        """Close the idle connections; those in use when they are finished. No request begins any more."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for link in idle:
+            link.sock.close()

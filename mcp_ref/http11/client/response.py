@@ -1,0 +1,144 @@
+"""The reply to one HTTP request, read as it arrives.
+
+`Reply` is `http.client.HTTPResponse`, which takes a body apart (chunks, lengths), with three changes: the head is
+read without the parser for mail, which takes longer than all the rest together; a body that is cut off is an error
+and never looks like its end; and the whole body has a limit.
+"""
+
+import socket
+from http.client import HTTPException, HTTPResponse, IncompleteRead, LineTooLong, UnknownProtocol
+from io import BytesIO
+from typing import Any, List, Optional, Tuple
+
+from ...errors import AnswerLost, TransportError
+from ..message import Headers
+
+_LONGEST_LINE = 65536
+_MOST_FIELDS = 200
+_PIECE = 65536
+BROKEN = (OSError, HTTPException, ValueError)
+"""What reading from a server raises where something is wrong with the connection, or with the server."""
+
+
+class Reply(HTTPResponse):
+    """A reply on this socket: `begin`, then `piece` until b"", or `whole`; `complete`: may another one follow?"""
+
+    headers: Headers  # type: ignore[assignment]
+    link: Any = None
+    """The connection that it came by; see `connection_pool`."""
+    target = ""
+    """Where its request went; known of those that `Pool.begin` has sent."""
+    given: Any = ()
+    """The header fields by which its request was to be let in; see `mcp_ref.streamable.client.auth_provider`."""
+    kept: Optional[bytes] = None
+    """The body, where it was read and may be asked for again."""
+
+    def __init__(self, sock: socket.socket, method: str) -> None:
+        super().__init__(sock, method=method)
+
+    def begin(self) -> None:
+        """Read the head, after any interim ones [RFC 9110 §15.2]. Raises one of BROKEN."""
+        status = 100
+        while 100 <= status < 200:
+            version, status, reason = self._read_status()  # type: ignore[attr-defined]
+            headers = self._read_fields()
+        if version != "HTTP/1.0" and not version.startswith("HTTP/1."):
+            raise UnknownProtocol(version)
+        self.version = 10 if version == "HTTP/1.0" else 11
+        self.code = self.status = status
+        self.reason = repr(reason.strip()[:200])[1:-1]  # a server's words, bound for error texts
+        self.headers = self.msg = headers  # type: ignore[assignment]
+        self.will_close = self._check_close()  # type: ignore[attr-defined]
+        coding = headers.get("transfer-encoding")
+        if coding is not None and coding.strip().lower() != "chunked":
+            raise HTTPException("Transfer-Encoding %.80r is not known" % coding)
+        self.chunked = coding is not None
+        self.chunk_left = None
+        self.length = self._length(status, headers)
+        if self.length is None and not self.chunked:
+            self.will_close = True
+
+    def _length(self, status: int, headers: Headers) -> Optional[int]:
+        """The bytes of the body; None: not known beforehand [RFC 9112 §6.3]."""
+        if status in (204, 304) or (self._method == "CONNECT" and status < 300):  # type: ignore[attr-defined]
+            self.chunked = False
+            return 0
+        if self.chunked:
+            return None
+        lengths = {value.strip() for value in headers.get_all("content-length")}
+        if not lengths:
+            return None
+        if len(lengths) > 1 or not (lengths <= {value for value in lengths if value.isdigit() and value.isascii()}):
+            raise HTTPException("Content-Length is %.80r" % ", ".join(sorted(lengths)))
+        return int(lengths.pop())
+
+    def _read_fields(self) -> Headers:
+        fields: List[Tuple[str, str]] = []
+        readline = self.fp.readline
+        while True:
+            line = readline(_LONGEST_LINE + 1)
+            if line in (b"\r\n", b"\n"):
+                return Headers(fields)
+            if len(line) > _LONGEST_LINE or len(fields) >= _MOST_FIELDS:
+                raise LineTooLong("header")
+            if line[-1:] != b"\n":
+                raise IncompleteRead(line)
+            name, _, value = line.decode("iso-8859-1").partition(":")
+            if name[:1] in " \t" and fields:  # a folded line, as old servers send [RFC 9112 §5.2]
+                fields[-1] = (fields[-1][0], fields[-1][1] + " " + line.decode("iso-8859-1").strip())
+            else:
+                fields.append((name.strip(), value.strip()))
+
+    def _read_next_chunk_size(self) -> int:
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
+        if size < 0:  # taken there, for ``int`` reads a sign
+            raise ValueError("a chunk of %d bytes" % size)
+        return size
+
+    def piece(self) -> bytes:
+        """What has come of the body; waits for something; b"" at its end. Raises `AnswerLost` if it was cut off."""
+        try:
+            data = self.read1(_PIECE)
+            if not data and self.length:
+                raise IncompleteRead(b"", self.length)
+        except BROKEN as error:
+            raise self._broken(error) from error
+        return data
+
+    def whole(self, limit: int) -> bytes:
+        """All of the body. Raises `AnswerLost`, and `TransportError` for one of more than ``limit`` bytes."""
+        if self.kept is not None:
+            return self.kept
+        whole = BytesIO()  # pieces may be of two bytes, which take 43 in a list
+        size = self.length or 0
+        while size <= limit:
+            if self.length is not None:
+                try:
+                    return self.read()
+                except BROKEN as error:
+                    raise self._broken(error) from error
+            part = self.piece()
+            if not part:
+                return whole.getvalue()
+            whole.write(part)
+            size += len(part)
+        raise TransportError("an answer of %s%d bytes exceeds max_message_bytes (%d)"
+                             % ("" if self.length else "at least ", size, limit))
+
+    def _broken(self, error: BaseException) -> AnswerLost:
+        """The body is broken; `HTTPResponse` is then at its end, and looks as if another reply could follow."""
+        self.will_close = True
+        return AnswerLost("the answer was cut off: %s" % words(error))
+
+    @property
+    def complete(self) -> bool:
+        """Whether the body was read to its end, and the connection stays open."""
+        return not self.will_close and (self.fp is None or self.length == 0)
+
+
+def words(error: BaseException) -> str:
+    """What went wrong, in one line."""
+    if isinstance(error, IncompleteRead):
+        return "the connection ended too early"
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    return repr(text[:200])[1:-1]

@@ -1,0 +1,149 @@
+"""One HTTP request and its reply: what an endpoint sees of whatever carries it.
+
+A *shell* (the socket engine in `mcp_ref.http11.server.server`, the WSGI application in
+`mcp_ref.streamable.server.wsgi`) turns bytes into an `Exchange`, hands it to a handler on a thread of its own, and
+carries the reply back. An *endpoint* (`mcp_ref.streamable.server.endpoint`, `mcp_ref.streamable.server.http_sse`) is
+such a handler and knows nothing of sockets.
+
+A reply is whole, `Exchange.reply`, or a stream: `start`, then `send` as often as there is something,
+then `finish`. The handler may return while the stream is open; it then costs no thread, and any
+thread may go on sending.
+"""
+
+from typing import Callable, Dict, Hashable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+Pairs = Sequence[Tuple[str, str]]
+"""Names and values of header fields, in order."""
+
+
+class Headers:
+    """The header fields of a request: names in any case, several fields of one name kept apart."""
+
+    __slots__ = ("_values", "_apart", "lower")
+
+    def __init__(self, pairs: Iterable[Tuple[str, str]] = ()) -> None:
+        fields: Dict[str, List[str]] = {}
+        for name, value in pairs:
+            fields.setdefault(name.lower(), []).append(value)
+        self._fill(fields)
+
+    def _fill(self, fields: Dict[str, List[str]]) -> None:
+        self._apart = {name: values for name, values in fields.items() if len(values) > 1}
+        self._keep({name: ", ".join(values) for name, values in fields.items()})
+
+    def _keep(self, values: Dict[str, str]) -> None:
+        self._values = values
+        self.lower: Callable[[str], Optional[str]] = values.get
+        """`get`, for a name that is in lower case already: quicker, and each request is asked for eight."""
+
+    @classmethod
+    def of(cls, fields: Dict[str, List[str]]) -> "Headers":
+        """Headers of names in lower case and their values."""
+        headers = cls.__new__(cls)
+        headers._fill(fields)
+        return headers
+
+    def having(self, name: str, value: str) -> "Headers":
+        """The same, but for the field of this name, in lower case, which has this value."""
+        headers = Headers.__new__(Headers)
+        headers._apart = self._apart
+        headers._keep({**self._values, name: value})
+        return headers
+
+    @property
+    def several(self) -> bool:
+        """Whether any name came more than once; see `repeated`."""
+        return bool(self._apart)
+
+    def get(self, name: str) -> Optional[str]:
+        """The value; of several fields those of all, joined by commas [RFC 9110 §5.3]; None where there is none."""
+        return self._values.get(name.lower())
+
+    def get_all(self, name: str) -> List[str]:
+        """The values of all fields of this name, in order."""
+        name = name.lower()
+        if name in self._apart:
+            return list(self._apart[name])
+        return [self._values[name]] if name in self._values else []
+
+    def repeated(self, names: Iterable[str]) -> Optional[str]:
+        """The first of these names that came more than once; None where all came once at most.
+
+        For fields that are no lists: who sends one twice breaks a rule [RFC 9110 §5.3] MUST NOT, and a proxy may go by
+        the first where another goes by the last. So they are refused where something is decided by them.
+        """
+        return next((name for name in names if name.lower() in self._apart), None)
+
+    def pairs(self) -> List[Tuple[str, str]]:
+        """All fields, names in lower case, those of one name together."""
+        return [(name, value) for name in self._values for value in self.get_all(name)]
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._values
+
+    def __repr__(self) -> str:
+        return "Headers(%s)" % ", ".join(sorted(self._values))  # names only: values may be secret
+
+
+class HttpRequest(NamedTuple):
+    """A request whose body has been read."""
+
+    method: str
+    path: str
+    """As it came, without the query; not decoded."""
+    headers: Headers
+    body: bytes = b""
+    """There until the handler has returned and the reply has begun; an open stream has no use for it."""
+    query: str = ""
+    """What follows the ``?``, not decoded."""
+    version: str = "HTTP/1.1"
+    peer: str = ""
+    """The client's address, for logs."""
+    secure: bool = False
+    """Whether it came over TLS."""
+    root: str = ""
+    """What stands before ``path`` in the address, where an application is mounted below a prefix."""
+
+    def __repr__(self) -> str:
+        return "HttpRequest(%s %s, %r, %d bytes)" % (self.method, self.path, self.headers, len(self.body))
+
+
+class Exchange:
+    """A request and the place for its reply; shells subclass it. Thread-safe.
+
+    ``on_close`` is called once if the client goes away, or is let go because it reads too slowly, before the reply
+    is finished; set it before `start`. It is called on a thread of the shell that may wait, never from inside `send`.
+    """
+
+    holder: Hashable = None
+    """The peer for which an unread reply is counted, see `mcp_ref.transports.held`; None: not known, so the connection
+    is the peer."""
+    gone = False
+    """Whether the shell knows that the client went away before the reply was finished."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.request = request
+        self.on_close: Optional[Callable[[], None]] = None
+
+    def watch(self) -> None:
+        """Have ``on_close`` called as soon as the client ends its side, also before the reply has begun.
+
+        For replies that nobody wants any more then; otherwise a client that ends its side still gets them. Where the
+        shell does not see its clients before it sends something, nothing changes.
+        """
+
+    def reply(self, status: int, headers: Pairs = (), body: bytes = b"") -> None:
+        """The whole reply. Content-Length and the like are the shell's business."""
+        raise NotImplementedError
+
+    def start(self, status: int, headers: Pairs = ()) -> None:
+        """Begin a reply whose end is not known yet."""
+        raise NotImplementedError
+
+    def send(self, data: bytes) -> bool:
+        """Send a piece of the body that was begun by `start`. Never waits; False: nobody is there any more."""
+        raise NotImplementedError
+
+    def finish(self, data: bytes = b"") -> None:
+        """End the body that was begun by `start`, with ``data`` as its last piece: one packet instead of two."""
+        raise NotImplementedError

@@ -1,0 +1,93 @@
+"""Accepting connections for the HTTP engine's selector, and pausing while the process has no descriptor left."""
+
+import errno
+import selectors
+import socket
+from typing import Callable, List, Optional
+
+from ... import deadline
+
+_PAUSE_SECONDS = 1.0
+_AT_ONCE = 32
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class Acceptor:
+    """The listening sockets in a selector. ``take(socket, peer)`` is called for each connection; all on its thread.
+
+    ``take`` may raise OSError or ValueError for a connection that was reset already; it is closed. ``note(kind, text)``
+    is told about pauses.
+    """
+
+    def __init__(self, selector: selectors.BaseSelector, take: Callable[[socket.socket, str], None],
+                 note: Callable[[str, str], None]) -> None:
+        self._selector = selector
+        self._take = take
+        self._note = note
+        self._listeners: List[socket.socket] = []
+        self._shared = False
+        self._paused: Optional[float] = None
+
+    @property
+    def paused(self) -> bool:
+        """Whether it waits for a descriptor."""
+        return self._paused is not None
+
+    def listen(self, listeners: List[socket.socket], shared: bool = False) -> None:
+        """Accept connections from these, which belong to the acceptor from now on.
+
+        ``shared``: other processes accept from them, too. Each takes one at a time then, so that all get some.
+        """
+        self._listeners, self._shared = listeners, shared
+        self._register()
+
+    def freed(self) -> None:
+        """A descriptor was freed."""
+        if self._paused is not None:
+            self._register()
+
+    def look(self, now: float) -> None:
+        """Try again after a pause; others may have freed descriptors."""
+        if self._paused is not None and now >= self._paused:
+            self._register()
+
+    def _register(self) -> None:
+        self._paused = None
+        for listener in self._listeners:
+            self._selector.register(listener, selectors.EVENT_READ, lambda sock=listener: self._accept(sock))
+
+    def _accept(self, listener: socket.socket) -> None:
+        for _ in range(1 if self._shared else _AT_ONCE):
+            try:
+                sock, address = listener.accept()
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    self._pause(error)
+                return
+            try:
+                sock.setblocking(False)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._take(sock, str(address[0]))
+            except (OSError, ValueError):
+                sock.close()
+
+    def _pause(self, error: OSError) -> None:
+        if self._paused is None:  # another listener may have noticed it in the same turn
+            for listener in self._listeners:
+                self._selector.unregister(listener)
+        self._paused = deadline.clock() + _PAUSE_SECONDS
+        self._note("pauses of accepting", "cannot accept connections for a while: %s" % error)
+
+    def close(self) -> None:
+        """Accept nothing more."""
+        for listener in self._listeners:
+            if self._paused is None:
+                self._selector.unregister(listener)
+            try:
+                if not self._shared:
+                    listener.shutdown(socket.SHUT_RDWR)  # a forked copy of this process may hold it open
+            except OSError:
+                pass  # not every system knows how
+            listener.close()
+        self._listeners = []
+        self._paused = None

@@ -1,0 +1,563 @@
+"""The selector thread of the HTTP engine: accepts, reads, parses, and sends what did not fit.
+
+It alone touches the selector; other threads leave it a command and wake it. It never waits for a client, and runs a
+handler only with its lead at stake (see `leader`): should the handler block, another thread goes on here. It logs
+nothing itself: a log handler may block, so records go through the workers.
+
+Times are looked at once a second, in one pass over all connections: an arming and disarming of timers for each
+request would cost more than the request's head.
+"""
+
+import selectors
+import socket
+import sys
+from collections import Counter, deque
+from itertools import islice
+from typing import Any, Callable, Deque, Dict, Hashable, List, Optional, Tuple
+
+from ... import deadline
+from ...limits import Limits
+from ...transports.held import Held
+from ...worker_pool import Job, Pool
+from ..message import Exchange
+from .acceptor import Acceptor
+from .body_budget import Bodies, NoRoom
+from .commands import Mailbox, Notices, get_log
+from .connection import PIPELINED, Connection
+from .exchange import HttpExchange
+from .leader import Lead
+from .owners import network_of
+from .responses import CONTINUE
+from .stdlib import Refused, refusal
+
+_SWEEP_SECONDS = 1.0
+_LINGER_SECONDS = 3.0
+"""How long a client may go on sending after the last reply. Closing at once would reset the connection, and the reply
+would be lost with it [RFC 9112 §9.6]."""
+_READ = 16 * 1024
+"""A whole TLS record: so nothing that was decrypted waits where the selector does not see it."""
+_READ_BODY = 1024 * 1024
+"""At most this much of a body at once; what is more waits until others had their turn."""
+_REFUSED_AT_ONCE = 64
+"""Connections over the limit that are told so; further ones are just closed."""
+_NEW_SECONDS = 1.0
+"""Seconds that a reply may wait before its client counts as slow."""
+_CANDIDATES, _LOOKS = 64, 16
+"""Connections that are looked at together when one has to make room, and how often others are if none of them can."""
+_SLOW_SECONDS = 1.0
+"""After which a handshake or a request that is not whole may have to make room."""
+_BODY_RATE = 1024
+"""Bytes of a body that earn it another second."""
+
+
+class Reactor:
+    """The selector thread's work, and what it works on. ``handler`` as in `HttpServer`."""
+
+    def __init__(self, handler: Callable[[Exchange], None], pool: Pool, limits: Limits,
+                 ssl_context: Any = None, name: str = "http", held: Optional[Held] = None) -> None:
+        self.handler = handler
+        self.limits = limits
+        self.bodies = Bodies(limits)
+        self.held = Held(limits) if held is None else held
+        self.draining = False
+        self.closing = False
+        self._notices = Notices(lambda job: self._logs.append(job))
+        self._note = self._notices.note
+        self.counters = self._notices.counters
+        self.connections: Dict[Connection, None] = {}
+        """In the order in which `_make_room` looks at them."""
+        self._pool = pool
+        pool.wake = lambda: self.command(_look)
+        self._connect: Callable[[socket.socket, str], Connection] = lambda sock, peer: Connection(sock, peer, self)
+        if ssl_context is not None:
+            from .tls import TlsConnection
+
+            self._connect = lambda sock, peer: TlsConnection(sock, peer, self, ssl_context)
+        self._selector = selectors.DefaultSelector()
+        self._mailbox = Mailbox(self._selector)
+        self.acceptor = Acceptor(self._selector, self._take, self._note)
+        self._jobs: List[Job] = []
+        self._logs: List[Job] = []
+        """Jobs that may block: a log handler does when its file does."""
+        self._requests: Deque[HttpExchange] = deque()
+        self._lead = Lead(name, self._step, limits.promote_after)
+        self._current: Any = None
+        self._swept = deadline.clock()
+        self._end = 0.0
+
+    # From any thread
+
+    def command(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Have the selector thread do something. Never waits."""
+        self._mailbox.put(function, *arguments)
+
+    def too_slow(self, connection: Connection) -> None:
+        """Let a client go that reads too slowly. Its lock held."""
+        connection.break_off()
+        self.command(self._note, "slow readers", "%s reads too slowly: more than max_stream_bytes (%d) wait for it"
+                     % (connection.peer, self.limits.max_stream_bytes))
+
+    def too_much(self, connection: Connection) -> None:
+        """Have room made, since a limit of `mcp_ref.transports.held` is passed by what waits for this client. Its lock
+        held."""
+        self.command(self._close_slow_readers, connection.holder)
+
+    # The loop
+
+    def _step(self) -> bool:
+        """One turn, and the requests that it brought; False: `close` has been commanded, and everything is over."""
+        if self.closing and self._settled():
+            self._finish()
+            return False
+        try:
+            self._turn()
+        except Exception:  # a mistake of ours; one connection pays for it, not the server
+            self._survive(sys.exc_info())
+        if self._requests and not self._lead.calm():
+            self._pool.submit([exchange.run for exchange in self._requests])
+            self._requests.clear()
+        if self._requests:
+            self._pool.adopt()
+        while self._requests:
+            if not self._lead.run(self._requests.popleft().run):
+                break  # from here on all of this belongs to another thread
+        return True
+
+    def start(self) -> None:
+        """Start the selector thread."""
+        self._lead.start()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the end."""
+        self._lead.join(seconds)
+
+    def _turn(self) -> None:
+        for key, events in self._selector.select(self._timeout()):
+            self._current = key.data
+            if not isinstance(key.data, Connection):
+                key.data()
+                continue
+            if events & selectors.EVENT_READ:
+                self._readable(key.data)
+            if events & selectors.EVENT_WRITE:
+                self._writable(key.data)
+        command = self._mailbox.take()
+        while command:
+            self._current = command[-1]
+            command[0](*command[1:])
+            command = self._mailbox.take()
+        self._current = None
+        if deadline.clock() - self._swept >= _SWEEP_SECONDS:
+            self._sweep()
+        if self._jobs:
+            jobs, self._jobs = self._jobs, []
+            self._pool.submit(jobs)
+        if self._logs:
+            jobs, self._logs = self._logs, []
+            self._pool.leave(jobs)
+
+    def _survive(self, error: Any) -> None:
+        self.counters["internal errors"] += 1
+        self._logs.append(lambda: get_log().error("a mistake in the HTTP server", exc_info=error))
+        if isinstance(self._current, Connection):
+            self.lose(self._current)
+        self._current = None
+
+    def _timeout(self) -> Optional[float]:
+        if self._requests or self._jobs or self._logs:  # the lead was lost before their turn, or something went wrong
+            return 0.0
+        look = self._pool.look()
+        if look is not None:
+            return look
+        if self.closing:
+            return min(0.05, _SWEEP_SECONDS)
+        return _SWEEP_SECONDS if self.connections or self.acceptor.paused else None
+
+    # Reading
+
+    def _take(self, sock: socket.socket, peer: str) -> None:
+        """Make a connection of a new socket."""
+        limits = self.limits
+        connection = self._connect(sock, peer)
+        excess = len(self.connections) - limits.max_http_connections
+        while excess >= 0 and self._make_room(peer):
+            excess -= 1
+        if excess >= 0:
+            self._note("connections over the limit", "%s: more than max_http_connections (%d)"
+                       % (peer, limits.max_http_connections))
+            if excess >= _REFUSED_AT_ONCE or connection.secure:
+                connection.gone = True
+                connection.sock.close()
+                return
+        self.connections[connection] = None
+        connection.deadline = deadline.clock() + (limits.tls_handshake_timeout if connection.secure
+                                                  else limits.http_header_timeout)
+        self.update(connection)
+        if excess >= 0:
+            self._refuse(connection, Refused(503, "more than max_http_connections (%d)" % limits.max_http_connections))
+
+    def _make_room(self, peer: str) -> bool:
+        """Close a connection, so that there is room for one of this client; whether there was one to close.
+
+        Of a few, the one without a request that has been silent for longest; those that never sent one come first,
+        since they may be silent for less time. If nobody is silent, a stream of whoever has most connections.
+        """
+        chosen = next(filter(None, (self._most_silent() for _ in range(_LOOKS))), None) or self._stream_of_most(peer)
+        if chosen is None:
+            return False
+        self._note("connections that made room", "%s: closed for another one, since max_http_connections (%d) are open"
+                   % (chosen.peer, self.limits.max_http_connections))
+        self.lose(chosen)
+        return True
+
+    def _most_silent(self) -> Optional[Connection]:
+        """Of the next few connections the one that has been silent for longest; None if none of them is."""
+        now = deadline.clock()
+        few = list(islice(self.connections, _CANDIDATES))
+        for connection in few:
+            del self.connections[connection]
+            self.connections[connection] = None  # the others come first next time
+        silent = [connection for connection in few if self._is_silent(connection, now)]
+        return min(silent, key=lambda found: found.deadline or now) if silent else None
+
+    def _is_silent(self, connection: Connection, now: float) -> bool:
+        """Whether a client has no request here, or is slow: to send one, or to hang up after a last reply."""
+        if connection.exchange is not None or connection.outbox:
+            return False
+        limits, stage = self.limits, connection.stage
+        if connection.phase == "open" and stage == "idle":
+            return not connection.parser.buffered
+        allowed = {"handshake": limits.tls_handshake_timeout, "lingering": _LINGER_SECONDS}.get(
+            connection.phase, limits.http_header_timeout if stage == "head" else limits.http_body_timeout)
+        return now - ((connection.deadline or now) - allowed) >= _SLOW_SECONDS
+
+    def _stream_of_most(self, peer: str) -> Optional[Connection]:
+        """A stream that answers a GET, of the client who has most connections; None if that is this one."""
+        def network(peer: str) -> Hashable:
+            return network_of(peer) or peer
+
+        crowds = Counter(network(connection.peer) for connection in self.connections)
+        most, count = crowds.most_common(1)[0] if crowds else (None, 0)
+        if count <= crowds[network(peer)] + 1:
+            return None
+        for connection in self.connections:
+            exchange = connection.exchange
+            if exchange is not None and exchange.endless and network(connection.peer) == most:
+                return connection
+        return None
+
+    def _readable(self, connection: Connection) -> None:
+        if connection.gone:
+            return
+        try:
+            if connection.phase == "handshake":
+                self._shake_hands(connection)
+                return
+            data = connection.receive(max(_READ, min(_READ_BODY, connection.parser.missing)))
+        except OSError as error:
+            if connection.phase == "handshake":
+                self._note("TLS handshakes that failed", "%s: %s" % (connection.peer, error))
+            self.lose(connection)
+            return
+        if data is None:
+            return
+        if connection.phase == "lingering":
+            if not data:
+                self.lose(connection)
+            return
+        if not data:
+            self._ended(connection)
+            return
+        parser = connection.parser
+        with connection.lock:
+            parser.feed(data)
+            busy = connection.exchange is not None or bool(connection.outbox) or connection.last
+        if not busy:
+            self._advance(connection)
+        if parser.buffered > PIPELINED:
+            self.update(connection)
+
+    def _shake_hands(self, connection: Connection) -> None:
+        if connection.handshake():
+            connection.phase = "open"
+            connection.deadline = deadline.clock() + self.limits.http_header_timeout
+        self.update(connection)
+
+    def _advance(self, connection: Connection) -> None:
+        """Take the next request, if it is whole; nothing is in progress on this connection."""
+        parser = connection.parser
+        try:
+            found = parser.next()
+        except Refused as refused:
+            if isinstance(refused, NoRoom):
+                self.no_room(connection, refused.reason)
+            self._refuse(connection, refused)
+            return
+        if found is None:
+            self._wait_for_more(connection)
+            return
+        head, body = found
+        if self.closing:
+            self._refuse(connection, Refused(503, "the server is shutting down"), head.method)
+            return
+        connection.stage = "idle"
+        connection.continued = False
+        connection.deadline = None
+        connection.exchange = exchange = HttpExchange(connection, head, body)
+        self._requests.append(exchange)
+
+    def no_room(self, connection: Connection, why: str) -> None:
+        """Count and log a body for which there was no room. Also a command."""
+        self._note("bodies without room", "%s: %s" % (connection.peer, why))
+
+    def _wait_for_more(self, connection: Connection) -> None:
+        if connection.half_closed:
+            self._hang_up(connection)
+            return
+        parser, stage = connection.parser, connection.parser.stage
+        if stage != connection.stage:
+            connection.stage = stage
+            limits = self.limits
+            connection.deadline = deadline.clock() + (limits.http_header_timeout if stage == "head"
+                                                      else limits.http_body_timeout)
+        if parser.waits_for_continue and not connection.continued:
+            connection.continued = True
+            with connection.lock:
+                connection.push(CONTINUE)
+
+    def _ended(self, connection: Connection) -> None:
+        """The client sends no more. It may still read a reply; where nobody waits for one (a stream) it is gone."""
+        with connection.lock:
+            connection.half_closed = True
+            exchange = connection.exchange
+            gone = exchange is not None and exchange.ends_with_client
+            busy = exchange is not None or bool(connection.outbox)
+        if gone:
+            self.lose(connection)
+        elif busy:
+            self.update(connection)
+        else:
+            self.proceed(connection)  # what came before the end may be whole requests
+
+    def _refuse(self, connection: Connection, refused: Refused, method: str = "") -> None:
+        self._note("requests answered %d" % refused.status, "%s: %d, %s"
+                   % (connection.peer, refused.status, refused.reason))
+        connection.deadline = None
+        connection.parser.discard()
+        with connection.lock:
+            connection.last = True
+            connection.push(refusal(refused.status, refused.reason, method))
+        self.proceed(connection)
+
+    # Writing, and going on
+
+    def _writable(self, connection: Connection) -> None:
+        if connection.gone:
+            return
+        if connection.phase == "handshake":
+            self._readable(connection)
+            return
+        with connection.lock:
+            connection.flush()
+            done = not connection.outbox
+        if done:
+            self.update(connection)
+            self.proceed(connection)
+
+    def proceed(self, connection: Connection) -> None:
+        """Go on after a reply: the next request, or the end."""
+        with connection.lock:
+            if connection.gone or connection.exchange is not None or connection.outbox:
+                return
+            connection.stall = None
+            last = connection.last
+        if last:
+            self._hang_up(connection)
+            return
+        connection.deadline = deadline.clock() + self.limits.http_idle_timeout
+        self._advance(connection)
+        self.update(connection)
+
+    def _hang_up(self, connection: Connection) -> None:
+        """End it in order: say so, then wait a moment for the client to do the same."""
+        if connection.phase == "lingering" or connection.gone:
+            return
+        with connection.lock:
+            connection.end_writing()
+        if connection.half_closed or self.closing:
+            self.lose(connection)
+            return
+        connection.phase = "lingering"
+        connection.deadline = deadline.clock() + _LINGER_SECONDS
+        self.update(connection)
+
+    def lose(self, connection: Connection) -> None:
+        """Close a connection, whatever its state."""
+        with connection.lock:
+            connection.gone = True
+        self.drop(connection)
+
+    def leave(self, connection: Connection, exchange: HttpExchange) -> None:
+        """The client had ended its side before this exchange was watched."""
+        if connection.exchange is exchange:
+            self.lose(connection)
+
+    def drop(self, connection: Connection) -> None:
+        """Free what a connection that is gone holds, and tell the exchange; again: nothing happens."""
+        if connection not in self.connections:
+            return
+        del self.connections[connection]
+        with connection.lock:
+            exchange, connection.exchange = connection.exchange, None
+            connection.let_go_of_outbox()
+            connection.parser.discard()
+            if exchange is not None:
+                exchange.let_go()
+            if connection.interest:
+                connection.interest = 0
+                self._selector.unregister(connection.sock)
+            connection.sock.close()
+        if exchange is not None:
+            self._jobs.append(exchange.lose)
+        self.acceptor.freed()
+
+    def update(self, connection: Connection) -> None:
+        """Have the selector wait for what this connection waits for."""
+        if connection.gone:
+            return
+        wanted = selectors.EVENT_WRITE if connection.outbox or connection.wants_write else 0
+        ahead = connection.exchange is not None or connection.outbox
+        if not connection.half_closed and not (ahead and connection.parser.buffered > PIPELINED):
+            wanted |= selectors.EVENT_READ
+        before, connection.interest = connection.interest, wanted
+        if wanted == before:
+            return
+        if not before:
+            self._selector.register(connection.sock, wanted, connection)
+        elif not wanted:
+            self._selector.unregister(connection.sock)
+        else:
+            self._selector.modify(connection.sock, wanted, connection)
+
+    # Times
+
+    def _sweep(self) -> None:
+        now = self._swept = deadline.clock()
+        for connection in list(self.connections):
+            if connection.stall is not None and now >= connection.stall and connection.outbox:
+                self._note("slow readers", "%s has read nothing for http_write_timeout (%g s)"
+                           % (connection.peer, self.limits.http_write_timeout))
+                self.lose(connection)
+            elif connection.waits_since is not None and now >= self._patience(connection):
+                self._note("slow readers", "%s reads less than min_read_rate (%g bytes a second)"
+                           % (connection.peer, self.limits.min_read_rate))
+                self.lose(connection)
+            elif connection.deadline is not None and now >= connection.deadline:
+                self._overdue(connection, now)
+            elif connection.half_closed and _is_broken(connection.sock):
+                self.lose(connection)
+        self.acceptor.look(now)
+
+    def _patience(self, connection: Connection) -> float:
+        """Return the time at which a client is too slow, if it reads no more until then; the lock is not taken.
+
+        A client that reads a byte now and then puts off `stall` for ever. So only what it has read earns it time, as
+        with bodies; and nothing does while memory is scarce.
+        """
+        limits, earned = self.limits, 0.0
+        if not self.held.scarce:
+            earned = connection.taken / limits.min_read_rate if limits.min_read_rate > 0 else float("inf")
+        return (connection.waits_since or 0.0) + limits.http_write_timeout + earned
+
+    def _close_slow_readers(self, peer: Hashable) -> None:
+        """Close connections whose clients do not read, until both limits of `mcp_ref.transports.held` are met. A
+        command.
+
+        First go clients that have had a second and read most slowly, then those that read least and waited longest. A
+        reply that is larger than a limit may stay while it is the only one that waits.
+        """
+        held, now = self.held, deadline.clock()
+
+        def pace(connection: Connection) -> Tuple[bool, float, float]:
+            since = connection.waits_since or now
+            new = now - since < _NEW_SECONDS
+            return new, connection.taken if new else connection.taken / (now - since), since
+
+        while held.crowded() or held.greedy(peer):
+            whole, limit = held.crowded(), "max_held_bytes"
+            slow = [connection for connection in self.connections if connection.holds and not connection.gone
+                    and (whole or connection.holder == peer)]
+            if len(slow) < 2:
+                return
+            if not whole:
+                limit = "max_held_bytes_per_peer"
+            connection = min(slow, key=pace)
+            self._note("unread replies", "%s reads too slowly: %s (%d) are held"
+                       % (connection.peer, limit, getattr(self.limits, limit)))
+            self.lose(connection)
+
+    def _overdue(self, connection: Connection, now: float) -> None:
+        stage = connection.stage
+        if connection.phase != "open" or stage == "idle":
+            if connection.phase == "handshake":
+                self._note("TLS handshakes given up", "%s: no handshake within tls_handshake_timeout (%g s)"
+                           % (connection.peer, self.limits.tls_handshake_timeout))
+            self.lose(connection)
+            return
+        earned = 0.0 if self.bodies.scarce else connection.parser.received / _BODY_RATE
+        if stage == "body" and now < (connection.deadline or now) + earned:
+            return
+        self._refuse(connection, Refused(408, "the %s took longer than http_%s_timeout"
+                                         % (stage, "header" if stage == "head" else stage)))
+
+    # The end
+
+    def close(self, grace: float) -> None:
+        """Stop accepting; running requests may finish within so many seconds, then all ends. A command."""
+        if self.closing:
+            return
+        self.closing = self.draining = True
+        self._end = deadline.clock() + grace
+        self.acceptor.close()
+        for connection in list(self.connections):
+            if connection.exchange is None and not connection.outbox and not connection.parser.buffered:
+                self.lose(connection)
+
+    def _settled(self) -> bool:
+        """Whether nothing is left to wait for: no request that runs, no reply on its way."""
+        if deadline.clock() >= self._end:
+            return True
+        return not any(connection.outbox or (connection.exchange is not None and not connection.exchange.endless)
+                       for connection in self.connections)
+
+    def _finish(self) -> None:
+        """The last acts: streams end, and nothing is left behind."""
+        for connection in list(self.connections):
+            with connection.lock:
+                exchange = connection.exchange
+                if exchange is not None and exchange.endless:
+                    connection.push(exchange.end())
+                if not connection.gone:
+                    connection.end_writing()
+            self.lose(connection)
+        self.acceptor.close()
+        self._selector.close()
+        self._pool.submit(self._jobs)
+        self._pool.leave(self._logs)
+        self._mailbox.close()
+
+
+def _look() -> None:
+    """Nothing: each turn of the loop begins with a look at the workers."""
+
+
+def _is_broken(sock: socket.socket) -> bool:
+    """Whether a client that sends no more has gone altogether; nothing is read from it that would say so.
+
+    The error may have been taken already: `ssl` reads a reset as an end. But then there is no peer any more.
+    """
+    try:
+        sock.getpeername()
+        return bool(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+    except OSError:
+        return True

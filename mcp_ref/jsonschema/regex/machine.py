@@ -1,0 +1,188 @@
+"""Runs an automaton over a text: one step per character, whatever the pattern.
+
+The state of a run is the set of positions that may have read the last character, plus what kind of character that was
+(for `^` and `\\b`). The next state depends on nothing but this state, the next character and the look-arounds that
+hold in between, so it is worked out once and then remembered: `State` is a dictionary from what comes next to the
+state after it. A text of which the machine has seen the like costs one look-up per character. (That is a
+deterministic automaton, built as far as texts ask for it. Built fully it may have 2^positions states; so the memory
+is bounded, and emptied when full.)
+
+Time is linear in the text: a step that has to be worked out costs at most one test per edge and per class of
+characters. Because 10,000 edges times a long text is still a long time, a run that works out too much is refused.
+"""
+
+from threading import Lock
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+
+from .builder import END, OTHER, START, WORD, Fragment, context
+from .chars import WORD as WORD_CHARS
+from .chars import CharSet
+from .limits import PatternLimits, PatternRefused
+
+__all__ = ["Key", "Machine"]
+
+Key = Union[str, Tuple[str, int]]
+"""What a step reads: the next character, together with the look-arounds that hold before it where a pattern has
+some."""
+
+
+class State(Dict[Key, Any]):
+    """Key -> next State (in a search) or (hit, next State) (in `hits`). A state with a verdict has no next one."""
+
+    __slots__ = ("positions", "before", "verdict")
+
+    def __init__(self, positions: int, before: int, verdict: Optional[bool] = None) -> None:
+        self.positions = positions
+        self.before = before
+        self.verdict = verdict
+
+
+FOUND = State(0, OTHER, True)
+HOPELESS = State(0, OTHER, False)
+
+
+class _Moves(NamedTuple):
+    """The automaton as it looks in one context."""
+
+    first: int
+    last: int
+    empty: bool
+    edges: List[Tuple[int, int]]
+
+
+class Machine:
+    """An automaton with its memory of transitions; several threads may run it at once."""
+
+    def __init__(self, fragment: Fragment, lookarounds: int, words: bool, limits: PatternLimits) -> None:
+        self._fragment = fragment
+        self._words = words                       # whether it matters what a word character is
+        self._limits = limits
+        self._lock = Lock()                       # held while a transition is worked out
+        self._states: Dict[Tuple[int, int], State] = {}
+        self._moves: Dict[int, _Moves] = {}
+        self._readers: Dict[str, int] = {}        # character -> positions that accept it; forgotten with the states
+        self._literals, self._classes = _by_chars(fragment.chars)
+        self._start = State(0, START)
+        self._may_begin_late = _may_begin_late(fragment, lookarounds)
+        self._weight = 1 + len(fragment.chars) // 256
+        self._remembered = 0
+        self.effort = 50 + len(fragment.edges) * (1 + len(fragment.chars) // 2000) + len(self._classes)
+        self.worked_out = 0                       # transitions that were not remembered, ever (tests count them)
+
+    def search(self, keys: Iterable[Key], looks_at_end: int = 0) -> bool:
+        """Whether a match begins anywhere. Raises PatternRefused over `limits.search_work`."""
+        state = self._start
+        work = 0
+        for key in keys:
+            try:
+                state = state[key]
+            except KeyError:
+                if state.verdict is not None:
+                    return state.verdict
+                work = self._spend(work)
+                with self._lock:
+                    hit, reached = self._work_out(state, key)
+                    if hit:
+                        reached = FOUND
+                    elif not reached.positions and not self._may_begin_late:
+                        reached = HOPELESS
+                    state[key] = reached
+                state = reached
+        return self._hit(state, END, looks_at_end) if state.verdict is None else state.verdict
+
+    def hits(self, keys: Iterable[Key], looks_at_end: int = 0) -> Iterator[bool]:
+        """For the gap before each key, and the one at the end, whether a match ends there."""
+        state = self._start
+        work = 0
+        for key in keys:
+            try:
+                hit, state = state[key]
+            except KeyError:
+                work = self._spend(work)
+                with self._lock:
+                    hit, reached = state[key] = self._work_out(state, key)
+                state = reached
+            yield hit
+        yield self._hit(state, END, looks_at_end)
+
+    def _spend(self, work: int) -> int:
+        work += self.effort
+        if work > self._limits.search_work:
+            raise PatternRefused("this text makes the pattern work too long: over the limit search_work = {}".format(
+                self._limits.search_work))
+        return work
+
+    def _work_out(self, state: State, key: Key) -> Tuple[bool, State]:
+        """One step: whether a match ends before the character, and the state after it."""
+        char, looks = key if isinstance(key, tuple) else (key, 0)
+        kind = WORD if self._words and WORD_CHARS.has(char) else OTHER
+        moves = self._moves_in(context(state.before, kind, looks))
+        positions = state.positions
+        reached = positions << 1 & self._fragment.shift | moves.first
+        for sources, targets in moves.edges:
+            if positions & sources:
+                reached |= targets
+        self.worked_out += 1
+        self._make_room()
+        hit = moves.empty or positions & moves.last != 0
+        return hit, self._state(reached & self._accepting(char), kind)
+
+    def _hit(self, state: State, after: int, looks: int) -> bool:
+        moves = self._moves_in(context(state.before, after, looks))
+        return moves.empty or state.positions & moves.last != 0
+
+    def _state(self, positions: int, before: int) -> State:
+        key = positions, before
+        if key not in self._states:
+            self._states[key] = State(positions, before)
+        return self._states[key]
+
+    def _make_room(self) -> None:
+        self._remembered += self._weight
+        if self._remembered > self._limits.cached_transitions:
+            for state in self._states.values():
+                state.clear()
+            self._start.clear()
+            self._states.clear()
+            self._readers.clear()
+            self._remembered = 0
+
+    def _accepting(self, char: str) -> int:
+        """The positions that read this character."""
+        if char not in self._readers:
+            positions = self._literals.get(char, 0)
+            for chars, readers in self._classes:
+                if chars.has(char):
+                    positions |= readers
+            self._readers[char] = positions
+        return self._readers[char]
+
+    def _moves_in(self, number: int) -> _Moves:
+        if number not in self._moves:
+            bit = 1 << number
+            whole = self._fragment
+            self._moves[number] = _Moves(
+                sum(positions for contexts, positions in whole.first.items() if contexts & bit),
+                sum(positions for contexts, positions in whole.last.items() if contexts & bit),
+                bool(whole.empty & bit),
+                [(sources, targets) for sources, targets, contexts in whole.edges if contexts & bit])
+        return self._moves[number]
+
+
+def _by_chars(chars: List[CharSet]) -> Tuple[Dict[str, int], List[Tuple[CharSet, int]]]:
+    """Which positions read a single character (by that character), and which read a class."""
+    literals: Dict[str, int] = {}
+    classes: Dict[CharSet, int] = {}
+    for number, each in enumerate(chars):
+        single = each.single()
+        if single:
+            literals[single] = literals.get(single, 0) | 1 << number
+        else:
+            classes[each] = classes.get(each, 0) | 1 << number
+    return literals, list(classes.items())
+
+
+def _may_begin_late(fragment: Fragment, lookarounds: int) -> bool:
+    """Whether a match can begin after the first character: not so when all of them begin with `^`."""
+    late = sum(1 << number for number in range(16 << lookarounds) if number >> 2 & 3 != START)
+    return bool(fragment.empty & late) or any(contexts & late for contexts in fragment.first)

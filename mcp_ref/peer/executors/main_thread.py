@@ -1,0 +1,123 @@
+"""Handlers on the host's main thread, for hosts whose own interface may be touched only there.
+
+The host creates a `MainThreadQueue`, gives it to a server or client as executor, and calls
+``pump(max_ms)`` from a timer on the thread where handlers shall run. A host that does not pump
+does not hang its peer: a job that nobody has taken for ``stall_after`` seconds is answered with an
+error that says so.
+
+The thread that pumps may wait for the peer, in a handler or not: the wait pumps, so that other handlers
+go on meanwhile. Several connections may share a queue; the host closes it when it stops pumping.
+"""
+
+import threading
+from collections import deque
+from typing import Callable, Deque, Optional, Sequence, Tuple
+
+from ...deadline import clock
+from ...errors import INTERNAL_ERROR, RpcError
+from ...options import spelt
+from ...threads import start_thread
+from ..outbox import Outbox
+from .workers import Executor, Job
+
+
+class MainThreadQueue(Executor):
+    """An executor that runs handlers inside `pump`, on whichever thread calls it."""
+
+    pumped = True
+
+    @spelt
+    def __init__(self, stall_after: float = 5.0) -> None:
+        self._stall_after = stall_after
+        self._lock = threading.Lock()
+        self._arrived = threading.Condition(self._lock)
+        self._jobs: Deque[Tuple[float, Job, Outbox]] = deque()
+        self._pumper: Optional[threading.Thread] = None
+        self._depth = 0
+        self._watched = False
+        self._closed = False
+
+    def submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
+        now = clock()
+        with self._lock:
+            if self._closed:
+                return False
+            self._jobs.extend((now, job, outbox) for job in jobs)
+            self._arrived.notify_all()
+            watch, self._watched = not self._watched, True
+        if watch:
+            start_thread("mcp-ref:watchdog:main-thread-queue", self._watch)
+        return True
+
+    @spelt
+    def pump(self, max_ms: float = 10.0) -> int:
+        """Run queued handlers for about ``max_ms`` milliseconds; how many ran. Returns at once if there are none.
+
+        A handler that runs longer is not interrupted. Raises KeyboardInterrupt if one does.
+        """
+        return self._pump(clock() + max_ms / 1000.0)
+
+    @spelt
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        """Sleep until there is something to pump; False after ``timeout`` seconds. For hosts without a timer."""
+        with self._lock:
+            return self._arrived.wait_for(lambda: bool(self._jobs) or self._closed, timeout) and bool(self._jobs)
+
+    def here(self) -> bool:
+        return self._depth > 0 and self._pumper is threading.current_thread()
+
+    def waiting(self) -> Optional[Callable[[float], None]]:
+        return self._wait_pumping if self._pumper is threading.current_thread() else None
+
+    def close(self) -> None:
+        """Stop: requests that wait, and those that still come, are answered with an error."""
+        with self._lock:
+            self._closed = True
+            left = list(self._jobs)
+            self._jobs.clear()
+            self._arrived.notify_all()
+        for _, job, outbox in left:
+            job.abandon(RpcError(INTERNAL_ERROR, "The host has closed its MainThreadQueue"))
+            outbox.flush_soon()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called; a pumping loop stops then."""
+        return self._closed
+
+    def _wait_pumping(self, seconds: float) -> None:
+        if self.wait(seconds):
+            self._pump(clock() + seconds)
+
+    def _pump(self, until: float) -> int:
+        self._pumper = threading.current_thread()
+        self._depth += 1
+        ran = 0
+        try:
+            while not ran or clock() < until:
+                with self._lock:
+                    if not self._jobs:
+                        break
+                    _, job, outbox = self._jobs.popleft()
+                ran += 1
+                job.run()
+                outbox.flush_soon()
+        finally:
+            self._depth -= 1
+        return ran
+
+    def _watch(self) -> None:
+        """Answer for jobs that nobody takes; the thread ends when there are none."""
+        while True:
+            with self._lock:
+                if not self._jobs:
+                    self._watched = False
+                    return
+                left = self._jobs[0][0] + self._stall_after - clock()
+                if left > 0:
+                    self._arrived.wait(left)
+                    continue
+                _, job, outbox = self._jobs.popleft()
+            text = "The host has not pumped its MainThreadQueue for %g seconds" % self._stall_after
+            job.abandon(RpcError(INTERNAL_ERROR, text))
+            outbox.flush_soon()

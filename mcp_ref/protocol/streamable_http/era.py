@@ -1,0 +1,96 @@
+"""Which era a POST belongs to, for a server that speaks the stateless one: decided by its header field and its body.
+
+What a *request* is answered with, by what `MCP-Protocol-Version` names and what its `_meta` says of itself; "ours" is a
+version that this server speaks:
+
+==================  ==================  =================  ====================  =====================
+header              no such `_meta`     the same version   another version       `_meta` without one
+==================  ==================  =================  ====================  =====================
+none                legacy (1)          --                 -32020                -32602
+legacy, ours        legacy              -32022             -32020                -32602
+modern, ours        -32602              **served**         -32020                -32602
+anything else       -32022 (2)          -32022             -32020                -32602
+==================  ==================  =================  ====================  =====================
+
+1. Where no legacy revision is spoken: -32020, for the header is missing.
+2. In a session it is legacy, whose rules refuse the header.
+
+*legacy* means: as the revisions with sessions have it (`http_endpoint`); there a session id counts, and everywhere else
+it is ignored [2026-07-28 basic/transports/streamable-http §Earlier Streamable HTTP Revisions] SHOULD. `initialize`
+without such `_meta` is legacy whatever the header says, because it opens a session
+[2026-07-28 basic/versioning §Compatibility Matrix]; where none can be opened it is refused by -32022, which names what
+is spoken [2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions] SHOULD.
+
+A *notification* goes with a modern header or such `_meta` to the modern era, else to the legacy one. Reading: the page
+defines no header fields for it [2026-07-28 basic/transports/streamable-http §Sending Messages], so none is compared;
+and where no legacy revision is spoken one without a header is taken, too. A *batch* or a *response* is never modern
+[2026-07-28 basic/transports/streamable-http §Sending Messages] MUST, MUST NOT.
+"""
+
+from typing import Dict, Optional, Sequence, Union
+
+from ...errors import HEADER_MISMATCH, INVALID_REQUEST, RpcError
+from ...jsonrpc import Frame, Notification, Request, shown
+from ...revisions import Revision
+from .. import envelope
+from . import mirrored
+
+LEGACY, MODERN = "legacy", "modern"
+_UNKNOWN = "anything else"
+_FIELD, _VERSION = mirrored.VERSION, envelope.VERSION
+
+
+class HttpEras:
+    """The table, for a server that speaks ``ours``, oldest first."""
+
+    def __init__(self, ours: Sequence[Revision]) -> None:
+        self.ours = tuple(ours)
+        self.handshake = tuple(one.name for one in ours if one.handshake)
+        self._kinds: Dict[str, str] = {one.name: MODERN if one.stateless else LEGACY for one in ours}
+        self.modern = MODERN in self._kinds.values()
+        """Whether a stateless revision is spoken; `judge` is for servers that do."""
+        self.legacy = bool(self.handshake)
+        """Whether one with sessions is."""
+
+    def kind(self, header: Optional[str]) -> Optional[str]:
+        """The era of the version that a header names; None where there is none."""
+        return None if header is None else self._kinds.get(header, _UNKNOWN)
+
+    def judge(self, frame: Frame, header: Optional[str], in_session: bool) -> Union[str, RpcError]:
+        """LEGACY or MODERN, or why it is refused before that matters.
+
+        ``in_session``: whether a session id came with it. What MODERN says may still be refused, by its envelope.
+        """
+        kind = self.kind(header)
+        if isinstance(frame, Request):
+            meta = frame.params.get("_meta") if frame.params else None
+            if kind is MODERN and type(meta) is dict and meta.get(_VERSION) == header:
+                return MODERN  # as most are
+            if frame.params and envelope.carries(frame.params):
+                return self._compare(header, frame.params["_meta"].get(_VERSION))
+            if frame.method == "initialize":
+                return LEGACY if self.legacy else MODERN
+        elif isinstance(frame, Notification):
+            if kind is None and not self.legacy or envelope.carries(frame.params):
+                return MODERN
+        elif kind == MODERN or not self.legacy:
+            return RpcError(INVALID_REQUEST, "Invalid request: a POST holds one request or one notification")
+        if kind == MODERN:
+            return MODERN
+        if self.legacy and (kind != _UNKNOWN or in_session):
+            return LEGACY
+        return mismatch("%s is missing" % _FIELD) if header is None else envelope.unsupported(header, self.ours)
+
+    def _compare(self, header: Optional[str], version: object) -> Union[str, RpcError]:
+        """[2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST"""
+        if not isinstance(version, str) or header == version:
+            return MODERN
+        if header is None:
+            return mismatch("%s is missing: it repeats the version in _meta, '%s'" % (_FIELD, shown(version)))
+        return mismatch("%s '%s' is not the version in _meta, '%s'" % (_FIELD, shown(header), shown(version)))
+
+
+def mismatch(text: str) -> RpcError:
+    """The refusal of header fields that do not fit the body; ``text`` says which
+    [2026-07-28 basic/transports/streamable-http §Server Validation] MUST."""
+    return RpcError(HEADER_MISMATCH, "Header mismatch: %s" % text)

@@ -1,0 +1,244 @@
+"""What an HTTP request to an MCP endpoint is answered with when it is refused, and in which order that is found out.
+
+REFUSALS says for each reason the status, the JSON-RPC code and the text; ORDER for each method which reasons are looked
+for, first to last. The first part of a line depends on the header fields alone, so `Rules.judge` looks at that and
+remembers what it found; the rest needs the body or the session, and the endpoint asks for it in this order.
+
+The order: nobody learns anything who comes from a foreign site; then what the request is; then who sends it; then what
+costs most to find out. The body of a refusal is a JSON-RPC error without id, or with that of the request where it could
+be read [2025-11-25 basic/transports §Security Warning] MAY.
+
+Statuses that the pages do not name (406, 413, 415, 503) are those of RFC 9110 §15.
+
+What carries the requests refuses some before there is one to judge, in plain text, and names the limit:
+
+======  ==============================================================================================================
+408     the head took longer than ``http_header_timeout``, or the body than ``http_body_timeout``
+413     the body has more than ``max_message_bytes``, or would not fit into ``max_body_bytes_total`` if it were alone
+414     the request line has more than ``max_request_line_bytes``
+431     the head has more than ``max_header_bytes``, or ``max_header_fields``
+503     there is no room for another body (``max_body_bytes_total``), or connection (``max_http_connections``)
+======  ==============================================================================================================
+"""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ...errors import INTERNAL_ERROR, INVALID_REQUEST
+from ...jsonrpc import Batch, Error, Malformed, Notification, Request, Result
+from ...revisions import Revision
+from .header_values import Hosts, accepts, media_type
+
+JSON = "application/json"
+SSE = "text/event-stream"
+
+Pairs = Tuple[Tuple[str, str], ...]
+
+
+class Refusal(NamedTuple):
+    """How one reason is answered. ``text`` has a place for what was found, and says what to do about it."""
+
+    status: int
+    code: int
+    text: str
+
+
+REFUSALS: Dict[str, Refusal] = {
+    # [RFC 9110 §5.3] MUST NOT be sent. Reading: whoever stands before the server may go by either of them.
+    "repeated": Refusal(400, INVALID_REQUEST, "Invalid request: more than one field %s, which has one value"),
+    # [..2025-11-25 basic/transports §Security Warning] MUST in the older revisions, without a status
+    "host": Refusal(403, INVALID_REQUEST, "Host %s is not allowed here; the option allowed_hosts lists those that are"),
+    "origin": Refusal(
+        403, INVALID_REQUEST, "Origin %s is not allowed here; the option allowed_origins lists those that are"),
+    "path": Refusal(404, INVALID_REQUEST, "There is nothing at %s; the endpoint has another path"),
+    # [2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server] MUST: 405 where there is no GET
+    "method": Refusal(405, INVALID_REQUEST, "Method %s is not allowed here"),
+    # [2025-03-26..2025-11-25 basic/authorization §Error Handling]
+    # [2026-07-28 basic/authorization/index §Error Handling] MUST
+    "credentials": Refusal(400, INVALID_REQUEST, "Malformed authorization%s"),
+    "principal": Refusal(401, INVALID_REQUEST, "Not authenticated%s"),
+    "scope": Refusal(403, INVALID_REQUEST, "Not allowed%s"),
+    "unchecked": Refusal(503, INTERNAL_ERROR, "Authorization cannot be checked now%s"),
+    "media type": Refusal(415, INVALID_REQUEST, "Content-Type must be application/json, not %s"),
+    "accept": Refusal(406, INVALID_REQUEST, "Accept must list application/json and text/event-stream, not %s"),
+    "stream accept": Refusal(406, INVALID_REQUEST, "Accept must list text/event-stream, not %s"),
+    "length": Refusal(413, INVALID_REQUEST, "message of %s bytes exceeds max_message_bytes"),
+    "session": Refusal(404, INVALID_REQUEST, "No such session%s: it has ended, or never began; initialize a new one"),
+    "body": Refusal(400, INVALID_REQUEST, "%s"),
+    "no session": Refusal(400, INVALID_REQUEST, "Mcp-Session-Id is missing%s: initialize gives one"),
+    "version": Refusal(400, INVALID_REQUEST, "MCP-Protocol-Version: %s"),
+    "batch": Refusal(400, INVALID_REQUEST, "Invalid request: %s"),
+    "closing": Refusal(503, INTERNAL_ERROR, "The server is shutting down%s"),
+    "full": Refusal(503, INTERNAL_ERROR, "Too many sessions: max_sessions (%s) are open"),
+    "full share": Refusal(
+        503, INTERNAL_ERROR, "Too many sessions of this client: max_session_share leaves %s of max_sessions to one"
+        " subject or address; behind a proxy the server needs the option trusted_proxies"),
+    "id in use": Refusal(400, INVALID_REQUEST, "Invalid request: %s"),
+    "event": Refusal(400, INVALID_REQUEST, "Last-Event-ID %s: nothing of that stream is kept any more"),
+    "failure": Refusal(500, INTERNAL_ERROR, "Internal error%s"),
+}
+"""Reason -> its answer."""
+
+_SITE = ("repeated", "host", "origin", "path", "method")
+_WHO = ("credentials", "unchecked", "principal")
+ORDER: Dict[str, Tuple[str, ...]] = {
+    "POST": _SITE + ("media type", "accept", *_WHO, "length", "scope", "session", "body", "no session", "version",
+                     "batch", "closing", "full", "full share", "id in use"),
+    "GET": _SITE + ("stream accept", *_WHO, "scope", "no session", "session", "version", "closing", "event"),
+    "DELETE": _SITE + (*_WHO, "scope", "no session", "session", "version"),
+    "OPTIONS": _SITE,
+}
+"""Method -> the reasons to refuse it, first to last. Any other method is refused by ``method`` at the latest."""
+
+SINGLE = ("Host", "Origin", "Content-Type", "Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID")
+"""Fields that decide something here and are no lists. Those that repeat the body are looked at with it, see
+`mirrored`; those with credentials by the guard."""
+DENIED = {400: "credentials", 401: "principal", 403: "scope", 503: "unchecked"}
+"""Status that a guard refuses a request with -> the reason."""
+_EXPOSED = "Mcp-Session-Id, WWW-Authenticate"
+_ALLOWED_FIELDS = ("authorization", "dpop", "content-type", "accept", "last-event-id")
+_PREFLIGHT_SECONDS = "3600"
+
+
+class Verdict(NamedTuple):
+    """What the header fields of one request come to."""
+
+    reason: Optional[str]
+    """The first reason to refuse it, a key of REFUSALS; None: none so far."""
+    found: str
+    """What goes into the text of that."""
+    cors: Pairs
+    """Fields that every reply to this origin has; () where no browser asks."""
+    json: bool
+    """Whether the client takes JSON."""
+    sse: bool
+    """Whether the client takes a stream."""
+
+
+class Rules:
+    """The part of the ladder that needs the header fields alone.
+
+    ``path``: that of the endpoint, None for any. ``methods``: those it has. ``hosts`` and ``origins``: see
+    `header_values.Hosts`. ``strict``: a POST must accept both JSON and streams; otherwise one of them is enough.
+    """
+
+    def __init__(
+        self, path: Optional[str], methods: Sequence[str], hosts: Hosts, origins: Hosts, strict: bool = False
+    ) -> None:
+        self._path = None if path is None else path.rstrip("/")
+        self._methods = tuple(methods)
+        self._hosts = hosts
+        self._origins = origins
+        self._strict = strict
+
+    def judge(
+        self, method: str, path: str, host: Optional[str], origin: Optional[str], accept: Optional[str],
+        content_type: Optional[str],
+    ) -> Verdict:
+        """What these say about a request; fields that are not there are None."""
+        taken = accepts(accept, JSON), accepts(accept, SSE)
+        reason, found = self._refuse(method, path, host, origin, accept, content_type, taken)
+        # An origin that is refused learns nothing, not even that.
+        foreign = origin is None or reason in ("host", "origin")
+        return Verdict(reason, found, () if foreign else _cors(origin or ""), *taken)
+
+    def _refuse(
+        self, method: str, path: str, host: Optional[str], origin: Optional[str], accept: Optional[str],
+        content_type: Optional[str], taken: Tuple[bool, bool],
+    ) -> Tuple[Optional[str], str]:
+        # A client of HTTP/1.0 may leave Host out; no browser does, and it is they that are led astray.
+        rungs = {
+            "host": (host is None or self._hosts.allow(host), host),
+            "origin": (origin is None or self._origins.allow_origin(origin), origin),
+            "path": (self._path is None or path.rstrip("/") == self._path, path),
+            "method": (method in self._methods, method),
+            "media type": (media_type(content_type) == JSON, content_type),
+            "accept": (all(taken) if self._strict else any(taken), accept),
+            "stream accept": (taken[1], accept),
+        }
+        for reason in ORDER.get(method, _SITE):
+            right, found = rungs.get(reason, (True, None))
+            if not right:
+                return reason, (found or "nothing")[:200]
+        return None, ""
+
+    @property
+    def allow(self) -> str:
+        """The value of Allow."""
+        return ", ".join(self._methods)
+
+
+def _cors(origin: str) -> Pairs:
+    """Fields by which a browser lets the page of this origin see the reply [Fetch §3.3]."""
+    return (
+        ("Access-Control-Allow-Origin", origin),
+        ("Access-Control-Expose-Headers", _EXPOSED),
+        ("Vary", "Origin"),
+    )
+
+
+def preflight(methods: str, wanted: Optional[str]) -> Pairs:
+    """Fields of the reply to a preflight that asks for these header fields (``wanted``: comma-separated)."""
+    names = [name.strip().lower() for name in (wanted or "").split(",")]
+    allowed = [name for name in names if name in _ALLOWED_FIELDS or name.startswith(("mcp-", "x-mcp-"))]
+    return (
+        ("Access-Control-Allow-Methods", methods),
+        ("Access-Control-Allow-Headers", ", ".join(dict.fromkeys(allowed)) or ", ".join(_ALLOWED_FIELDS)),
+        ("Access-Control-Max-Age", _PREFLIGHT_SECONDS),
+    )
+
+
+# -- The version header ------------------------------------------------------------------------
+
+
+def version_fault(value: str, known: Sequence[str], agreed: Optional[Revision], strict: bool) -> str:
+    """Why an `MCP-Protocol-Version` is refused; "" where it is not.
+
+    [2025-06-18..2025-11-25 basic/transports §Protocol Version Header] MUST. Reading: a lenient server goes by what was
+    negotiated and takes the header of any revision that it serves; a strict one wants that of the session. No header
+    means what was negotiated.
+    """
+    if value not in known:
+        return "%.40r is not supported; supported are %s" % (value, ", ".join(known))
+    if strict and agreed is not None and value != agreed.name:
+        return "%s is not what was negotiated, %s" % (value, agreed)
+    return ""
+
+
+# -- The body ----------------------------------------------------------------------------------
+
+
+class Kinds(NamedTuple):
+    """What is in a body."""
+
+    requests: List[Any]
+    """Ids of the requests."""
+    responses: bool
+    broken: bool
+    """Something in it is no message and has to be answered."""
+    others: bool
+    """Notifications."""
+
+
+def kinds(batch: Batch) -> Kinds:
+    """What a batch holds."""
+    items = batch.items
+    broken = [item for item in items if isinstance(item, Malformed)]
+    return Kinds(
+        [item.id for item in items if isinstance(item, Request)],
+        any(isinstance(item, (Result, Error)) for item in items)
+        or any(item.silent and item.id is not None for item in broken),
+        any(not item.silent for item in broken),
+        any(isinstance(item, Notification) for item in items),
+    )
+
+
+def batch_fault(found: Kinds, batching: bool) -> str:
+    """Why a batch is refused; "" where it is not.
+
+    [2025-03-26 basic/transports §Sending Messages to the Server] MUST: requests and notifications, or responses.
+    """
+    if not batching:
+        return "this revision has no batches"
+    if found.responses and (found.requests or found.others or found.broken):
+        return "a batch holds either responses or requests and notifications"
+    return ""

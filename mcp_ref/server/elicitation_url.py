@@ -1,0 +1,252 @@
+"""Sending the user to a web page, through the client [2025-11-25.. client/elicitation §URL Mode Elicitation Requests].
+
+What is entered behind a link does not pass through the client: this is how a server asks for keys, payments, or the
+authorization of third parties. There are two ways, and both end with `complete`, which tells the client that the user
+is done there:
+
+    answer = ctx.elicit_url("Connect your account", "https://example.com/connect?id=7")     # ask, and go on
+    raise UrlElicitationRequired([("Connect your account", "https://example.com/connect")])  # refuse until it is done
+
+Duties of the page behind the link: it makes sure that whoever opens it is the user who was asked
+[2025-11-25.. client/elicitation §Phishing] MUST; it is no page that one is logged in to by the link alone, and the
+link says nothing secret or personal [2025-11-25.. client/elicitation §Safe URL Handling] MUST NOT.
+
+Revisions before 2025-11-25 have no links: there both ways fail as for a client that did not declare them. In 2026-07-28
+links have no ids, and nothing tells the client that the user is done; instead of the error, which that revision does
+not have, the client is asked to show the links and to come back (`ask_instead`).
+"""
+
+import threading
+from collections import OrderedDict
+from functools import partial
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple, Union
+
+from ..codec import DecodeError, decode, encode
+from ..errors import INTERNAL_ERROR, URL_ELICITATION_REQUIRED, LocalProtocolError, RpcError, ToolError
+from ..limits import DEFAULT
+from ..messages.elicitation import (
+    ElicitationCompleteNotificationParams, ElicitRequestURLParams, ElicitResult, URLElicitationRequiredErrorData,
+)
+from ..options import spelt
+from ..peer.dispatcher import Connection
+from ..protocol.elicitation import modes
+from ..protocol.links import LinkError, read_link
+from ..revisions import LATEST_HANDSHAKE
+from .elicitation import CREATE, Answer, check_message, need
+
+if TYPE_CHECKING:
+    from .context import Context
+
+COMPLETE = "notifications/elicitation/complete"
+
+Elicitation = Union[ElicitRequestURLParams, Tuple[str, str], Tuple[str, str, str]]
+"""Message and URL, perhaps with an id; or the message class."""
+
+
+# -- Asking ------------------------------------------------------------------------------------
+
+
+def elicit_url(
+    ctx: "Context", message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
+    key: Optional[str] = None,
+) -> "Answer[None]":
+    """Ask the user to follow a link, and wait for their consent, which is all that the answer tells.
+
+    ``url`` is an absolute https URL (http is logged, unless it is of this machine). ``elicitation_id`` is made here if
+    it is not given, and known to `complete` until that is called, the user declines or the connection ends; where
+    links have no ids it is not used. ``key`` names the question, see `Context`. Raises `LinkError`, and what
+    `mcp_ref.server.elicitation.elicit` raises.
+    """
+    connection = ctx.connection
+    need(ctx.session, "url")
+    if not ctx.session.rules.elicitation_ids:
+        check_link(message, url, connection)
+        consent: ElicitResult = ctx.ask(CREATE, ElicitRequestURLParams(message=message, url=url), timeout, key)
+        return Answer(consent.action, {}, None, message)
+    params = _request(message, url, elicitation_id, connection)
+    asked = _asked(connection)
+    asked.add(params.elicitation_id, _others(connection))
+    accepted = False
+    try:
+        result: ElicitResult = ctx.ask(CREATE, params, timeout, key)
+        accepted = result.action == "accept"
+    finally:
+        if not accepted:
+            asked.take(params.elicitation_id)
+    return Answer(result.action, {}, None, message)
+
+
+def _request(
+    message: str, url: str, elicitation_id: Optional[str], connection: Optional[Connection] = None
+) -> ElicitRequestURLParams:
+    """[2025-11-25.. client/elicitation §URL Mode Elicitation Requests] MUST: a valid URL, a message, an id."""
+    check_link(message, url, connection)
+    if elicitation_id is None:
+        from secrets import token_urlsafe
+
+        elicitation_id = token_urlsafe(18)
+    if not isinstance(elicitation_id, str) or not elicitation_id:
+        raise ValueError("an elicitation id is a text that is not empty, not %.80r" % (elicitation_id,))
+    return ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
+
+
+def check_link(message: str, url: str, connection: Optional[Connection]) -> None:
+    """Raise `LinkError` or `FormError` for a link that no user should be sent to; one without https is counted."""
+    check_message(message)
+    limits = DEFAULT if connection is None else connection.limits
+    link = read_link(url, limits.max_uri_length)
+    if not url.isascii():
+        raise LinkError("a link to be sent is ASCII: percent-encode its path, and write its host in Punycode")
+    if link.scheme != "https" and not link.loopback and connection is not None:
+        # [2025-11-25.. client/elicitation §Safe URL Handling] SHOULD
+        connection.counters.note("unencrypted link", "a user was sent to %s without https" % link.host)
+
+
+class _Asked:
+    """The ids of links that one client was asked to show and that are not completed. Thread-safe, bounded."""
+
+    def __init__(self, most: int) -> None:
+        self._lock = threading.Lock()
+        self._ids: "OrderedDict[str, None]" = OrderedDict()
+        self._most = most
+
+    def add(self, id: Any, others: "Sequence[_Asked]") -> None:
+        """Remember an id; ValueError if another client was asked under it. The oldest goes where there are too many."""
+        if any(id in other for other in others):
+            raise ValueError("the elicitation id %.80r belongs to another client; let one be made" % (id,))
+        with self._lock:
+            self._ids[id] = None
+            self._ids.move_to_end(id)
+            if len(self._ids) > self._most:
+                self._ids.popitem(last=False)
+
+    def take(self, id: Any) -> bool:
+        """Forget an id; whether it was known."""
+        with self._lock:
+            return self._ids.pop(id, self) is None
+
+    def __contains__(self, id: Any) -> bool:
+        with self._lock:
+            return id in self._ids
+
+
+def _asked(connection: Connection) -> _Asked:
+    """In the connection's state, so that it ends with it."""
+    found: Optional[_Asked] = connection.state.get("elicitations")
+    return found or connection.state.setdefault("elicitations", _Asked(connection.limits.max_pending_elicitations))
+
+
+def _others(connection: Connection) -> List[_Asked]:
+    others = [other for other in connection.role.connections if other is not connection]  # type: ignore[attr-defined]
+    return [other.state["elicitations"] for other in others if "elicitations" in other.state]
+
+
+def complete(server: Any, elicitation_id: str) -> None:
+    """Tell the client that was asked under this id that the user is done behind the link; call it once.
+
+    [2025-11-25 client/elicitation §Completion Notifications for URL Mode Elicitation] MUST: only that client, with the
+    id of the question. Raises ValueError for an id that nobody was asked under, or that is completed.
+    """
+    for connection in server.connections:
+        if "elicitations" in connection.state and connection.state["elicitations"].take(elicitation_id):
+            params = ElicitationCompleteNotificationParams(elicitation_id)
+            connection.notify(COMPLETE, encode(params, connection.session.rules))
+            return
+    raise ValueError(
+        "nobody waits for the elicitation %.80r: no client was asked under this id, or it is completed, was declined, "
+        "or the client is gone" % (elicitation_id,)
+    )
+
+
+# -- The error ---------------------------------------------------------------------------------
+
+
+class UrlElicitationRequired(RpcError):
+    """Raised by a handler that cannot go on before the user has followed one or more links; the client tries again.
+
+        raise UrlElicitationRequired([("Connect your account", "https://example.com/connect")])
+
+    [2025-11-25 client/elicitation §URL Elicitation Required Error]. ``elicitations``: pairs of message and URL, triples
+    with an id of your own, or `ElicitRequestURLParams`; ``ids`` are theirs, for `complete`. Raises `LinkError`,
+    `FormError` or ValueError.
+
+    Reading: a client that cannot show links (it did not declare ``elicitation.url``, or its revision has no such
+    error) gets an ordinary failure instead: in a tool an ``isError`` result, elsewhere -32603, with the messages and
+    without the links, which are for the user's eyes only. Where the client is asked by results it is asked to show the
+    links, and the handler runs again when the user has agreed; it should look whether they are done before it raises.
+    """
+
+    @spelt
+    def __init__(
+        self, elicitations: Sequence[Elicitation], message: str = "This request needs the user to follow a link"
+    ) -> None:
+        asked = [_as_params(one) for one in elicitations]
+        if not asked:
+            raise ValueError("there must be at least one elicitation, as (message, URL)")
+        data = encode(URLElicitationRequiredErrorData(asked), LATEST_HANDSHAKE)
+        super().__init__(URL_ELICITATION_REQUIRED, message, data)
+        self.ids: List[str] = [str(one.elicitation_id) for one in asked]
+
+
+def _as_params(one: Elicitation) -> ElicitRequestURLParams:
+    if isinstance(one, ElicitRequestURLParams):
+        return _request(one.message, one.url, one.elicitation_id)
+    return _request(one[0], one[1], one[2] if len(one) > 2 else None)
+
+
+def required(context: "Context", error: RpcError, in_tool: bool) -> Exception:
+    """What is sent for an error -32042: itself, its ids remembered, or an ordinary failure; see the class.
+
+    [2025-11-25 client/elicitation §URL Elicitation Required Error] MUST, MUST NOT: also of an `RpcError` made by hand.
+    """
+    connection, session = context.connection, context.session
+    try:
+        asked = _links_in(error, connection)
+    except (DecodeError, ValueError) as problem:
+        return _unreadable(problem)
+    shows = "url" in modes(session.peer_capabilities.get("elicitation"), session.rules)
+    if not shows or not session.rules.elicitation_ids:
+        return _failure("The user would have to follow a link first, and this client cannot show one", asked, in_tool)
+    try:
+        for one in asked:
+            _asked(connection).add(one.elicitation_id, _others(connection))
+    except ValueError as problem:
+        return problem
+    return error
+
+
+def ask_instead(context: "Context", error: RpcError, in_tool: bool) -> Exception:
+    """Ask by the result of a request what the error -32042 would have asked, in a revision that does not have it.
+
+    Unwinds (see `mcp_ref.server.mrtr.rounds`) until the user has answered. After that the handler has run once more,
+    and should not have raised again: what it would mean then is returned, an ordinary failure. Raises
+    `CapabilityMissing`.
+    """
+    try:
+        asked = _links_in(error, context.connection)
+    except (DecodeError, ValueError) as problem:
+        return _unreadable(problem)
+    need(context.session, "url")
+    answers = context.ask_all({
+        "link-%d" % number: partial(elicit_url, context, one.message, one.url) for number, one in enumerate(asked, 1)
+    })
+    if all(answers.values()):
+        return _failure("The user has agreed to follow a link, and is not done there yet", asked, in_tool)
+    return _failure("The user would have to follow a link first, and did not want to", asked, in_tool)
+
+
+def _links_in(error: RpcError, connection: Connection) -> List[ElicitRequestURLParams]:
+    """The checked elicitations of an error -32042. Raises `DecodeError` or ValueError for one without."""
+    data = decode(URLElicitationRequiredErrorData, error.data, LATEST_HANDSHAKE, "data")
+    if not data.elicitations:
+        raise ValueError("data.elicitations: there is none")
+    return [_request(one.message, one.url, one.elicitation_id, connection) for one in data.elicitations]
+
+
+def _unreadable(problem: Exception) -> Exception:
+    return LocalProtocolError("error %d: %s; raise UrlElicitationRequired" % (URL_ELICITATION_REQUIRED, problem))
+
+
+def _failure(what: str, asked: Sequence[ElicitRequestURLParams], in_tool: bool) -> Exception:
+    text = "%s: %s" % (what, "; ".join(one.message for one in asked))
+    return ToolError(text) if in_tool else RpcError(INTERNAL_ERROR, text)

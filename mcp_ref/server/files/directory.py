@@ -1,0 +1,351 @@
+"""Directories: the files below a folder as ``file://`` resources [.. server/resources §file://].
+
+    server.directory("docs")                                    # file:///srv/docs/...
+    server.directory("/var/log", uri="file:///logs/", pattern="**/*.log", listed=False)
+
+A URI below that of the directory stands for the file whose path its percent-decoded segments are.
+There is one spelling for each file, the one that the list shows: letters, digits and ``-._~`` as they are, everything
+else percent-encoded with capital letters. Every other is not found, though it may be equivalent [RFC 3986 §6.2.2]: who
+grants access by URI, be it ``needs`` or a proxy in front, would otherwise be by-passed by another spelling.
+No other file can be reached [2026-07-28 server/resources §Security Considerations] MUST: a segment is
+the name of an entry and never a path (`mcp_ref.server.files.safefiles` says how that is kept up), and what is
+hidden, is no regular file, or does not fit the pattern, is not there. All of these get the same answer
+as a file that does not exist, so nobody learns what lies outside.
+
+Which of them a ``pattern`` picks is told in `mcp_ref.server.files.pathpattern`: ``*.md``, ``**/*.md``, ``src/**``.
+
+Contents are text where they are UTF-8 without null characters and their type is not one of pictures,
+sound, film or fonts; otherwise they are binary.
+
+Listing: the files are shown among the resources, as they are at that moment, with size, type and time of
+change, in pages of at most ``page_size`` (LISTED by default). To make a page no more than LOOKED_AT
+entries are looked at, so a page may be short. With ``listed=False`` the directory is shown as a
+template instead, whose ``path`` completes by itself: for folders with very many files.
+"""
+
+import os
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Dict, Generator, Iterable, List, Optional, Tuple, Union
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from ...codec import encode
+from ...errors import INTERNAL_ERROR, INVALID_PARAMS, ResourceNotFound, RpcError
+from ...messages.base import Annotations
+from ...messages.pagination import PaginatedRequestParams
+from ...messages.resources import ListResourcesResult, ReadResourceResult, Resource, ResourceTemplate
+from ...options import spelt
+from ...peer.context import Context
+from ...peer.params import params_reader
+from ...protocol.content import check_annotations, check_uri
+from ...revisions import Revision
+from ..registry.checks import check_cache
+from ..registry.listing import Listing
+from ..results.content import contents_of
+from .pathpattern import Pattern
+from .safefiles import DescriptorTree, Missing, Parts, PathTree, TooLarge, Tree, is_name
+
+if TYPE_CHECKING:
+    from ..registry.caching import Cache
+    from ..resources import RegisteredResource
+
+LISTED = 1000
+"""Resources in a page of a list with directories, where the server has no ``page_size``."""
+LOOKED_AT = 20_000
+"""Entries of folders that are looked at for one page."""
+MAX_BYTES = 10 * 1024 * 1024
+"""Bytes of a file that is served, unless ``max_bytes`` says otherwise; `Server.directory` says the same."""
+
+Entries = Generator[Tuple[str, Optional[Resource]], None, None]
+"""URIs of entries, each with its resource, or None for what is not shown."""
+
+_BINARY = ("image", "audio", "video", "font")
+_COMPRESSED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz",
+               "compress": "application/x-compress", "br": "application/x-brotli"}
+_YEAR_10000 = 253402300800
+
+
+class Directory:
+    """The files below a folder, as resources.
+
+    ``path``: the folder, which must exist. ``uri``: what the URIs begin with, up to and with a slash (default: the
+    ``file:`` URI of the folder, which tells clients where it is). ``name`` (default: that of the folder), ``title``
+    and ``description`` show the directory as a template. ``pattern``: which files (default: all). ``hidden``: serve
+    names that begin with a dot too. ``max_bytes``: larger files are listed, and refused with an error that says so.
+    ``annotations``: audience and priority of every file. ``listed``: see the module. ``cache``: how long clients may
+    keep what is read.
+
+    Raises ValueError for a folder that is none, and ValueError or TypeError for wrong options.
+    """
+
+    variables = ["path"]
+    chosen = True
+    """Whether `choices` are those alone that fit what is typed, so that nobody else looks for it in them."""
+
+    @spelt
+    def __init__(
+        self,
+        path: "Union[str, os.PathLike[str]]",
+        *,
+        uri: Optional[str] = None,
+        name: Optional[str] = None,
+        title: Optional[str] = None,
+        description: Optional[str] = None,
+        pattern: str = "**",
+        hidden: bool = False,
+        max_bytes: int = MAX_BYTES,
+        annotations: Optional[Annotations] = None,
+        listed: bool = True,
+        cache: "Optional[Cache]" = None,
+    ) -> None:
+        root = os.path.realpath(os.fspath(path))
+        if not os.path.isdir(root):
+            raise ValueError("there is no folder %r to serve" % (os.fspath(path),))
+        self.uri = _uri_of(root) if uri is None else uri
+        check_uri("directory uri", self.uri)
+        if not self.uri.endswith("/") or "?" in self.uri or "#" in self.uri:
+            raise ValueError("the URI of a directory ends with a slash, as file:///docs/ does, got %r" % self.uri)
+        if annotations is not None:
+            check_annotations("directory annotations", annotations)
+        self.tree: Tree = DescriptorTree(root) if DescriptorTree.works() else PathTree(root)
+        self.name = name or os.path.basename(root) or root
+        self.title = title
+        self.description = description
+        self.listed = listed
+        check_cache("directory", cache)
+        self.cache = cache
+        self._pattern = Pattern(pattern)
+        self._hidden = hidden
+        self._max_bytes = max_bytes
+        self._annotations = annotations or Annotations()
+
+    # As a template
+
+    @property
+    def template(self) -> str:
+        """The URI template of the files."""
+        return self.uri + "{+path}"
+
+    def describe(self) -> ResourceTemplate:
+        """As `resources/templates/list` shows it."""
+        given = self._annotations
+        shown = None if given == Annotations() else given
+        return ResourceTemplate(self.template, self.name, self.title, self.description, annotations=shown)
+
+    def choices(self, variable: str, typed: str) -> Iterable[str]:
+        """The files and folders that begin with what is typed; folders end with a slash. Made when iterated."""
+        typed = typed.translate(_RESERVED)
+        above, slash, _ = typed.rpartition("/")
+        try:
+            parts = _names_in(above) if slash else ()
+            entries = self.tree.entries(parts) if all(map(self._allows, parts)) else []
+        except Missing:
+            return
+        for entry, is_folder in entries:
+            whole = parts + (entry,)
+            wanted = self._enters(whole) if is_folder else self._allows(entry) and self._pattern.matches(whole)
+            text = "/".join(whole).replace("%", "%25").translate(_RESERVED) + ("/" if is_folder else "")
+            if wanted and text.startswith(typed) and _spelled(text) == text:
+                yield text
+
+    # As resources
+
+    def covers(self, uri: str) -> bool:
+        """Whether this is the directory, or below it in the one spelling, whether there is a file or not."""
+        if uri == self.uri or not uri.startswith(self.uri):
+            return uri == self.uri
+        named = uri[:-1] if uri.endswith("/") else uri  # a slash at the end names a folder
+        try:
+            parts = _names_in(named[len(self.uri):])
+        except Missing:
+            return False
+        return all(map(is_name, parts)) and self.uri_of(parts) == named
+
+    def match(self, uri: str) -> Optional[Dict[str, Any]]:
+        """No variables for a URI below that of the directory, however it is spelled, else None: nobody else reads it.
+        """
+        return {} if uri.startswith(self.uri) else None
+
+    def read(self, context: Context, uri: str, keywords: Dict[str, Any]) -> ReadResourceResult:
+        """The contents of a file. Raises `ResourceNotFound`, and `RpcError` for a file that is too large."""
+        parts = self.parts_of(uri)
+        if parts is None:
+            raise ResourceNotFound(uri)
+        try:
+            data = self.tree.read(parts, self._max_bytes)
+        except Missing:
+            raise ResourceNotFound(uri) from None
+        except TooLarge:
+            text = "The file exceeds max_bytes (%d) of its directory" % self._max_bytes
+            raise RpcError(INTERNAL_ERROR, text, {"uri": uri}) from None
+        kind = mime_type_of(parts[-1])
+        return ReadResourceResult(contents=contents_of(uri, kind, _text_of(data, kind)))
+
+    def parts_of(self, uri: str) -> Optional[Parts]:
+        """The names that a URI leads through; None if no file of this directory can have it in this spelling."""
+        if not uri.startswith(self.uri):
+            return None
+        try:
+            parts = _names_in(uri[len(self.uri):])
+        except Missing:
+            return None
+        if self.uri_of(parts) != uri:
+            return None
+        return parts if all(map(self._allows, parts)) and self._pattern.matches(parts) else None
+
+    def uri_of(self, parts: Parts) -> str:
+        """The URI of a file."""
+        return self.uri + "/".join(quote_from_bytes(os.fsencode(part), safe="") for part in parts)
+
+    def visit(self, after: str) -> Entries:
+        """What lies behind the URI of an entry, or everything behind ``""``: URI and resource, None for what is hidden.
+
+        Raises `Missing` if the folder is gone.
+        """
+        start = _names_in(after[len(self.uri):]) if after else ()
+        with closing(self.tree.walk(start, self._enters)) as entries:
+            for parts, status in entries:
+                uri = self.uri_of(parts)
+                shown = status is not None and self._allows(parts[-1]) and self._pattern.matches(parts)
+                yield uri, self._resource(uri, parts, status) if status is not None and shown else None
+
+    def _resource(self, uri: str, parts: Parts, status: os.stat_result) -> Resource:
+        given = self._annotations
+        annotations = Annotations(given.audience, given.priority, _time_of(status.st_mtime))
+        kind = mime_type_of(parts[-1])
+        name, size = _spelled("/".join(parts)), status.st_size
+        return Resource(uri, name, None, self.description, kind, size, annotations=annotations)
+
+    def _allows(self, name: str) -> bool:
+        """Whether a name may be part of a path at all."""
+        return is_name(name) and (self._hidden or not name.startswith("."))
+
+    def _enters(self, parts: Parts) -> bool:
+        return self._allows(parts[-1]) and self._pattern.leads_on(parts)
+
+
+# -- The list ----------------------------------------------------------------------------------
+
+
+def page(
+    listing: "Listing[RegisteredResource]", directories: List[Directory], size: Optional[int], revision: Revision,
+    params: Dict[str, Any],
+) -> Dict[str, Any]:
+    """One page of a list with directories: the registered resources, then the files, folder by folder.
+
+    Among the files the cursor is the URI of the last entry that was looked at, so it survives whatever comes and goes.
+    """
+    cursor = params_reader(PaginatedRequestParams, revision)(params).cursor
+    after = _read_cursor(cursor)
+    shown: List[Resource] = []
+    following = None
+    if after is None:
+        shown, following = listing.part(cursor)
+    if following is None:
+        more, following = _files(listing, directories, after or "", (size or LISTED) - len(shown))
+        shown += more
+    return encode(ListResourcesResult(shown, following, **listing.hints), revision)
+
+
+def _files(
+    listing: "Listing[RegisteredResource]", directories: List[Directory], after: str, room: int
+) -> Tuple[List[Resource], Optional[str]]:
+    """The files behind the entry with this URI, as many as there is room for, and the cursor of those left over."""
+    shown: List[Resource] = []
+    with closing(_entries(directories, after)) as entries:
+        for number, (uri, resource) in enumerate(entries):
+            if len(shown) >= room or number == LOOKED_AT:
+                return shown, _write_cursor(after)
+            after = uri
+            if resource is not None and listing.get(uri) is None:
+                shown.append(resource)
+    return shown, None
+
+
+def _entries(directories: List[Directory], after: str) -> Entries:
+    """All entries behind the one with this URI. Raises `RpcError` -32602 where no directory could have it."""
+    while after and directories and not directories[0].covers(after):
+        directories = directories[1:]
+    if not directories:
+        raise _invalid_cursor()
+    for directory in directories:
+        try:
+            with closing(directory.visit(after)) as entries:
+                yield from entries
+        except Missing:
+            pass  # the folder is gone: nothing of it is there
+        after = ""
+
+
+def _write_cursor(after: str) -> str:
+    return urlsafe_b64encode(("files %s" % after).encode("ascii")).decode("ascii")
+
+
+def _read_cursor(cursor: Optional[str]) -> Optional[str]:
+    """The URI of the entry that a cursor leads behind, empty for the first; None for no cursor among the files."""
+    try:
+        kind, _, after = urlsafe_b64decode((cursor or "").encode("ascii")).decode("ascii").partition(" ")
+    except ValueError:
+        return None
+    if kind != "files":
+        return None
+    if cursor != _write_cursor(after):
+        raise _invalid_cursor()
+    return after
+
+
+def _invalid_cursor() -> RpcError:
+    return RpcError(INVALID_PARAMS, "Invalid cursor: it is not one of this list; ask for the first page again")
+
+
+# -- Files -------------------------------------------------------------------------------------
+
+
+def mime_type_of(name: str) -> Optional[str]:
+    """The type that the ending of a name stands for; None for an unknown one."""
+    import mimetypes
+
+    kind, encoding = mimetypes.guess_type("./" + name)  # the dot and slash: a name is no URL
+    return _COMPRESSED.get(encoding, "application/octet-stream") if encoding else kind
+
+
+def _text_of(data: bytes, kind: Optional[str]) -> Union[str, bytes]:
+    """Text where the bytes are text, else the bytes."""
+    if kind is not None and kind.partition("/")[0] in _BINARY and not kind.endswith("+xml") or b"\0" in data:
+        return data
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data
+
+
+def _time_of(seconds: float) -> Optional[str]:
+    """A time of change as ISO 8601 in UTC; None for one that no calendar has."""
+    if not 0 <= seconds < _YEAR_10000:
+        return None
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def _spelled(name: str) -> str:
+    """A name as text; what is no UTF-8 in it as question marks."""
+    return name.encode("utf-8", "replace").decode("utf-8")
+
+
+def _names_in(path: str) -> Parts:
+    """The names that the segments of a URI's path stand for. Raises `Missing` where no name can be so."""
+    try:
+        return tuple(os.fsdecode(unquote_to_bytes(segment)) for segment in path.split("/"))
+    except UnicodeDecodeError:  # on Windows only
+        raise Missing() from None
+
+
+def _uri_of(root: str) -> str:
+    from pathlib import Path  # whose as_uri stays; that of PurePath goes with Python 3.19
+
+    uri = Path(root).as_uri()
+    return uri if uri.endswith("/") else uri + "/"
+
+
+_RESERVED = str.maketrans({sign: "%%%02X" % ord(sign) for sign in ":?#[]@!$&'()*+,;="})
+"""What expanding ``{+path}`` leaves alone, and so makes another URI than that of the file."""

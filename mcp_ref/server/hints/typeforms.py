@@ -1,0 +1,505 @@
+"""Type hints as JSON: what a Python annotation means to a client, and how its values are made.
+
+`form_of` turns an annotation into a `Form`: the JSON Schema that describes its values, and the reader
+that makes them from JSON that fits the schema. That happens once, when a function is registered.
+
+=======================================  =================================================================
+annotation                               schema
+=======================================  =================================================================
+str, int, float, bool                    ``type``
+Any, object, none at all                 ``{}``
+Optional[X] of a parameter or field      that of X, not required (an element: ``null`` among its types)
+Union[X, Y]                              a list of types, or ``anyOf`` where that does not say it all
+Literal, Enum                            ``enum``
+List[X], Sequence[X], Iterable[X]        ``array`` with ``items``; sets have ``uniqueItems`` too
+Tuple[X, Y], Tuple[X, ...]               ``array`` of that length; of any length
+Dict[str, X], Mapping[str, X]            ``object`` with ``additionalProperties``
+dataclass, TypedDict, NamedTuple         ``object``, written out in place
+Flag                                     ``array`` of the names of those that are set
+bytes                                    base64 string
+datetime, date, time, timedelta, UUID,   string, with ``format`` where there is one; a timedelta is an ISO 8601
+Path, IPv4Address, IPv6Address           duration of weeks, days, hours, minutes and seconds
+Decimal                                  string or number; a string in output
+a class with ``model_json_schema``,      what the first says; the others read and write (pydantic's models have these
+``model_validate`` and ``model_dump``    methods)
+NewType, TypeVar, Annotated[X, ...]      that of X; a string in Annotated is the description, a dict more keywords
+=======================================  =================================================================
+
+Everything is written out in place, for many clients refuse a ``$ref`` and an ``anyOf`` with null. Only a class or
+alias that contains itself has a definition in ``$defs``, and a ``$ref`` where it stands inside itself. A generic class
+may have arguments: ``Page[Item]``. Input is closed
+(``additionalProperties: false``), so that a model hears of a misspelt name; output is open, its
+optional members may be null, and all of them are required since they are always sent.
+
+Reading: ``X | Y`` and ``list[X]`` work where the interpreter has them, in strings too.
+"""
+
+import collections.abc
+import enum
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+from ...jsonrpc import json_type
+from ...model import Model
+from .coercion import types_of
+from .functions import annotations_of
+from .members import (
+    MISSING, PLAIN, BindError, Definitions, Form, HoldsMessage, Member, Members, Reader, Schema, Scope, described,
+    read_at,
+)
+from .values import describes_itself, enum_word, flag_names, qualified_name
+
+_NoneType = type(None)
+
+
+# From an annotation to a form
+
+def form_of(annotation: Any, scope: Scope) -> Form:
+    """The form of an annotation. Raises SignatureError where JSON has none, `Unresolved` for unknown names."""
+    try:
+        plain = PLAIN.get(annotation)
+    except TypeError:  # not hashable
+        plain = None
+    if plain is not None:
+        return plain
+    if isinstance(annotation, str) or hasattr(annotation, "__forward_arg__"):
+        return form_of(scope.evaluate(annotation), scope)
+    if hasattr(annotation, "__metadata__"):
+        return _annotated(annotation, scope)
+    origin, args = origin_of(annotation), getattr(annotation, "__args__", ())
+    if isinstance(origin, type) and origin in _GENERIC:
+        return _GENERIC[origin](origin, args, scope)
+    special = _SPECIAL.get(special_name(annotation))
+    if special is not None:
+        return special(annotation, args, scope)
+    if hasattr(annotation, "__supertype__"):
+        return form_of(annotation.__supertype__, scope)
+    if isinstance(origin, type):
+        scope = scope.binding(_variables_of(origin, args, scope))
+        for test, make in _CLASSES:
+            if test(origin):
+                return make(origin, scope)
+    raise scope.error("%s has no JSON form; use another annotation, or give an explicit schema" % _shown(annotation))
+
+
+def _variables_of(cls: Any, args: Sequence[Any], scope: Scope) -> Dict[Any, Form]:
+    """What the type variables of a class and of its bases stand for: ``Page[int]``, ``class Pages(Page[int])``."""
+    variables = getattr(cls, "__parameters__", None) or ()
+    found = {variable: scope.element(arg) for variable, arg in zip(variables, args or map(_unbound, variables))}
+    for base in cls.__dict__.get("__orig_bases__", ()):
+        origin = origin_of(base)
+        if isinstance(origin, type) and getattr(origin, "__parameters__", None):
+            found = {**_variables_of(origin, base.__args__, scope.within(cls).binding(found)), **found}
+    return found
+
+
+def origin_of(annotation: Any) -> Any:
+    """``list`` of ``List[int]``; the annotation itself where it has no arguments."""
+    return getattr(annotation, "__origin__", annotation)
+
+
+def special_name(annotation: Any) -> str:
+    """What a special form is called, whether it comes from `typing`, `typing_extensions` or the interpreter."""
+    return getattr(origin_of(annotation), "_name", None) or type(annotation).__name__
+
+
+def _shown(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else repr(annotation)[:200]
+
+
+# Special forms: (annotation, its arguments, scope) -> form
+
+def _annotated(annotation: Any, scope: Scope) -> Form:
+    """A string, or an object's ``description`` or ``documentation``, describes; a dict adds keywords of JSON Schema."""
+    form = form_of(annotation.__origin__, scope)
+    for extra in annotation.__metadata__:
+        if isinstance(extra, dict):
+            form = form._replace(schema={**form.schema, **extra})
+            continue
+        text = getattr(extra, "description", None) or getattr(extra, "documentation", extra)
+        if isinstance(text, str):
+            form = form._replace(description=text)
+    return form
+
+
+def _union(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
+    optional = _NoneType in args or None in args
+    forms = [form_of(arg, scope) for arg in args if arg is not _NoneType and arg is not None]
+    optional = optional or any(form.optional for form in forms)
+    if len(forms) == 1:
+        return forms[0]._replace(optional=optional)
+    schemas = [described(form) for form in forms]
+    read = None if all(form.read is None for form in forms) else _first_fitting(forms, scope.definitions)
+    return Form(_either(schemas), read, None, optional)
+
+
+def _either(schemas: List[Schema]) -> Schema:
+    """One schema for any of these."""
+    if {} in schemas:
+        return {}
+    different = [schema for at, schema in enumerate(schemas) if schema not in schemas[:at]]
+    if {"type": "number"} in different and {"type": "integer"} in different:
+        different.remove({"type": "integer"})
+    if len(different) == 1:
+        return different[0]
+    if all(list(schema) == ["type"] and isinstance(schema["type"], str) for schema in different):
+        return {"type": [schema["type"] for schema in different]}
+    return {"anyOf": different}
+
+
+def _first_fitting(forms: Sequence[Form], definitions: Definitions) -> Reader:
+    """Reads with the first choice that the value fits; where its type leaves one choice, no validation is needed."""
+    choices = [(form, types_of(form.schema) if form.schema and "$ref" not in form.schema else None) for form in forms]
+    checks: Dict[int, Any] = {}
+
+    def fits(form: Form, value: Any) -> bool:
+        check = checks.get(id(form))
+        if check is None:
+            from ...jsonschema import compile
+
+            check = checks[id(form)] = compile(definitions.closed(form.schema)).is_valid
+        return bool(check(value))
+
+    def read(value: Any) -> Any:
+        kind = json_type(value)
+        kinds = {kind, "integer"} if kind == "number" and value.is_integer() else {kind}
+        kinds = kinds | {"number"} if kind == "integer" else kinds
+        fitting = [form for form, types in choices if types is None or types & kinds]
+        if len(fitting) > 1:
+            fitting = [form for form in fitting if fits(form, value)]
+        failure: Exception = BindError("fits none of the choices")
+        for form in fitting:
+            try:
+                return value if form.read is None or type(value) is form.exact else form.read(value)
+            except Exception as error:
+                failure = error
+        raise failure
+
+    return read
+
+
+def _literal(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
+    words: Dict[Any, Any] = {}
+    for value in _flat(args):
+        word = enum_word(value) if isinstance(value, enum.Enum) else value
+        if type(word) not in (str, int, bool, _NoneType):
+            raise scope.error("Literal value %r has no JSON form" % (value,))
+        words[type(word), word] = value  # the types tell True from 1
+    optional = words.pop((_NoneType, None), MISSING) is None
+    read = None
+    if any(isinstance(value, enum.Enum) for value in words.values()):
+        read = lambda word: words[type(word), word]  # noqa: E731
+    return Form(_one_of([word for _, word in words]), read, None, optional)
+
+
+def _flat(args: Sequence[Any]) -> List[Any]:
+    """The values of a Literal, also of those inside it, which Python 3.8 keeps."""
+    return [value for arg in args for value in (_flat(arg.__args__) if hasattr(arg, "__origin__") else [arg])]
+
+
+def _one_of(words: List[Any]) -> Schema:
+    types = list(dict.fromkeys(map(json_type, words)))
+    return {"type": types[0] if len(types) == 1 else types, "enum": words}
+
+
+def _wrapped(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
+    return form_of(args[0], scope)
+
+
+def _unbound(variable: Any) -> Any:
+    """The annotation that a type variable of a class without arguments stands for."""
+    if variable.__constraints__:
+        return Union[variable.__constraints__]
+    return Any if variable.__bound__ is None else variable.__bound__
+
+
+def _variable(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
+    if annotation in scope.variables:
+        return scope.variables[annotation]
+    return form_of(_unbound(annotation), scope)
+
+
+def _alias(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
+    if annotation in scope.inside:
+        return scope.definitions.refer(annotation, annotation.__name__)
+    return scope.definitions.define(annotation, form_of(annotation.__value__, scope.into(annotation, annotation)))
+
+
+# Generic classes: (class, its arguments, scope) -> form
+
+def _array(origin: type, args: Sequence[Any], scope: Scope) -> Form:
+    item = scope.element(args[0]) if args else Form({})
+    schema: Schema = {"type": "array", "items": item.schema}
+    make = _ARRAYS[origin]
+    if issubclass(make, (set, frozenset)) and not scope.output:
+        schema["uniqueItems"] = True
+    return Form(schema, _items_reader(item, make))
+
+
+def _items_reader(item: Form, make: Any) -> Optional[Reader]:
+    """Reads an array; one whose items need no reading is looked through once, in C."""
+    read, exact = item.read, {item.exact}
+    if read is None:
+        return None if make is list else make
+
+    def read_items(values: List[Any]) -> Any:
+        if exact.issuperset(map(type, values)):
+            return values if make is list else make(values)
+        return make([read_at(at, read, value) for at, value in enumerate(values)])
+
+    return read_items
+
+
+def _tuple(origin: type, args: Sequence[Any], scope: Scope) -> Form:
+    if args == ((),):  # how Python 3.8 to 3.10 keep Tuple[()]
+        args = ()
+    if not args or args[-1] is Ellipsis:
+        item = scope.element(args[0]) if args else Form({})
+        return Form({"type": "array", "items": item.schema}, _items_reader(item, tuple))
+    items = [scope.element(arg) for arg in args]
+    schema: Schema = {"type": "array"}
+    if all(item.schema == items[0].schema for item in items):
+        schema["items"] = items[0].schema  # more clients know this than prefixItems
+    else:
+        schema["prefixItems"] = [item.schema for item in items]
+    schema.update(minItems=len(items), maxItems=len(items))
+    readers = [item.read or (lambda value: value) for item in items]
+    return Form(schema, lambda values: tuple(read_at(at, readers[at], value) for at, value in enumerate(values)))
+
+
+def _mapping(origin: type, args: Sequence[Any], scope: Scope) -> Form:
+    if not args:
+        return Form({"type": "object"})
+    key, value = form_of(args[0], scope), scope.element(args[1])
+    schema: Schema = {"type": "object"}
+    if not scope.output:
+        if types_of(key.schema) != {"string"} and key.schema:
+            raise scope.error("the keys of a JSON object are strings, not %s" % _shown(args[0]))
+        if "enum" in key.schema:
+            schema["propertyNames"] = {"enum": key.schema["enum"]}
+    if value.schema:
+        schema["additionalProperties"] = value.schema
+    read, read_key = value.read, key.read
+    if read is None and read_key is None:
+        return Form(schema)
+    of, to = read or (lambda item: item), read_key or (lambda name: name)
+    return Form(schema, lambda members: {
+        read_at(name, to, name): read_at(name, of, member) for name, member in members.items()
+    })
+
+
+# Classes: (class, scope) -> form
+
+def _enumeration(cls: Any, scope: Scope) -> Form:
+    members = {enum_word(member): member for member in cls}
+    if not members:
+        raise scope.error("%s has no members" % cls.__name__)
+    return Form(_one_of(list(members)), members.__getitem__)
+
+
+def _flags(cls: Any, scope: Scope) -> Form:
+    from functools import reduce
+    from operator import or_
+
+    names = flag_names(cls)
+    if not names:
+        raise scope.error("%s has no members" % cls.__name__)
+    schema: Schema = {"type": "array", "items": {"type": "string", "enum": list(names)}}
+    if not scope.output:
+        schema["uniqueItems"] = True
+    return Form(schema, lambda words: reduce(or_, [names[word] for word in words], cls(0)))
+
+
+def _dataclass(cls: Any, scope: Scope) -> Form:
+    import dataclasses
+
+    members, texts = [], {}
+    for field in dataclasses.fields(cls):
+        if not field.init and not scope.output:
+            continue
+        factory: Any = field.default_factory
+        default = MISSING if field.default is dataclasses.MISSING else field.default
+        if factory in (list, dict, set, tuple, frozenset):
+            default = factory()
+        needed = scope.output or field.default is dataclasses.MISSING and factory is dataclasses.MISSING
+        members.append(Member(field.name, field.type, default, needed, _owner(cls, field.name)))
+        if "description" in field.metadata:
+            texts[field.name] = str(field.metadata["description"])
+    return _object(cls, members, scope, cls, texts)
+
+
+def _owner(cls: Any, name: str) -> Any:
+    """The class in whose body a member is annotated."""
+    return next((base for base in cls.__mro__ if name in annotations_of(base)), cls)
+
+
+def _named_tuple(cls: Any, scope: Scope) -> Form:
+    annotations = next(annotations_of(base) for base in cls.__mro__ if "_fields" in base.__dict__)
+    defaults = cls._field_defaults
+    members = [
+        Member(name, annotations.get(name, MISSING), defaults.get(name, MISSING), scope.output or name not in defaults)
+        for name in cls._fields
+    ]
+    return _object(cls, members, scope, cls, {})
+
+
+def _typed_dict(cls: Any, scope: Scope) -> Form:
+    """Python 3.8 does not tell which keys came from a base: there the ``total`` of the class holds for all."""
+    annotations = annotations_of(cls)
+    required = getattr(cls, "__required_keys__", annotations if cls.__total__ else ())
+    inside = scope.within(cls)
+    members = []
+    for name, annotation in annotations.items():
+        if isinstance(annotation, str) or hasattr(annotation, "__forward_arg__"):
+            annotation = inside.at("member %s" % name).evaluate(annotation)
+        said = special_name(annotation)
+        needed = said == "Required" or said != "NotRequired" and name in required
+        members.append(Member(name, annotation, MISSING, needed))
+    return _object(cls, members, scope, dict, {})
+
+
+def _object(
+    cls: Any, members: List[Member], scope: Scope, build: Callable[..., Any], texts: Mapping[str, str]
+) -> Form:
+    """An object with these members, described by the docstring of the class unless that was generated."""
+    from .docstrings import parse
+
+    key = scope.key(cls)
+    if key in scope.inside:
+        return scope.definitions.refer(key, cls.__name__)
+    own = cls.__dict__.get("__doc__") or ""
+    told = parse("" if own.startswith(cls.__name__ + "(") else own)
+    inner = Members(members, scope.into(cls, key), "member %s")
+    schema = inner.schema({**told.parameters, **texts})
+    if told.description:
+        schema["description"] = told.description
+    read = inner.bind if build is dict else lambda values: build(**inner.bind(values))
+    return scope.definitions.define(key, Form(schema, read))
+
+
+def _derived(cls: Any, scope: Scope) -> Form:
+    """A class of the user's own that is a str, an int, ...: made by calling it."""
+    base = next(base for base in (str, int, float, list, dict) if issubclass(cls, base))
+    return Form(PLAIN[base].schema, cls)
+
+
+def _scalar(cls: Any, scope: Scope) -> Form:
+    more, read = _SCALARS[qualified_name(cls)]
+    return Form({"type": "string", **more}, cls if read is None else lambda text: read(cls, text))
+
+
+def _decimal(cls: Any, scope: Scope) -> Form:
+    if scope.output:
+        return Form({"type": "string"})
+
+    def read(value: Any) -> Any:
+        from decimal import InvalidOperation
+
+        try:
+            made = cls(repr(value) if type(value) is float else value)  # the digits that were sent, as far as known
+        except InvalidOperation:
+            raise BindError("%r is no decimal number" % (value,)) from None
+        if not made.is_finite():
+            raise BindError("a finite number is needed, not %s" % made)
+        return made
+
+    return Form({"type": ["string", "number"]}, read)
+
+
+def _modelled(cls: Any, scope: Scope) -> Form:
+    """A class that describes, reads and writes itself, as pydantic's models do; nothing is imported for that."""
+    try:
+        schema = cls.model_json_schema(mode="serialization" if scope.output else "validation")
+    except TypeError:  # it knows no modes
+        schema = cls.model_json_schema()
+    return Form(scope.definitions.adopt(schema), cls.model_validate)
+
+
+def _message(cls: Any, scope: Scope) -> Form:
+    raise HoldsMessage("%s: %s is a part of protocol messages, it has no schema" % (scope.place, cls.__name__))
+
+
+# Readers
+
+def _bytes(cls: Any, text: str) -> bytes:
+    from base64 import b64decode
+
+    return b64decode(text, validate=True)
+
+
+def _from_iso(cls: Any, text: str) -> Any:
+    """A date or time; before Python 3.11 ``Z`` and fractions of other than 3 or 6 digits need help."""
+    if text[-1:] in ("Z", "z"):
+        text = text[:-1] + "+00:00"
+    head, point, tail = text.partition(".")
+    if point:
+        rest = tail.lstrip("0123456789")
+        text = "%s.%s%s" % (head, (tail[:len(tail) - len(rest)] + "000000")[:6], rest)
+    return cls.fromisoformat(text)
+
+
+_DURATION = r"([-+]?)P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)?"
+
+
+def _duration(cls: Any, text: str) -> Any:
+    """A timedelta of an ISO 8601 duration; months and years have no fixed length."""
+    import re
+
+    found = re.fullmatch(_DURATION, text)
+    if found is None or not any(found.groups()[1:]):
+        raise BindError("%r is no duration of weeks, days, hours, minutes and seconds, such as P1DT12H or PT90S" % text)
+    sign, *parts = found.groups("0")
+    weeks, days, hours, minutes, seconds = [float(part.replace(",", ".")) for part in parts]
+    made = cls(days, seconds, 0, 0, minutes, hours, weeks)
+    return -made if sign == "-" else made
+
+
+# The tables
+
+_ARRAYS: Dict[type, Any] = {
+    list: list, collections.abc.Sequence: list, collections.abc.MutableSequence: list,
+    collections.abc.Iterable: list, collections.abc.Collection: list,
+    collections.deque: collections.deque,
+    set: set, frozenset: frozenset, collections.abc.Set: frozenset, collections.abc.MutableSet: set,
+}
+"""Generic class -> what is made of an array."""
+
+_GENERIC: Dict[type, Callable[[type, Sequence[Any], Scope], Form]] = {
+    **{cls: _array for cls in _ARRAYS},
+    **{cls: _mapping for cls in (dict, collections.abc.Mapping, collections.abc.MutableMapping)},
+    tuple: _tuple,
+}
+
+_SPECIAL: Dict[str, Callable[[Any, Sequence[Any], Scope], Form]] = {
+    "Union": _union, "Optional": _union, "UnionType": _union,
+    "Literal": _literal,
+    "Required": _wrapped, "NotRequired": _wrapped, "ReadOnly": _wrapped, "Final": _wrapped,
+    "TypeVar": _variable, "TypeAliasType": _alias,
+}
+
+_SCALARS: Dict[str, Tuple[Schema, Optional[Callable[[Any, str], Any]]]] = {
+    "datetime.datetime": ({"format": "date-time"}, _from_iso),
+    "datetime.date": ({"format": "date"}, _from_iso),
+    "datetime.time": ({"format": "time"}, _from_iso),
+    "datetime.timedelta": ({"format": "duration"}, _duration),
+    "uuid.UUID": ({"format": "uuid"}, None),
+    "ipaddress.IPv4Address": ({"format": "ipv4"}, None),
+    "ipaddress.IPv6Address": ({"format": "ipv6"}, None),
+    "builtins.bytes": ({"contentEncoding": "base64"}, _bytes),
+    "pathlib.Path": ({}, None),
+    "pathlib.PurePath": ({}, None),
+}
+"""Classes, of modules that need not be loaded -> keywords of their schema, and reader where it is not the class."""
+
+_CLASSES: Tuple[Tuple[Callable[[Any], bool], Callable[[Any, Scope], Form]], ...] = (
+    (lambda cls: issubclass(cls, Model), _message),
+    (lambda cls: issubclass(cls, enum.Flag), _flags),
+    (lambda cls: issubclass(cls, enum.Enum), _enumeration),
+    (describes_itself, _modelled),
+    (lambda cls: hasattr(cls, "__dataclass_fields__"), _dataclass),
+    (lambda cls: hasattr(cls, "__total__"), _typed_dict),
+    (lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields"), _named_tuple),
+    (lambda cls: qualified_name(cls) in _SCALARS, _scalar),
+    (lambda cls: qualified_name(cls) == "decimal.Decimal", _decimal),
+    (lambda cls: issubclass(cls, (str, int, float, list, dict)), _derived),
+)
+"""Which classes are which kind, in this order."""

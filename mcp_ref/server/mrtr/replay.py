@@ -1,0 +1,281 @@
+"""What one request of several rounds remembers, and how its handler is run again; see `mcp_ref.server.mrtr.rounds`.
+
+`Rounds` belongs to one run of a handler. It holds what earlier rounds came to, as the client has brought it back, and
+finds in it the answers to the questions that the handler asks again. `States` says how a server signs what it gives
+away.
+"""
+
+import os
+import time
+from typing import (
+    TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple, Union,
+)
+
+from ...codec import DecodeError, Model, decode, encode
+from ...errors import INVALID_PARAMS, LocalProtocolError, PeerProtocolError, RpcError
+from ...jsontext import dumps, loads
+from ...methods import Method, result_class
+from ...revisions import Revision
+
+if TYPE_CHECKING:
+    from ...protocol.requeststate import Binding, State
+    from ..context import Context
+
+Read = Callable[[Any], Any]
+"""From a decoded result to what the handler gets; raises `PeerProtocolError` for an answer that does not fit."""
+
+ENVIRONMENT = "MCP_REF_STATE_KEYS"
+"""The environment variable with the keys, separated by commas, of a server that is given none."""
+TTL = 900.0
+
+wall_clock = time.time
+
+
+class InputRequired(BaseException):
+    """Unwinds a handler whose question has no answer yet. Not to be caught: let it pass."""
+
+
+# -- One request -------------------------------------------------------------------------------
+
+
+class Rounds:
+    """What one request has brought of its earlier rounds, and what this one has come to."""
+
+    __slots__ = (
+        "before", "responses", "binding", "answers", "kept", "waiting", "asked", "taken", "branch", "depth", "outcome",
+    )
+
+    def __init__(self, responses: Optional[Mapping[str, Any]] = None) -> None:
+        self.before: "Optional[State]" = None
+        self.responses: Mapping[str, Any] = {} if responses is None else responses
+        self.binding: "Optional[Binding]" = None
+        self.answers: Dict[str, Any] = {}
+        """Key -> digest and answer, of the questions that this run has come by."""
+        self.kept: Dict[str, List[Any]] = {}
+        """The same for `once`: key -> value, and the keys that its questions took."""
+        self.waiting: Dict[str, Dict[str, Any]] = {}
+        """Key -> request of the questions without an answer."""
+        self.asked: Dict[str, str] = {}
+        """Key -> digest of the same."""
+        self.taken: Set[str] = set()
+        self.branch: Optional[str] = None
+        self.depth = 0
+        """How many `ask_all` we are inside of."""
+        self.outcome: Union[None, Dict[str, Any], RpcError] = None
+        """What is sent in place of the handler's result."""
+
+    # Questions
+
+    def ask(
+        self, context: "Context", row: Method, params: Model, key: Optional[str], read: Optional[Read]
+    ) -> Any:
+        """The answer to one question, if there is one that fits. Raises as `mcp_ref.server.mrtr.rounds.ask`."""
+        if self.outcome is not None:
+            raise InputRequired  # it has been unwound before
+        base = key or self.branch
+        name = self.name(base) if base else self.name("question", "question-1")
+        request, found = written(row.name, params, context.session.rules)
+        given = self._given(name, found, base is not None)
+        if given is not None:
+            answer, fresh = given
+            try:
+                result = decode(result_class(row), copied(answer), context.session.rules, name)
+                value = result if read is None else read(result)
+            except PeerProtocolError as error:
+                context.connection.counters.note("unusable answer", "asking again for %.80r: %s" % (name, error))
+            except DecodeError as error:
+                if fresh:
+                    where = error.within("inputResponses").within("params")
+                    self.unwind(RpcError(INVALID_PARAMS, "Invalid params: %s" % where))
+            else:
+                self.answers[name] = [found, answer]
+                return value
+        self.waiting[name], self.asked[name] = request, found
+        if not self.depth:
+            self._require(context)
+        raise InputRequired
+
+    def name(self, base: str, first: Optional[str] = None) -> str:
+        """A key that nothing else of this request has: ``first`` or the base, after that the base with a number.
+
+        [2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)] MUST
+        """
+        name, number = first or base, 1
+        while name in self.taken:
+            number += 1
+            name = "%s-%d" % (base, number)
+        self.taken.add(name)
+        return name
+
+    def _given(self, name: str, found: str, chosen: bool) -> Optional[Tuple[Any, bool]]:
+        """The answer to a question with this key and digest, and whether it has just come; None if there is none."""
+        asked = None
+        if self.before is not None:
+            recorded = self.before.answers.get(name)
+            if recorded is not None and recorded[0] == found:
+                return recorded[1], False
+            asked = self.before.asked.get(name)
+        if name in self.responses and (asked == found or asked is None and chosen):
+            return self.responses[name], True
+        return None
+
+    def ask_all(self, context: "Context", branches: Mapping[str, Callable[[], Any]]) -> Dict[str, Any]:
+        """Run all these; those that cannot go on without an answer ask in one round. Raises as `ask`."""
+        before, outside, values = set(self.waiting), self.branch, {}
+        self.depth += 1
+        try:
+            for key, run in branches.items():
+                self.branch = key
+                try:
+                    values[key] = run()
+                except InputRequired:
+                    if self.outcome is not None:
+                        raise
+        except Exception:
+            self._forget(set(self.waiting) - before)
+            raise
+        finally:
+            self.branch, self.depth = outside, self.depth - 1
+        if len(self.waiting) > len(before):
+            if not self.depth:
+                self._require(context)
+            raise InputRequired
+        return values
+
+    def _forget(self, names: Iterable[str]) -> None:
+        """Ask these after all not."""
+        for name in names:
+            del self.waiting[name], self.asked[name]
+
+    # What was computed
+
+    def once(self, key: str, function: Callable[[], Any]) -> Any:
+        """The JSON value of ``function()``, computed in the first round that comes by."""
+        entry = self.kept.get(key)
+        if entry is None and self.before is not None:
+            entry = self.before.kept.get(key)
+        if entry is None:
+            from ..hints.values import to_json
+
+            before = set(self.taken)
+            value = loads(dumps(to_json(function())).encode("ascii"))
+            names = sorted(self.taken - before)
+            entry = [value, names] if names else [value]
+            for name in names:
+                self.answers.pop(name, None)  # never asked again
+        self.kept[key] = entry
+        self.taken.update(*entry[1:])  # the numbers of what is asked later stay the same
+        return copied(entry[0])
+
+    # The end of a round
+
+    def unwind(self, outcome: Union[Dict[str, Any], RpcError]) -> NoReturn:
+        """End the handler's run; this is what is sent."""
+        self.outcome = outcome
+        raise InputRequired
+
+    def _require(self, context: "Context") -> NoReturn:
+        try:
+            token = self.token(context)
+        except LocalProtocolError:
+            self._forget(list(self.waiting))
+            raise
+        result = {"resultType": "input_required", "inputRequests": self.waiting, "requestState": token}
+        self.unwind(result)
+
+    def token(self, context: "Context", note: Optional[str] = None) -> str:
+        """The state after this round. Raises `LocalProtocolError` for one round too many, and one that is too long."""
+        from ...protocol.requeststate import State, seal
+
+        states, limits = states_of(context), context.connection.limits
+        rounds = 1 if self.before is None else self.before.rounds + 1
+        if rounds > limits.max_input_rounds:
+            text = "this request has asked for input %d times, which is max_input_rounds"
+            raise LocalProtocolError(text % (rounds - 1))
+        expires = int(wall_clock() + states.ttl)
+        state = State(os.urandom(12).hex(), expires, rounds, self.asked, self.answers, self.kept, note)
+        token = seal(state, self.bound(context), states.keys)
+        if len(token) > limits.max_state_bytes:
+            text = "what this request has to remember for its next round has %d bytes; max_state_bytes is %d"
+            raise LocalProtocolError(text % (len(token), limits.max_state_bytes))
+        return token
+
+    def bound(self, context: "Context") -> "Binding":
+        """What a state of this request is bound to."""
+        if self.binding is None:
+            from ...protocol.requeststate import bind
+            from ..hints.values import to_json
+
+            request, principal = context.request, context.session.principal
+            try:
+                self.binding = bind(to_json(principal), request.method, request.params or {}, audience_of(context))
+            except (TypeError, ValueError):
+                text = "a state is bound to its principal, and JSON cannot hold a %s: have authenticate return a str"
+                raise LocalProtocolError(text % type(principal).__name__) from None
+        return self.binding
+
+
+def written(method: str, params: Model, rules: Revision) -> Tuple[Dict[str, Any], str]:
+    """A question as it is sent, and its digest. Params that have a ``written`` are asked often, and remember it."""
+    memory = params.__dict__
+    kept = memory.get("written")
+    if kept is not None and kept[0] is rules:
+        return kept[1], kept[2]
+    from ...protocol.requeststate import digest
+
+    request = {"method": method, "params": encode(params, rules)}
+    found = digest(request)
+    if "written" in memory:
+        memory["written"] = (rules, request, found)
+    return request, found
+
+
+def copied(value: Any) -> Any:
+    """The same JSON value; what a handler does to it does not get into the state."""
+    if type(value) is dict:
+        return {key: copied(item) for key, item in value.items()}
+    return [copied(item) for item in value] if type(value) is list else value
+
+
+def rounds_of(context: "Context") -> Rounds:
+    """The rounds of a request, begun when they are first needed."""
+    found: Optional[Rounds] = getattr(context, "_rounds", None)
+    if found is None:
+        found = Rounds()
+        context._rounds = found
+    return found
+
+
+# -- The server's part -------------------------------------------------------------------------
+
+
+class States:
+    """How a server signs its states: see `Server`. Raises TypeError or ValueError for keys and times that are none."""
+
+    def __init__(
+        self, keys: Optional[Sequence[Union[str, bytes]]] = None, ttl: Optional[float] = None,
+        consume: Optional[Callable[[str], bool]] = None,
+    ) -> None:
+        from ...protocol.requeststate import Keys
+
+        given = [key.strip() for key in os.environ.get(ENVIRONMENT, "").split(",") if key.strip()]
+        self.keys = Keys(keys if keys is not None else given or [os.urandom(32)])
+        self.ttl = TTL if ttl is None else float(ttl)
+        if not self.ttl > 0:
+            raise ValueError("state_ttl is a number of seconds above 0, got %r" % (ttl,))
+        if consume is not None and not callable(consume):
+            raise TypeError("consume_state is a function of the state's id, not %.80r" % (consume,))
+        self.consume = consume
+
+
+def audience_of(context: "Context") -> List[Optional[str]]:
+    """What tells this server from others whose states are signed with the same keys, and is the same in all processes
+    that serve its clients: its name, and the resource that its tokens are for."""
+    server: Any = context.connection.role
+    return [server.identity[0], getattr(server.auth, "resource", None)]
+
+
+def states_of(context: "Context") -> States:
+    """How the server of this request signs."""
+    found: States = context.connection.role.states  # type: ignore[attr-defined]
+    return found

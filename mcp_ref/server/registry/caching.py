@@ -1,0 +1,106 @@
+"""For how long clients may keep what a server answers, and who may be given it [2026-07-28 server/utilities/caching].
+
+::
+
+    Server("demo", cache=Cache(ttl=300, scope="public"))                  # everything that may be kept
+    Server("demo", cache={"tools/list": Cache(300, "public")})            # by method
+    @server.resource("config://app", cache=Cache(ttl=60))                 # one resource, template or directory
+
+A handler of a resource may also return a `ReadResourceResult` with hints of its own, which go before the others.
+
+The complete results of six methods carry the hints [2026-07-28 server/utilities/caching §Cacheable Results] MUST. What
+is said for a list holds for all of its pages, so that their scope is one
+[2026-07-28 server/utilities/caching §Interaction with Pagination] MUST. Revisions with a handshake have no hints.
+
+Reading: where the author says nothing, nothing may be kept (0 seconds), and nothing be shared (private). The page gives
+no default; a list that is the same for everybody may well be public, but only its author knows that. Reading, too: what
+was read with the help of answers of the user is never to be kept, whatever is said for the resource: it depends on more
+than its URI [2026-07-28 server/utilities/caching §Cache Key].
+
+A public answer may be given to anybody, also where clients must show who they are: the scope guards nothing
+[2026-07-28 server/utilities/caching §Security Considerations] MUST NOT.
+"""
+
+from typing import Any, Dict, Mapping, Optional, Union
+
+from ...messages.resources import ReadResourceResult
+from ...options import spelt
+from ...protocol.caching import CACHEABLE, DEPENDING, MAX_TTL_MS, PRIVATE, SCOPES, TTL_MS
+
+
+class Cache:
+    """A hint: ``ttl`` seconds fresh, for everybody ("public") or for the same principal alone ("private").
+
+    Not to be changed. Raises TypeError or ValueError for what is no such thing.
+    """
+
+    __slots__ = ("ttl", "scope", "hints")
+
+    @spelt
+    def __init__(self, ttl: float = 0.0, scope: str = PRIVATE) -> None:
+        if type(ttl) not in (int, float):
+            raise TypeError("Cache: ttl is a number of seconds, got %.80r" % (ttl,))
+        if not 0 <= ttl * 1000 <= MAX_TTL_MS:
+            # [2026-07-28 server/utilities/caching §Time-to-Live (TTL) Field] MUST
+            raise ValueError("Cache: ttl is a number of seconds from 0 to %d, got %r" % (MAX_TTL_MS // 1000, ttl))
+        if scope not in SCOPES:
+            raise ValueError('Cache: scope is "public" or "private", got %.80r' % (scope,))
+        self.ttl = ttl
+        self.scope = scope
+        self.hints: Dict[str, Any] = {"ttl_ms": round(ttl * 1000), "cache_scope": scope}
+        """The members of a result, by attribute."""
+
+    def __repr__(self) -> str:
+        return "Cache(ttl=%r, scope=%r)" % (self.ttl, self.scope)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cache) and self.hints == other.hints
+
+    def __hash__(self) -> int:
+        return hash((self.ttl, self.scope))
+
+
+def by_method(cache: Union[Cache, Mapping[str, Cache], None]) -> Dict[str, Cache]:
+    """What a server is told to hint, for each method. Raises TypeError or ValueError for what is none of the six."""
+    if cache is None:
+        return {}
+    if isinstance(cache, Cache):
+        return dict.fromkeys(CACHEABLE, cache)
+    if not isinstance(cache, Mapping):
+        raise TypeError("Server: cache is a Cache, or a dict of method and Cache, got %.80r" % (cache,))
+    for method, hint in cache.items():
+        if method not in CACHEABLE:
+            raise ValueError("Server: cache: %.80r may not be kept; these may: %s" % (method, ", ".join(CACHEABLE)))
+        check_hint("Server: cache of " + method, hint)
+    return dict(cache)
+
+
+def check_hint(where: str, cache: Any) -> None:
+    """Raise TypeError for what is no hint."""
+    if not isinstance(cache, Cache):
+        raise TypeError("%s: cache is a Cache(ttl=..., scope=...), got %.80r" % (where, cache))
+
+
+def check_own(result: ReadResourceResult) -> None:
+    """Refuse hints of a result that an author made and that no client could use. Raises ValueError."""
+    if type(result.ttl_ms) is not int or not 0 <= result.ttl_ms <= MAX_TTL_MS:
+        raise ValueError("%s: expected milliseconds from 0 to %d, got %r" % (TTL_MS, MAX_TTL_MS, result.ttl_ms))
+    if result.cache_scope not in SCOPES:
+        raise ValueError('cacheScope: expected "public" or "private", got %.80r' % (result.cache_scope,))
+
+
+def hinted(
+    result: ReadResourceResult, cache: Optional[Cache], asked: Optional[Mapping[str, Any]]
+) -> ReadResourceResult:
+    """What was read, with the hints that hold for it; ``asked``: the params of the request as it came.
+
+    Hints that an author wrote into the result stay, unless it depends on answers.
+    """
+    depends = asked is not None and not DEPENDING.isdisjoint(asked)
+    own = (result.ttl_ms, result.cache_scope) != (0, PRIVATE)
+    if not (depends and own) and (depends or own or cache is None):
+        return result
+    made = ReadResourceResult(result.contents, meta=result.meta, **({} if depends or cache is None else cache.hints))
+    if result.extra:
+        made.extra = result.extra
+    return made

@@ -1,0 +1,192 @@
+"""Lists that servers show: pages, cursors, and the text of a page made once.
+
+A list changes rarely and is asked for often, so the JSON text of its pages is kept for each revision
+until an item is added or removed. The library gives a whole list in one page unless ``page_size``
+says otherwise.
+
+Items are shown in the order in which they were registered, which is the author's to choose; with
+``Server(order="name")`` by name (or URI), by code points. Either is the same text each time, in each of
+several processes that register in the same order and after a restart, which is what caches of clients
+and of models live on [2026-07-28 server/tools §Capabilities] SHOULD. Reading: the page asks it of tools;
+so do we of the other lists, and in every revision, because nothing speaks against it.
+
+A cursor says behind which item the next page begins, whether or not that item is still there: by its
+number among all that were ever registered, or by its key where the order is that of names. So whatever
+was in the list from the first page to the last is shown exactly once, whatever else came or went
+meanwhile [.. server/utilities/pagination §Implementation Guidelines] SHOULD. It is as good in another
+process that has registered the same.
+
+A cursor also holds the name of its list and a checksum. One that this list has not written is
+refused with -32602 [.. server/utilities/pagination §Error Handling] SHOULD. Reading: the empty
+string is no cursor of ours, so it is refused, too, rather than taken for the first page.
+
+How long clients may keep a page is the same for all pages of a list; see `mcp_ref.server.registry.caching`.
+"""
+
+import threading
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import crc32
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, NamedTuple, Optional, Tuple, TypeVar, Union
+
+from ...codec import encode
+from ...errors import INVALID_PARAMS, RpcError
+from ...jsonrpc import Encoded
+from ...jsontext import dumps
+from ...messages.pagination import PaginatedRequestParams
+from ...peer.context import Context, Route
+from ...peer.params import params_reader
+from ...revisions import Revision
+from .checks import Paging
+
+if TYPE_CHECKING:
+    from .caching import Cache
+
+Item = TypeVar("Item")
+
+_MAX_CURSOR = 65536
+"""Characters; ours have a third more than the longest URI. What is longer is not looked into."""
+
+
+class Listing(Generic[Item]):
+    """Registered items by key (a name or a URI). Any thread may change it at any time.
+
+    ``kind`` is what errors call an item. ``describe`` makes the message of one; ``result`` is the class of a page and
+    ``member`` its attribute for items. ``changed`` is called, outside any lock, after each change, on the thread that
+    made it. ``cache``: the hint of every page.
+    """
+
+    def __init__(
+        self, kind: str, result: Any, member: str, describe: Callable[[Item], Any], paging: Paging = Paging(),
+        changed: Optional[Callable[[], None]] = None, cache: "Optional[Cache]" = None,
+    ) -> None:
+        self.kind = kind
+        self._result = result
+        self._member = member
+        self._describe = describe
+        self._page_size, self._by_name = paging
+        self._changed = changed
+        self.hints: Dict[str, Any] = {} if cache is None else cache.hints
+        """What every page says of being kept: members of its message."""
+        self._lock = threading.Lock()
+        self._items: Dict[str, Item] = {}
+        self._numbers: Dict[str, int] = {}
+        """Of the keys of the items: the how manieth that was registered each one is."""
+        self._registered = 0
+        self._view: Optional[_View] = None
+
+    # Changes
+
+    def add(self, key: str, item: Item) -> None:
+        """Register an item. Raises ValueError if the key is taken; keys that differ in case are two."""
+        with self._lock:
+            if key in self._items:
+                raise ValueError("there is a %s %r already" % (self.kind, key))
+            self._items[key] = item
+            self._registered += 1
+            self._numbers[key] = self._registered
+            self._view = None
+        if self._changed is not None:
+            self._changed()
+
+    def remove(self, key: str) -> None:
+        """Take an item out. Raises KeyError if there is none."""
+        with self._lock:
+            if key not in self._items:
+                raise KeyError("there is no %s %r" % (self.kind, key))
+            del self._items[key], self._numbers[key]
+            self._view = None
+        if self._changed is not None:
+            self._changed()
+
+    # Items
+
+    def get(self, key: str) -> Optional[Item]:
+        """The item of this key."""
+        return self._items.get(key)
+
+    def values(self) -> List[Item]:
+        """All items, in order of registration."""
+        with self._lock:
+            return list(self._items.values())
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    # Pages
+
+    def route(self, revision: Revision) -> Route:
+        """Answers the list request of this kind."""
+        read = params_reader(PaginatedRequestParams, revision)
+
+        def answer(context: Context, params: Dict[str, Any]) -> Encoded:
+            return self.page(revision, read(params).cursor)
+
+        return Route(answer)
+
+    def page(self, revision: Revision, cursor: Optional[str]) -> Encoded:
+        """The text of one page; ``cursor`` as it came. Raises `RpcError` -32602 for a cursor that is not ours."""
+        view = self._view or self._look()
+        start = 0 if cursor is None else self._start(cursor, view)
+        found = view.pages.get((revision.rank, start))
+        return found if found is not None else self._make(revision, view, start)
+
+    def part(self, cursor: Optional[str]) -> Tuple[List[Any], Optional[str]]:
+        """The messages of one page and the cursor of the next, for a list that goes on behind this one."""
+        view = self._view or self._look()
+        return self._cut(view, 0 if cursor is None else self._start(cursor, view))
+
+    def _cut(self, view: "_View", start: int) -> Tuple[List[Any], Optional[str]]:
+        stop = len(view.items) if self._page_size is None else start + self._page_size
+        shown = [self._describe(item) for item in view.items[start:stop]]
+        return shown, None if stop >= len(view.items) else self._write_cursor(view.ranks[stop - 1])
+
+    def _look(self) -> "_View":
+        """The list as it is now, for as long as it stays so."""
+        with self._lock:
+            view = self._view
+            if view is None:
+                keys = sorted(self._items) if self._by_name else list(self._items)
+                ranks = keys if self._by_name else [self._numbers[key] for key in keys]
+                view = self._view = _View([self._items[key] for key in keys], ranks, {})
+            return view
+
+    def _make(self, revision: Revision, view: "_View", start: int) -> Encoded:
+        shown, following = self._cut(view, start)
+        result = self._result(next_cursor=following, **{self._member: shown}, **self.hints)
+        made = Encoded(dumps(encode(result, revision)))
+        if not start or self._page_size and start % self._page_size == 0:
+            # of other places a client could make up as many as there are items
+            view.pages[(revision.rank, start)] = made
+        return made
+
+    # Cursors
+
+    def _write_cursor(self, rank: Union[int, str]) -> str:
+        return _cursor(self._member, str(rank).encode("utf-8", "surrogatepass"))
+
+    def _start(self, cursor: str, view: "_View") -> int:
+        """The index of the first item of the page that a cursor asks for."""
+        try:
+            if len(cursor) > _MAX_CURSOR:
+                raise ValueError("longer than any of ours")
+            rank = urlsafe_b64decode(cursor.encode("ascii")).split(b" ", 2)[-1]
+            if cursor == _cursor(self._member, rank):
+                return bisect_right(view.ranks, rank.decode("utf-8", "surrogatepass") if self._by_name else int(rank))
+        except ValueError:
+            pass
+        raise RpcError(INVALID_PARAMS, "Invalid cursor: it is not one of this list; ask for the first page again")
+
+
+class _View(NamedTuple):
+    """A list between two changes: what pages are made of, and those made so far by rank of revision and first index."""
+
+    items: List[Any]
+    ranks: List[Any]
+    """Theirs, ascending: numbers, or keys."""
+    pages: Dict[Tuple[int, int], Encoded]
+
+
+def _cursor(member: str, rank: bytes) -> str:
+    start = member.encode("ascii")
+    return urlsafe_b64encode(b"%s %08x %s" % (start, crc32(start + rank), rank)).decode("ascii")

@@ -1,0 +1,382 @@
+"""What a server offers: how tools, resources, prompts and completions are registered, and taken away again.
+
+Each feature is an object of a module of its own, which is loaded and made when something of it is registered
+first: a server without prompts knows nothing of prompts, and declares nothing of them.
+
+A server with a capability has to declare it [.. server/tools §Capabilities] MUST [.. server/resources §Capabilities]
+MUST [.. server/prompts §Capabilities] MUST, which it can do only once in a session: in the answer to `initialize`. So a
+feature whose first item comes later has to be named beforehand, ``Server(features=["resources"])``; otherwise the
+clients that are there do not hear of it, which is logged.
+"""
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Optional, Sequence, TypeVar, Union, overload
+
+from ...diagnostics.packagelog import get_logger
+from ...methods import lookup
+from ...options import spelt
+from ...peer.role import Role
+from ...protocol.capabilities import has
+from ..announcements import Announcements
+from .checks import check_features
+
+if TYPE_CHECKING:
+    import os
+
+    from ...messages.base import Annotations, Icon
+    from ...messages.completion import Ref
+    from ...messages.prompts import PromptArgument
+    from ...messages.tools import ToolAnnotations
+    from ..files.directory import Directory
+    from .caching import Cache
+    from .checks import Paging
+
+ASKED_BY = {"tools": "tools/list", "resources": "resources/list", "prompts": "prompts/list",
+            "completions": "completion/complete"}
+"""Feature -> a request that needs its capability."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Offering(Role):
+    """The part of a `Server` that authors register with."""
+
+    strict: bool
+    mask_errors: Optional[bool]
+    caches: "Dict[str, Cache]"
+    """What clients are told of keeping answers, by method; see `mcp_ref.server.registry.caching`."""
+    _paging: "Paging"
+    _features: Dict[str, Any]
+    _declared: Dict[Any, Dict[str, Any]]
+    _announcements: Announcements
+    _promised: FrozenSet[str] = frozenset()
+    """The features that are declared in any case."""
+    _untold: Dict[str, object]
+    """The features of which some clients have not heard, and a mark of the thread that has logged it."""
+    _spoken = False
+    """Whether it has been declared to a client without a handshake what is there."""
+
+    @property
+    def tools(self) -> Any:
+        """The tools, `mcp_ref.server.tools.Tools`; made with the first one."""
+        if "tools" not in self._features:
+            from ..tools import Tools
+
+            changed = self._changing("tools")
+            made = Tools(not self.strict, self._paging, changed, self.caches.get("tools/list"))
+            self._features.setdefault("tools", made)
+        return self._features["tools"]
+
+    @property
+    def resources(self) -> Any:
+        """The resources and templates, `mcp_ref.server.resources.Resources`; made with the first one."""
+        if "resources" not in self._features:
+            from ..resources import Resources
+
+            made = Resources(self._paging, self._changing("resources"), self.caches)
+            self._features.setdefault("resources", made)
+        return self._features["resources"]
+
+    @property
+    def prompts(self) -> Any:
+        """The prompts, `mcp_ref.server.prompts.Prompts`; made with the first one."""
+        if "prompts" not in self._features:
+            from ..prompts import Prompts
+
+            made = Prompts(self._paging, self._changing("prompts"), self.caches.get("prompts/list"))
+            self._features.setdefault("prompts", made)
+        return self._features["prompts"]
+
+    @property
+    def completions(self) -> Any:
+        """What completes arguments, `mcp_ref.server.completion.Completions`; made with the first one."""
+        if "completions" not in self._features:
+            from ..completion import Completions
+
+            self._features.setdefault("completions", Completions(self))
+        return self._features["completions"]
+
+    @property
+    def subscriptions(self) -> Any:
+        """Who wants to hear of which resource, `mcp_ref.server.subscriptions.Subscriptions`."""
+        if "subscriptions" not in self._features:
+            from ..subscriptions import Subscriptions
+
+            self._features.setdefault("subscriptions", Subscriptions())
+        return self._features["subscriptions"]
+
+    @property
+    def listeners(self) -> Any:
+        """Who listens for changes, `mcp_ref.server.listening.Listeners`; made for the first client that does."""
+        if self._announcements.listeners is None:
+            from ..listening import Listeners
+
+            self._announcements.listeners = self._features.setdefault("listeners", Listeners(self))  # type: ignore
+        return self._announcements.listeners
+
+    def has_feature(self, name: str) -> bool:
+        """Whether anything was registered for ``tools``, ``resources``, ``prompts`` or ``completions``, or is going to
+        be: see ``features`` of `Server`."""
+        return name in self._features
+
+    @property
+    def completes(self) -> bool:
+        """Whether it completes any argument, which is what the capability says, and whether the method is there
+        [2025-03-26.. server/utilities/completion §Capabilities] MUST
+        [2025-03-26.. server/utilities/completion §Error Handling] SHOULD.
+        """
+        if "completions" in self._promised:
+            return True
+        for name in ("completions", "prompts", "resources"):
+            feature = self._features.get(name)
+            if feature is not None and feature.completes():
+                return True
+        return False
+
+    @property
+    def may_log(self) -> bool:
+        """Whether anything here gets a context, by which it could send log messages.
+
+        A server without handshake declares ``logging`` only then: the feature is deprecated, and who sends none should
+        not seem to [2026-07-28 server/utilities/logging §Capabilities] MUST, [2026-07-28 deprecated] SHOULD NOT.
+        """
+        if "logging" in self._promised:
+            return True
+        lists = [self._features[name].listing.values() for name in ("tools", "resources", "prompts")
+                 if name in self._features]
+        if "resources" in self._features:
+            lists.append(self.resources.templates.values())
+        if "completions" in self._features:
+            lists.append(self.completions.values())
+        signatures = [getattr(item, "signature", None) for items in lists for item in items]
+        return any(signature is not None and signature.context_parameter is not None for signature in signatures)
+
+    def _changing(self, feature: str) -> Callable[[], None]:
+        late = self._spoken  # the feature is being made: clients without a handshake were told that it is not there
+
+        def changed() -> None:
+            self._declared = {}
+            self._check_told(feature, late)
+            self._announcements.changed(feature)
+
+        return changed
+
+    def _promise(self, features: Sequence[str]) -> None:
+        """Make the features that are to be declared in any case. Raises TypeError or ValueError for unknown ones."""
+        self._untold = {}
+        if features:
+            self._promised = check_features(features)
+            for name in self._promised - {"logging"}:
+                getattr(self, name)
+
+    def _check_told(self, feature: str, late: bool) -> None:
+        """Log, once for each feature, that clients were told before its first item what the server has.
+
+        ``late``: whether a client without a handshake may be among them; others are looked up.
+        """
+        if feature in self._promised or feature in self._untold:
+            return
+        missed = 0
+        for connection in self._announcements.connections:
+            session = connection.session
+            row = lookup(ASKED_BY[feature], session.rules)
+            if session.revision is not None and row is not None and row.capability is not None:
+                missed += not has(session.capabilities, row.capability)
+        mark = object()
+        if not missed and not late or self._untold.setdefault(feature, mark) is not mark:
+            return
+        get_logger(__name__).warning(
+            "the first of the %s of this server was registered after clients had been told what it has, so that they "
+            "do not ask for it (%d of them in a session); declare it beforehand: Server(..., features=[%r])",
+            feature, missed, feature)
+
+    @overload
+    def tool(
+        self, function: Function, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, input_schema: Optional[Dict[str, Any]] = None,
+        output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
+        annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
+        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None,
+    ) -> Function: ...
+
+    @overload
+    def tool(
+        self, function: None = None, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, input_schema: Optional[Dict[str, Any]] = None,
+        output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
+        annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
+        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None,
+    ) -> Callable[[Function], Function]: ...
+
+    @spelt
+    def tool(
+        self, function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, input_schema: Optional[Dict[str, Any]] = None,
+        output_schema: Optional[Dict[str, Any]] = None, structured: Optional[bool] = None,
+        annotations: "Optional[ToolAnnotations]" = None, icons: "Optional[List[Icon]]" = None,
+        meta: Optional[Dict[str, Any]] = None, rate: Optional[float] = None,
+    ) -> Any:
+        """Make a function a tool: ``@server.tool`` or ``@server.tool(name=..., ...)``.
+
+        The input schema comes from the parameters, the description from the docstring. A parameter annotated
+        `Context` (or called ``ctx``) gets the context. Options: ``name``, ``title``, ``description``,
+        ``input_schema`` and ``output_schema`` (JSON Schemas; the function then gets JSON values, by name),
+        ``structured`` (whether the result has structured content; default: by the return annotation),
+        ``annotations`` (`ToolAnnotations`), ``icons``, ``meta``, ``rate`` (calls per second, of all clients together).
+        ``Annotated[str, {"x-mcp-header": "Region"}]`` lets proxies route by an argument: see `mcp_ref.server.tools`.
+        Warns of a name that some clients refuse; a ``strict`` server refuses it. Raises ValueError for a name that is
+        taken and for what may not be sent, and TypeError for a signature that has no schema.
+        """
+
+        def register(function: Function) -> Function:
+            self.tools.add(
+                function, name=name, title=title, description=description, input_schema=input_schema,
+                output_schema=output_schema, structured=structured, annotations=annotations, icons=icons, meta=meta,
+                rate=rate,
+            )
+            return function
+
+        return register if function is None else register(function)
+
+    @spelt
+    def resource(
+        self, uri: str, *, name: Optional[str] = None, title: Optional[str] = None, description: Optional[str] = None,
+        mime_type: Optional[str] = None, size: Optional[int] = None, annotations: "Optional[Annotations]" = None,
+        icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None, cache: "Optional[Cache]" = None,
+    ) -> Callable[[Function], Function]:
+        """Make a function a resource, or with ``{variables}`` in ``uri`` a resource template.
+
+        It returns str, bytes, JSON values or resource contents; variables are passed by name, decoded: one may hold
+        slashes and ``..``, so files are for `mcp_ref.server.files.directory`. Options: ``name``, ``title``,
+        ``description``, ``mime_type``, ``size`` (bytes), ``annotations``, ``icons``, ``meta``, ``cache`` (`Cache`: how
+        long clients may keep what is read). Raises ValueError if the parameters are not the variables.
+        """
+        if not isinstance(uri, str):
+            raise TypeError('a resource needs its URI, got %.80r; write @server.resource("config://app")' % (uri,))
+
+        def register(function: Function) -> Function:
+            self.resources.add(
+                function, uri, name=name, title=title, description=description, mime_type=mime_type, size=size,
+                annotations=annotations, icons=icons, meta=meta, cache=cache,
+            )
+            return function
+
+        return register
+
+    @overload
+    def prompt(
+        self, function: Function, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, arguments: "Optional[List[PromptArgument]]" = None,
+        icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None,
+    ) -> Function: ...
+
+    @overload
+    def prompt(
+        self, function: None = None, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, arguments: "Optional[List[PromptArgument]]" = None,
+        icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None,
+    ) -> Callable[[Function], Function]: ...
+
+    @spelt
+    def prompt(
+        self, function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None, title: Optional[str] = None,
+        description: Optional[str] = None, arguments: "Optional[List[PromptArgument]]" = None,
+        icons: "Optional[List[Icon]]" = None, meta: Optional[Dict[str, Any]] = None,
+    ) -> Any:
+        """Make a function a prompt: ``@server.prompt`` or ``@server.prompt(name=..., ...)``.
+
+        It returns a str, a message, a content block or a list of these. Options: ``name``, ``title``,
+        ``description``, ``arguments``, ``icons``, ``meta``.
+        """
+
+        def register(function: Function) -> Function:
+            self.prompts.add(
+                function, name=name, title=title, description=description, arguments=arguments, icons=icons, meta=meta)
+            return function
+
+        return register if function is None else register(function)
+
+    @spelt
+    def completion(self, ref: "Ref", argument: str) -> Callable[[Function], Function]:
+        """Make a function complete an argument: ``@server.completion("review", "language")``.
+
+        ``ref`` is the name of a prompt or the URI template of a resource (or a reference message), ``argument`` one of
+        its arguments or variables. What the function gets and returns: `mcp_ref.server.completion`.
+        """
+
+        def register(function: Function) -> Function:
+            late = self._spoken and not self.completes
+            self.completions.add(function, ref, argument)
+            self._declared = {}
+            self._check_told("completions", late)
+            return function
+
+        return register
+
+    @spelt
+    def directory(
+        self, path: "Union[str, os.PathLike[str]]", *, uri: Optional[str] = None, name: Optional[str] = None,
+        title: Optional[str] = None, description: Optional[str] = None, pattern: str = "**", hidden: bool = False,
+        max_bytes: int = 10 * 1024 * 1024, annotations: "Optional[Annotations]" = None, listed: bool = True,
+        cache: "Optional[Cache]" = None,
+    ) -> "Directory":
+        """Serve the files below a folder as ``file://`` resources; options as
+        `mcp_ref.server.files.directory.Directory`."""
+        from ..files.directory import Directory
+
+        made = Directory(
+            path, uri=uri, name=name, title=title, description=description, pattern=pattern, hidden=hidden,
+            max_bytes=max_bytes, annotations=annotations, listed=listed, cache=cache,
+        )
+        self.resources.add_directory(made)
+        return made
+
+    @spelt
+    def method(self, name: str) -> Callable[[Function], Function]:
+        """Make a function answer requests of a vendor's: ``@server.method("acme/search")``.
+
+        The params come by name, as the arguments of a tool do, and a parameter annotated `Context` (or called ``ctx``)
+        gets the context. It returns an object: a dict, a dataclass; None is {}. Clients call it by
+        ``client.request("acme/search", {...})``; ``experimental`` can tell them that it is there. The other way round:
+        `Client.method` and `Context.call`; see `mcp_ref.peer.vendor`. Raises ValueError for a name that has no prefix
+        or one of the specification's, and for a name that is taken.
+        """
+
+        def register(function: Function) -> Function:
+            from .vendor_methods import route_of
+
+            self._vendor_part().add(name, function, route_of)
+            return function
+
+        return register
+
+    @spelt
+    def on_notification(self, name: str) -> Callable[[Function], Function]:
+        """Have a function hear of a vendor's notification: ``@server.on_notification("acme/event")``.
+
+        It is called with the connection and the params, a dict, in order and one at a time. Raises as `method`.
+        """
+
+        def register(function: Function) -> Function:
+            self._vendor_part().listen(name, function)
+            return function
+
+        return register
+
+    def _vendor_part(self) -> Any:
+        if "vendor" not in self._features:
+            from ...peer.vendor import VendorMethods
+
+            self._features.setdefault("vendor", VendorMethods())
+        return self._features["vendor"]
+
+    def remove_tool(self, name: str) -> None:
+        """Take a tool away; clients are told. Raises KeyError if there is none."""
+        self.tools.listing.remove(name)
+
+    def remove_resource(self, uri: str) -> None:
+        """Take a resource or a resource template away; clients are told. Raises KeyError if there is none."""
+        self.resources.remove(uri)
+
+    def remove_prompt(self, name: str) -> None:
+        """Take a prompt away; clients are told. Raises KeyError if there is none."""
+        self.prompts.listing.remove(name)

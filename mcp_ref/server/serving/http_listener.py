@@ -1,0 +1,270 @@
+"""Serving over HTTP: Streamable HTTP at one path [2025-03-26..2025-11-25 basic/transports §Streamable HTTP]
+[2026-07-28 basic/transports/streamable-http §Sending Messages].
+
+::
+
+    listener = server.listen("http://127.0.0.1:8000/mcp", token="secret")     # in the background
+    listener.address                                                          # with the port that was found
+    listener.close()
+
+    server.run_http("127.0.0.1", 8000)                                        # until SIGTERM or Ctrl-C
+
+Parts that know nothing of each other are joined here: the endpoint, which answers requests
+(`mcp_ref.streamable.server.endpoint`), beside it the two addresses of HTTP+SSE for clients of 2024-11-05
+(`mcp_ref.streamable.server.http_sse`), the engine, which carries both (`mcp_ref.http11.server.server`), and a clock for
+what has to happen while nobody asks.
+
+Both eras are served at the same path: clients with sessions, and those of 2026-07-28, which have none and say all with
+each request. Which a request is of says `mcp_ref.protocol.streamable_http.era`; ``Server(revisions=["2026-07-28"])``
+serves the latter alone, and answers 405 to GET and DELETE.
+
+`Server.run_http` has a table of the options, which `Server.listen`, `HttpListener` and `endpoint_of` share. A server
+that other machines can reach should have one of ``auth``, ``token`` and ``authenticate``; one that has none is logged.
+"""
+
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union
+from urllib.parse import urlsplit
+
+from ...diagnostics.packagelog import get_logger
+from ...diagnostics.usercode import log_raised
+from ...http11.message import Exchange
+from ...http11.server.server import HttpServer
+from ...options import spelt
+from ...protocol.streamable_http.header_values import LOOPBACK
+from ...streamable.server.authenticate import Authenticate, Guard, OneToken
+from ...streamable.server.endpoint import Endpoint
+from ...threads import need, start_thread
+from ...transports.base import Transport
+from ...transports.tap import tap
+from ...urls import is_loopback
+from .signals import Termination, interrupted
+
+if TYPE_CHECKING:
+    import ssl
+
+    from ...peer.dispatcher import Connection
+    from ...protocol.streamable_http.mirrored import Mirrored
+    from ...streamable.server.http_sse import SseEndpoint
+    from ...streamable.server.session_table import SessionTable
+    from ...streamable.shared.store import Store
+    from ...wiretrace import Trace
+    from ..server import Server
+
+_Served = TypeVar("_Served", "Endpoint", "SseEndpoint")
+PATH = "/mcp"
+_TICK = 1.0
+
+
+class HttpListener:
+    """A server on HTTP, in the background; see the module for the options. `open` begins, `close` ends it.
+
+    As a context manager it does both.
+    """
+
+    warns = True
+    """Whether `open` logs that anybody may call; set before it, by who tells the operator in another way."""
+
+    @spelt
+    def __init__(
+        self, server: "Server", address: str, *, auth: Optional[Guard] = None, token: Optional[str] = None,
+        authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Sequence[str]] = None,
+        allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+        json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
+        fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
+        trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
+    ) -> None:
+        parts = urlsplit(address)
+        if (parts.scheme == "https") != (ssl_context is not None):
+            raise ValueError("%s: https needs an ssl_context, and http has none" % address)
+        if parts.query or parts.fragment or parts.username is not None:
+            raise ValueError("%s: an address to listen on is scheme, host, port and path" % address)
+        self.server = server
+        self.endpoint = endpoint_of(
+            server, path=parts.path or PATH, auth=auth, token=token, authenticate=authenticate,
+            allowed_hosts=allowed_hosts, allowed_origins=allowed_origins, sessions=sessions,
+            json_response=json_response, poll_after=poll_after, trusted_proxies=trusted_proxies, trace=trace,
+        )
+        self.legacy: "Optional[SseEndpoint]" = None
+        if legacy and any(revision.handshake for revision in server.revisions):
+            from ...streamable.server.http_sse import SseEndpoint
+
+            self.legacy = _traced(SseEndpoint(**_shared_options(
+                server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, trace)), trace)
+        host = parts.hostname or "127.0.0.1"
+        handle = self.endpoint.handle if self.legacy is None else self._handle
+        self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context, fds=fds,
+                               held=server.held)
+        self._path = parts.path or PATH
+        self._open_to_all = all(given is None for given in (token, authenticate, auth, server.auth))
+        self._opened = False
+        self._owner = os.getpid()
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+        need("listening at %s" % self.http.url)
+
+    def open(self) -> None:
+        """Bind and serve; again or once closed, nothing happens. Raises `ConnectFailed`, which says what was tried."""
+        with self._lock:
+            if self._opened or self._closed.is_set():
+                return
+            self._opened = True
+            self._owner = os.getpid()
+            self.http.open()
+        if self.warns and self.is_open_to_all:
+            get_logger(__name__).warning("%s can be reached from other machines, and nobody has to show who they are"
+                                         ": pass auth=..., token=... or authenticate=...", self.address)
+        start_thread("mcp-ref:tick:%d" % self.http.port, self._tick)
+
+    @property
+    def address(self) -> str:
+        """The URL of the endpoint, with the port that was found."""
+        return self.http.url + self._path
+
+    @property
+    def is_open_to_all(self) -> bool:
+        """Whether other machines can reach it and nobody has to show who they are; once it is open."""
+        return self._open_to_all and not is_loopback(self.http.address[0].lower())
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        """Wait until it is closed; False after ``timeout`` seconds."""
+        return self._closed.wait(timeout)
+
+    def close(self, grace: Optional[float] = None) -> None:
+        """End it; new requests get 503 while those that run have ``grace`` seconds (default: ``shutdown_grace``).
+
+        In a forked copy of the process that serves, nothing happens: the sessions are not its own.
+        """
+        if self._owner != os.getpid():
+            return
+        with self._lock:
+            if self._closed.is_set():
+                return
+            grace = self.server.limits.shutdown_grace if grace is None else grace
+            for endpoint in self._endpoints():
+                endpoint.close(grace)
+            self.http.close(grace)
+            self._closed.set()
+
+    def __enter__(self) -> "HttpListener":
+        self.open()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def _tick(self) -> None:
+        while not self._closed.wait(_TICK):
+            for endpoint in self._endpoints():
+                try:
+                    endpoint.tick()
+                except Exception as error:
+                    log_raised("keeping sessions", error)  # a store of the user's, say
+
+    def _endpoints(self) -> "List[Union[Endpoint, SseEndpoint]]":
+        return [self.endpoint] if self.legacy is None else [self.endpoint, self.legacy]
+
+    def _handle(self, exchange: Exchange) -> None:
+        legacy = self.legacy is not None and self.legacy.serves(exchange.request.path)
+        self._endpoints()[legacy].handle(exchange)
+
+
+@spelt
+def endpoint_of(
+    server: "Server", *, path: Optional[str] = PATH, auth: Optional[Guard] = None, token: Optional[str] = None,
+    authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Sequence[str]] = None,
+    allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+    json_response: Optional[bool] = None, poll_after: Optional[float] = None, streams: bool = True, delete: bool = True,
+    trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
+) -> Endpoint:
+    """The endpoint of a server, for any shell. Options as in the module; and as `Endpoint`: ``path`` (None: any),
+    ``streams`` (whether a GET opens one) and ``delete`` (whether clients may end their sessions)."""
+    shared = _shared_options(server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, trace)
+    return _traced(Endpoint(
+        mirrored=_mirrored_of(server), path=path, sessions=sessions, json_response=json_response, poll_after=poll_after,
+        streams=streams, delete=delete, **shared,
+    ), trace)
+
+
+def _traced(endpoint: _Served, trace: "Optional[Trace]") -> _Served:
+    """The endpoint, whose exchanges the trace sees if there is one."""
+    if trace is not None:
+        from ...streamable.http_trace import traced
+
+        setattr(endpoint, "handle", traced(endpoint.handle, trace))
+    return endpoint
+
+
+def _shared_options(
+    server: "Server", auth: Optional[Guard], token: Optional[str], authenticate: Optional[Authenticate],
+    allowed_hosts: Optional[Sequence[str]], allowed_origins: Optional[Sequence[str]],
+    trusted_proxies: Sequence[str], trace: "Optional[Trace]",
+) -> Dict[str, Any]:
+    """What both kinds of endpoint are made with."""
+    server.resolve()
+    if sum(given is not None for given in (token, authenticate, auth)) > 1:
+        raise ValueError("pass one of auth, token and authenticate")
+    asked: Union[Authenticate, Guard, None] = authenticate
+    if token is not None:
+        asked = OneToken(token)
+    elif authenticate is None:
+        asked = server.auth if auth is None else auth
+    if allowed_hosts is None:
+        allowed_hosts = (*LOOPBACK, *asked.hosts) if isinstance(asked, Guard) else LOOPBACK
+
+    def connect(transport: Transport) -> "Connection":
+        return server.connect(tap(transport, trace, "server"))
+
+    return dict(
+        connect=connect, authenticate=asked, allowed_hosts=allowed_hosts,
+        allowed_origins=LOOPBACK if allowed_origins is None else allowed_origins, limits=server.limits,
+        strict=server.strict, held=server.held, trusted_proxies=trusted_proxies,
+        revisions=[revision.name for revision in server.revisions],
+    )
+
+
+def _mirrored_of(server: "Server") -> "Callable[[Any], Sequence[Mirrored]]":
+    """Which arguments of a tool are repeated in header fields, by its name; whatever a client says that is."""
+
+    find: Any = None
+
+    def mirrored(name: Any) -> "Sequence[Mirrored]":
+        nonlocal find
+        if find is None and server.has_feature("tools"):
+            find = server.tools.listing.get
+        tool = find(name) if find is not None and type(name) is str else None
+        return tool.mirrored or () if tool is not None else ()
+
+    return mirrored
+
+
+@spelt
+def serve_http(
+    server: "Server", address: str, ready: Optional[Callable[[str], Any]] = None, *,
+    auth: Optional[Guard] = None, token: Optional[str] = None,
+    authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Sequence[str]] = None,
+    allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
+    json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
+    fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
+    trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
+) -> None:
+    """Serve until SIGTERM comes, then close in order and return; blocks. Raises `Interrupted` after a Ctrl-C.
+
+    ``ready`` is called with the URL when clients can connect. What the signals do says
+    `mcp_ref.server.serving.signals`.
+    """
+    try:
+        listening = HttpListener(
+            server, address, auth=auth, token=token, authenticate=authenticate, allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins, sessions=sessions, json_response=json_response, poll_after=poll_after,
+            legacy=legacy, fds=fds, ssl_context=ssl_context, trusted_proxies=trusted_proxies, trace=trace,
+        )
+        # SIGTERM is heard before it listens: clients may be there at once, those of a socket of systemd even before.
+        with Termination(listening.close) as termination, listening as listener:
+            if ready is not None and not termination.told.is_set():
+                ready(listener.address)
+            while not listener.wait(0.5) and not termination.acted.is_set():
+                pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
+    except KeyboardInterrupt:
+        raise interrupted() from None

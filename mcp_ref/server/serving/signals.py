@@ -1,0 +1,212 @@
+"""SIGTERM and Ctrl-C, where a server has the process for itself: `Server.run`, `Server.run_http`, the command line.
+
+==============================  ======================================================================================
+what happens                    what follows
+==============================  ======================================================================================
+SIGTERM                         New requests are refused. Those that run have `Limits.shutdown_grace` seconds, and the
+                                answers of the client are still taken. What still runs then is cancelled. `run` or
+                                `run_http` returns, and the program goes on after it: its ``finally``, ``with`` and
+                                `atexit` run, and it ends with 0
+another SIGTERM before that     the process ends at once, with exit code 143, and nothing else of the program runs
+Ctrl-C (SIGINT)                 what runs is cancelled soon, over stdio after `Limits.drain` seconds, and `Interrupted`
+                                is raised: a KeyboardInterrupt that ends the program with exit code 130 and without a
+                                traceback. A second one ends the wait for handlers
+==============================  ======================================================================================
+
+SIGTERM is heard on the main thread only, while it serves, and only where nobody else hears it: a program that has set a
+handler of its own, or ignores the signal, keeps that. Afterwards all is as before.
+
+The signal does not interrupt what runs on the main thread, which may be a handler (`Inline`, `MainThreadQueue`): it is
+written to a pipe as soon as it comes (`signal.set_wakeup_fd`), which a thread reads (``mcp-ref:signals``). That one
+starts another (``mcp-ref:ending``), which does what there is to do, and listens on.
+"""
+
+import os
+import signal
+import sys
+import threading
+from typing import Any, Callable, List, Optional, Protocol, Tuple
+
+from ...deadline import clock
+from ...diagnostics.packagelog import settle
+from ...threads import start_thread
+from ...transports.lines.fds import above_standard
+
+SAME_SECONDS = 0.2
+"""A SIGTERM that follows another one so soon is taken for the same: process managers signal a group of processes, and
+some of these pass the signal on."""
+KILLED = 128 + 15
+"""The exit code after a second SIGTERM: that of a process which the signal has ended, as shells say it."""
+_INTERRUPTED = 130
+_STOP, _LATE = 0, 255
+"""What is in the pipe beside numbers of signals: the end, and that the handler of Python has run."""
+_JOIN_SECONDS = 1.0
+
+
+class Interrupted(SystemExit, KeyboardInterrupt):
+    """A Ctrl-C after which everything was closed in order. Nobody needs to catch it: the program ends with code 130."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.code = _INTERRUPTED
+
+
+def interrupted() -> BaseException:
+    """What to raise after a Ctrl-C: `Interrupted`, but at a prompt, which it would end, a plain KeyboardInterrupt."""
+    return KeyboardInterrupt() if hasattr(sys, "ps1") or sys.flags.interactive else Interrupted()
+
+
+class Termination:
+    """Hears SIGTERM inside its ``with``, where it may: see the module. ``act`` is called then, on a thread of its own.
+
+    ``told``: set when the signal has come; ``acted``: set when ``act`` has ended, however.
+    """
+
+    def __init__(self, act: Callable[[], Any]) -> None:
+        self.told = threading.Event()
+        self.acted = threading.Event()
+        self._act = act
+        self._ends: Optional[Tuple[int, int]] = None
+        self._wakes = False
+        self._thread: Optional[threading.Thread] = None
+
+    def __enter__(self) -> "Termination":
+        if os.name != "posix" or threading.current_thread() is not threading.main_thread():
+            return self
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+            return self
+        read, write = map(above_standard, os.pipe())
+        os.set_blocking(write, False)
+        self._ends = read, write
+        self._thread = start_thread("mcp-ref:signals", self._watch, read)
+        before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        self._wakes = before == -1
+        if not self._wakes:  # an event loop of the program waits on it
+            signal.set_wakeup_fd(before)
+        HEARING.append(self)
+        signal.signal(signal.SIGTERM, self._hear)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        if self._ends is None:
+            return
+        os.write(self._ends[1], bytes([_STOP]))
+        if self._thread is not None:
+            self._thread.join(_JOIN_SECONDS)
+        self.forget()
+
+    def forget(self) -> None:
+        """Hear nothing any more, and put back what was before; in a forked copy, too, which has no thread of ours."""
+        HEARING.remove(self)
+        ends, self._ends = self._ends, None
+        if signal.getsignal(signal.SIGTERM) == self._hear:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if self._wakes:
+            now = signal.set_wakeup_fd(-1)
+            if ends is None or now != ends[1]:  # somebody else has put another one there meanwhile
+                signal.set_wakeup_fd(now)
+        for end in ends or ():
+            os.close(end)
+
+    def _hear(self, number: int, frame: Any) -> None:
+        """On the main thread, between any two instructions of it.
+
+        The number is in the pipe by now, unless somebody else has the wakeup descriptor: then it is told from here.
+        """
+        ends = self._ends
+        if ends is not None:
+            try:
+                os.write(ends[1], bytes([_LATE if self._wakes else number]))
+            except BlockingIOError:
+                pass  # it is full of signals
+
+    def _watch(self, read: int) -> None:
+        came = 0.0
+        while True:
+            heard = os.read(read, 64)
+            if _STOP in heard:
+                return
+            if not (signal.SIGTERM in heard or _LATE in heard) or signal.getsignal(signal.SIGTERM) != self._hear:
+                continue  # another signal; or the program hears this one itself since then
+            if not self.told.is_set():
+                came = clock()
+                self.told.set()
+                start_thread("mcp-ref:ending", self._end)
+            elif signal.SIGTERM in heard and clock() - came >= SAME_SECONDS:
+                leave_at_once(KILLED)
+
+    def _end(self) -> None:
+        try:
+            self._act()
+        finally:
+            self.acted.set()
+
+
+class Hearing(Protocol):
+    """Who hears SIGTERM in this process."""
+
+    def forget(self) -> None:
+        """Hear it no more: this is a forked copy."""
+
+
+_LOG_SECONDS = 0.5
+"""How long standard error may take to get the last log records."""
+HEARING: List[Hearing] = []
+"""Those who hear SIGTERM now, so that forked copies of this process do not."""
+_forking = threading.local()
+
+
+# A forked copy of this process is no server: SIGTERM for it is not for us, and ends it as it ends others. From before
+# the fork until the copy has its own way again the signal waits. Otherwise one that comes between would be written to
+# the pipe, which both have, and end the original.
+
+def _before_fork() -> None:
+    if HEARING:
+        _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+
+def _after_fork() -> None:
+    mask, _forking.mask = getattr(_forking, "mask", None), None
+    if mask is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _in_fork() -> None:
+    try:
+        for heard in list(HEARING):
+            heard.forget()
+        HEARING.clear()
+    finally:
+        _after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_fork)
+
+
+def tell(text: str) -> None:
+    """Say something to the person at the terminal, where the process is the server's own."""
+    if sys.stderr is not None:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+
+def leave_at_once(code: int) -> None:
+    """End the process without anything more of it than what was printed and logged."""
+    settle(_LOG_SECONDS)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError, RuntimeError):
+            pass  # nobody reads it, or another thread is writing to it
+    os._exit(code)
+
+
+def leave_later(code: int, seconds: float) -> None:
+    """End the process if it has not ended by itself after so many seconds: a handler is stuck, and may keep it."""
+    def wait() -> None:
+        threading.Event().wait(seconds)
+        leave_at_once(code)
+
+    start_thread("mcp-ref:exit", wait)

@@ -1,0 +1,106 @@
+"""Serving a client over stdio until it goes away [2025-11-25 basic/transports §stdio].
+
+The main thread reads, unless handlers run on it (`MainThreadQueue`); then it pumps and another thread
+reads. When the client has closed our input, running handlers get a short grace; if one is still
+stuck then, the process ends without it, because nobody is left to talk to and a non-daemon thread of
+a handler's own would keep it alive.
+
+SIGTERM ends it in order, see `mcp_ref.server.serving.signals`. If a handler is stuck then, it is logged and left
+behind, the program goes on after `Server.run`, and has ``shutdown_grace`` seconds for what is left of it; after that,
+and where the handler is stuck on the main thread itself, the process ends with exit code 1.
+"""
+
+import os
+from typing import TYPE_CHECKING
+
+from ...diagnostics.packagelog import get_logger
+from ...transports.base import Transport
+from .signals import Termination, interrupted, leave_at_once, leave_later, tell
+
+if TYPE_CHECKING:
+    from ...peer.dispatcher import Connection
+    from ...peer.executors.main_thread import MainThreadQueue
+    from ..server import Server
+
+_MARGIN = 2.0
+"""Seconds that the end of a connection may take beyond what its handlers may."""
+
+
+def serve(server: "Server", transport: Transport, exit_when_stuck: bool = True) -> None:
+    """Serve one client over this transport on the current thread. Raises `Interrupted` after closing cleanly."""
+    connection = server.connection(transport)
+    termination = Termination(lambda: _end(connection))
+    try:
+        if exit_when_stuck:
+            _greet_a_person(server)
+        transport.open()
+        with termination:
+            try:
+                if server.executor is not None and server.executor.pumped:
+                    queue: "MainThreadQueue" = server.executor  # type: ignore[assignment]  # nothing else is pumped
+                    _pump(connection, queue, exit_when_stuck, termination)
+                else:
+                    connection.run()
+            finally:
+                connection.close()
+                connection.wait_closed(server.limits.shutdown_grace + server.limits.drain)
+    except KeyboardInterrupt:
+        raise interrupted() from None
+    if not exit_when_stuck:
+        return
+    if not termination.told.is_set():
+        _exit_if_stuck(connection)
+    elif len(connection.inflight):
+        _complain(connection)
+        leave_later(1, server.limits.shutdown_grace)
+
+
+def _greet_a_person(server: "Server") -> None:
+    """Say what happens, where no client but a person has started this: the wire is no place to find out."""
+    try:
+        by_hand = os.isatty(0)
+    except OSError:
+        return
+    if by_hand:
+        tell("%s waits for a client: MCP messages on standard input, one JSON object in each line."
+             " A client starts it by itself; Ctrl-C ends it." % server.identity[0])
+
+
+def _end(connection: "Connection") -> None:
+    """SIGTERM has come."""
+    limits = connection.limits
+    connection.shut_down("the process was told to end (SIGTERM)", limits.shutdown_grace)
+    if not connection.wait_closed(2 * limits.shutdown_grace + _MARGIN):  # a handler has the thread that reads
+        _complain(connection)
+        leave_at_once(1)
+
+
+def _complain(connection: "Connection") -> None:
+    get_logger(__name__).warning("%d requests are still running, shutdown_grace (%g s) after they were cancelled: they"
+                                 " are left behind", len(connection.inflight), connection.limits.shutdown_grace)
+
+
+def _exit_if_stuck(connection: "Connection") -> None:
+    if len(connection.inflight):
+        leave_at_once(0)
+
+
+def _pump(
+    connection: "Connection", queue: "MainThreadQueue", exit_when_stuck: bool, termination: Termination
+) -> None:
+    from ...threads import start_thread
+
+    def read() -> None:
+        try:
+            connection.run()
+        finally:
+            queue.close()
+            if exit_when_stuck and len(connection.inflight):  # here, too, as the main thread may be what is stuck
+                if termination.told.is_set():
+                    _complain(connection)
+                leave_at_once(int(termination.told.is_set()))
+
+    start_thread("mcp-ref:reader:%s" % connection.transport.name, read)
+    while not queue.closed:
+        if queue.wait(0.5):
+            queue.pump()

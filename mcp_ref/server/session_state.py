@@ -1,0 +1,51 @@
+"""What a server remembers of one client, for sessions that several processes share; see
+`mcp_ref.peer.session_state`."""
+
+import sys
+from typing import TYPE_CHECKING, Any, Dict, Iterable
+
+from ..errors import RpcError
+
+if TYPE_CHECKING:
+    from ..peer.dispatcher import Connection
+    from .server import Server
+
+_LEVEL = "log_level"
+SUBSCRIBED = "subscribed "
+"""Before a URI: the name of the value that stands for a subscription. Each is a value of its own, so that a change does
+not write, or read, all the others."""
+
+
+def keep(server: "Server", connection: "Connection", uris: Iterable[str]) -> Dict[str, Any]:
+    """The log level that the client asked for, and whether it has subscribed to these."""
+    kept: Dict[str, Any] = {}
+    if _LEVEL in connection.state:
+        kept[_LEVEL] = connection.state[_LEVEL]
+    if server.has_feature("subscriptions"):
+        for uri in uris:
+            kept[SUBSCRIBED + uri] = True if server.subscriptions.has(connection, uri) else None
+    return kept
+
+
+def restore(server: "Server", connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
+    """Take over these values; subscriptions are entered as they are, for they were checked before.
+
+    ``whole``: these are all there are, so other subscriptions have ended.
+    """
+    if _LEVEL in kept:
+        connection.state[_LEVEL] = kept[_LEVEL]
+    for name in kept:
+        if not name.startswith(SUBSCRIBED):
+            continue
+        uri = name[len(SUBSCRIBED):]
+        if kept[name]:
+            try:
+                server.subscriptions.add(connection, uri, sys.maxsize)
+            except RpcError as error:  # this process has no room; the session goes on, and hears less from here
+                connection.counters.note("subscriptions without room", error.message)
+        elif server.has_feature("subscriptions"):
+            server.subscriptions.discard(connection, uri)
+    if whole and server.has_feature("subscriptions"):
+        for uri in server.subscriptions.by(connection):
+            if SUBSCRIBED + uri not in kept:
+                server.subscriptions.discard(connection, uri)

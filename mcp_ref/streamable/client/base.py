@@ -1,0 +1,561 @@
+"""What the two HTTP transports of a client have in common.
+
+Every message is a `POST` of its own. Requests go out side by side, each on a thread that then reads its answer: one of
+the crew, or for small calls the one that waits for it (`direct_send`).
+Notifications and answers to the server go out one after the other, in their order, each when the one before was
+accepted; and what follows ``notifications/initialized`` waits until that was accepted. What arrives, on whatever
+stream, comes out of `HttpChannel.read` in one queue, which is bounded by bytes.
+
+=======================  ================================================  ==============================
+thread                   blocks on                                         freed by
+=======================  ================================================  ==============================
+``mcp-ref:http:*``       connecting, sending, receiving; room in the       the server; close; the end of
+                         queue; the time before a stream is resumed        its request (`given_up`)
+the connection's reader  the queue; after close, the farewell              a message; close; the grace
+a thread that calls      the first byte of the reply to what it carries    the server; close; the end of
+                                                                           its request, or of its time
+=======================  ================================================  ==============================
+
+An HTTP request that fails is the failure of the one message it carried. Errors are `HttpStatus`, `AnswerLost`,
+`ConnectFailed`, or `PeerError` where the server says a JSON-RPC error.
+
+``headers`` of the caller and ``token`` go to the server's own origin only, for nothing is ever sent to another one:
+redirects are followed within the origin, and they stay out of logs and error texts.
+"""
+
+import threading
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
+
+from ...deadline import Deadline
+from ...errors import ConnectionLost, HttpStatus, McpError, TransportError
+from ...http11.client.connect import Dialler, Grip, LetGo, place, place_from
+from ...http11.client.connection_pool import Fields, Pool, Stale
+from ...http11.client.crew import Crew
+from ...http11.client.response import Reply
+from ...jsonrpc import RequestId
+from ...limits import DEFAULT, Limits
+from ...revisions import Revision
+from ...transports.base import Failed, Received, Transport
+from ...transports.lines.fds import FORKED, tell_of_fork
+from .auth_provider import Authorizer, Authorizing, Gate, Refusal
+from .direct_send import Attended, has_come
+from .errors import refused
+from .headers import ACCEPT, added
+from .inbox import CAPACITY, Inbox, offered, opening
+
+if TYPE_CHECKING:
+    import ssl
+
+    from ...wiretrace import Trace
+    from ..http_trace import HttpTrace
+
+_MOST_REDIRECTS = 5
+_REDIRECTS = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (307, 308)}
+"""Statuses that send a request elsewhere unchanged; the others would make a GET of a POST [RFC 9110 §15.4]."""
+_ERROR_BODY = 64 * 1024
+_LOUD = 10
+LASTING = ("subscriptions/listen",)
+"""Requests whose answer comes at the end of a long stream: like the streams of GET they take no other's turn."""
+INITIALIZED = "notifications/initialized"
+_CANCELLED = "notifications/cancelled"
+
+
+class Post:
+    """A request on its way."""
+
+    __slots__ = ("id", "method", "data", "fields", "grip", "begun")
+
+    def __init__(self, id: RequestId, method: str, data: bytes, fields: Fields) -> None:
+        self.id = id
+        self.method = method
+        self.data = data
+        self.fields = fields
+        """All header fields of a request that belongs to no session; () for those of every request now."""
+        self.grip = Grip()
+        self.begun = False
+        """Whether a thread has taken it up."""
+
+    def may_have(self, id: Any) -> bool:
+        """Whether an error with this id, in the reply, may be the answer; older servers write there what they like."""
+        return not self.fields or id is None or id == self.id
+
+
+class HttpChannel(Transport):
+    """Base of the two; subclasses say what becomes of the answer to a `POST` (`_perform`).
+
+    ``headers``: more header fields for every request; ``token``: sent as ``Authorization: Bearer``; or ``auth``, what
+    gets tokens and sends them: see `auth_provider`. ``ssl_context``, or ``cafile`` with certificates to trust: see
+    `mcp_ref.http11.client.connect`. Raises `ConnectFailed` for a URL that is none, ValueError for a header that cannot
+    be sent.
+    """
+
+    name = "http"
+    http_trace: "Optional[HttpTrace]" = None
+    """Told of exchanges and streams."""
+
+    def __init__(
+        self, url: str, *, headers: Optional[Mapping[str, str]] = None, token: Optional[str] = None,
+        auth: Union[Authorizing, Authorizer, None] = None, ssl_context: "Optional[ssl.SSLContext]" = None,
+        cafile: Optional[str] = None, limits: Limits = DEFAULT,
+    ) -> None:
+        if auth is not None and (token is not None or "authorization" in map(str.lower, headers or ())):
+            raise ValueError("auth=... sends the field Authorization itself: no token=... and no such header besides")
+        self.where = place(url)
+        self._gate = Gate(auth, self.where.url, ssl_context, cafile, limits)
+        self.options: Dict[str, Any] = dict(
+            headers=headers, token=token, auth=self._gate.authorizer, ssl_context=ssl_context, cafile=cafile,
+            limits=limits)
+        """Those of another transport to the same server."""
+        self._url = url
+        self.limits = limits
+        self.origin = self.where.origin
+        self.address = self.where.url
+        self._target = self.where.target
+        self._added = (("Host", self.where.authority), ("Accept-Encoding", "identity"), *added(headers or {}, token))
+        self._dialler = Dialler(self.where, limits.connect_timeout, ssl_context, cafile)
+        self._pool = Pool(self._dialler, limits.http_keep_alive)
+        self._crew = Crew(self.where.authority, limits.max_http_requests, self._pool.prune)
+        self._attended = Attended()
+        self._inbox = Inbox()
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
+        self._waiting = 0  # bytes of messages that no thread has taken up
+        self._posts: Dict[RequestId, Post] = {}
+        self._under_way: FrozenSet[RequestId] = frozenset()  # when the connection ended
+        self._held: Optional[List[Post]] = None  # requests that wait for `initialized` to be accepted
+        self._lane: Deque[Tuple[str, bytes, Fields]] = deque()
+        self._in_lane = False  # whether a thread is at it
+        self._lane_empty = threading.Event()
+        self._lane_empty.set()
+        self._grip = Grip()  # connecting, the lane, streams: what belongs to no request
+        self._version: Optional[str] = None
+        self._agreed: Optional[str] = None
+        self._made_fields: Dict[str, Fields] = {}
+        self._why = ""
+        self._closed = False
+        self._left = threading.Event()
+        self._counts: Dict[str, int] = {}
+        tell_of_fork(self)
+
+    def show_http(self, trace: "Trace") -> None:
+        """Tell a trace of exchanges and streams from now on; to be called before `open`."""
+        from ..http_trace import HttpTrace
+
+        self.http_trace = HttpTrace(trace)
+
+    # The promises of a transport
+
+    def open(self) -> None:
+        """See `Transport.open`: makes a first connection, and asks nothing on it."""
+        self._pool.connect(self._grip)
+
+    def read(self) -> Optional[List[Received]]:
+        """See `Transport.read`."""
+        items = self._inbox.take()
+        if not items and self._closed:
+            self._left.wait(2 * self.limits.shutdown_grace)
+        return items or None
+
+    def write(self, messages: Sequence[bytes]) -> None:
+        """See `Transport.write`: hands them over to other threads, and waits only if too much waits there."""
+        for message in messages:
+            self._enter(message)
+
+    def _enter(self, message: bytes) -> None:
+        id, method = opening(message)
+        with self._lock:
+            while self._waiting and self._waiting + len(message) > CAPACITY and not self._closed:
+                self._room.wait()
+            if self._closed or self._why:
+                raise ConnectionLost(self.reason())
+            fields = self._own_fields(id, method)
+            if fields is None:
+                return
+            self._waiting += len(message)
+            post = None
+            begin = False
+            if id is not None:
+                post = self._posts[id] = Post(id, method, message, fields)
+                if self._held is not None:
+                    self._held.append(post)
+                    return
+            else:
+                if method == INITIALIZED:
+                    self._held = []
+                self._lane.append((method, message, fields))
+                begin, self._in_lane = not self._in_lane, True
+                self._lane_empty.clear()
+        if post is not None:
+            if not (self._carries(post) and self._attended.keep(post)):
+                self._begin(post)
+        elif begin:
+            self._crew.submit(self._run_lane, urgent=True)  # or the server may wait for what all the others wait for
+
+    def _own_fields(self, id: Optional[RequestId], method: str) -> Optional[Fields]:
+        """All header fields of this message, made under the lock; (): those of every message now; None: do not send it.
+        """
+        return ()
+
+    def ready(self, size: int) -> bool:
+        """See `Transport.ready`."""
+        return not self._waiting or self._waiting + size <= CAPACITY
+
+    def agreed(self, revision: Revision) -> None:
+        """Name it in every request from now on
+        [2025-06-18..2025-11-25 basic/transports §Protocol Version Header] MUST."""
+        self._agreed = revision.name
+        self._version = revision.name if revision.version_header else None
+        self._made_fields = {}
+
+    def given_up(self, id: RequestId) -> None:
+        """End the stream of this request, and attempts to resume it."""
+        with self._lock:
+            post = self._posts.get(id)
+        if post is not None:
+            post.grip.let_go()
+
+    def unsent(self, id: RequestId) -> bool:
+        """See `Transport.unsent`."""
+        return bool(self._why) and id not in self._under_way
+
+    def close(self) -> None:
+        """See `Transport.close`: ends all requests; what was to be delivered, and a farewell, may take the grace."""
+        with self._lock:
+            first, self._closed = not self._closed, True
+            posts = list(self._posts.values())
+            self._room.notify_all()
+        if not first:
+            return
+        self._inbox.end(drop=True)
+        for post in posts:
+            post.grip.let_go()
+        self._stop_listening()
+        try:
+            leaving = self._crew.submit(self._leave, urgent=True) and self._crew.submit(self._hurry, urgent=True)
+        except RuntimeError:  # the interpreter ends, and starts no threads
+            leaving = False
+        if not leaving:
+            self._shut()
+
+    def forked(self) -> None:
+        """This is a forked copy of the process whose conversation it is: say nothing to the server, not even farewell.
+
+        See `tell_of_fork`. The session belongs to the other process, and so do the ids of its requests.
+        """
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
+        self._why, self._closed = self._why or FORKED, True
+        self._left.set()
+
+    def reason(self) -> str:
+        """See `Transport.reason`."""
+        return self._why or "the connection was closed"
+
+    def counters(self) -> Dict[str, int]:
+        """``undelivered``: notifications and answers that the server did not take; and whatever else went wrong."""
+        return dict(self._counts)
+
+    # The end
+
+    def _end(self, why: str) -> None:
+        """The connection is over, not by `close`; what has arrived is still read."""
+        self._inbox.end(drop=False)  # before a writer can notice and close, which drops what it finds
+        with self._lock:
+            if not self._closed:
+                self._why = self._why or why
+            posts = list(self._posts.values())
+            self._under_way |= {post.id for post in posts if post.begun}
+            self._room.notify_all()
+        for post in posts:
+            post.grip.let_go()
+
+    def _leave(self) -> None:
+        """Deliver what is in the lane, say farewell, free everything."""
+        try:
+            self._lane_empty.wait(self.limits.shutdown_grace / 2)
+            if not self._grip.gone:
+                self._farewell(self._grip)
+        except McpError as error:
+            self._note("no farewell", str(error))
+        finally:
+            self._shut()
+
+    def _hurry(self) -> None:
+        """See to it that leaving ends."""
+        if not self._left.wait(self.limits.shutdown_grace):
+            self._grip.let_go()
+
+    def _shut(self) -> None:
+        self._left.set()
+        self._grip.let_go()
+        self._pool.close()
+        self._crew.close()
+
+    def _stop_listening(self) -> None:
+        """End the streams that belong to no request."""
+
+    def _farewell(self, grip: Grip) -> None:
+        """Tell the server that this was all."""
+
+    # Requests
+
+    def _begin(self, post: Post) -> None:
+        if not self._crew.submit(lambda: self._run_post(post), urgent=post.method in LASTING):
+            self._inbox.put(Failed(post.id, ConnectionLost(self.reason())))
+
+    def _carries(self, post: Post) -> bool:
+        """Whether the thread that waits for the answer to this may carry it."""
+        return False
+
+    def attend(self, id: RequestId) -> None:
+        """See `Transport.attend`."""
+        left = self._attended.attend(id)
+        if left is not None:
+            self._begin(left)
+
+    def carry(self, id: RequestId, until: Deadline, take: Callable[[bytes], bool]) -> None:
+        """See `Transport.carry`, and `direct_send`."""
+        post = self._attended.claim(id)
+        if post is None:
+            return
+        if not self._crew.take_place():
+            self._begin(post)
+            return
+        begun: Optional[Reply] = None
+        rest: Optional[Callable[[], object]] = lambda: self._run_post(post, begun)
+        try:
+            self._take_up(post)
+            if not self._why:  # otherwise it is said to be `unsent`
+                fields = post.fields or self._fields("POST")
+                begun = self._pool.begin("POST", self._target, fields, post.grip, post.data)
+            if begun is not None and has_come(begun, until):
+                rest = self._run_post(post, begun, take)
+        except BaseException:
+            post.grip.let_go()  # nobody waits for it, and it may have been sent
+            raise
+        finally:
+            self._crew.leave_place(rest)
+
+    def _take_up(self, post: Post) -> None:
+        """Take up a request, once."""
+        if not post.begun:
+            post.begun = True
+            self._taken_up(post.data)
+
+    def _run_post(
+        self, post: Post, begun: Optional[Reply] = None, take: Optional[Callable[[bytes], bool]] = None,
+    ) -> Optional[Callable[[], object]]:
+        """See a request through. ``take`` is offered the answer; what may have to wait then is returned, to be called.
+        """
+        self._take_up(post)
+        if self._gate.authorizer is not None:
+            post.grip.on_standstill = partial(self._stands_still, post.id)
+        last: Sequence[Received] = ()
+        try:
+            if not post.grip.gone and not self._why:
+                last = self._perform(post, begun)
+            elif begun is not None:
+                self._pool.finish(begun, post.grip)
+        except LetGo:
+            pass  # nobody waits for it
+        except McpError as error:
+            last = (Failed(post.id, error),)
+        except Exception as error:
+            from ...diagnostics.packagelog import get_logger
+
+            get_logger(__name__).exception("%s", self.name)
+            last = (Failed(post.id, TransportError("%s: %r" % (self.name, error))),)
+        if take is not None:
+            if not (last and self._inbox.quiet and isinstance(last[0], bytes) and take(last[0])):
+                return partial(self._hand_in, post, last)  # there may be no room
+            last = ()  # nothing came before it that nobody has read
+        self._hand_in(post, last)
+        return None
+
+    def _hand_in(self, post: Post, last: Sequence[Received]) -> None:
+        """A request is over; ``last``: what is last to be read of it, as soon as there is room."""
+        read = not last or self._inbox.put(*last)
+        with self._lock:
+            if self._posts.get(post.id) is post:
+                del self._posts[post.id]
+            if not read:
+                self._under_way |= {post.id}  # the connection has just ended, but this was sent
+
+    def _taken_up(self, data: bytes) -> None:
+        with self._lock:
+            full = self._waiting > CAPACITY // 2
+            self._waiting -= len(data)
+            if full:
+                self._room.notify_all()
+
+    def _stands_still(self, id: RequestId, begins: bool) -> None:
+        if self.on_standstill is not None:
+            self.on_standstill(id, begins)
+
+    def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
+        """Send a request, unless that was ``begun``, and see to its answer; what is last to be read of it. An exception
+        is its outcome."""
+        raise NotImplementedError
+
+    # The lane: notifications, and answers to the server
+
+    def _run_lane(self) -> None:
+        while True:
+            with self._lock:
+                if not self._lane:
+                    self._in_lane = False
+                    self._lane_empty.set()
+                    return
+                method, data, fields = self._lane.popleft()
+            self._taken_up(data)
+            try:
+                self._deliver(method, data, fields)
+            except McpError as error:
+                if not self._closed:
+                    self._note("undelivered", "%s was not delivered: %s" % (method or "an answer", error))
+            if method == INITIALIZED:
+                self._initialized()
+
+    def _deliver(self, method: str, data: bytes, fields: Fields) -> None:
+        """Send a message that has no answer. A person who has just cancelled a request is not asked to let that in."""
+        self._grip.asked = 0  # it is that of all of them
+        reply = self._exchange("POST", data, self._grip, fields, self.limits.request_timeout, ask=method != _CANCELLED)
+        try:
+            self._check(reply)
+            reply.whole(_ERROR_BODY)
+        finally:
+            self._pool.finish(reply, self._grip)
+
+    def _initialized(self) -> None:
+        """The server has taken `initialized`; requests may follow."""
+        with self._lock:
+            held, self._held = self._held, None
+        for post in held or ():
+            self._begin(post)
+
+    # HTTP
+
+    def _exchange(
+        self, method: str, body: Optional[bytes], grip: Grip, fields: Fields = (), timeout: Optional[float] = None,
+        begun: Optional[Reply] = None, ask: bool = True,
+    ) -> Reply:
+        """Send a request, have it authorized, and follow redirects within the origin; the reply, for `Pool.finish`.
+
+        ``fields``: all header fields but those of authorization; (): those of every request now. ``ask``: whether the
+        authorizer is asked about a refusal.
+        Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `AuthError`, `LetGo`.
+        """
+        target, redirects = self._target if begun is None else begun.target, 0
+        while redirects < _MOST_REDIRECTS:
+            given = self._gate.fields(method, self.where.origin + target, grip) if begun is None else begun.given
+            all_fields = (fields or self._fields(method)) + given
+            sending, begun = begun, None
+            try:
+                reply = self._pool.send(method, target, all_fields, body, grip, timeout, sending, once=bool(given))
+            except Stale:
+                continue
+            except TransportError as error:
+                if self.http_trace is not None:
+                    self.http_trace.failed(method, target, all_fields, error)
+                raise
+            if self.http_trace is not None:
+                self.http_trace.exchanged(method, target, all_fields, reply.status, reply.headers.pairs())
+            reply.given = given
+            if reply.status not in Gate.STATUSES:
+                self._answered(reply, self.where.origin + target, grip)
+            elif ask and self._gate.authorizer is not None:
+                if not self._let_in(reply, method, target, self._revision(body, fields), grip):
+                    return reply
+                continue
+            if not 300 <= reply.status < 400:
+                return reply
+            redirects += 1
+            try:
+                target = self._redirected(reply, method, target)
+                reply.whole(_ERROR_BODY)
+            finally:
+                self._pool.finish(reply, grip)
+            if reply.status == 308:
+                self._target = target
+        raise HttpStatus("%s is redirected more than %d times" % (self._shown, _MOST_REDIRECTS), reply.status)
+
+    def _answered(self, reply: Reply, url: str, grip: Grip) -> None:
+        """Tell of a reply that is no refusal."""
+        try:
+            self._gate.answered(url, reply.headers)
+        except BaseException:
+            self._pool.finish(reply, grip)
+            raise
+
+    def _let_in(
+        self, reply: Reply, method: str, target: str, revision: Optional[str], grip: Grip,
+    ) -> bool:
+        """Have a refusal looked at, which may take long, so the connection is given back first; True: send it again."""
+        try:
+            reply.kept = reply.whole(_ERROR_BODY)
+        except TransportError:
+            reply.kept = b""
+        finally:
+            self._pool.finish(reply, grip)
+        challenges = tuple(reply.headers.get_all("www-authenticate"))
+        url = self.where.origin + target
+        refusal = Refusal(reply.status, challenges, reply.headers, method, url, reply.given, revision, grip.asked)
+        grip.asked += 1
+        return self._gate.opens(refusal, grip)
+
+    def _revision(self, body: Optional[bytes], fields: Fields) -> Optional[str]:
+        """The revision of a request with this body and these fields."""
+        return dict(fields).get("MCP-Protocol-Version") or self._agreed or offered(body)
+
+    def _redirected(self, reply: Reply, method: str, target: str) -> str:
+        """The target that a redirect names."""
+        goal = place_from(self.where.origin + target, reply.headers.get("location") or "",
+                          "%s answered %d and redirects to" % (self._shown, reply.status))
+        if goal.origin != self.where.origin:
+            text = "%s redirects to %s, which is another origin: name that URL instead if you trust it"
+            raise HttpStatus(text % (self._shown, goal.origin), reply.status)
+        if reply.status not in _REDIRECTS[method] or goal.target == target:
+            text = "%s %s: %d redirects to %s: name that URL instead"
+            raise HttpStatus(text % (method, self._shown, reply.status, goal.target.partition("?")[0]), reply.status)
+        return goal.target
+
+    def _fields(self, method: str) -> Fields:
+        """The header fields of a request."""
+        found = self._made_fields.get(method)
+        if found is None:
+            found = self._added + ACCEPT[method] + self._conversation()
+            self._made_fields[method] = found
+        return found
+
+    def _conversation(self) -> Fields:
+        """The fields that say which conversation a request belongs to; when they change, `_made_fields` is emptied."""
+        return () if self._version is None else (("MCP-Protocol-Version", self._version),)
+
+    @property
+    def _shown(self) -> str:
+        """The URL for error texts; without its query, where secrets may be."""
+        return self.origin + self._target.partition("?")[0]  # type: ignore[operator]
+
+    def _check(self, reply: Reply, post: Optional[Post] = None) -> None:
+        """Raise what a reply means that refuses a request: `PeerError` or `HttpStatus`."""
+        if 200 <= reply.status < 300:
+            return
+        try:
+            body = reply.whole(_ERROR_BODY)
+        except TransportError:
+            body = b""
+        raise refused(reply, body, self._shown, (*self._added, *reply.given), post)
+
+    def _note(self, name: str, text: str) -> None:
+        """Count something odd, and log it the first times."""
+        if self.http_trace is not None:
+            self.http_trace.finding(name, text)
+        with self._lock:
+            count = self._counts[name] = self._counts.get(name, 0) + 1
+        if count <= _LOUD:
+            from ...diagnostics.packagelog import get_logger
+            from ...diagnostics.usercode import one_line
+
+            get_logger(__name__).warning("%s: %s: %s", self.origin, name, one_line(text))

@@ -1,0 +1,443 @@
+"""A session of Streamable HTTP as the dispatcher sees it: a transport without a reader, which routes what is sent.
+
+Messages come in by POSTs, which the endpoint gives to `Connection.receive`. Messages go out by `HttpSession.post`:
+
+=============================================  =====================================================
+message                                        goes
+=============================================  =====================================================
+the answer to a request                        into the reply to its POST
+whatever belongs to a request and comes first  into the reply to its POST, which becomes a stream
+anything else                                  on one stream that a GET has opened, the newest
+the same while no such stream is open          into a bounded queue, until one is; before the first
+                                               one only ``max_early_messages`` wait
+=============================================  =====================================================
+
+[2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server],
+[2025-03-26..2025-11-25 basic/transports §Multiple Connections] MUST: on one stream, never on two.
+
+A reply is JSON if the answer is all there is, and a stream if not, unless the endpoint was told otherwise. If the
+client takes no stream there, what belongs to the request goes the way of everything else.
+
+Who has never opened a stream may never do. A server need not keep anything for them: no page says that a message which
+belongs to no request must arrive. What is sent between the handshake and the first GET is kept, because a client cannot
+be faster. Where messages were dropped, the client is told how many of its own it missed, on the stream it opens.
+
+A connection that breaks cancels nothing [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server]
+SHOULD NOT: the handler goes on, what it says is kept, and the client asks for it by a GET with `Last-Event-ID`.
+
+The lock is held while an exchange is given something to send, which never waits; two streams of one session take turns.
+"""
+
+from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence, Tuple
+
+from ... import deadline
+from ...http11.message import Exchange, Pairs
+from ...jsonrpc import Frame, RequestId, id_key
+from ...limits import Limits
+from ...protocol.streamable_http.sse import comment, encode_event
+from ...transports.held import Held, peer_of
+from ...transports.replies import HttpRouted
+from .reply_stream import LISTENING, STREAM_HEADERS, EventId, Kept, Replay, Stream
+
+Whole = Tuple[Exchange, int, Pairs, bytes]
+"""A reply in one piece, and where it goes."""
+JSON_HEADERS = (("Content-Type", "application/json"),)
+_COMMENT = comment("keep-alive")
+_ENDED = (
+    b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"The session ended before the request was answered"}}'
+)
+
+
+class HttpSession(HttpRouted):
+    """One session; or, with ``id`` None, one POST that stands alone.
+
+    ``principal``: who began it, as `authenticate` said. Thread-safe.
+    """
+
+    owner: Hashable = None
+    """Whose it is, for limits; None: nobody knows. See `mcp_ref.http11.server.owners`."""
+    _deserted_at: Optional[float] = None
+    """When it was first seen that a question is open and no connection is."""
+
+    def __init__(self, id: Optional[str], principal: Any, limits: Limits) -> None:
+        super().__init__(limits)
+        self.id = id
+        self.principal = principal
+        self.shown = principal
+        """The same, as the guard has made it of what came with the latest request."""
+        self.used = deadline.clock()
+        """When something last came from the client."""
+        self._replies: Dict[Any, Stream] = {}
+        """By what `id_key` makes of the ids of the requests that wait for them."""
+        self._listening: List[Stream] = []
+        self.holder = peer_of(principal, id or self)
+        self._replay = Replay(limits, self.holder) if id is not None else None
+        self._waiting: List[bytes] = []
+        self._waiting_bytes = 0
+        self._listened = False
+        """True once a GET has opened a stream."""
+        self._missed = 0
+        """Messages that were dropped before a stream was there, since the client was told."""
+        self._numbers = 0
+        self._answered: Optional[Callable[[], None]] = None
+
+    def count(self, held: Optional[Held], tells_apart: bool = True) -> None:
+        """Use this account for what the session makes us hold; called before it has a connection.
+
+        ``tells_apart``: whether its principal is one client and no other; else the session counts for itself.
+        """
+        self.held, self.tells_apart = held, tells_apart
+        if not tells_apart:
+            self.holder = self.id or self
+        if self._replay is not None:
+            self._replay = Replay(self._limits, self.holder)
+            self._replay.held = held
+
+    # What the dispatcher asks for
+
+    @property
+    def session_id(self) -> Optional[str]:  # type: ignore[override]
+        """See `Transport.session_id`."""
+        return self.id
+
+    def close(self) -> None:
+        """End the session: its streams end, and POSTs without an answer are told."""
+        with self._lock:
+            self.ended = True
+            streams = list(dict.fromkeys(self._replies.values())) + self._listening
+            self._replies, self._listening = {}, []
+            for stream in streams:
+                self._cut(stream)
+            while self._waiting:
+                self._not_waiting()
+            if self._replay is not None:
+                self._replay.clear()
+                self._replay = None  # an answer may be on its way yet, and nobody would let go of it
+        self._wake()
+
+    def _cut(self, stream: Stream) -> None:
+        exchange = stream.exchange
+        if stream.started or exchange is None:
+            stream.end()
+        else:
+            stream.exchange = None
+            exchange.reply(404, JSON_HEADERS + tuple(stream.headers), _ENDED)
+
+    def reason(self) -> str:
+        """See `Transport.reason`."""
+        return "the session ended"
+
+    def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
+        """See `Transport.post`, and the module for where a message goes."""
+        self._route(message, about, final)
+        if self._answered is not None and final and not self._replies:
+            self._answered()
+
+    def _route(self, message: Optional[bytes], about: Optional[RequestId], final: bool) -> None:
+        with self._lock:
+            stream = None if about is None else self._replies.get(id_key(about))
+            if not final:
+                if message is not None and not self.ended:
+                    if stream is None or not self._related(stream, message):
+                        self._unrelated(message)
+                return
+            if stream is None:
+                self._count("answers without a request")
+                return
+            for key in stream.keys:
+                self._replies.pop(key, None)
+            if stream.held is not None:
+                stream.held.append(message or b"")
+                return
+            whole = self._conclude(stream, message)
+        if whole is not None:
+            whole[0].reply(*whole[1:])
+
+    def when_answered(self, action: Callable[[], None]) -> None:
+        """Call ``action`` when no request is without answer, at once if that is so."""
+        with self._lock:
+            if self._replies:
+                self._answered = action
+                return
+        action()
+
+    def poll_later(self, about: RequestId) -> bool:
+        """End the connection of the reply to this request; the client comes back for it after ``stream_retry``.
+
+        [2025-11-25 basic/transports §Sending Messages to the Server] MAY, so False in other revisions; also where the
+        reply is no stream, or has no connection any more.
+        """
+        with self._lock:
+            stream = self._replies.get(id_key(about))
+            return stream is not None and self._part(stream)
+
+    # What the endpoint asks for
+
+    def expect(self, stream: Stream) -> str:
+        """The requests of a POST are about to be received; "" if they may be, else why not, a key of REFUSALS."""
+        with self._lock:
+            if self.ended:
+                return "session"
+            replies = self._replies
+            for key in stream.keys:
+                if key in replies:
+                    return "id in use"
+            for key in stream.keys:
+                replies[key] = stream
+        return ""
+
+    def receive(
+        self, frame: Frame, data: bytes, about: Optional[RequestId] = None, principal: Any = None
+    ) -> List[Any]:
+        """Give the connection a message that came; arguments and result as `Connection.receive`."""
+        if self._deserted_at is not None:
+            self._deserted_at = None
+        jobs: List[Any] = self.connection.receive(frame, data, about, principal)
+        return jobs
+
+    def answer(self, stream: Stream, message: bytes) -> None:
+        """Send an answer that was held."""
+        with self._lock:
+            whole = self._conclude(stream, message)
+        if whole is not None:
+            whole[0].reply(*whole[1:])
+
+    def listen(self, exchange: Exchange, headers: Pairs = ()) -> bool:
+        """Open a stream for what belongs to no request, on the exchange of a GET; False: the session has ended."""
+        begun = self._attach(Stream(LISTENING, exchange, headers), exchange, [])
+        self._tell_missed()
+        return begun
+
+    def _tell_missed(self) -> None:
+        """Have the client told how many messages for it were dropped, now that it has opened a stream."""
+        with self._lock:
+            missed, self._missed = self._missed, 0
+        if missed:
+            self.connection.role.missed(self.connection, missed)
+
+    def resume(self, exchange: Exchange, since: EventId, headers: Pairs = ()) -> Optional[bool]:
+        """Go on with a stream after that event; None: nothing is known of it. False: the session has ended.
+
+        First comes what was sent after it on that stream, and on no other
+        [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery] MUST NOT. A stream of a GET goes on even
+        if nothing of it is kept: what is gone is gone, and what comes next can still be sent.
+        """
+        with self._lock:
+            begun = self._go_on(exchange, since, headers)
+        if begun and since.kind == LISTENING:
+            self._tell_missed()
+        return begun
+
+    def _go_on(self, exchange: Exchange, since: EventId, headers: Pairs) -> Optional[bool]:
+        """`resume`, with the lock held."""
+        found = self._find(since)
+        kept = list(self._replay.of(since.kind, since.stream)) if self._replay is not None else []
+        if found is not None:
+            found.end()  # the connection that it had; the client is not there, or it would not have come here
+            found.exchange, found.headers = exchange, headers
+        elif since.stream <= self._numbers and (since.kind == LISTENING or kept):
+            found = Stream(since.kind, exchange, headers)
+            found.revive(since.stream, max([since.place] + [event.id.place for event in kept]) + 1)
+        else:
+            return None
+        missed = [event for event in kept if event.id.place > since.place and event.data]
+        return self._attach(found, exchange, missed)
+
+    def keep(self, now: float, poll_after: Optional[float]) -> None:
+        """From time to time: keep quiet streams alive, forget old events, let long streams be polled."""
+        with self._lock:
+            if self._replay is not None:
+                self._replay.forget(now)
+            for stream in [*dict.fromkeys(self._replies.values()), *self._listening]:
+                if stream.exchange is None or not stream.started:
+                    continue
+                if poll_after is not None and stream.opened_at + poll_after <= now and self._part(stream):
+                    continue
+                if stream.sent_at + self._limits.stream_keepalive <= now:
+                    stream.write(_COMMENT, now)
+
+    def deserted(self, now: float) -> bool:
+        """Whether a question is open, and for ``question_grace`` there was no connection and nothing came.
+
+        Its client may come back for a stream, and then finds the question; nobody knows before that time is over.
+        """
+        if self.connection.table.empty or self._is_connected():
+            self._deserted_at = None
+            return False
+        since = self._deserted_at
+        if since is None:
+            since = self._deserted_at = now
+        return since + self._limits.question_grace <= now
+
+    def _is_connected(self) -> bool:
+        with self._lock:
+            exchanges = [stream.exchange for stream in [*self._replies.values(), *self._listening]]
+        return any(exchange is not None and not exchange.gone for exchange in exchanges)
+
+    def hang_up(self) -> None:
+        """End the connections of the streams of GETs; the session goes on, and so do they when they are asked for."""
+        with self._lock:
+            for stream in self._listening:
+                if not self._part(stream):
+                    stream.end()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request has no answer yet, or a stream is open."""
+        with self._lock:
+            return bool(self._replies) or any(stream.exchange is not None for stream in self._listening)
+
+    # Streams, with the lock held
+
+    @property
+    def _polls(self) -> bool:
+        revision = self.connection.session.revision
+        return self._replay is not None and revision is not None and bool(revision.stream_polling)
+
+    def _find(self, since: EventId) -> Optional[Stream]:
+        """The stream of this event, if it has not ended."""
+        for stream in [*self._replies.values(), *self._listening]:
+            if stream.started and (stream.kind, stream.number) == since[:2]:
+                return stream
+        return None
+
+    def _begin(self, stream: Stream) -> None:
+        """Begin a stream, with an event that says nothing but its id, where the revision has that
+        [2025-11-25 basic/transports §Sending Messages to the Server] SHOULD."""
+        exchange = stream.exchange
+        if exchange is not None:
+            exchange.on_close = lambda: self._lost(stream, exchange)
+        fresh, now = not stream.started, deadline.clock()
+        if fresh:
+            self._numbers += 1
+        stream.begin(self._numbers, now)
+        if fresh and self._polls:
+            stream.send(b"", self._replay, now)
+
+    def _lost(self, stream: Stream, exchange: Exchange) -> None:
+        """The client has gone away from this exchange."""
+        with self._lock:
+            if stream.exchange is exchange:
+                stream.exchange = None
+
+    def _related(self, stream: Stream, message: bytes) -> bool:
+        """Send a message on the stream of the request it belongs to; False if that can be none."""
+        if not stream.sse or stream.held is not None:
+            return False
+        if not stream.started:
+            self._begin(stream)
+        stream.send(message, self._replay, deadline.clock())
+        return True
+
+    def _conclude(self, stream: Stream, message: Optional[bytes]) -> Optional[Whole]:
+        """End a reply with the answer, or without one; where nothing was sent before, the whole reply, for the caller.
+
+        After the answer a stream ends [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] SHOULD.
+        """
+        now, exchange, headers = deadline.clock(), stream.exchange, tuple(stream.headers)
+        if stream.started:
+            if exchange is None:
+                self._count("answers kept for later")
+            stream.end(b"" if message is None else stream.event(message, self._replay, now))
+            return None
+        stream.exchange = None
+        if exchange is None:
+            return None
+        if message is None:
+            return (exchange, 200, STREAM_HEADERS + headers, b"") if stream.sse else (exchange, 202, headers, b"")
+        if stream.json:
+            return exchange, 200, JSON_HEADERS + headers, message
+        self._numbers += 1
+        stream.number = self._numbers
+        prime = stream.event(b"", self._replay, now) if self._polls else b""
+        return exchange, 200, STREAM_HEADERS + headers, prime + stream.event(message, self._replay, now)
+
+    def _part(self, stream: Stream) -> bool:
+        """End the connection of a stream and not the stream; the client asks for the rest."""
+        if stream.exchange is None or not stream.sse or stream.held is not None or not self._polls:
+            return False
+        if not stream.started:
+            self._begin(stream)
+        retry = int(self._limits.stream_retry * 1000)
+        stream.end(stream.event(b"", self._replay, deadline.clock(), retry))
+        return True
+
+    def _attach(self, stream: Stream, exchange: Exchange, missed: Sequence[Kept]) -> bool:
+        """Have a stream carried by the exchange of a GET, beginning with what was missed."""
+        with self._lock:
+            if self.ended:
+                return False
+            self._begin(stream)
+            for event in missed:
+                stream.write(encode_event(event.data, str(event.id)), deadline.clock())
+            if stream.kind == LISTENING:
+                self._listen(stream)
+            elif not any(stream is reply for reply in self._replies.values()):
+                stream.end()  # its answer was among the missed, or was got before
+        return True
+
+    def _listen(self, stream: Stream) -> None:
+        self._listened = True
+        if stream in self._listening:
+            self._listening.remove(stream)
+        elif len(self._listening) >= self._limits.max_session_streams:
+            dead = [other for other in self._listening if other.exchange is None]
+            oldest = (dead or self._listening)[0]
+            self._listening.remove(oldest)
+            oldest.end()
+        self._listening.append(stream)
+        while self._waiting and stream.exchange is not None:
+            message = self._waiting[0]
+            if not self._try(stream, message):
+                return
+            self._not_waiting()
+
+    def _try(self, stream: Stream, message: bytes) -> bool:
+        """Send a message on this stream; False if it was not, so that it may go on another."""
+        if stream.exchange is None:
+            return False
+        if stream.send(message, self._replay, deadline.clock()):
+            return True
+        if self._replay is not None:
+            self._replay.take_back()
+        return False
+
+    def _unrelated(self, message: bytes) -> None:
+        """Send a message that belongs to no request, on one stream or on none yet."""
+        if any(self._try(stream, message) for stream in reversed(self._listening)):
+            return
+        if self.id is None:
+            self._count("messages without a stream")
+            return
+        limits, held = self._limits, self.held
+        most = limits.max_waiting_messages
+        if not self._listened:
+            most = min(most, limits.max_early_messages)
+        room = len(message) <= limits.max_waiting_bytes and most > 0
+        while room and self._waiting and (
+            len(self._waiting) >= most or self._waiting_bytes + len(message) > limits.max_waiting_bytes
+        ):
+            self._miss()
+        while room and held is not None and not held.queue(self.holder, message, "messages that cannot wait", True):
+            room = bool(self._waiting)
+            if room:
+                self._miss()
+        if not room:
+            self._missed += 1
+            self._count("messages that waited too long")
+            return
+        self._waiting.append(message)
+        self._waiting_bytes += len(message)
+
+    def _miss(self) -> None:
+        """Drop the message that has waited longest."""
+        self._not_waiting()
+        self._missed += 1
+        self._count("messages that waited too long")
+
+    def _not_waiting(self) -> None:
+        """Take the message that has waited longest out of the queue, and out of the account."""
+        message = self._waiting.pop(0)
+        self._waiting_bytes -= len(message)
+        if self.held is not None:
+            self.held.unqueue(self.holder, message)

@@ -1,0 +1,181 @@
+"""A process's copy of a session that several processes share; see `table`, which has the table of them."""
+
+import re
+import threading
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Union
+
+from ...http11.message import Exchange, Pairs
+from ...jsonrpc import Batch, Error, Frame, Malformed, Message, Notification, Request, RequestId, Result
+from ...limits import Limits
+from ..server.reply_stream import EventId, Stream
+from ..server.session import HttpSession
+from .store import Values
+
+if TYPE_CHECKING:
+    from .table import StoreTable
+
+END, MESSAGE = ["end"], ["message"]
+"""Subjects of letters; the others say what of which request, see `subject_of`."""
+_CHANGING = frozenset(("initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"))
+"""Requests after which a session may be another one."""
+_QUESTION = re.compile(rb'\{"jsonrpc":"2\.0","id":(\d+),"method":')
+"""How a request of ours begins, as `jsonrpc.encode` writes it; nothing else that is sent begins so."""
+_OURS = frozenset(("notifications/initialized", "notifications/cancelled", "notifications/progress"))
+
+
+class StoreSession(HttpSession):
+    """This process's copy of a session."""
+
+    def __init__(self, id: str, principal: Any, limits: Limits, table: "StoreTable") -> None:
+        super().__init__(id, principal, limits)
+        self.key = table.key_of(id)
+        self.syncing = threading.Lock()
+        """Guards what follows, while this copy is made what the record says and while a request begins to change it."""
+        self.version = 0
+        """The version of the record that this copy has taken over."""
+        self.saved: Values = {}
+        """The values of the record as far as they are known here, without subscriptions."""
+        self.told: Dict[str, int] = {}
+        """How often the client announced what, in any process."""
+        self._table = table
+        self._replay = None
+        self._changing: Dict[RequestId, Sequence[str]] = {}  # each with the URIs that it is about
+
+    # What the endpoint asks for
+
+    def expect(self, stream: Stream) -> str:
+        """See `HttpSession.expect`."""
+        refused = super().expect(stream)
+        if not refused:
+            self._table.watch(self)
+        return refused
+
+    def receive(
+        self, frame: Frame, data: bytes, about: Optional[RequestId] = None, principal: Any = None
+    ) -> List[Any]:
+        """See `HttpSession.receive`; what another process waits for goes there."""
+        items = frame.items if isinstance(frame, Batch) else [frame]
+        left = [item for item in items if not self._is_carried(item)]
+        if len(left) < len(items):
+            if not left:
+                return []
+            frame = Batch(left)
+        self._begin_changes(frame, left, about)
+        answered = [item.id for item in left if isinstance(item, (Result, Error)) and item.id is not None
+                    and self.connection.table.active(item.id)]
+        jobs = super().receive(frame, data, about, principal)
+        for id in answered:
+            self._table.forget(self, id)
+        told = {item.method for item in left if isinstance(item, Notification)}
+        if told:
+            for method in told - _OURS:
+                if self._is_known(method):
+                    self.told[method] = self.told.get(method, 0) + 1
+            self._table.save(self)
+        return jobs
+
+    def _is_carried(self, item: Union[Message, Malformed]) -> bool:
+        """Whether another process may wait for this, and this one does not; it is on its way there then, or dropped."""
+        subject = subject_of(item, self._limits.max_id_length)
+        return subject is not None and not self.waits_for(subject) and self._table.carry(
+            self, item, subject)  # type: ignore[arg-type]
+
+    def _begin_changes(self, frame: Frame, items: Sequence[Any], about: Optional[RequestId]) -> None:
+        found = [item for item in items if isinstance(item, Request) and item.method in _CHANGING]
+        if found:
+            uris = [item.params["uri"] for item in found if item.params and type(item.params.get("uri")) is str]
+            uris = [uri for uri in uris if len(uri) <= self._limits.max_uri_length]
+            with self.syncing:
+                self._changing[frame.id if about is None else about] = uris  # type: ignore[union-attr, index]
+
+    def _is_known(self, method: str) -> bool:
+        """Whether the revision has this notification of clients: what is made up would fill the record."""
+        session = self.connection.session
+        row = session.lookup(method)
+        return row is not None and row.kind == "notification" and row.sender in (session.peer, "both")
+
+    @property
+    def changing(self) -> bool:
+        """Whether a request is running that may change the session."""
+        return bool(self._changing)
+
+    def waits_for(self, subject: List[Any]) -> bool:
+        """Whether a letter about this is for this process."""
+        kind, connection = subject[0], self.connection
+        if subject == MESSAGE:
+            with self._lock:
+                return any(stream.exchange is not None for stream in self._listening)
+        if kind == "cancel":
+            return subject[1] in connection.inflight
+        return bool(connection.table.active(subject[1]))
+
+    def listen(self, exchange: Exchange, headers: Pairs = ()) -> bool:
+        """See `HttpSession.listen`."""
+        if not super().listen(exchange, headers):
+            return False
+        self._table.watch(self)
+        self._table.fetch(self)
+        return True
+
+    def resume(self, exchange: Exchange, since: EventId, headers: Pairs = ()) -> Optional[bool]:
+        """Nothing is ever kept for that."""
+        return None
+
+    @property
+    def busy(self) -> bool:
+        """See `HttpSession.busy`; also while a question is open."""
+        return super().busy or self.asks
+
+    @property
+    def asks(self) -> bool:
+        """Whether a question to the client is open."""
+        return self.connection is not None and len(self.connection.table) > 0
+
+    # What the dispatcher asks for
+
+    def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
+        """See `Transport.post`; what the request has changed is in the store before its answer goes out."""
+        if not final:
+            question = None if message is None else _QUESTION.match(message)
+            if question is not None and not self._table.expect(self, int(question.group(1))):
+                return
+        elif self._changing and about in self._changing:
+            try:
+                self._table.save(self, self._changing[about])
+            finally:
+                with self.syncing:
+                    del self._changing[about]
+        super().post(message, about, final)
+
+    def given_up(self, id: RequestId) -> None:
+        """See `Transport.given_up`."""
+        self._table.forget(self, id)
+
+    def _unrelated(self, message: bytes) -> None:
+        """Send a message that belongs to no request, on a stream here, or by a process that has one."""
+        if not any(self._try(stream, message) for stream in reversed(self._listening)):
+            self._table.leave(self, message)
+        self._table.watch(self)
+
+    def deliver(self, message: bytes) -> bool:
+        """Send a message that another process has left; False if it cannot be."""
+        with self._lock:
+            return any(self._try(stream, message) for stream in reversed(self._listening))
+
+
+def subject_of(item: Union[Message, Malformed], longest: int) -> Optional[List[Any]]:
+    """What a letter with this message is about; None: it concerns the session as a whole.
+
+    Ids of ours are numbers, so a message about another one, or about one of more than ``longest`` characters, is for no
+    process: it is refused where it came.
+    """
+    if isinstance(item, (Result, Error)):
+        return ["answer", item.id] if type(item.id) is int else None
+    if isinstance(item, Notification) and isinstance(item.params, dict):
+        if item.method == "notifications/cancelled":
+            id = item.params.get("requestId")
+            return ["cancel", id] if type(id) is int or type(id) is str and len(id) <= longest else None
+        if item.method == "notifications/progress":
+            token = item.params.get("progressToken")
+            return ["progress", token] if type(token) is int else None
+    return None

@@ -1,0 +1,473 @@
+"""A `Store` in a file that the processes of one machine share, by `sqlite3`.
+
+::
+
+    application = server.wsgi(sessions=SqliteStore("/run/mcp/sessions.db"))
+
+The file is made with mode 0600 and must belong to the user of the process and be readable by nobody else: it holds what
+clients said of themselves, and for moments messages. So must the two files that SQLite keeps beside it; and nobody but
+this user, root and the folder's group may write in the folder, because whoever can puts files of his own there. Ids of
+sessions are in it only as digests. It must lie on a disk of this machine, not on a network file system, where the locks
+and the shared memory of SQLite do not work.
+
+Every write is a ``BEGIN IMMEDIATE``: a transaction that begins by reading and then writes fails with "database is
+locked" whenever another process was quicker, in spite of any time-out. Each process opens a connection of its own, also
+after a fork: one that was inherited is left alone for ever, even to close it would let go of the other's locks.
+
+Each value of a record is a row, with the version at which it changed; one that was taken out stays for a while as a row
+without a value, so that other processes hear of it. When _MOST_GONE have gathered they are deleted, and whoever has
+read before that reads all of the record once.
+
+Times are those of the monotonic clock, which all processes of a machine share and nobody can set. It begins anew when
+the machine starts: the file holds the id of that start, and whoever opens it after another start counts every session
+as used at that moment. Where the system does not tell such an id, a time in the future shows that it has started anew.
+"""
+
+import json
+import os
+import stat
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Union
+
+from ... import deadline
+from ...options import spelt
+from .store import FULL, IN, OUT, SENT, UNWANTED, Letter, Record, Room, Store, Values
+
+if TYPE_CHECKING:
+    import sqlite3
+
+LETTER_SECONDS = 60.0
+"""How long a letter is kept that nobody takes, unless it is one that waits: see `store.OUT`."""
+FORMAT = 2
+"""Of the tables, in ``user_version``. Format 1 is that of 0.5.0."""
+APPLICATION = 0x6D637073
+"""In ``application_id``, from format 2 on: the file is ours."""
+_BUSY_SECONDS = 10.0
+"""How long to wait while others write; they need some 20 us each."""
+_RETRY_SECONDS = 0.005
+_MOST_GONE = 1000
+"""Values of one session that were taken out and are still there as rows."""
+_OVERHEAD = 256
+"""What a letter takes beside its content, as far as limits are concerned."""
+_LARGEST = (1 << 63) - 1
+_BESIDE = ("", "-wal", "-shm", "-journal")
+"""The files of a database, by how their names end."""
+_TABLES = """
+CREATE TABLE sessions (id TEXT PRIMARY KEY, version INTEGER NOT NULL, base INTEGER NOT NULL, gone INTEGER NOT NULL,
+used REAL NOT NULL) WITHOUT ROWID;
+CREATE INDEX sessions_used ON sessions (used);
+CREATE TABLE entries (id TEXT NOT NULL, digest BLOB NOT NULL, version INTEGER NOT NULL, name TEXT NOT NULL, value TEXT,
+PRIMARY KEY (id, digest)) WITHOUT ROWID;
+CREATE INDEX entries_version ON entries (id, version);
+CREATE TABLE questions (id TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (id, number)) WITHOUT ROWID;
+CREATE TABLE letters (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, box TEXT NOT NULL,
+subject TEXT NOT NULL, at REAL NOT NULL, size INTEGER NOT NULL, content BLOB NOT NULL);
+CREATE INDEX letters_id ON letters (id, box);
+CREATE TABLE boxes (box TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE numbers (number INTEGER PRIMARY KEY AUTOINCREMENT);
+CREATE TABLE boots (boot TEXT NOT NULL);
+INSERT INTO boxes VALUES ('in', 0), ('notes', 0), ('out', 0);
+INSERT INTO boots VALUES ('')
+"""
+_TRIGGERS = (
+    "CREATE TRIGGER ended AFTER DELETE ON sessions BEGIN DELETE FROM entries WHERE id = old.id;"
+    " DELETE FROM questions WHERE id = old.id; DELETE FROM letters WHERE id = old.id; END",
+    "CREATE TRIGGER sent AFTER INSERT ON letters BEGIN"
+    " UPDATE boxes SET size = size + new.size WHERE box = new.box; END",
+    "CREATE TRIGGER taken AFTER DELETE ON letters BEGIN"
+    " UPDATE boxes SET size = size - old.size WHERE box = old.box; END",
+)
+_FORMAT_1 = {"sessions": ["id", "version", "used", "record"], "numbers": ["number"], "sqlite_sequence": ["name", "seq"],
+             "letters": ["number", "id", "box", "subject", "at", "content"]}
+"""The tables of format 1 and their columns."""
+_LETTERS = "SELECT number, id, box, subject FROM letters WHERE "
+
+
+class _Opened:
+    """The connection of one process, opened when it is first needed. One thread at a time uses it, for instants."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.database: "Optional[sqlite3.Connection]" = None
+
+
+class SqliteStore(Store):
+    """Keeps sessions in the file at ``path``, which is made if there is none.
+
+    The sessions of a file that an older version of this package has made end, and the file is used from now on by this
+    version. Raises OSError if there can be no file, ValueError for a file or folder of others, that others may read or
+    write, or that is none of ours, and ImportError where Python was built without `sqlite3`.
+    """
+
+    def __init__(self, path: "Union[str, os.PathLike[str]]") -> None:
+        self.path = os.path.abspath(os.fspath(path))
+        self._opened: Dict[int, _Opened] = {}
+        database = self._open()
+        database.close()  # whoever makes the store may fork before it uses it
+
+    # Sessions
+
+    def create(self, id: str, values: Values, most: int, idle: float) -> bool:
+        """See `Store.create`."""
+        now = _clock()
+        with self._writing() as database:
+            if _count(database) >= most:
+                _sweep(database, now - idle)
+                if _count(database) >= most:
+                    return False
+            database.execute("INSERT INTO sessions (id, version, base, gone, used) VALUES (?, 1, 0, 0, ?)", (id, now))
+            database.executemany("INSERT INTO entries (id, digest, version, name, value) VALUES (?, ?, 1, ?, ?)",
+                                 [(id, _digest(name), name, json.dumps(values[name])) for name in values])
+        return True
+
+    @spelt
+    def read(self, id: str, idle: float, since: int = 0) -> Optional[Record]:
+        """See `Store.read`; 5 us where nothing has changed."""
+        now = _clock()
+        with self._reading() as database:
+            row = database.execute("SELECT version, base, used FROM sessions WHERE id = ?", (id,)).fetchone()
+            if row is None or row[2] + idle <= now:
+                return None
+            version, base, used = row
+            whole = since < max(base, 1)
+            found = []
+            if version != since:  # what changes between this query and the one before is read again next time
+                found = database.execute("SELECT name, value FROM entries WHERE id = ? AND version > ?",
+                                         (id, 0 if whole else since)).fetchall()
+        if used + idle / 20 <= now:
+            with self._writing() as database:
+                database.execute("UPDATE sessions SET used = ? WHERE id = ?", (now, id))
+        values = {name: None if value is None else json.loads(value) for name, value in found}
+        return Record(version, values, whole)
+
+    def update(self, id: str, changes: Values) -> int:
+        """See `Store.update`."""
+        with self._writing() as database:
+            row = database.execute("SELECT version, gone FROM sessions WHERE id = ?", (id,)).fetchone()
+            if row is None:
+                return 0
+            before, gone = row
+            version, after = before + 1, gone
+            rows = []
+            for name in changes:
+                digest = _digest(name)
+                value = None if changes[name] is None else json.dumps(changes[name])
+                known = database.execute("SELECT value FROM entries WHERE id = ? AND digest = ?",
+                                         (id, digest)).fetchone()
+                if known == (value,) or (known is None and value is None):
+                    continue
+                after += (value is None) - (known == (None,))
+                rows.append((id, digest, version, name, value))
+            if not rows:
+                return int(before)
+            database.executemany("INSERT OR REPLACE INTO entries (id, digest, version, name, value)"
+                                 " VALUES (?, ?, ?, ?, ?)", rows)
+            base = ""
+            if after > _MOST_GONE:
+                database.execute("DELETE FROM entries WHERE id = ? AND value IS NULL", (id,))
+                after, base = 0, ", base = %d" % version
+            database.execute("UPDATE sessions SET version = ?, gone = ?, used = ?%s WHERE id = ?" % base,
+                             (version, after, _clock(), id))
+        return int(version)
+
+    def remove(self, id: str) -> bool:
+        """See `Store.remove`."""
+        with self._writing() as database:
+            return database.execute("DELETE FROM sessions WHERE id = ?", (id,)).rowcount > 0
+
+    def sweep(self, idle: float) -> int:
+        """See `Store.sweep`."""
+        now = _clock()
+        with self._writing() as database:
+            found = _sweep(database, now - idle)
+            database.execute("DELETE FROM letters WHERE at <= ? AND (box <> ? OR id NOT IN"
+                             " (SELECT id FROM sessions))", (now - LETTER_SECONDS, OUT))
+        return found
+
+    def count(self) -> int:
+        """See `Store.count`."""
+        with self._reading() as database:
+            return _count(database)
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        opened = self._opened.get(os.getpid())
+        if opened is not None:
+            with opened.lock:
+                database, opened.database = opened.database, None
+                if database is not None:
+                    database.close()
+
+    # The mailbox
+
+    def expect(self, id: str, question: int) -> None:
+        """See `Store.expect`."""
+        with self._writing() as database:
+            database.execute("INSERT OR IGNORE INTO questions (id, number) SELECT id, ? FROM sessions WHERE id = ?",
+                             (question, id))
+
+    def forget(self, id: str, question: int) -> None:
+        """See `Store.forget`."""
+        with self._writing() as database:
+            database.execute("DELETE FROM questions WHERE id = ? AND number = ?", (id, question))
+
+    @spelt
+    def send(
+        self, id: str, box: str, subject: str, content: bytes, room: Room, question: Optional[int] = None
+    ) -> str:
+        """See `Store.send`."""
+        if question is not None and not self._is_expected(id, question):
+            return UNWANTED  # without a write: whoever makes up answers keeps nobody else from writing
+        size = len(content) + len(subject) + _OVERHEAD
+        with self._writing() as database:
+            if question is not None and box == IN:
+                if not database.execute("SELECT count(*) FROM questions WHERE id = ? AND number = ?",
+                                        (id, question)).fetchone()[0]:
+                    return UNWANTED
+            rows = database.execute("SELECT number, size FROM letters WHERE id = ? AND box = ? ORDER BY number",
+                                    (id, box)).fetchall()
+            held = sum(length for _, length in rows)
+            while rows and (len(rows) >= room.letters or held + size > room.bytes):
+                if not room.newest:
+                    return FULL
+                number, length = rows.pop(0)
+                held -= length
+                database.execute("DELETE FROM letters WHERE number = ?", (number,))
+            total = database.execute("SELECT size FROM boxes WHERE box = ?", (box,)).fetchone()[0]
+            if total and total + size > room.total:
+                return FULL
+            database.execute("INSERT INTO letters (id, box, subject, at, size, content) VALUES (?, ?, ?, ?, ?, ?)",
+                             (id, box, subject, _clock(), size, content))
+            if question is not None and box == IN:
+                database.execute("DELETE FROM questions WHERE id = ? AND number = ?", (id, question))
+        return SENT
+
+    def _is_expected(self, id: str, question: int) -> bool:
+        if not 0 < question <= _LARGEST:
+            return False
+        with self._reading() as database:
+            return bool(database.execute("SELECT count(*) FROM questions WHERE id = ? AND number = ?",
+                                         (id, question)).fetchone()[0])
+
+    def news(self, since: int) -> List[Letter]:
+        """See `Store.news`."""
+        with self._reading() as database:
+            rows = database.execute(_LETTERS + "number > ? ORDER BY number", (since,)).fetchall()
+        return [Letter(*row) for row in rows]
+
+    def waiting(self, id: str) -> List[Letter]:
+        """See `Store.waiting`."""
+        with self._reading() as database:
+            rows = database.execute(_LETTERS + "id = ? AND box = ? ORDER BY number", (id, OUT)).fetchall()
+        return [Letter(*row) for row in rows]
+
+    def take(self, number: int) -> Optional[bytes]:
+        """See `Store.take`."""
+        with self._writing() as database:
+            row = database.execute("SELECT content FROM letters WHERE number = ?", (number,)).fetchone()
+            if row is not None:
+                database.execute("DELETE FROM letters WHERE number = ?", (number,))
+        return None if row is None else bytes(row[0])
+
+    def version(self) -> int:
+        """See `Store.version`; 3 us."""
+        with self._reading() as database:
+            return int(database.execute("PRAGMA data_version").fetchone()[0])
+
+    def number(self) -> int:
+        """See `Store.number`."""
+        with self._writing() as database:
+            number = database.execute("INSERT INTO numbers DEFAULT VALUES").lastrowid or 0
+            database.execute("DELETE FROM numbers WHERE number < ?", (number,))
+        return number
+
+    # The file
+
+    @contextmanager
+    def _reading(self) -> "Iterator[sqlite3.Connection]":
+        opened = self._opened.get(os.getpid())
+        if opened is None:  # what the parent of this process has opened stays in the dict, so that nothing closes it
+            opened = self._opened.setdefault(os.getpid(), _Opened())
+        with opened.lock:
+            if opened.database is None:
+                opened.database = self._open()
+            yield opened.database
+
+    @contextmanager
+    def _writing(self) -> "Iterator[sqlite3.Connection]":
+        with self._reading() as database, _transaction(database):
+            yield database
+
+    def _open(self) -> "sqlite3.Connection":
+        try:
+            import sqlite3
+        except ImportError as error:
+            raise ImportError("this Python was built without sqlite3, which SqliteStore needs: use sessions='none',"
+                              " one process, or a store of your own") from error
+        _make(self.path)
+        database = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            self._prepare(database)
+        except sqlite3.DatabaseError as error:
+            database.close()
+            raise ValueError("%s is no store of sessions: %s" % (self.path, error)) from error
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _prepare(self, database: "sqlite3.Connection") -> None:
+        """Settings of the connection, and the tables where the file is new, or of an older format."""
+        import sqlite3
+
+        end = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                with _transaction(database, "DEFERRED"):
+                    _kind_of(database, self.path)  # before anything is written into a file that is none of ours
+                database.execute("PRAGMA journal_mode = WAL").fetchall()
+                break
+            except sqlite3.OperationalError:  # the one step that does not wait by itself while others do the same
+                if time.monotonic() > end:
+                    raise
+                time.sleep(_RETRY_SECONDS)
+        database.execute("PRAGMA synchronous = NORMAL").fetchall()  # a loss of power loses sessions and nothing else
+        boot = _boot()
+        with _transaction(database, "DEFERRED"):
+            if _kind_of(database, self.path) == FORMAT and _started(database) == boot and not _is_ahead(database):
+                return
+        old = None
+        with _transaction(database):
+            found = _kind_of(database, self.path)  # another process may have been quicker
+            if found != FORMAT:
+                old = _count(database) if found else None
+                _make_tables(database)
+            if _started(database) != boot or _is_ahead(database):
+                now = _clock()
+                database.execute("UPDATE boots SET boot = ?", (boot,))
+                database.execute("UPDATE sessions SET used = ?", (now,))
+                database.execute("UPDATE letters SET at = ?", (now,))
+        if old is not None:
+            from ...diagnostics.packagelog import get_logger
+
+            get_logger(__name__).warning("%s was of an older version of this package (format 1); it is of format %d"
+                                         " now, and the %d sessions in it have ended", self.path, FORMAT, old)
+
+
+def _kind_of(database: "sqlite3.Connection", path: str) -> int:
+    """The format of a file that is ours, 0 of an empty one. Raises ValueError for others."""
+    format = database.execute("PRAGMA user_version").fetchall()[0][0]
+    owner = database.execute("PRAGMA application_id").fetchall()[0][0]
+    tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()}
+    if owner == APPLICATION and format > FORMAT:
+        raise ValueError("%s has format %d, of a later version of this package, which reads %d: use that version, or"
+                         " remove the file, and its sessions end" % (path, format, FORMAT))
+    if owner == APPLICATION and format == FORMAT:
+        return FORMAT
+    if not owner and not format and not tables:
+        return 0
+    if not owner and format == 1 and tables == set(_FORMAT_1) and all(
+            [row[1] for row in database.execute("PRAGMA table_info(%s)" % name).fetchall()] == _FORMAT_1[name]
+            for name in _FORMAT_1):
+        return 1
+    raise ValueError("%s is no store of sessions but another database (application id %d, format %d): pass another path"
+                     % (path, owner, format))
+
+
+def _make_tables(database: "sqlite3.Connection") -> None:
+    for name in ("sessions", "letters", "numbers"):
+        database.execute("DROP TABLE IF EXISTS %s" % name)
+    for statement in (*_TABLES.split(";"), *_TRIGGERS):
+        database.execute(statement)
+    database.execute("PRAGMA application_id = %d" % APPLICATION)
+    database.execute("PRAGMA user_version = %d" % FORMAT)
+
+
+def _clock() -> float:
+    """The time by which sessions end: seconds since the machine started, in every process; see the module."""
+    return deadline.clock()
+
+
+def _boot() -> str:
+    """What names the start of this machine since which the monotonic clock counts; "" where nothing does."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _started(database: "sqlite3.Connection") -> str:
+    return str(database.execute("SELECT boot FROM boots").fetchall()[0][0])
+
+
+def _is_ahead(database: "sqlite3.Connection") -> bool:
+    """Whether a session was used in the future, so that the clock has begun anew since then."""
+    latest = database.execute("SELECT max(used) FROM sessions").fetchall()[0][0]
+    return latest is not None and latest > _clock()
+
+
+def _make(path: str) -> None:
+    """Make the file, for its owner alone; or see to it that it, what lies beside it and its folder are so."""
+    _check_folder(os.path.dirname(path))
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    os.close(os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600))
+    for end in _BESIDE:
+        try:
+            found = os.lstat(path + end)
+        except FileNotFoundError:
+            continue
+        _check_file(path + end, found)
+
+
+def _check_file(path: str, found: os.stat_result) -> None:
+    if sys.platform == "win32":
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("%s must be a file, and no link: remove it, or pass another path" % path)
+    if found.st_uid != os.geteuid():
+        raise ValueError("%s belongs to another user (%d, and this process is of %d): remove it, or pass another path"
+                         % (path, found.st_uid, os.geteuid()))
+    if found.st_mode & 0o077:
+        raise ValueError("%s must be a file that only its owner can read: chmod 600 it" % path)
+
+
+def _check_folder(folder: str) -> None:
+    if sys.platform == "win32":
+        return
+    found = os.stat(folder)
+    if found.st_uid not in (0, os.geteuid()):
+        raise ValueError("the folder %s belongs to another user (%d), who can change what is in it: pass a path in a"
+                         " folder of your own" % (folder, found.st_uid))
+    if found.st_mode & 0o002:
+        raise ValueError("anybody may write in the folder %s (mode %o): pass a path in a folder of your own, such as"
+                         " one of mode 700 in it" % (folder, found.st_mode & 0o7777))
+
+
+def _digest(name: str) -> bytes:
+    """The key of a value: names may be as long as URIs are, and a key is in every index."""
+    return sha256(name.encode("utf-8", "surrogatepass")).digest()
+
+
+def _count(database: "sqlite3.Connection") -> int:
+    return int(database.execute("SELECT count(*) FROM sessions").fetchone()[0])
+
+
+def _sweep(database: "sqlite3.Connection", before: float) -> int:
+    return database.execute("DELETE FROM sessions WHERE used <= ?", (before,)).rowcount
+
+
+@contextmanager
+def _transaction(database: "sqlite3.Connection", kind: str = "IMMEDIATE") -> Iterator[None]:
+    database.execute("BEGIN " + kind)
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        if database.in_transaction:  # SQLite has ended it by itself where the disk is full
+            database.execute("ROLLBACK")
+        raise

@@ -1,0 +1,369 @@
+"""Sessions that several processes share: each keeps a copy of those that it serves, and the truth is in a `Store`.
+
+A session is begun by one process, and any other that gets a request of it makes a copy from the record: revision, what
+the client declared, who it is, log level, subscriptions. What changes the session in one process is in the store before
+the reply goes out, so the next request finds it, whichever process gets that.
+
+=========================================  =========================================================================
+what comes to the wrong process            what becomes of it
+=========================================  =========================================================================
+the answer to a question of a handler,     a letter to the process where the handler waits; if none does, it is
+progress for it                            dropped and counted, as it is where there is one process
+a cancellation                             a letter to the process where the request runs
+a message of the server that belongs to    a letter to the process that has a stream of the session's; it waits in
+no request, where no stream is             the store while there is none
+the end of a session                       a letter to all
+=========================================  =========================================================================
+
+A question is in the store before it goes out, and until its answer is there: so no client can have answers kept that
+nobody waits for. What is kept has bounds for each session and for all, see `Limits.max_store_letters` and those below
+it. A process that was killed leaves its questions behind, each good for one letter, which goes after a minute.
+
+Letters are looked for by one thread of a process (``mcp-ref:letters``), and only while a request is running, a question
+is open or a stream is: every 5 ms while somebody waits for an answer, every 20 ms otherwise.
+
+What is not carried between processes, and how that shows:
+
+- Streams cannot be resumed: events have no ids, `Context.poll_later` is False, and a GET with `Last-Event-ID` is 400.
+  A connection that breaks loses what was sent on it.
+- That an id of a request was used before is known only in the process that got it.
+- A change that a server announces by itself (`Server.broadcast`, `resource_updated`, `log`) reaches the sessions that
+  its process has served within COPY_SECONDS, or has a stream of.
+- Rates are those of each process.
+"""
+
+import json
+import threading
+from hashlib import sha256
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+from ... import deadline
+from ...errors import ConnectionLost
+from ...jsonrpc import Message, Notification, RequestId, encode, parse
+from ...limits import Limits
+from ...threads import need, start_thread
+from ..server.session import HttpSession
+from ..server.session_table import SessionTable, new_id
+from .replica import END, MESSAGE, StoreSession
+from .store import FULL, IN, NOTES, OUT, UNWANTED, Letter, Record, Room, Store
+
+Connect = Callable[[HttpSession], Any]
+
+COPY_SECONDS = 60.0
+"""How long a process keeps its copy of a session that it serves nothing of."""
+ANSWER_SECONDS, OTHER_SECONDS = 0.005, 0.02
+"""Between two looks at the mailbox."""
+LINGER = 0.5
+"""Seconds after which the thread ends that looks, when there is nothing more to wait for."""
+_SWEEP_SECONDS = 10.0
+_JOIN_SECONDS = 5.0
+_MOST_REASON = 1000
+"""Characters of the reason of a cancellation that another process is told."""
+_BLOCK = 1 << 32
+"""Ids of requests to clients that each process has for its own."""
+_TOLD = "told"
+
+
+class StoreTable(SessionTable):
+    """The sessions of a `Store`, and the copies of this process. Thread-safe.
+
+    ``connect``: gives a session its connection, which it returns. ``listens``: whether GET opens streams.
+    Raises `NoThreads` where there are none, for letters of other processes have to be looked for.
+    """
+
+    shared = True
+
+    def __init__(self, store: Store, limits: Limits, connect: Connect, listens: bool) -> None:
+        need("a Store of sessions, unlike sessions='memory',")
+        super().__init__(limits)
+        self.store = store
+        self._connect = connect
+        self._listens = listens
+        self._keys: Dict[str, StoreSession] = {}
+        self._watched: Dict[StoreSession, object] = {}
+        self._looking = False
+        self._closed = False
+        self._pause = threading.Event()
+        self._thread: Optional[threading.Thread] = None
+        self._since = 0
+        self._ids_lock = threading.Lock()  # for the next line alone: ids are taken under the locks of sessions
+        self._last_id = 0
+        self._swept = deadline.clock()
+        self._failing = False
+
+    @staticmethod
+    def key_of(id: str) -> str:
+        """What a session is called in the store, which does not learn what a client must show."""
+        return sha256(id.encode("utf-8", "surrogatepass")).hexdigest()
+
+    # What the endpoint asks for
+
+    def make(self, principal: Any) -> HttpSession:
+        """See `SessionTable.make`. Raises TypeError for a principal that the store cannot keep."""
+        try:
+            same = json.loads(json.dumps(principal)) == principal
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            raise TypeError("a session in a store keeps its principal as JSON, which a %s is not: have authenticate"
+                            " return a str" % type(principal).__name__)
+        return StoreSession(new_id(), principal, self._limits, self)
+
+    def add(self, session: Any) -> bool:
+        """See `SessionTable.add`."""
+        values = {"principal": session.principal}
+        if not self.store.create(session.key, values, self._limits.max_sessions, self._limits.session_idle):
+            return False
+        session.version = 1
+        with self._lock:
+            self._sessions[session.id or ""] = self._keys[session.key] = session
+        return True
+
+    def full(self, session: HttpSession) -> Tuple[str, str]:
+        """See `SessionTable.full`; whose a session is, the store does not know."""
+        return "full", str(self._limits.max_sessions)
+
+    def connected(self, session: HttpSession) -> None:
+        """See `SessionTable.connected`."""
+        session.connection.table.ids = self._next_id
+
+    def get(self, id: str) -> Optional[HttpSession]:
+        """See `SessionTable.get`; makes a copy where this process has none."""
+        with self._lock:
+            session: Any = self._sessions.get(id)
+        found = self.store.read(self.key_of(id) if session is None else session.key, self._limits.session_idle,
+                                0 if session is None else session.version)
+        if found is None:
+            if session is not None:
+                self._drop(session, "the session has ended")
+            return None
+        if session is None:
+            return self._copy(id, found)
+        if session.version != found.version:
+            self._take_over(session, found)
+        return session  # type: ignore[no-any-return]
+
+    def _copy(self, id: str, record: Record) -> Optional[HttpSession]:
+        if "revision" not in record.values:
+            return None  # its handshake is not over, so nobody can know its id
+        session = StoreSession(id, record.values.get("principal"), self._limits, self)
+        connection = self._connect(session)
+        connection.table.ids = self._next_id
+        self._take_over(session, record)
+        with self._lock:
+            kept = self._sessions.setdefault(id, session)
+            if kept is session:
+                self._keys[session.key] = session
+        if kept is not session:
+            connection.close("another thread was quicker to make a copy of the session")
+        return kept
+
+    def _take_over(self, session: StoreSession, record: Record) -> None:
+        """Make a copy what the record says, unless it knows more: another thread was quicker, or changes it now."""
+        connection = session.connection
+        with session.syncing:
+            if session.changing or record.version <= session.version:
+                return
+            connection.restore(record.values, record.whole)
+            told = record.values.get(_TOLD, session.told)
+            for method in told:
+                if told[method] != session.told.get(method):
+                    connection.role.arrived(connection, method, {})
+            session.told = dict(told)
+            session.version, session.saved = record.version, dict(connection.keep(), **{_TOLD: dict(told)})
+
+    def remove(self, session: Any) -> bool:
+        """See `SessionTable.remove`: it ends in every process."""
+        self.let_go(session)
+        if not self.store.remove(session.key):
+            return False
+        self.store.send(session.key, NOTES, json.dumps(END), b"", self._room(NOTES))
+        return True
+
+    def idle(self, session: HttpSession, now: float) -> bool:
+        """See `SessionTable.idle`."""
+        return session.used + COPY_SECONDS <= now
+
+    def tick(self, now: float) -> None:
+        """See `SessionTable.tick`."""
+        with self._lock:
+            due = self._swept + _SWEEP_SECONDS <= now
+            if due:
+                self._swept = now
+            copies = list(self._keys.values()) if due else []
+        if due:
+            for session in copies:
+                if session.busy:
+                    self.store.read(session.key, self._limits.session_idle)  # an open stream is a use
+            self.store.sweep(self._limits.session_idle)
+
+    def close(self) -> None:
+        """See `SessionTable.close`; the sessions go on in other processes."""
+        with self._lock:
+            self._closed = True
+        self._pause.set()
+        if self._thread is not None:
+            self._thread.join(_JOIN_SECONDS)
+        self.store.close()
+
+    def __len__(self) -> int:
+        return self.store.count()
+
+    def let_go(self, session: Any) -> bool:
+        """See `SessionTable.let_go`: only the copy ends."""
+        with self._lock:
+            self._keys.pop(session.key, None)
+            return self._sessions.pop(session.id or "", None) is not None
+
+    def _drop(self, session: StoreSession, reason: str) -> None:
+        if self.let_go(session):
+            session.connection.close(reason)
+
+    # What a session asks for
+
+    def save(self, session: StoreSession, uris: Sequence[str] = ()) -> None:
+        """Put into the store what has changed in this process. ``uris``: whose subscriptions may be among it."""
+        now = session.connection.keep()
+        each = session.connection.keep(uris) if uris else {}
+        if session.told:
+            now[_TOLD] = dict(session.told)
+        changes = {name: value for name, value in now.items() if session.saved.get(name) != value}
+        version = self.store.update(session.key, dict({name: each[name] for name in each if name not in now}, **changes)
+                                    ) if changes or each else 0
+        if version:
+            with session.syncing:
+                session.saved = dict(session.saved, **changes)
+                if version == session.version + 1:  # nobody else has changed anything between
+                    session.version = version
+
+    def expect(self, session: StoreSession, question: int) -> bool:
+        """A question is about to go out; False, and whoever asks is told, if the store cannot take it."""
+        try:
+            self.store.expect(session.key, question)
+        except Exception as error:
+            session.connection.table.fail(question, ConnectionLost("the store of sessions failed: %r" % error))
+            return False
+        return True
+
+    def forget(self, session: StoreSession, question: RequestId) -> None:
+        """A question has its answer, or nobody waits for it any more."""
+        try:
+            if type(question) is int:
+                self.store.forget(session.key, question)
+        except Exception:  # what is left behind is good for one letter
+            self._complain("forgetting a question")
+
+    def carry(self, session: StoreSession, item: Message, subject: List[Any]) -> bool:
+        """Leave what another process waits for; False if none does."""
+        kind, id = subject
+        box = IN if kind == "answer" else NOTES
+        if isinstance(item, Notification) and kind == "cancel":
+            reason = (item.params or {}).get("reason")
+            params = {"requestId": id, "reason": reason[:_MOST_REASON]} if type(reason) is str else {"requestId": id}
+            item = Notification(item.method, params)
+        content, room = encode(item), self._room(box)
+        if box == NOTES and len(content) > room.bytes:
+            became = FULL
+        else:
+            became = self.store.send(session.key, box, json.dumps(subject), content, room,
+                                     None if kind == "cancel" else id)
+        if became == FULL:
+            session.connection.counters.note(
+                "dropped letter", "no room in the store for a message of the client (%s, %d bytes) to another process:"
+                " max_store_letters (%d), max_store_letter_bytes (%d) or max_store_bytes (%d)" % (
+                    kind, len(content), room.letters, room.bytes, room.total))
+        return became != UNWANTED
+
+    def leave(self, session: StoreSession, message: bytes) -> None:
+        """Leave a message for the process that has, or will have, a stream of this session."""
+        if self._listens:
+            if self.store.send(session.key, OUT, json.dumps(MESSAGE), message, self._room(OUT)) == FULL:
+                session.connection.counters.note(
+                    "dropped letter", "no room in the store for a message that waits for a stream: max_store_bytes (%d)"
+                    % self._limits.max_store_bytes)
+
+    def _room(self, box: str) -> Room:
+        limits = self._limits
+        if box == OUT:
+            return Room(limits.max_waiting_messages, limits.max_waiting_bytes, limits.max_store_bytes, newest=True)
+        return Room(limits.max_store_letters, limits.max_store_letter_bytes, limits.max_store_bytes)
+
+    def fetch(self, session: StoreSession) -> None:
+        """Send what waits for a stream of this session, which is here now."""
+        for letter in self.store.waiting(session.key):
+            self._deliver(letter)
+
+    def _next_id(self) -> int:
+        """An id for a request of ours that no other process uses: a client must not see one twice in a session."""
+        with self._ids_lock:
+            self._last_id = (self._last_id or self.store.number() * _BLOCK) + 1
+            return self._last_id
+
+    # Letters
+
+    def watch(self, session: StoreSession) -> None:
+        """From now until this session is not busy any more there may be letters for this process."""
+        with self._lock:
+            self._watched[session] = object()
+            if self._looking or self._closed:
+                return
+            self._thread = start_thread("mcp-ref:letters", self._look)
+            self._looking = True
+
+    def _look(self) -> None:
+        """Look for letters while there is something to wait for."""
+        seen, quiet = -1, deadline.clock()
+        while not self._closed:
+            asked = False
+            try:
+                version = self.store.version()
+                if version != seen:
+                    seen = version
+                    self._read_news()
+                self._failing = False
+            except Exception:
+                self._complain("looking for letters")
+            now = deadline.clock()
+            with self._lock:
+                watched = list(self._watched.items())
+            busy = [session for session, _ in watched if session.busy]  # takes locks under which sessions call `watch`
+            if busy:
+                asked, quiet = any(session.asks for session in busy), now
+            with self._lock:
+                for session, since in watched:
+                    if session not in busy and self._watched.get(session) is since:
+                        del self._watched[session]
+                if not self._watched and quiet + LINGER <= now:
+                    self._looking = False
+                    return
+            self._pause.wait(ANSWER_SECONDS if asked else OTHER_SECONDS)
+
+    def _complain(self, what: str) -> None:
+        if not self._failing:
+            self._failing = True
+            from ...diagnostics.packagelog import get_logger
+
+            get_logger(__name__).exception("%s failed; said once until it works again", what)
+
+    def _read_news(self) -> None:
+        for letter in self.store.news(self._since):
+            self._since = letter.number
+            self._deliver(letter)
+
+    def _deliver(self, letter: Letter) -> None:
+        """Take a letter that is for this process, and do what it says."""
+        with self._lock:
+            session = self._keys.get(letter.id)
+        if session is None:
+            return
+        subject = json.loads(letter.subject)
+        if subject == END:
+            self._drop(session, "the client ended the session")
+            return
+        content = self.store.take(letter.number) if session.waits_for(subject) else None
+        if content is None:
+            return
+        if subject != MESSAGE:
+            session.connection.work(session.connection.receive(parse(content, False, self._limits), content))
+        elif not session.deliver(content):
+            self.leave(session, content)

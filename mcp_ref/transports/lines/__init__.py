@@ -1,0 +1,16 @@
+"""Messages in lines, over file descriptors: the stdio transport, child processes, and sockets.
+
+A reading order:
+
+=====================  ========================================================================
+modules                what they are
+=====================  ========================================================================
+`framing`, `fds`       bytes to lines and back; file descriptors that can be woken and closed
+`stream`               the transport over any pair of descriptors
+`stdio`                this process's standard input and output, as a server
+`commands`             a command as a user writes it, and the environment a child gets
+`process`, `child`     a child process and its end; the transport to a server in one
+`stderr`               a child's standard error: shown, kept, or handed to a function
+`sockets`, `listener`  TCP and Unix sockets; a listener with a thread for each connection
+=====================  ========================================================================
+"""

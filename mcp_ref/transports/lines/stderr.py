@@ -1,0 +1,186 @@
+"""The stderr of a child, line by line: for people, for a function, for the trace.
+
+A child's stderr is where its author writes what goes wrong [..2025-11-25 basic/transports §stdio] MAY. `Lines` takes
+the bytes apart, and `receiver` makes what `mcp_ref.connect` is given as ``stderr=`` into something that takes lines:
+
+================  ======================================================================================================
+``stderr=``       what becomes of the lines
+================  ======================================================================================================
+None              they are written to our own stderr, each with a prefix (``server| text``); the default
+False             nothing; the last ones are part of the error when the server ends, as always
+a function        called with each line, a str without its end; on the thread that drains, so it must be quick
+a stream          they are written to it, with the prefix; a file of text or of bytes
+================  ======================================================================================================
+
+What is written has no control characters: they are escaped, so that a child cannot paint on our terminal. A line of
+more than ``max_stderr_line_bytes`` is cut. A child that says a lot is not stopped: where our own stderr takes nothing
+(a terminal that was paused, a pipe that nobody reads), lines are left out and counted, and the pipe of the child is
+drained all the same. A function or a stream that blocks does stop it, as soon as its pipe is full.
+"""
+
+import select
+import sys
+from typing import IO, Any, Callable, List, Optional, Union
+
+from ...diagnostics.usercode import log_raised, name_of
+from .fds import CAN_POLL, pipe_write
+
+LineTarget = Union[None, bool, Callable[[str], Any], IO[Any]]
+"""What `receiver` takes; of the bools only False."""
+_PATIENCE_MILLISECONDS = 200
+"""How long our own stderr may take nothing before lines are left out."""
+
+
+class EachLine:
+    """What a child's stderr is given to line by line, and not as it comes; ``tell(line)`` may raise once."""
+
+    def __init__(self, tell: Callable[[str], Any]) -> None:
+        self.tell = tell
+
+
+class Lines:
+    """Takes bytes apart into lines of text. LF, CR and CRLF end a line; a longer one than ``longest`` bytes is cut."""
+
+    def __init__(self, longest: int, tell: Callable[[str], Any]) -> None:
+        self.cut = 0
+        """How many lines were cut."""
+        self._longest = max(1, longest)
+        self._tell = tell
+        self._rest = b""
+        self._skipping = False  # the rest of a line that was cut
+
+    def feed(self, chunk: bytes) -> None:
+        """Tell the lines that end in these bytes."""
+        data = self._rest + chunk
+        held = data[-1:] == b"\r"  # the LF may come with the next bytes
+        *lines, rest = data[:len(data) - held].replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        for line in lines:
+            if self._skipping:
+                self._skipping = False
+            else:
+                self._line(line)
+        if self._skipping:
+            rest = b""
+        elif len(rest) > self._longest:
+            self._line(rest)
+            self._skipping, rest = True, b""
+        self._rest = rest + b"\r" * held
+
+    def finish(self) -> None:
+        """Tell what came after the last line end."""
+        rest, self._rest = self._rest.rstrip(b"\r"), b""
+        if rest and not self._skipping:
+            self._line(rest)
+
+    def _line(self, line: bytes) -> None:
+        end = ""
+        if len(line) > self._longest:
+            self.cut += 1
+            line, end = line[:self._longest], " ... (max_stderr_line_bytes is %d)" % self._longest
+        self._tell(line.decode("utf-8", "backslashreplace") + end)
+
+
+def printable(line: str) -> str:
+    """Return the line without control characters, but with its tabs: they are escaped, and letters of all languages
+    stay."""
+    if line.isprintable():
+        return line
+    return "".join(sign if sign.isprintable() or sign == "\t" else sign.encode("unicode_escape").decode("ascii")
+                   for sign in line)
+
+
+class Writer:
+    """Writes lines to a stream, with a prefix; ``stream`` None: to whatever `sys.stderr` is then. Never raises for
+    our own stderr."""
+
+    def __init__(self, prefix: str, stream: Optional[IO[Any]] = None) -> None:
+        self._prefix = prefix
+        self._stream = stream
+        self._left_out = 0
+
+    def __call__(self, line: str) -> None:
+        """Write one line."""
+        text = "%s%s\n" % (self._prefix, printable(line))
+        if self._stream is not None:
+            _put(self._stream, text)
+            return
+        if self._left_out:
+            text = "%s... %d lines were left out, for nobody took them\n%s" % (self._prefix, self._left_out, text)
+        if _put_on_stderr(text, 0 if self._left_out else _PATIENCE_MILLISECONDS):
+            self._left_out = 0
+        else:
+            self._left_out += 1
+
+
+def _put(stream: IO[Any], text: str) -> None:
+    if hasattr(stream, "encoding"):  # a file of text
+        encoding = stream.encoding or "utf-8"
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    else:
+        stream.write(text.encode("utf-8", "backslashreplace"))
+    flush = getattr(stream, "flush", None)
+    if flush is not None:
+        flush()
+
+
+def _put_on_stderr(text: str, milliseconds: int) -> bool:
+    """Write to our own stderr, and wait at most so long for it; False: it was not written, or not all of it."""
+    stream: Any = sys.stderr
+    if stream is None:
+        return True  # a program without a console has nobody to tell
+    try:
+        if stream is not _original() or not CAN_POLL:
+            _put(stream, text)  # a program has put something in its place
+            return True
+        # Not by way of the stream: at exit the interpreter needs its lock, which a daemon thread would still hold.
+        data = memoryview(text.encode(stream.encoding or "utf-8", "backslashreplace"))
+        poll = select.poll()
+        poll.register(stream.fileno(), select.POLLOUT)
+        write = pipe_write()
+        while data:
+            if not poll.poll(milliseconds):
+                return False
+            data = data[write(stream.fileno(), data[:select.PIPE_BUF]):]  # so much does not block where it is ready
+        return True
+    except (OSError, ValueError):  # it is closed, or full after all
+        return False
+
+
+def _original() -> Any:
+    return sys.__stderr__
+
+
+def receiver(target: "Union[LineTarget, EachLine, str]", name: str) -> Any:
+    """Return what `StdioChild` takes as ``stderr`` for this target; ``name``: whose lines they are, for the prefix.
+
+    What this has returned before is returned as it is. Raises TypeError for what is none of those in the table of the
+    module.
+    """
+    if isinstance(target, EachLine) or target == "ring":
+        return target
+    if target is None:
+        return EachLine(Writer("%s| " % name))
+    if target is False:
+        return "ring"
+    if hasattr(target, "write"):
+        return EachLine(Writer("%s| " % name, target))  # type: ignore[arg-type]
+    if callable(target):
+        return EachLine(target)
+    raise TypeError("stderr is None (shown), False (not shown), a function that takes lines, or a stream; not %r"
+                    % (target,))
+
+
+class Receivers:
+    """Several that get each line; one that raises gets no more, with a log record."""
+
+    def __init__(self, *tells: Callable[[str], Any]) -> None:
+        self._tells: List[Callable[[str], Any]] = list(tells)
+
+    def __call__(self, line: str) -> None:
+        """Tell all of them."""
+        for tell in list(self._tells):
+            try:
+                tell(line)
+            except Exception as error:
+                self._tells.remove(tell)
+                log_raised("receiver %s of a child's stderr, which gets no more," % name_of(tell), error)
