@@ -7,7 +7,6 @@ that only the beginning is shown.
 
 from typing import TYPE_CHECKING, Optional
 
-from ..diagnostics.usercode import log_raised
 from ..errors import ConnectionLost
 from ..jsonrpc import RequestId
 
@@ -54,4 +53,6 @@ def log(
     connection.counters.add("handler errors")
     if connection.transport.finding is not None:
         connection.transport.finding("handler errors", "%s raised" % who, error)
+    from ..diagnostics.usercode import log_raised  # nothing has raised when a server starts
+
     log_raised(who, error, about(connection, method, id))
