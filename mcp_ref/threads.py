@@ -8,6 +8,41 @@ Python in a web page (Pyodide) has no threads. There the package does what it ca
 a question to the client that waits        refused; in 2026-07-28, where a handler that asks does not wait, asked
 anything else                              `NoThreads` at the call
 =========================================  ==================================================================
+
+All threads of the package, by the second part of their names (``mcp-ref:reader:stdio``). All are daemons. A test
+compares the names with the code.
+
+==============  ===========================================  =======================================================
+thread          what it does                                 blocks on; freed by
+==============  ===========================================  =======================================================
+``again``       sends a request of a future once more        the server; its answer, close
+``asking``      a callback about authorization               the callback; nobody has to wait for it
+``authorize``   one grant for all threads that need a token  authorization servers; time, or nobody being left
+``callbacks``   calls `add_done_callback` of futures         the callback
+``child``       waits for the end of a child process         the child
+``ending``      ends a server in order after SIGTERM         handlers; their grace
+``exit``        ends a process that a stuck handler keeps    time
+``extension``   an extension's work on an answer             the extension
+``host``        a host's servers side by side; one was lost  the server; time
+``keepalive``   pings the peer                               the interval, the answer; close
+``left-out``    tells what the log has left out              time
+``letters``     messages of other processes in a store       the store; no request being there any more
+``listen``      opens a stream of changes again              a pause, the server; close
+``listener``    accepts connections on a socket              the selector; close
+``probe``       finds out whether threads can be started     nothing
+``reader``      reads messages of one connection             `Transport.read`; a message, the end, close
+``request``     an HTTP request of a client                  the server; close, the end of its request
+``roots``       looks whether roots have changed             the interval; the end of the last client
+``selector``    an HTTP server's sockets; quick handlers     the selector; anything on a socket, close
+``signals``     hears SIGTERM                                a pipe; the signal, the end of serving
+``stderr``      what a child says; the log of a server       the child's pipe; standard error
+``tick``        once a second: idle sessions, keep-alive     time; close
+``timer``       deadlines of futures                         time; close
+``watchdog``    sees that nobody pumps the main thread       time; the queue's end
+``watcher``     sees that handlers keep a thread             a millisecond; no work
+``worker``      runs handlers                                the handler, its alarm; work, close
+``writer``      writes what waits in an outbox               the peer, its alarm; messages, close
+==============  ===========================================  =======================================================
 """
 
 import threading

@@ -808,7 +808,7 @@ def test_idle_threads_and_connections_end_by_themselves(
     with quiet(server, limits=Limits(http_keep_alive=0.01)) as client:
         server.wait_for("GET")
         call(client)
-        eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("mcp-ref:http:")])
+        eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("mcp-ref:request:")])
         assert client.connection.transport.inner.inner._pool._idle == []  # type: ignore[attr-defined]
         assert call(client) == "tools/call"
 

@@ -1,6 +1,6 @@
 """Threads that do one job at a time, and wait for the next one for a while.
 
-Named ``mcp-ref:http:*`` and daemons. One that has nothing to do for IDLE seconds ends, so an idle client costs none;
+Named ``mcp-ref:request:*`` and daemons. One that has nothing to do for IDLE seconds ends, so an idle client costs none;
 but the last of them stays while others do jobs in their place.
 """
 
@@ -109,7 +109,7 @@ class Crew:
             pass  # then it is not said
 
     def _start(self, member: _Member) -> None:
-        name = "mcp-ref:http:%s" % self._name
+        name = "mcp-ref:request:%s" % self._name
         try:
             threading.Thread(target=self._work, args=(member,), name=name, daemon=True).start()
         except RuntimeError:  # the interpreter ends, or the system has no more threads

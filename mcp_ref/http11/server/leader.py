@@ -56,7 +56,8 @@ class Lead:
 
     def _next(self) -> threading.Thread:
         self._number += 1
-        return threading.Thread(target=self._lead, args=(self._number,), daemon=True, name="mcp-ref:%s" % self._name)
+        name = "mcp-ref:selector:%s" % self._name
+        return threading.Thread(target=self._lead, args=(self._number,), daemon=True, name=name)
 
     def _lead(self, number: int) -> None:
         while self._number == number:

@@ -10,7 +10,7 @@
 ========================  ================================================================================
 thread                    what it does, and what frees it
 ========================  ================================================================================
-``mcp-ref:http:PORT``     the selector thread (`reactor`): accepts, reads and parses (`request_parser`) all
+``mcp-ref:selector:...``  the selector thread (`reactor`): accepts, reads and parses (`request_parser`) all
                           connections, sends what did not fit at once; blocks in the selector. Runs handlers as long as
                           they are quick, and loses its place to another thread when one is not (`leader`)
 ``mcp-ref:watcher:...``   sees that a handler keeps the selector thread; sleeps while there are no requests

@@ -9,7 +9,7 @@ stream, comes out of `HttpChannel.read` in one queue, which is bounded by bytes.
 =======================  ================================================  ==============================
 thread                   blocks on                                         freed by
 =======================  ================================================  ==============================
-``mcp-ref:http:*``       connecting, sending, receiving; room in the       the server; close; the end of
+``mcp-ref:request:*``    connecting, sending, receiving; room in the       the server; close; the end of
                          queue; the time before a stream is resumed        its request (`given_up`)
 the connection's reader  the queue; after close, the farewell              a message; close; the grace
 a thread that calls      the first byte of the reply to what it carries    the server; close; the end of
