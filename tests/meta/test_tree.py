@@ -26,3 +26,9 @@ def test_no_file_names_a_path_of_one_machine_or_a_registry_host() -> None:
 @pytest.mark.parametrize("name", ["setup.cfg", "Makefile", "mcp_ref/LICENSE", "mcp_ref/py.typed", ".ci/run"])
 def test_fixed_file_is_there(name: str) -> None:
     assert (ROOT / name).is_file()
+
+
+def test_the_table_of_what_tests_use_is_whole() -> None:
+    folder = ROOT / "tests" / "support"
+    table = set(re.findall(r"^`(\w+)` ", (folder / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE))
+    assert table == {path.stem for path in folder.glob("*.py")} - {"__init__"}
