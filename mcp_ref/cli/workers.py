@@ -256,8 +256,14 @@ def _starter(told: Dict[str, Any]) -> Callable[[], Worker]:
         pipe, end = os.pipe()
         try:
             words = [sys.executable, "-c", code, json.dumps(dict(told, ready=end))]
-            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, env=environment,
-                                       pass_fds=[*told["fds"], told["alive"], end])
+            # A Ctrl-C is for all processes of a terminal. A worker inherits that it has to wait until it knows what to
+            # do with it; before, Python would end it with a traceback.
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                process = subprocess.Popen(words, stdin=subprocess.DEVNULL, env=environment,
+                                           pass_fds=[*told["fds"], told["alive"], end])
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         except BaseException:
             os.close(pipe)
             raise
@@ -308,6 +314,7 @@ class _Ending:
 
     def _listen(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears that, too, and passes it on
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         signal.signal(signal.SIGTERM, self._hear)
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
 

@@ -329,7 +329,17 @@ def test_what_runs_is_finished_at_the_end(number, tmp_path):
             (os.killpg if number == signal.SIGINT else os.kill)(run.process.pid, number)
             assert future.result(SECONDS).content[0].text == "done"
         assert run.over() == (130 if number == signal.SIGINT else 0)
-        assert not [line for line in run.lines if "Traceback" in line]
+        assert not [line for line in run.lines if "Traceback" in line], run.lines
+
+
+def test_an_interrupt_while_a_worker_starts_is_no_traceback(tmp_path):
+    """It comes as early as Python lets anybody say something; ``MCP_REF_STATE_KEYS`` is set in workers only."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal\nif 'MCP_REF_STATE_KEYS' in os.environ: os.kill(os.getpid(), signal.SIGINT)\n")
+    with Run(tmp_path, "--workers", "2", environment={"PYTHONPATH": str(tmp_path)}).serving() as run:
+        with connect(run.url) as client:
+            assert said(client, "pid")
+    assert not [line for line in run.lines if "Traceback" in line or "exit code" in line], run.lines
 
 
 def test_a_tool_that_ends_the_process_leaves_the_other_workers_serving(tmp_path):
