@@ -5,7 +5,7 @@ first record.
 
 ::
 
-    2026-11-22 15:26:48,123 ERROR mcp_ref.diagnostics.usercode: tool 'add' raised KeyError: 'x' (tools/call, request 7)
+    2026-11-22 15:26:48,123 ERROR mcp_ref.usercode: tool 'add' raised KeyError: 'x' (tools/call, request 7)
     Traceback (most recent call last):
       ...
 

@@ -86,8 +86,8 @@ GRANTS: Dict[str, Callable[[Context], Authorizing]] = {
     "auth/client-credentials-jwt": assertion,
     "auth/enterprise-managed-authorization": enterprise,
     "auth/wif-jwt-bearer": workload,
-    "auth/tokens/dpop": bound,
-    "auth/tokens/dpop-nonce": bound,
+    "auth/dpop": bound,
+    "auth/dpop-nonce": bound,
 }
 """Scenarios whose grant is another one than `person`."""
 
