@@ -107,7 +107,8 @@ def check_form(case: Tuple[Any, int, Dict[str, Any]]) -> None:
         one_line(line, LINE)
     form.unasked(answer)
     defaults = form.defaults(FORMS[rank])
-    wrong = [line for line in form.problems(defaults) if not line.startswith("the answer:")]  # those are of the form as a whole
+    # Those that begin so are of the form as a whole.
+    wrong = [line for line in form.problems(defaults) if not line.startswith("the answer:")]
     if wrong:
         raise Broken("defaults: %r do not fit: %r" % (defaults, wrong))
 
