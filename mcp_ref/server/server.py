@@ -59,7 +59,7 @@ class Server(Offering):
     ``instructions`` tell the model how to use it. ``revisions``: names of those to speak (default: all five, at the
     same time on the same connections; see `mcp_ref.peer.stateless`). ``identify=False`` leaves the server's name out of
     results, where every result has it (2026-07-28).
-    ``strict`` refuses what real but careless clients send (see README).
+    ``strict`` refuses what real but careless clients send: see ``explain --readings``.
     ``mask_errors``: whether a client gets a fixed text for an exception of a handler, in the place of type and text.
     None: where it may be on another machine (HTTP, WSGI, `handle`, TCP), and not on stdio, in memory and on Unix
     sockets; True, False: everywhere, nowhere. The text of a `ToolError` is always told, and the log has every

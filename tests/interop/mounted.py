@@ -1,5 +1,5 @@
 """Our endpoint in other makers' frameworks, for `http_shells`: `flask_app()` and `django_app()` have it as a view,
-`fastapi_app()` has the WSGI application mounted, as the README shows.
+`fastapi_app()` has the WSGI application mounted, as `examples/clients.md` shows.
 
 All serve `examples/everything_server.py`, with GET streams.
 """

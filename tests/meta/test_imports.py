@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from mcp_ref import __version__
+from tests.meta.test_readme import PAGES
 from tests.tools import interpreters
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -161,14 +162,14 @@ def test_a_client_says_the_version_of_the_package():
         assert signature(call).parameters["version"].default == __version__
 
 
-NOT_OURS = {"FastAPI", "Flask", "Response", "Caller"}  # of frameworks; and README shows where the last comes from
+NOT_OURS = {"FastAPI", "Flask", "Response", "Caller"}  # of frameworks; and a page shows where the last comes from
 
 
-def test_whatever_the_readme_makes_has_an_import_path():
-    """Each class that README calls is a public name of the package or of one of its roles, unless README defines it."""
+def test_whatever_the_pages_make_has_an_import_path():
+    """Each class that they call is a public name of the package or of one of its roles, unless a page defines it."""
     from importlib import import_module
 
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     homes = ["mcp_ref", "mcp_ref.server", "mcp_ref.client", "mcp_ref.host", "mcp_ref.auth"]
     public = {name for home in homes for name in import_module(home).__all__}
     used = set(re.findall(r"(?<![\w.])([A-Z][a-z]\w*)\(", text)) - set(re.findall(r"class (\w+)", text))

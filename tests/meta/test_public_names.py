@@ -1,4 +1,4 @@
-"""The public names of `Client`, `Server` and `Host`: each is in the README or an example, or stands here with a reason.
+"""The public names of `Client`, `Server` and `Host`: each is in README, its pages or an example, or stands here with a reason.
 
 A name that is added is to be shown to users, or to get an underscore.
 """
@@ -10,7 +10,8 @@ import pytest
 
 from mcp_ref import Client, Host, Server
 from mcp_ref.peer.role import METHODS
-from tests.meta.facts import ROOT, expect_nothing, python_files, text_of
+from tests.meta.facts import expect_nothing, python_files, text_of
+from tests.meta.test_readme import PAGES
 
 MADE = {"client": Client, "server": lambda: Server("x"), "host": Host}
 IN_HELP: Dict[str, Set[str]] = {
@@ -41,8 +42,8 @@ INSIDE: Dict[str, Set[str]] = {
 
 def shown() -> str:
     """What users read first."""
-    texts = [text_of(path) for path in python_files("examples")]
-    return "\n".join([(ROOT / "README.md").read_text(encoding="utf-8"), *texts])
+    return "\n".join(text_of(path) for path in [*PAGES, *python_files("examples")]
+                     if path.name != "moved.md")
 
 
 def methods_of(made: Any) -> Set[str]:

@@ -1,4 +1,4 @@
-"""Every code block of the README runs as it stands.
+"""Every code block of the README, and of the pages in `examples/`, runs as it stands; and the README stays short.
 
 Blocks of `python`, `sh` and `console` run in a folder of their own that looks like the checkout (links to the package,
 the examples and the Makefile), with this interpreter as `python3`; of a `console` block the lines after `$ `. There
@@ -22,6 +22,9 @@ from mcp_ref import Server, connect
 from tests.meta.facts import ROOT, expect_nothing
 
 README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "examples").glob("*.md"))]
+MOST_BYTES = 14 * 1024
+WIDEST = 125
 LINKED = ("mcp_ref", "examples", "Makefile", "setup.cfg")
 BLOCK = re.compile(r"^(?:<!--\s*no-run:(?P<reason>.*?)-->\s*\n)?```(?P<language>\w*)[^\n]*\n(?P<code>.*?)^```\s*$",
                    re.MULTILINE | re.DOTALL)
@@ -29,8 +32,9 @@ SECONDS = 25
 
 
 class Block(NamedTuple):
-    """A code block: the line it begins at, its language, its code, and why it is not run ("" where it is)."""
+    """A code block: its page and line, its language, its code, and the reason why it is not run ("" if it is)."""
 
+    page: str
     line: int
     language: str
     code: str
@@ -42,11 +46,11 @@ class Block(NamedTuple):
         return self.language in COMMANDS and not self.reason
 
 
-def blocks(text: str) -> Iterator[Block]:
+def blocks(text: str, page: str = "") -> Iterator[Block]:
     """The code blocks of a page in Markdown."""
     for found in BLOCK.finditer(text):
         line = text.count("\n", 0, found.start("code"))
-        yield Block(line, found["language"], found["code"], (found["reason"] or "").strip())
+        yield Block(page, line, found["language"], found["code"], (found["reason"] or "").strip())
 
 
 def prompted(code: str) -> str:
@@ -72,17 +76,17 @@ def run(block: Block, folder: pathlib.Path) -> "subprocess.CompletedProcess[byte
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
 
 
-ALL = list(blocks(README.read_text(encoding="utf-8"))) if README.is_file() else []
+ALL = [block for page in PAGES if page.is_file() for block in blocks(page.read_text(encoding="utf-8"), page.name)]
 SERVER = next((block.code for block in ALL if "server.run()" in block.code), "")
 
 
-@pytest.mark.parametrize("block", [pytest.param(block, id="line %d" % block.line) for block in ALL if block.runs])
+@pytest.mark.parametrize("block", [pytest.param(block, id="%s:%d" % block[:2]) for block in ALL if block.runs])
 def test_code_block_runs(block: Block, tmp_path: pathlib.Path) -> None:
     done = run(block, tmp_path)
     assert done.returncode == 0, done.stdout.decode("utf-8", "replace")
 
 
-@pytest.mark.parametrize("block", [pytest.param(block, id="line %d" % block.line) for block in ALL
+@pytest.mark.parametrize("block", [pytest.param(block, id="%s:%d" % block[:2]) for block in ALL
                                    if block.language == "json"])
 def test_a_host_can_start_the_server_that_a_json_block_names(block: Block, tmp_path: pathlib.Path) -> None:
     (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
@@ -95,7 +99,7 @@ def test_a_host_can_start_the_server_that_a_json_block_names(block: Block, tmp_p
         assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
 
 
-@pytest.mark.parametrize("block", [pytest.param(block, id="line %d" % block.line) for block in ALL
+@pytest.mark.parametrize("block", [pytest.param(block, id="%s:%d" % block[:2]) for block in ALL
                                    if block.language == "python" and not block.runs])
 def test_a_block_that_is_not_run_has_all_that_it_uses(block: Block) -> None:
     names = [node for node in ast.walk(ast.parse(block.code)) if isinstance(node, (ast.Name, ast.alias, ast.arg))]
@@ -103,7 +107,7 @@ def test_a_block_that_is_not_run_has_all_that_it_uses(block: Block) -> None:
     made |= {name.arg for name in names if isinstance(name, ast.arg)}
     made |= set(re.findall(r"(?:class|def) (\w+)", block.code))
     made |= {name.id for name in names if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
-    expect_nothing(["README.md:%d: %s" % (block.line + name.lineno, name.id) for name in names
+    expect_nothing(["%s:%d: %s" % (block.page, block.line + name.lineno, name.id) for name in names
                     if isinstance(name, ast.Name) and name.id not in made | set(dir(builtins))])
 
 
@@ -115,7 +119,8 @@ def keywords(function: Callable[..., Any]) -> Set[str]:
 
 def test_the_table_of_options_names_all_of_http_with_their_defaults() -> None:
     heading = "| option | meaning | default |\n|---|---|---|\n"
-    table = README.read_text(encoding="utf-8").split(heading)[1].split("\n\n")[0].splitlines()
+    page = ROOT / "examples" / "servers.md"
+    table = page.read_text(encoding="utf-8").split(heading)[1].split("\n\n")[0].splitlines()
     rows = {row.split("`")[1]: row.split("|")[3].strip() for row in table}
     assert set(rows) == keywords(Server.run_http) == keywords(Server.listen) | {"ready"}
     assert set(rows) - keywords(Server.wsgi) == {"legacy", "ssl_context", "fds", "ready"}
@@ -124,9 +129,33 @@ def test_the_table_of_options_names_all_of_http_with_their_defaults() -> None:
     assert rows["sessions"] == '`"%s"`' % said["sessions"] and rows["legacy"] == str(said["legacy"])
 
 
-def test_readme_has_code_and_each_block_says_its_language() -> None:
-    expect_nothing(["README.md:%d: no language" % block.line for block in ALL if not block.language])
-    assert any(block.runs for block in ALL)
+def test_pages_have_code_and_each_block_says_its_language() -> None:
+    expect_nothing(["%s:%d: no language" % block[:2] for block in ALL if not block.language])
+    assert {block.page for block in ALL if block.runs} >= {"README.md", "servers.md", "clients.md"}
+
+
+def test_readme_is_short_and_every_line_fits_a_screen() -> None:
+    size = len(README.read_bytes())
+    assert size <= MOST_BYTES, "README.md has %d bytes: a longer text belongs into a page of examples/" % size
+    expect_nothing(["%s:%d: %d columns" % (page.name, number, len(line)) for page in PAGES
+                    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
+                    if len(line) > WIDEST and not line.startswith("|")])
+
+
+LINK = re.compile(r"\]\((?!https?://)([^)#]*)(#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
+def test_every_link_leads_somewhere(page: pathlib.Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    expect_nothing(["%s: %s" % (page.name, file + (anchor or "")) for file, anchor in LINK.findall(text)
+                    if not ((page.parent / file).is_file() if file else anchor in anchors(text))])
+
+
+def anchors(text: str) -> Set[str]:
+    """What a link can lead to inside a page: its headings, as they stand in a URL."""
+    headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    return {"#" + re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page, runs, code", [

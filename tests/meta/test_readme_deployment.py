@@ -1,4 +1,4 @@
-"""What README shows for systemd and nginx: the units are right, and the program serves on the socket it is given."""
+"""What `examples/deploy.md` shows for systemd and nginx: the units are right, and the program serves on the socket it is given."""
 import http.client
 import json
 import os
@@ -27,7 +27,7 @@ FIELDS = {"Host": "mcp.example.com", "Content-Type": "application/json",
 
 
 def shown(language: str, *having: str) -> str:
-    """The only block of README in this language that has all these words."""
+    """The only block of the pages in this language that has all these words."""
     (code,) = [block.code for block in ALL if block.language == language and all(word in block.code for word in having)]
     return code
 
@@ -38,7 +38,7 @@ def units() -> Dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2]))
 
 
-def test_nginx_of_the_pairings_has_the_location_that_readme_shows() -> None:
+def test_nginx_of_the_pairings_has_the_location_that_the_page_shows() -> None:
     wanted = [line.strip().replace("/run/mcp/", "${folder}/") for line in shown("nginx").splitlines()]
     there = [line.strip() for line in NGINX.read_text(encoding="utf-8").splitlines()]
     begin = there.index(wanted[0])
