@@ -216,9 +216,9 @@ def test_a_pattern_that_is_not_matched_in_linear_time_is_refused(pattern: str, k
 
 
 def test_the_package_never_hands_a_peers_pattern_to_re() -> None:
-    """Only `formats` and `hostnames`, whose expressions are ours, may use `re`."""
+    """Only `formats`, whose expressions are ours, may use `re`."""
     users = {path.name for path in PACKAGE.glob("*.py") if "re" in _imports(path)}
-    assert users <= {"formats.py", "hostnames.py"}
+    assert users <= {"formats.py"}
 
 
 # --- never the network ------------------------------------------------------------------------------------------------
@@ -374,7 +374,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import {name}.jsonschema as jsonschema
 late = [name for name in sys.modules if name.startswith("{name}.") and name.rpartition(".")[2] in (
-    "formats", "hostnames", "patterns", "machine")]
+    "formats", "patterns", "machine")]
 late += [name for name in ("re", "fractions", "decimal", "urllib", "ipaddress", "unicodedata", "pkgutil")
          if name in sys.modules and name not in before]
 assert not late, late

@@ -13,9 +13,24 @@ A schema that is used more than once is compiled once: ``validator = compile(sch
 ``validator.validate(instance)``, which takes about a microsecond for small arguments. A `Validator` never changes, so
 threads can share it.
 
-Reading order: `violations`, `errors`, `bounds` (what comes out), `equality`, `shapes`, `metaschemas`, `refs`,
-`compiler` (the machine), `keywords`, `applicators`, `unevaluated`, `draft7`, `formats`, `hostnames` (the keywords),
-`dialect` (the table of all keywords). Regular expressions are a little library of their own: `regex.patterns`.
+Reading order:
+
+=================  ===================================================================================================
+module             what it has
+=================  ===================================================================================================
+`errors`           what comes out: violations of an instance, exceptions for a schema
+`bounds`           what a schema may cost, and the state of one validation
+`equality`         equality of JSON values
+`shapes`           the forms that values of keywords have
+`refs`             documents, `$id`, anchors, references, the bundled metaschemas
+`compiler`         from a schema to closures
+`keywords`         the keywords that look at one value
+`applicators`      the keywords that apply subschemas
+`unevaluated`      `unevaluatedItems`, `unevaluatedProperties`, and what other keywords evaluate
+`formats`          the values of `format`; loaded where formats are asserted
+`dialect`          the table of all keywords, by dialect
+`regex/`           regular expressions in linear time, a library of their own: `regex.patterns`
+=================  ===================================================================================================
 
 What it does not do: report annotations; follow dialects other than the two, and custom ones made of their vocabularies;
 decode `contentEncoding` or parse `contentMediaType` (annotations, says the standard); fetch references.
@@ -28,11 +43,9 @@ from .bounds import DEFAULT_BOUNDS, Bounds, Check, Run
 from .compiler import Compiler
 from .dialect import DIALECTS, find_dialect, find_metaschema
 from .errors import (
-    BoundsExceeded, InvalidSchema, SchemaError, UnresolvedReference, UnsupportedDialect, UnsupportedPattern,
+    BoundsExceeded, InvalidSchema, SchemaError, UnresolvedReference, UnsupportedDialect, UnsupportedPattern, Violation,
 )
-from .metaschemas import DRAFT_07, DRAFT_2020_12, load
-from .refs import Registry, Resource
-from .violations import Violation
+from .refs import DRAFT_07, DRAFT_2020_12, Registry, Resource, load_metaschema
 
 __all__ = [
     "Bounds", "BoundsExceeded", "DRAFT_07", "DRAFT_2020_12", "InvalidSchema", "SchemaError", "UnresolvedReference",
@@ -153,7 +166,7 @@ def _judge(resource: Resource, resources: Resources, bounds: Bounds) -> List[Vio
 
 @lru_cache(maxsize=None)
 def _standard_metaschema(uri: str) -> Validator:
-    return compile(load(uri))
+    return compile(load_metaschema(uri))
 
 
 def _registry(schema: Any, resources: Resources, bounds: Bounds, default_dialect: str) -> Registry:

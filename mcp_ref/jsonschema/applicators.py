@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional
 from .bounds import LONG, Check, Fault, Run, accept
 from .compiler import Here, all_of, refuse
 from .equality import ARRAY
-from .violations import Violation, brief, brief_list, count, cut
+from .errors import Violation, brief, brief_list, count, cut
 
 Found = Optional[List[Violation]]
 

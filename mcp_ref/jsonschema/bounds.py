@@ -19,8 +19,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable, List, Optional
 
-from .errors import BoundsExceeded
-from .violations import Path, Step, Violation
+from .errors import BoundsExceeded, Path, Step, Violation
 
 # The thread's own processor time, so that a busy machine makes no schema illegal; wall time where there is none.
 clock: Callable[[], float] = getattr(time, "thread_time", time.monotonic)

@@ -19,10 +19,9 @@ Three decisions make the result small and quick:
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from .bounds import Bounds, Check, Fault, Run, accept
-from .errors import BoundsExceeded, InvalidSchema, UnsupportedPattern
+from .errors import BoundsExceeded, InvalidSchema, Path, Step, UnsupportedPattern, Violation
 from .refs import Place, Registry, Resource
 from .shapes import LAST, Keyword
-from .violations import Path, Step, Violation
 
 Collect = Callable[[Any, Run, "Set[Any]"], None]
 """Adds the names or indices that a schema evaluated, on an instance that it has accepted."""

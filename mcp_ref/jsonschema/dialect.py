@@ -7,17 +7,67 @@ Keywords that are in no table are ignored [JSON Schema 2020-12 core §4.3.1].
 
 Supported: 2020-12, the default [2025-11-25.. basic/index §Schema Dialect], draft-07, and any metaschema found in
 `resources` whose `$vocabulary` requires nothing else [JSON Schema 2020-12 core §8.1.2].
+
+Draft-07 differs from 2020-12 in this; every other keyword is shared:
+
+=====================  ==================================  ===============================================
+subject                draft-07                            2020-12
+=====================  ==================================  ===============================================
+tuples                 `items` an array, `additionalItems`  `prefixItems`, `items`
+dependencies           `dependencies`, both kinds          `dependentRequired`, `dependentSchemas`
+`contains`             at least one                        `minContains`, `maxContains`
+beside `$ref`          everything is ignored               everything counts
+anchors                ``"$id": "#name"``                  `$anchor`, `$dynamicAnchor`
+definitions            `definitions`                       `$defs`
+unevaluated members    -                                   `unevaluatedItems`, `unevaluatedProperties`
+=====================  ==================================  ===============================================
+
+The last three but one, and what stands beside `$ref`, are in the tables below and behind `Dialect.legacy`.
 """
 
-from typing import Any, Dict, FrozenSet, Mapping
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional
 
-from . import applicators, draft7, keywords, unevaluated
-from .errors import InvalidSchema, UnsupportedDialect
-from .metaschemas import DRAFT_07, DRAFT_2020_12
+from . import applicators, keywords, unevaluated
+from .bounds import Check, Run
+from .compiler import Here
+from .errors import InvalidSchema, UnsupportedDialect, Violation
+from .refs import DRAFT_07, DRAFT_2020_12
 from .shapes import (
     ANYTHING, BOOLEAN, COUNT, DEPENDENCIES, FIRST, LAST, NUMBER, OBJECT, POSITIVE, SCHEMA, SCHEMA_OR_SCHEMAS, SCHEMAS,
     SCHEMAS_BY_NAME, STRING, STRINGS, STRINGS_BY_NAME, TYPE, VALUES, Dialect, Keyword,
 )
+
+# Draft-07: the keywords that it has in another form
+
+
+def _draft_07_items(value: Any, here: Here) -> Optional[Check]:
+    """An array of schemas, one for each place, or one schema for all [JSON Schema draft-07 validation §6.4.1]."""
+    return applicators.prefix_items(value, here) if isinstance(value, list) else applicators.items(value, here)
+
+
+def _additional_items(value: Any, here: Here) -> Optional[Check]:
+    """Means something only beside an array in `items` [JSON Schema draft-07 validation §6.4.2]."""
+    tuple_items = here.value("items")
+    return applicators.rest_of_items(value, here, len(tuple_items)) if isinstance(tuple_items, list) else None
+
+
+def _dependencies(value: Any, here: Here) -> Optional[Check]:
+    """Per name an array of required names or a schema [JSON Schema draft-07 validation §6.5.7]."""
+    names = {name: needed for name, needed in value.items() if isinstance(needed, list)}
+    schemas = {name: schema for name, schema in value.items() if name not in names}
+    both = (keywords.dependent_required(names, here), applicators.dependent_schemas(schemas, here))
+    checks = [check for check in both if check is not None]
+
+    def check(instance: Any, run: Run) -> Optional[List[Violation]]:
+        found: List[Violation] = []
+        for one in checks:
+            found = found + (one(instance, run) or [])
+        return found or None
+
+    return check if checks else None
+
+
+# The vocabularies
 
 Vocabulary = Dict[str, Keyword]
 
@@ -103,7 +153,7 @@ CONTENT: Vocabulary = {
 # Not in the standard's tables, but its metaschema still describes it and authors still write it
 # [JSON Schema 2020-12 validation §6.5.4]. Reading: the older keyword keeps its meaning instead of silently losing it.
 COMPATIBILITY: Vocabulary = {
-    "dependencies": Keyword(DEPENDENCIES, draft7.dependencies, unevaluated.dependent_schemas),
+    "dependencies": Keyword(DEPENDENCIES, _dependencies, unevaluated.dependent_schemas),
 }
 
 _BASE = "https://json-schema.org/draft/2020-12/vocab/"
@@ -131,9 +181,9 @@ DRAFT_07_KEYWORDS: Vocabulary = {
     **_rows(CORE, "$id", "$schema", "$ref", "$comment", "definitions"),
     **_rows(APPLICATOR, "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "contains"),
     **_rows(APPLICATOR, "properties", "patternProperties", "additionalProperties", "propertyNames"),
-    "items": Keyword(SCHEMA_OR_SCHEMAS, draft7.items),
-    "additionalItems": Keyword(SCHEMA, draft7.additional_items),
-    "dependencies": Keyword(DEPENDENCIES, draft7.dependencies),
+    "items": Keyword(SCHEMA_OR_SCHEMAS, _draft_07_items),
+    "additionalItems": Keyword(SCHEMA, _additional_items),
+    "dependencies": Keyword(DEPENDENCIES, _dependencies),
     **{name: row for name, row in VALIDATION.items() if name not in _SINCE_2019},
     **_rows(META_DATA, "title", "description", "default", "readOnly", "writeOnly", "examples"),
     **FORMAT,

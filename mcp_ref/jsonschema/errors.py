@@ -1,6 +1,11 @@
-"""Why a schema cannot be used. An *instance* that breaks a schema is no exception but a list of violations.
+"""What comes out of validation: a list of `Violation` for an instance, a `SchemaError` for a schema.
 
-::
+An *instance* that breaks a schema raises no exception: each rule that it breaks is a `Violation`. Its message is for
+the one who must mend the instance, often a language model, so it says what is wanted and what is there:
+``$.count: expected integer, got string``. Values are quoted in short form only: a message never grows with the
+instance.
+
+A *schema* that cannot be used raises::
 
     SchemaError (a ValueError)
       InvalidSchema         a keyword has a value that the dialect does not allow
@@ -10,9 +15,124 @@
       BoundsExceeded        the schema, or its use on this instance, costs more than a named limit allows
 """
 
-from typing import Iterable, Sequence, Union
+import json
+from typing import Any, Iterable, List, NamedTuple, Sequence, Tuple, Union
 
-from .violations import printable
+Step = Union[str, int]
+Path = Tuple[Step, ...]
+
+LONGEST_QUOTE = 60
+LONGEST_LIST = 10
+
+
+class Violation(NamedTuple):
+    """One broken rule.
+
+    `path` leads from the instance's root to the value at fault: ``("items", 0, "name")``.
+    `schema_path` leads from the schema's root to the keyword: ``("properties", "name", "type")``. A keyword in another
+    document (of `resources`, or a metaschema) has that document's URI as its first step.
+    `keyword` is the last keyword of `schema_path`, or ``false`` where the schema `false` refused.
+    `message` says what is wanted and what was found; ``str(violation)`` puts the path before it.
+    """
+
+    path: Path
+    schema_path: Path
+    keyword: str
+    message: str
+
+    @property
+    def where(self) -> str:
+        """The path for people: ``$.items[0].name``."""
+        return show_path(self.path)
+
+    def about(self, whole: str) -> str:
+        """The sentence with a name for the instance in place of ``$``: ``arguments.count: expected integer, ...``."""
+        return "%s: %s" % (show_path(self.path, whole), self.message)
+
+    def under(self, step: Step) -> "Violation":
+        """The same, seen from one level higher in the instance."""
+        return Violation((step,) + self.path, self.schema_path, self.keyword, self.message)
+
+    def __str__(self) -> str:
+        return "%s: %s" % (self.where, self.message)
+
+
+def show_path(path: Path, whole: str = "$") -> str:
+    """A path as ``$.a[0]``; names that are no identifiers are quoted: ``$["a b"]``. ``whole``: what ``$`` is called."""
+    parts = [whole]
+    for step in path:
+        if isinstance(step, int):
+            parts.append("[%d]" % step)
+        else:
+            parts.append("." + step if step.isidentifier() and len(step) <= LONGEST_QUOTE else "[%s]" % brief(step))
+    return "".join(parts)
+
+
+def type_name(value: Any) -> str:
+    """The JSON type of a Python value; `integer` for an int, `number` for a float."""
+    if value is None:
+        return "null"
+    for kind, name in _TYPE_NAMES:
+        if isinstance(value, kind):
+            return name
+    return type(value).__name__
+
+
+# bool before int: in Python it is one.
+_TYPE_NAMES: Tuple[Tuple[Union[type, Tuple[type, ...]], str], ...] = (
+    (bool, "boolean"),
+    (str, "string"),
+    (int, "integer"),
+    (float, "number"),
+    (dict, "object"),
+    ((list, tuple), "array"),
+)
+
+
+def brief(value: Any) -> str:
+    """A value in one short piece: strings cut, arrays and objects only described."""
+    if isinstance(value, str):
+        return _quote(value)
+    if isinstance(value, dict):
+        return "an object with %s" % count(len(value), "property", "properties")
+    if isinstance(value, (list, tuple)):
+        return "an array of %s" % count(len(value), "item")
+    if isinstance(value, int) and value.bit_length() > 128:
+        return "an integer of %d bits" % value.bit_length()  # decimal digits of huge numbers are dear, or refused
+    return json.dumps(value, default=repr)
+
+
+def brief_list(values: Iterable[Any], last: str = "or") -> str:
+    """Several values: ``"a", "b" or "c"``, at most LONGEST_LIST of them."""
+    shown: List[str] = []
+    for value in values:
+        if len(shown) == LONGEST_LIST:
+            return ", ".join(shown) + ", ..."
+        shown.append(brief(value))
+    return (", ".join(shown[:-1]) + " %s " % last if len(shown) > 1 else "") + "".join(shown[-1:])
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """``1 item``, ``2 items``."""
+    return "%d %s" % (number, one if number == 1 else many or one + "s")
+
+
+def cut(text: str, length: int) -> str:
+    """Text of at most `length` characters."""
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def printable(text: str, length: int) -> str:
+    """Text of a peer, fit for one line of a message: cut, and what cannot be printed (also U+2028) escaped."""
+    text = cut(text, length)
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
+
+
+def _quote(text: str) -> str:
+    """A JSON string, readable (not all ASCII) and safe to print."""
+    return printable(json.dumps(cut(text, LONGEST_QUOTE), ensure_ascii=False), 10 * LONGEST_QUOTE)
 
 
 class SchemaError(ValueError):

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Hashable, List, Optional
 from .bounds import LONG, Check, Fault, Run
 from .compiler import Here
 from .equality import ARRAY, equal, freeze, is_number
-from .violations import Violation, brief, brief_list, count, printable, type_name
+from .errors import Violation, brief, brief_list, count, printable, type_name
 
 LONGEST_PATTERN = 500
 """Characters of a pattern in a message; whoever mends the value needs all of it, within reason."""

@@ -10,13 +10,42 @@ answers: which place does this reference, seen from that resource, mean?
 error, not a schema that allows everything.
 """
 
+import json
 from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
-from . import metaschemas
 from .bounds import Bounds, Run
-from .errors import BoundsExceeded, InvalidSchema, SchemaError, UnresolvedReference
+from .errors import BoundsExceeded, InvalidSchema, Path, SchemaError, Step, UnresolvedReference
 from .shapes import Dialect
-from .violations import Path, Step
+
+
+DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
+DRAFT_07 = "http://json-schema.org/draft-07/schema"
+
+# What a URI begins with -> the file that holds it.
+_FILES = (
+    ("https://json-schema.org/draft/2020-12/", "draft-2020-12.json"),
+    (DRAFT_07, "draft-07.json"),
+)
+_loaded: Dict[str, Dict[str, Any]] = {}
+
+
+def load_metaschema(uri: str) -> Optional[Any]:
+    """The metaschema with this URI (without fragment), or None."""
+    for prefix, name in _FILES:
+        if uri.startswith(prefix):
+            return _file(name).get(uri)
+    return None
+
+
+def _file(name: str) -> Dict[str, Any]:
+    if name not in _loaded:
+        import pkgutil  # late: only references to a metaschema come here
+
+        data = pkgutil.get_data(__package__, name)
+        if data is None:
+            raise FileNotFoundError(name)
+        _loaded[name] = json.loads(data.decode("ascii"))
+    return _loaded[name]
 
 
 class Resource:
@@ -100,7 +129,7 @@ class Registry:
             return self._by_uri[uri]
         if uri in self._waiting:
             return self._add(uri, self._waiting.pop(uri))
-        bundled = metaschemas.load(uri)
+        bundled = load_metaschema(uri)
         if bundled is not None:
             return self._add(uri, bundled)
         self._index_waiting()

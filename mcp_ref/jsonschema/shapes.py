@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optio
 
 from .bounds import Check
 from .equality import is_number
-from .violations import Path
+from .errors import Path
 
 Children = Iterable[Tuple[Path, Any]]
 
@@ -44,7 +44,7 @@ FIRST, NORMAL, LAST = 0, 1, 2
 
 
 class Dialect(NamedTuple):
-    """How to read a schema. `legacy` stands for the older rules of `$ref` and `$id` (see `draft7`)."""
+    """How to read a schema. `legacy` stands for the older rules of `$ref` and `$id` (see `dialect`)."""
 
     uri: str
     keywords: Mapping[str, Keyword]

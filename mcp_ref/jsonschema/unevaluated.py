@@ -15,8 +15,8 @@ from .applicators import unexpected
 from .bounds import Check, Run, accept
 from .compiler import Collect, Here, refuse
 from .equality import ARRAY
+from .errors import Violation
 from .shapes import LAST
-from .violations import Violation
 
 Seen = Set[Any]
 Found = Optional[List[Violation]]

@@ -29,7 +29,7 @@ from ..codec import DecodeError, Model, decode, encode, members
 from ..errors import LocalProtocolError
 from ..jsonrpc import shown
 from ..jsonschema import SchemaError, Violation, compile
-from ..jsonschema.violations import show_path
+from ..jsonschema.errors import show_path
 from ..messages.elicitation import (
     LegacyTitledEnumSchema, PrimitiveSchemaDefinition, RequestedSchema, StringSchema, TitledMultiSelectEnumSchema,
     TitledSingleSelectEnumSchema, UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
