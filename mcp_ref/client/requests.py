@@ -14,7 +14,7 @@ from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.dispatcher import Connection
 from ..peer.request_table import ProgressCallback
 from ..peer.role import Role
-from ..protocol.priorities import odd_priorities
+from ..protocol.items import odd_priorities
 from ..revisions import Revision
 from .cache.caches import Lists
 from .recovery import another, final

@@ -37,7 +37,7 @@ from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..protocol import sampling as rules
-from ..protocol.priorities import odd_priorities
+from ..protocol.items import odd_priorities
 from ..revisions import Revision
 
 if TYPE_CHECKING:

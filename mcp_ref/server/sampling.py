@@ -27,7 +27,7 @@ from ..messages.sampling import (
 )
 from ..peer.context import Route
 from ..protocol import sampling as rules
-from ..protocol.priorities import odd_priorities
+from ..protocol.items import odd_priorities
 
 if TYPE_CHECKING:
     from ..messages.tools import Tool

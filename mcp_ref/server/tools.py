@@ -43,7 +43,7 @@ from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..peer.rates import Rate
-from ..protocol import toolnames
+from ..protocol.items import tool_name_fault
 from ..revisions import Revision
 from .hints.coercion import coerce
 from .hints.signature import BindError, Signature, Unresolved, to_json
@@ -190,7 +190,7 @@ class Tools:
             "title": title, "description": description, "annotations": annotations, "icons": icons, "meta": meta,
         }
         tool = RegisteredTool(name, signature, input_schema, output_schema, rate, described)
-        odd = toolnames.fault(name)
+        odd = tool_name_fault(name)
         if odd or any(each is not None for each in (input_schema, output_schema, annotations, icons, meta)):
             from .registry import tool_checks
 

@@ -10,7 +10,7 @@ from mcp_ref.errors import RpcError
 from mcp_ref.jsonschema import validate
 from mcp_ref.messages.content import EmbeddedResource, TextContent, TextResourceContents
 from mcp_ref.messages.tools import CallToolResult
-from mcp_ref.protocol import toolnames
+from mcp_ref.protocol.items import tool_name_fault
 from tests.support.serving import ask, over, served
 
 OBJECT = {"type": "object"}
@@ -463,7 +463,7 @@ def test_names_of_letters_digits_and_three_signs_are_fine_and_no_others(strict):
             assert (said == "") == (sign in ALLOWED), (name, said)
             assert not said or ascii(sign) in said and "server/tools §Tool Names" in said and said.isprintable()
     for name in ("getUser", "DATA_EXPORT_v2", "admin.tools.list"):
-        assert registered(name, strict) == "" == toolnames.fault(name)
+        assert registered(name, strict) == "" == tool_name_fault(name)
 
 
 def test_a_name_that_only_brings_a_warning_makes_a_tool_all_the_same():
