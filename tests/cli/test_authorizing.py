@@ -7,8 +7,8 @@ import webbrowser
 
 import pytest
 
-from mcp_ref.cli import authorizing
-from mcp_ref.cli.terminal import Gone
+from mcp_ref.cli.use import authorizing
+from mcp_ref.cli.use.terminal import Gone
 from tests.support.auth_server import Browser, browser
 from tests.support.authorized import Authorized
 

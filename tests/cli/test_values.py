@@ -6,7 +6,7 @@ import time
 import pytest
 
 from mcp_ref.cli.failures import UsageError
-from mcp_ref.cli.values import arguments_of, pairs_of, texts_of
+from mcp_ref.cli.use.values import arguments_of, pairs_of, texts_of
 
 
 @pytest.mark.parametrize("words, expected", [

@@ -10,8 +10,8 @@ import threading
 import pytest
 
 from mcp_ref import connect
-from mcp_ref.cli import workers
-from mcp_ref.cli.workers import Supervisor, Worker
+from mcp_ref.cli.serve import workers
+from mcp_ref.cli.serve.workers import Supervisor, Worker
 from mcp_ref.errors import ConnectionLost
 from tests.support.children import heed_interrupts
 from tests.support.scripted import PATIENCE

@@ -27,7 +27,7 @@ BESIDE = (
 )
 FREE = {
     "auth/client/client_document:client_metadata": "any member that a client metadata document may have",
-    "cli/loading:listen_http": "of the command line; HttpListener refuses what it does not know",
+    "cli/serve/loading:listen_http": "of the command line; HttpListener refuses what it does not know",
     "host/audit:Audit.record": "the details of an event, in the words of whoever writes it",
     "host/desk:Case.__init__": "likewise",
     "host/servers:Servers.record": "likewise",

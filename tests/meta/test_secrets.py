@@ -42,7 +42,7 @@ MADE = {
     ("mcp_ref/auth/client/code_flow.py", "token_urlsafe"),
     ("mcp_ref/auth/tokens/dpop.py", "token_urlsafe"), ("mcp_ref/auth/tokens/assertions.py", "token_urlsafe"),
     ("mcp_ref/server/elicitation_url.py", "token_urlsafe"), ("mcp_ref/server/mrtr/replay.py", "urandom"),
-    ("mcp_ref/cli/workers.py", "token_hex"), ("mcp_ref/auth/client/store.py", "token_hex"),
+    ("mcp_ref/cli/serve/workers.py", "token_hex"), ("mcp_ref/auth/client/store.py", "token_hex"),
 }
 """File, and what makes secrets there; other files may have such calls, too."""
 LEAST = 8
@@ -210,7 +210,7 @@ def by_links(source: Source) -> List[str]:
 
 
 def by_workers(source: Source) -> List[str]:
-    from mcp_ref.cli import workers
+    from mcp_ref.cli.serve import workers
 
     seen: List[str] = []
 

@@ -7,9 +7,9 @@ a schema are followed, and of those that lead in a circle the first few.
 from json import dumps
 from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional
 
-from ..messages.prompts import Prompt
-from ..messages.tools import Tool
-from .output import one_line
+from ...messages.prompts import Prompt
+from ...messages.tools import Tool
+from ..output import one_line
 
 TYPES: Dict[str, FrozenSet[type]] = {
     "string": frozenset((str,)),

@@ -3,16 +3,16 @@
 import argparse
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
-from .command import Command, Commands
-from .failures import DONE, UsageError
+from ..command import Command, Commands
+from ..failures import DONE, UsageError
+from ..output import note
 from .guarding import declare, listener_options, told
 from .loading import HTTP_ADVICE, listen_http, load, open_to_all, trace_of
-from .output import note
 
 if TYPE_CHECKING:
-    from ..server import Server
-    from ..transports.base import Transport
-    from ..wiretrace import Trace
+    from ...server import Server
+    from ...transports.base import Transport
+    from ...wiretrace import Trace
 
 
 def _run(options: Any) -> int:
@@ -37,23 +37,23 @@ def _stdio(server: "Server", trace: "Optional[Trace]") -> None:
     if trace is None:
         server.run()
         return
-    from ..server.serving.stdio import serve
-    from ..transports.lines.stdio import StdioServer
+    from ...server.serving.stdio import serve
+    from ...transports.lines.stdio import StdioServer
 
     serve(server, _tapped(StdioServer(server.limits), trace))
 
 
 def _tapped(transport: "Transport", trace: "Trace") -> "Transport":
-    from ..transports.tap import tap
+    from ...transports.tap import tap
 
     return tap(transport, trace, "server")
 
 
 def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
     """Serve on a socket until told to end; the address, with the port that was chosen, goes to standard error."""
-    from ..server.registry.checks import check_socket
-    from ..server.serving.signals import Termination
-    from ..transports.lines.listener import SocketListener
+    from ...server.registry.checks import check_socket
+    from ...server.serving.signals import Termination
+    from ...transports.lines.listener import SocketListener
 
     try:
         check_socket(server.auth, address)
@@ -102,7 +102,7 @@ def _http(
     server: "Server", address: str, sessions: str, trace: "Optional[Trace]", guard: Dict[str, Any]
 ) -> None:
     """Serve over HTTP until told to end; the URL, with the port that was chosen, goes to standard error."""
-    from ..server.serving.signals import Termination
+    from ...server.serving.signals import Termination
 
     listener = listen_http(server, address, sessions, trace, **guard)
     with Termination(listener.close) as termination, listener:

@@ -9,13 +9,13 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Dict, List
 
-from ..errors import Unauthorized
-from .failures import UsageError
-from .output import note
+from ...errors import Unauthorized
+from ..failures import UsageError
+from ..output import note
 from .terminal import Gone, ask, is_interactive
 
 if TYPE_CHECKING:
-    from ..streamable.client.auth_provider import Authorizing
+    from ...streamable.client.auth_provider import Authorizing
 
 FILE = "tokens.json"
 NOWHERE = "-"
@@ -63,7 +63,7 @@ def authorization(options: Any) -> Dict[str, Any]:
     given = _given(options)
     if not given:
         return {}
-    from ..client.connecting import scheme_of
+    from ...client.connecting import scheme_of
 
     if scheme_of(options.server) not in ("http", "https"):
         raise UsageError("%s is for servers at http:// and https://: others get what they need by --env" % given[0])
@@ -83,7 +83,7 @@ def _given(options: Any) -> List[str]:
 
 def _common(options: Any) -> Dict[str, Any]:
     """What all grants have in common."""
-    from ..auth.client.store import FileStore, MemoryStore
+    from ...auth.client.store import FileStore, MemoryStore
 
     store = MemoryStore() if options.token_file == NOWHERE else FileStore(options.token_file or token_file())
     secret = options.client_secret_env
@@ -95,7 +95,7 @@ def _common(options: Any) -> Dict[str, Any]:
 def _oauth(options: Any) -> "Authorizing":
     if not options.oauth:
         raise UsageError("%s goes with --oauth or --client-credentials" % _given(options)[0])
-    from ..auth.client.oauth import OAuth
+    from ...auth.client.oauth import OAuth
 
     how: Dict[str, Any] = {"authorize": _by_hand} if options.no_browser else {"open_browser": _open}
     try:
@@ -113,7 +113,7 @@ def _client_credentials(options: Any) -> "Authorizing":
     if options.issuer is None:
         raise UsageError("--client-credentials needs --issuer, the authorization server that knows --client-id: "
                          "without it the secret would go to any that the server names")
-    from ..auth.client.machine import ClientCredentials
+    from ...auth.client.machine import ClientCredentials
 
     try:
         return ClientCredentials(**_common(options))

@@ -5,20 +5,20 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
-from ..limits import DEFAULT, Limits
-from ..messages.logs import LEVELS
-from ..protocol.negotiation import ERAS
-from ..revisions import REVISIONS
+from ...limits import DEFAULT, Limits
+from ...messages.logs import LEVELS
+from ...protocol.negotiation import ERAS
+from ...revisions import REVISIONS
+from ..copying.parts import version
+from ..failures import UsageError
+from ..output import note, one_line
 from .asking import Asking
 from .authorizing import auth_options, authorization
-from .copying.parts import version
-from .failures import UsageError
-from .output import note, one_line
 from .values import pairs_of
 
 if TYPE_CHECKING:
-    from ..client import Client
-    from ..wiretrace import Trace
+    from ...client import Client
+    from ...wiretrace import Trace
 
 
 def server_options(parser: argparse.ArgumentParser) -> None:
@@ -58,8 +58,8 @@ def connected(options: Any) -> "Client":
 
     ``options.asking`` is set to the `Asking` that answers the server's questions.
     """
-    from ..client import connect
-    from ..client.connecting import is_command
+    from ...client import connect
+    from ...client.connecting import is_command
 
     options.asking = Asking(options.server if isinstance(options.server, str) else " ".join(options.server))
     client = connect(
@@ -90,7 +90,7 @@ def connected(options: Any) -> "Client":
 
 def _http(options: Any) -> Dict[str, Any]:
     """The arguments of `mcp_ref.client.connect` about HTTP. Raises `UsageError`."""
-    from ..client.connecting import scheme_of
+    from ...client.connecting import scheme_of
 
     given = {"headers": pairs_of(options.header, "--header"), "cafile": options.cafile}
     if any(given.values()) and scheme_of(options.server) not in ("http", "https"):
@@ -103,7 +103,7 @@ def _http(options: Any) -> Dict[str, Any]:
 def _trace(options: Any) -> "Optional[Trace]":
     if not options.trace or sys.stderr is None:
         return None
-    from ..wiretrace import to_text
+    from ...wiretrace import to_text
 
     return to_text(sys.stderr)
 

@@ -9,19 +9,19 @@ warnings, and opened only after a yes [2025-11-25.. client/elicitation §Safe UR
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
-from ..errors import URL_ELICITATION_REQUIRED, PeerError
-from ..protocol.elicitation import as_json, read_form
-from .output import note, one_line
+from ...errors import URL_ELICITATION_REQUIRED, PeerError
+from ...protocol.elicitation import as_json, read_form
+from ..output import note, one_line
 from .terminal import Gone, ask, is_interactive
 
 if TYPE_CHECKING:
-    from ..client import Client
-    from ..client.elicitation import Elicitation
-    from ..client.elicitation_url import UrlRequest
-    from ..client.sampling import Sampling
-    from ..messages.elicitation import ElicitRequestFormParams
-    from ..messages.sampling import CreateMessageRequestParams
-    from ..peer.context import Context
+    from ...client import Client
+    from ...client.elicitation import Elicitation
+    from ...client.elicitation_url import UrlRequest
+    from ...client.sampling import Sampling
+    from ...messages.elicitation import ElicitRequestFormParams
+    from ...messages.sampling import CreateMessageRequestParams
+    from ...peer.context import Context
 
 ACCEPT, DECLINE, CANCEL = "accept", "decline", "cancel"
 HINT = "  (Enter takes what stands in brackets or leaves a field out; !d declines, !c or Ctrl-D cancels)"
@@ -47,13 +47,13 @@ class Asking:
 
     def elicitation(self) -> "Elicitation":
         """The answers to `elicitation/create`."""
-        from ..client.elicitation import Elicitation
+        from ...client.elicitation import Elicitation
 
         return Elicitation(self._form, self._url, open_url=_open)
 
     def sampling(self) -> "Sampling":
         """The answers to `sampling/createMessage`: the person is the model."""
-        from ..client.sampling import Sampling
+        from ...client.sampling import Sampling
 
         return Sampling(self._model, model="a person at a terminal", approve_request=self._may_sample)
 

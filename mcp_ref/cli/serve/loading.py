@@ -5,12 +5,12 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
-from .failures import UsageError
+from ..failures import UsageError
 
 if TYPE_CHECKING:
-    from ..server import Server
-    from ..server.serving.http_listener import HttpListener
-    from ..wiretrace import Trace
+    from ...server import Server
+    from ...server.serving.http_listener import HttpListener
+    from ...wiretrace import Trace
 
 
 class LoadError(ValueError):
@@ -21,7 +21,7 @@ def trace_of(wanted: bool) -> "Optional[Trace]":
     """What shows the wire on standard error, if that is wanted."""
     if not wanted or sys.stderr is None:
         return None
-    from ..wiretrace import to_text
+    from ...wiretrace import to_text
 
     return to_text(sys.stderr)
 
@@ -38,12 +38,12 @@ def listen_http(
     server: "Server", address: str, sessions: str, trace: "Optional[Trace]", **options: Any
 ) -> "HttpListener":
     """Serve over HTTP in the background. ``sessions`` as on the command line, ``options`` as `HttpListener`."""
-    from ..server.serving.http_listener import PATH, HttpListener
+    from ...server.serving.http_listener import PATH, HttpListener
 
     host, port = host_and_port(address)
     kept: Any = sessions
     if sessions.startswith("store:"):
-        from ..streamable.shared.sqlite import SqliteStore
+        from ...streamable.shared.sqlite import SqliteStore
 
         kept = SqliteStore(sessions[len("store:"):])
     scheme = "https" if options.get("ssl_context") else "http"
@@ -67,7 +67,7 @@ def load(path: str, name: str) -> "Server":
     The file runs as if it were imported, with its folder first on the path; what it prints goes to standard error.
     Raises `UsageError` if there is no such file or server, and `LoadError` for what the file itself raises.
     """
-    from ..server import Server
+    from ...server import Server
 
     made = _namespace(path)
     servers = {id(value): value for value in made.values() if isinstance(value, Server)}

@@ -23,12 +23,12 @@ ping         ``{"milliseconds": [0.21, ...], "revision": "...", "server": Implem
 import argparse
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
-from ..codec import encode
-from ..errors import METHOD_NOT_FOUND, CapabilityMissing, PeerError, ProtocolError
-from .command import Command, Commands
+from ...codec import encode
+from ...errors import METHOD_NOT_FOUND, CapabilityMissing, PeerError, ProtocolError
+from ..command import Command, Commands
+from ..failures import DONE, FAILED, UsageError
+from ..output import as_json, note, one_line, say, say_json
 from .connecting import connected, server_options
-from .failures import DONE, FAILED, UsageError
-from .output import as_json, note, one_line, say, say_json
 from .schemas import prompt_signature, signature, word
 from .values import Typed, pairs_of, read_words, settled, texts_of
 
@@ -229,7 +229,7 @@ def _complete(options: Any) -> int:
 
 def _reference(text: str) -> Any:
     """A prompt's name or a template's URI; which of them, the client tells, unless the text says it."""
-    from ..messages.completion import PromptReference, ResourceTemplateReference
+    from ...messages.completion import PromptReference, ResourceTemplateReference
 
     kind, colon, rest = text.partition(":")
     if colon and kind == PromptReference.type:
@@ -238,7 +238,7 @@ def _reference(text: str) -> Any:
 
 
 def _ping(options: Any) -> int:
-    from ..deadline import clock
+    from ...deadline import clock
 
     if options.count < 1:
         raise UsageError("--count must be 1 or more")

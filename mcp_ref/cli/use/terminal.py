@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import Optional
 
-from .output import write_prompt
+from ..output import write_prompt
 
 SLICE = 0.2
 """Seconds between two looks at whether the question still stands."""

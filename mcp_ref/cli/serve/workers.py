@@ -34,14 +34,14 @@ import sys
 import tempfile
 from typing import Any, Callable, Dict, List, Optional
 
-from .. import deadline
-from ..diagnostics.packagelog import own_process
-from ..http11.server.server import listen
-from ..server.serving.signals import HEARING, KILLED, SAME_SECONDS
+from ... import deadline
+from ...diagnostics.packagelog import own_process
+from ...http11.server.server import listen
+from ...server.serving.signals import HEARING, KILLED, SAME_SECONDS
+from ..failures import DONE, EXPECTED, UsageError, row_of, text_of
+from ..output import fail, note
 from . import guarding
-from .failures import DONE, EXPECTED, UsageError, row_of, text_of
 from .loading import HTTP_ADVICE, host_and_port, listen_http, load, open_to_all, trace_of
-from .output import fail, note
 
 STATE_KEYS = "MCP_REF_STATE_KEYS"
 """See `mcp_ref.server.mrtr.rounds`, which workers load when they need it."""

@@ -18,7 +18,7 @@ typed                        means
 import sys
 from typing import Any, Collection, Dict, List, NamedTuple
 
-from .failures import UsageError
+from ..failures import UsageError
 
 FORM = "write arguments as name=value words, one JSON object, @file or -"
 
@@ -135,7 +135,7 @@ def _unfit(name: str, text: str, types: Collection[str]) -> UsageError:
 
 
 def _json(text: str, what: str) -> Any:
-    from ..jsontext import JsonError, loads
+    from ...jsontext import JsonError, loads
 
     try:
         return loads(text.encode("utf-8", "surrogatepass"))

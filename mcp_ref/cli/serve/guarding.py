@@ -8,7 +8,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
-from .failures import UsageError
+from ..failures import UsageError
 
 if TYPE_CHECKING:
     import ssl
@@ -68,7 +68,7 @@ def listener_options(given: Dict[str, Any]) -> Dict[str, Any]:
     """What a listener is passed for these; {} for none. Raises `UsageError` for what cannot be."""
     found = {option: given[name] for name, option in _PLAIN.items() if name in given}
     if "trusted_proxy" in given:
-        from ..http11.server.owners import Owners
+        from ...http11.server.owners import Owners
 
         try:
             Owners(given["trusted_proxy"])
@@ -100,9 +100,9 @@ def _who(given: Dict[str, Any]) -> Dict[str, Any]:
         return {"token": _secret(given["token_env"])}
     if "resource" not in given:
         return {}
-    from ..auth.server.resource_server import ResourceServer
-    from ..auth.server.verifiers import Introspection, JwtVerifier
-    from ..errors import AuthError
+    from ...auth.server.resource_server import ResourceServer
+    from ...auth.server.verifiers import Introspection, JwtVerifier
+    from ...errors import AuthError
 
     issuer = given["authorization_server"]
     try:
