@@ -26,9 +26,9 @@ where           what
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from .client.client_document import client_metadata
     from .client.machine import ClientCredentials, EnterpriseManaged, WorkloadIdentity
     from .client.oauth import OAuth
+    from .client.registration import client_metadata
     from .client.store import FileStore, MemoryStore, TokenStore
     from .server.access import AccessToken, Principal
     from .server.resource_server import ResourceServer
@@ -51,7 +51,7 @@ _HOMES = {
     "TokenStore": ".client.store",
     "WorkloadIdentity": ".client.machine",
     "b64url": ".tokens.jose",
-    "client_metadata": ".client.client_document",
+    "client_metadata": ".client.registration",
 }
 """Public name -> module; resolved on first use, as in `mcp_ref`."""
 

@@ -6,9 +6,8 @@ from typing import Any, Dict, List, Optional
 import pytest
 
 from mcp_ref.auth import ClientCredentials, EnterpriseManaged, OAuth, WorkloadIdentity
-from mcp_ref.auth.discovery.addresses import HERE, LINK_LOCAL, PRIVATE, PUBLIC, Reach, kind_of
 from mcp_ref.auth.discovery.discover import discover, metadata_of
-from mcp_ref.auth.discovery.fetch import Fetcher
+from mcp_ref.auth.discovery.fetch import HERE, LINK_LOCAL, PRIVATE, PUBLIC, Fetcher, Reach, kind_of
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.http11.client.connect import Dialler
 from tests.support.scripted_web import redirect, reply_json

@@ -1,8 +1,7 @@
 """Assertions by which a client shows who it is (`mcp_ref.auth.tokens.assertions`)."""
 import pytest
 
-from mcp_ref.auth.tokens.assertions import ASSERTION_TYPE, LIFETIME, assertion_fields, client_assertion
-from mcp_ref.auth.tokens.issued import method_of
+from mcp_ref.auth.client.token_endpoint import ASSERTION_TYPE, LIFETIME, assertion_fields, client_assertion, method_of
 from mcp_ref.auth.tokens.jose import HmacSigner, Signer, split_jwt
 from mcp_ref.errors import TokenRefused
 

@@ -10,21 +10,20 @@ import pytest
 
 from mcp_ref import connect
 from mcp_ref.auth.client.code_flow import CodeFlow
-from mcp_ref.auth.client.grant import Desk, Grant
+from mcp_ref.auth.client.grant import Grant
+from mcp_ref.auth.client.single_flight import GrantContext
 from mcp_ref.auth.client.single_flight import NAME
 from mcp_ref.auth.client.store import MAX_FILE, FileStore
-from mcp_ref.auth.discovery.discover import Discovered
-from mcp_ref.auth.discovery.documents import AuthorizationServer
-from mcp_ref.auth.tokens.assertions import assertion_fields
+from mcp_ref.auth.client.token_endpoint import ClientInfo, Token, assertion_fields
+from mcp_ref.auth.discovery.discover import AuthorizationServer, Discovered
 from mcp_ref.auth.tokens.dpop import Prover
-from mcp_ref.auth.tokens.issued import ClientInfo, Token
 from mcp_ref.auth.urls import checked
 from mcp_ref.errors import AnswerLost, AuthError, DiscoveryFailed, McpError, TokenRefused, Unauthorized
 from mcp_ref.http11.client.connect import LetGo, Proxy
 from mcp_ref.http11.message import Headers
 from mcp_ref.limits import Limits
 from mcp_ref.streamable.client.auth_provider import Authorizer, Authorizing, Grip, Refusal
-from tests.auth.test_authorizer import REVISION, Key, Requests
+from tests.auth.test_oauth_session import REVISION, Key, Requests
 from tests.support.auth_server import OUT, REFRESH, browser
 from tests.support.authorized import BOUNDED, PATIENCE, Authorized
 from tests.support.scripted_http import Request, ScriptedHttp
@@ -310,7 +309,7 @@ class Failing(Grant):
         super().__init__(now=scene.clock)
         self.calls = 0
 
-    def obtain(self, found: Discovered, scopes: Optional[List[str]], desk: Desk) -> Token:
+    def obtain(self, found: Discovered, scopes: Optional[List[str]], desk: GrantContext) -> Token:
         self.calls += 1
         if self.calls > 1:
             raise ValueError("the file with the assertion is not there just now")

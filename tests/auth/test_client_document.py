@@ -5,7 +5,7 @@ from typing import Any, Dict
 import pytest
 
 from mcp_ref.auth import client_metadata
-from mcp_ref.auth.client.client_document import check_client_id_url, check_client_metadata
+from mcp_ref.auth.client.registration import check_client_id_url, check_client_metadata
 
 URL = "https://app.example.com/oauth/client-metadata.json"
 GOOD: Dict[str, Any] = {"client_id": URL, "client_name": "Mine", "redirect_uris": ["http://localhost/callback"]}

@@ -6,14 +6,14 @@ import pytest
 
 from mcp_ref.auth import ClientCredentials, EnterpriseManaged, FileStore, MemoryStore, WorkloadIdentity
 from mcp_ref.auth.client.machine import ID_JAG, ID_TOKEN, JWT_BEARER, TOKEN_EXCHANGE, UNSAFE_ANY_ISSUER, meant_for
-from mcp_ref.auth.tokens.assertions import ASSERTION_TYPE
+from mcp_ref.auth.client.token_endpoint import ASSERTION_TYPE
 from mcp_ref.auth.tokens.jose import HmacSigner, Signer, make_jwt, split_jwt
 from mcp_ref.errors import DiscoveryFailed, InsufficientScope, RegistrationRefused, TokenRefused, Unauthorized
-from tests.support.scripted_desk import ISSUER, SERVER, ListDesk, answer, found, server
 from tests.conformance.es256 import Es256Signer
 from tests.support.auth_server import CREDENTIALS, EXCHANGE, REFRESH
 from tests.support.authorized import Authorized, used
 from tests.support.requirements_table import every_revision_of
+from tests.support.scripted_grant import ISSUER, SERVER, ListContext, answer, found, server
 from tests.support.scripted_web import reply_json
 
 SECRET = "hush-hush-secret"
@@ -57,7 +57,7 @@ def shown(sent):
 @pytest.mark.parametrize("scopes, scope", [(None, None), ([], None), (["a", "b"], "a b")])
 def test_the_request_of_client_credentials(scopes, scope):
     """[RFC 6749 §4.4.2]"""
-    desk = ListDesk(answer(GIVEN))
+    desk = ListContext(answer(GIVEN))
     token = ClientCredentials("me", SECRET, issuer=ISSUER).obtain(found(), scopes, desk)
     sent, = desk.fetched.sent
     assert sent.url == ISSUER + "/token"
@@ -81,7 +81,7 @@ def test_the_request_of_client_credentials(scopes, scope):
 ])
 def test_how_the_client_shows_who_it_is(options, methods, way):
     """[RFC 8414 §2] token_endpoint_auth_methods_supported"""
-    desk = ListDesk(answer(GIVEN))
+    desk = ListContext(answer(GIVEN))
     auth = ClientCredentials("me", issuer=ISSUER, **options)
     auth.obtain(found(token_endpoint_auth_methods_supported=methods), None, desk)
     assert shown(desk.fetched.sent[0]) == way
@@ -89,7 +89,7 @@ def test_how_the_client_shows_who_it_is(options, methods, way):
 
 def test_the_assertion_is_for_the_issuer():
     """[RFC 7523 §3]"""
-    desk = ListDesk(answer(GIVEN))
+    desk = ListContext(answer(GIVEN))
     ClientCredentials("me", signer=Ink(), issuer=ISSUER).obtain(found(), None, desk)
     form = desk.fetched.sent[0].form
     assert form["client_assertion_type"] == ASSERTION_TYPE
@@ -99,7 +99,7 @@ def test_the_assertion_is_for_the_issuer():
 
 def test_an_algorithm_that_is_not_taken_is_not_tried():
     """[RFC 8414 §2] token_endpoint_auth_signing_alg_values_supported"""
-    desk = ListDesk()
+    desk = ListContext()
     place = found(token_endpoint_auth_signing_alg_values_supported=["RS256"])
     with pytest.raises(TokenRefused, match="RS256"):
         ClientCredentials("me", signer=Ink(), issuer=ISSUER).obtain(place, None, desk)
@@ -251,7 +251,7 @@ def test_a_made_up_server_gets_nothing_of_them():
 @pytest.mark.parametrize("grant", GRANTS)
 def test_nothing_goes_to_another_authorization_server_than_theirs(grant):
     """[2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST NOT"""
-    desk = ListDesk()
+    desk = ListContext()
     with pytest.raises(RegistrationRefused, match="https://other.example"):
         GRANTS[grant](issuer="https://other.example").obtain(found(), None, desk)
     assert desk.fetched.sent == []
@@ -263,7 +263,7 @@ def test_without_a_name_they_belong_to_the_first_authorization_server(grant, tmp
     for attempt in range(2):
         store = FileStore(tmp_path / "tokens")
         answers = [answer(JAG)] * (grant == "enterprise") + [answer(GIVEN)]
-        desk = ListDesk(*answers, store=store)
+        desk = ListContext(*answers, store=store)
         GRANTS[grant](store=store, issuer=UNSAFE_ANY_ISSUER).obtain(found(), None, desk)
         with pytest.raises(RegistrationRefused, match="auth.example"):
             other = found()
@@ -311,7 +311,7 @@ def test_tokens_of_different_clients_in_one_store_are_kept_apart():
 
 def test_the_two_requests_of_a_person_whom_a_company_knows():
     """[RFC 8693 §2.1] [RFC 7523 §2.1]"""
-    desk = ListDesk(answer(JAG), answer(GIVEN))
+    desk = ListContext(answer(JAG), answer(GIVEN))
     token = enterprise().obtain(found(), ["read"], desk)
     exchange, bearer = desk.fetched.sent
     assert exchange.url == "https://idp.example/token"
@@ -335,14 +335,14 @@ def test_the_names_of_the_types():
 
 
 def test_the_identity_provider_may_want_a_secret_of_its_own():
-    desk = ListDesk(answer(JAG), answer(GIVEN))
+    desk = ListContext(answer(JAG), answer(GIVEN))
     enterprise(idp_client_secret="idp-secret").obtain(found(), None, desk)
     assert shown(desk.fetched.sent[0]) == "basic"
     assert desk.fetched.sent[0].headers["Authorization"] != desk.fetched.sent[1].headers["Authorization"]
 
 
 def test_an_id_token_may_come_from_a_callable_each_time():
-    desk = ListDesk(answer(JAG), answer(GIVEN), answer(JAG), answer(GIVEN))
+    desk = ListContext(answer(JAG), answer(GIVEN), answer(JAG), answer(GIVEN))
     tokens = ["first", "second"]
     grant = enterprise(id_token=lambda: tokens.pop(0), subject_token_type="urn:ietf:params:oauth:token-type:saml2")
     for _ in range(2):
@@ -358,14 +358,14 @@ def test_an_id_token_may_come_from_a_callable_each_time():
 ])
 def test_what_is_no_assertion_goes_no_further(wrong):
     """[RFC 8693 §2.2.1] issued_token_type"""
-    desk = ListDesk(answer({**JAG, **wrong}))
+    desk = ListContext(answer({**JAG, **wrong}))
     with pytest.raises(TokenRefused, match="idp.example"):
         enterprise().obtain(found(), None, desk)
     assert len(desk.fetched.sent) == 1
 
 
 def test_a_refusal_of_the_identity_provider_is_the_outcome():
-    desk = ListDesk(answer({"error": "access_denied", "error_description": "not you, " + ID}, 400))
+    desk = ListContext(answer({"error": "access_denied", "error_description": "not you, " + ID}, 400))
     with pytest.raises(TokenRefused, match="idp.example.*access_denied") as caught:
         enterprise().obtain(found(), None, desk)
     assert len(desk.fetched.sent) == 1
@@ -415,7 +415,7 @@ def test_the_identity_provider_has_to_be_asked_over_https():
 @pytest.mark.parametrize("client_id", [None, "job"])
 def test_the_request_of_a_workload(client_id):
     """[RFC 7523 §2.1] [RFC 7521 §4.1]"""
-    desk = ListDesk(answer(GIVEN))
+    desk = ListContext(answer(GIVEN))
     token = WorkloadIdentity(WORKLOAD, client_id, issuer=ISSUER).obtain(found(), ["read"], desk)
     sent, = desk.fetched.sent
     assert sent.form.pop("client_id", None) == client_id
@@ -428,13 +428,13 @@ def test_the_request_of_a_workload(client_id):
 ])
 def test_a_workload_may_have_credentials_besides(options, way):
     """[RFC 7521 §4.1]"""
-    desk = ListDesk(answer(GIVEN))
+    desk = ListContext(answer(GIVEN))
     WorkloadIdentity(WORKLOAD, "job", issuer=ISSUER, **options).obtain(found(), None, desk)
     assert shown(desk.fetched.sent[0]) == way
 
 
 def test_an_assertion_may_come_from_a_callable_for_each_issuer():
-    desk = ListDesk(answer(GIVEN), answer(GIVEN))
+    desk = ListContext(answer(GIVEN), answer(GIVEN))
     asked = []
 
     def fresh(issuer):
@@ -475,7 +475,7 @@ def test_after_a_refusal_nothing_else_is_tried(error):
 
 @pytest.mark.parametrize("error, status", [("temporarily_unavailable", 503), ("", 500)])
 def test_what_passes_does_not_speak_against_the_assertion(error, status):
-    desk = ListDesk(answer({"error": error} if error else b"", status), answer(GIVEN))
+    desk = ListContext(answer({"error": error} if error else b"", status), answer(GIVEN))
     grant = WorkloadIdentity("opaque", issuer=ISSUER)
     with pytest.raises(TokenRefused):
         grant.obtain(found(), None, desk)
@@ -483,7 +483,7 @@ def test_what_passes_does_not_speak_against_the_assertion(error, status):
 
 
 def test_a_new_assertion_is_shown_after_a_refusal():
-    desk = ListDesk(answer({"error": "invalid_grant"}, 400), answer(GIVEN))
+    desk = ListContext(answer({"error": "invalid_grant"}, 400), answer(GIVEN))
     assertions = ["old", "new"]
     grant = WorkloadIdentity(lambda issuer: assertions.pop(0), issuer=ISSUER)
     with pytest.raises(TokenRefused):
@@ -517,7 +517,7 @@ def test_an_assertion_that_cannot_be_read_may_be_meant_for_anybody(text):
 
 def test_an_assertion_for_another_authorization_server_is_not_sent():
     """Who got it could show it there."""
-    desk = ListDesk()
+    desk = ListContext()
     with pytest.raises(TokenRefused, match="not sent") as caught:
         WorkloadIdentity(addressed("https://other.example"), issuer=ISSUER).obtain(found(), None, desk)
     assert desk.fetched.sent == [] and "eyJ" not in str(caught.value)
@@ -619,7 +619,7 @@ def test_nothing_secret_is_shown(caplog):
         for grant in grants:
             for sent in range(2):
                 echo = {"error": "invalid_grant", "error_description": " ".join(hidden)}
-                desk = ListDesk(*[answer(JAG)] * sent, answer(echo, 400), answer(echo, 400))
+                desk = ListContext(*[answer(JAG)] * sent, answer(echo, 400), answer(echo, 400))
                 with pytest.raises(TokenRefused) as caught:
                     grant.obtain(found(), None, desk)
                 form = desk.fetched.sent[-1].form if desk.fetched.sent else {}

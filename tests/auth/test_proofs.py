@@ -5,8 +5,7 @@ import pytest
 
 from mcp_ref.auth import ResourceServer
 from mcp_ref.auth.discovery.challenge import parse
-from mcp_ref.auth.server.proofs import SECONDS, Proof, Proofs
-from mcp_ref.auth.tokens.dpop import Prover
+from mcp_ref.auth.tokens.dpop import SECONDS, Proof, Proofs, Prover
 from mcp_ref.auth.tokens.jose import HmacSigner, make_jwt, split_jwt, thumbprint
 from mcp_ref.errors import AuthError
 from mcp_ref.http11.message import Headers, HttpRequest

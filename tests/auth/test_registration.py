@@ -4,9 +4,9 @@ from typing import Any, Dict, List, Optional, Tuple
 import pytest
 
 from mcp_ref.auth.client.registration import Identity, application_type, choose, known
-from mcp_ref.auth.tokens.issued import ClientInfo
+from mcp_ref.auth.client.token_endpoint import ClientInfo
 from mcp_ref.errors import RegistrationRefused
-from tests.support.scripted_desk import ISSUER, NOW, ListDesk, answer, server
+from tests.support.scripted_grant import ISSUER, NOW, ListContext, answer, server
 
 REDIRECT = "http://localhost:7/callback"
 DOCUMENT = "https://app.example/client.json"
@@ -32,7 +32,7 @@ def asked(issuer: str) -> Tuple[str, Optional[str]]:
     (Identity(ask=asked), NONE, "asked-1"),
 ])
 def test_the_first_way_that_is_open_is_taken(identity: Identity, members: Dict[str, Any], client_id: str) -> None:
-    desk = ListDesk(answer(MADE, 201))
+    desk = ListContext(answer(MADE, 201))
     info = choose(identity, server(**members), REDIRECT, None, desk)
     assert (info.client_id, info.issuer) == (client_id, ISSUER)
     assert len(desk.fetched.sent) == (client_id == "made-1")
@@ -45,13 +45,13 @@ def test_the_first_way_that_is_open_is_taken(identity: Identity, members: Dict[s
 ])
 def test_without_any_way_the_error_says_what_to_pass(identity: Identity, members: Dict[str, Any], named: str) -> None:
     with pytest.raises(RegistrationRefused, match=named):
-        choose(identity, server(**members), REDIRECT, None, ListDesk())
+        choose(identity, server(**members), REDIRECT, None, ListContext())
 
 
 # --- dynamic registration
 
 def registered(identity: Identity = Identity(), redirect: str = REDIRECT, scopes: Any = None, **members: Any) -> Any:
-    desk = ListDesk(answer({**MADE, "redirect_uris": [redirect]}, 201))
+    desk = ListContext(answer({**MADE, "redirect_uris": [redirect]}, 201))
     choose(identity, server(**members), redirect, scopes, desk)
     return desk.fetched.sent[0].json
 
@@ -90,7 +90,7 @@ def test_we_ask_for_a_method_that_the_server_takes(taken: Optional[List[str]], m
     ({"token_endpoint_auth_method": "my s3cret\x1b", "client_secret": "s3cret"}, None, "my ***"),
 ])
 def test_the_answer_prescribes_the_method_or_the_metadata_does(made: Any, taken: Any, method: str) -> None:
-    desk = ListDesk(answer({"client_id": "x", **made}, 201))
+    desk = ListContext(answer({"client_id": "x", **made}, 201))
     info = choose(Identity(), server(token_endpoint_auth_methods_supported=taken), REDIRECT, None, desk)
     assert info.method == method and info.registered and info.redirect_uris == [REDIRECT]
 
@@ -103,7 +103,7 @@ def test_the_answer_prescribes_the_method_or_the_metadata_does(made: Any, taken:
     ({}, 302, "302"),
 ])
 def test_a_refused_registration_says_why_and_what_to_pass(value: Any, status: int, says: str) -> None:
-    desk = ListDesk(answer(value, status))
+    desk = ListContext(answer(value, status))
     with pytest.raises(RegistrationRefused, match=says) as raised:
         choose(Identity(), server(), REDIRECT, None, desk)
     assert REDIRECT in str(raised.value) and "native" in str(raised.value) and "redirect_uri=" in str(raised.value)
@@ -111,7 +111,7 @@ def test_a_refused_registration_says_why_and_what_to_pass(value: Any, status: in
 
 
 def test_a_registration_with_another_redirect_uri_is_of_no_use() -> None:
-    desk = ListDesk(answer({**MADE, "redirect_uris": ["https://evil.example/"]}, 201))
+    desk = ListContext(answer({**MADE, "redirect_uris": ["https://evil.example/"]}, 201))
     with pytest.raises(RegistrationRefused, match="other redirect URIs"):
         choose(Identity(), server(), REDIRECT, None, desk)
 
@@ -120,7 +120,7 @@ def test_a_registration_with_another_redirect_uri_is_of_no_use() -> None:
 
 def test_a_registration_is_kept_for_its_issuer_and_its_redirect_uri() -> None:
     other = "http://localhost:8/callback"
-    desk = ListDesk(answer(MADE, 201), answer({**MADE, "client_id": "made-2", "redirect_uris": [other]}, 201))
+    desk = ListContext(answer(MADE, 201), answer({**MADE, "client_id": "made-2", "redirect_uris": [other]}, 201))
     first = choose(Identity(), server(), REDIRECT, None, desk)
     assert choose(Identity(), server(), REDIRECT, None, desk) == first == known(Identity(), server(), desk)
     assert choose(Identity(), server(), other, None, desk).client_id == "made-2"
@@ -128,7 +128,7 @@ def test_a_registration_is_kept_for_its_issuer_and_its_redirect_uri() -> None:
 
 
 def test_a_registration_is_made_anew_for_scopes_that_it_does_not_have() -> None:
-    desk = ListDesk(answer(MADE, 201), answer({**MADE, "client_id": "made-2"}, 201))
+    desk = ListContext(answer(MADE, 201), answer({**MADE, "client_id": "made-2"}, 201))
     first = choose(Identity(), server(), REDIRECT, ["a", "b"], desk)
     assert choose(Identity(), server(), REDIRECT, ["b"], desk) == first
     assert choose(Identity(), server(), REDIRECT, None, desk) == first
@@ -138,7 +138,7 @@ def test_a_registration_is_made_anew_for_scopes_that_it_does_not_have() -> None:
 
 
 def test_another_issuer_does_not_get_it() -> None:
-    desk = ListDesk(answer(MADE, 201), answer({**MADE, "client_id": "made-2"}, 201))
+    desk = ListContext(answer(MADE, 201), answer({**MADE, "client_id": "made-2"}, 201))
     choose(Identity(), server(), REDIRECT, None, desk)
     two = server()
     two.issuer = "https://two.example"
@@ -148,7 +148,7 @@ def test_another_issuer_does_not_get_it() -> None:
 
 
 def test_a_record_under_the_wrong_issuer_is_not_used() -> None:
-    desk = ListDesk()
+    desk = ListContext()
     desk.store.set("client", ISSUER, ClientInfo("x", issuer="https://other.example").to_json())
     assert known(Identity(), server(), desk) is None
 
@@ -156,14 +156,14 @@ def test_a_record_under_the_wrong_issuer_is_not_used() -> None:
 @pytest.mark.parametrize(("ends", "again"), [
     (0, False), (NOW + 1, False), (NOW, True), (NOW - 1, True), ("x", False), (10 ** 400, False), (-10 ** 400, False)])
 def test_a_secret_that_has_ended_makes_a_new_registration(ends: Any, again: bool) -> None:
-    desk = ListDesk(answer({**MADE, "client_secret": "s", "client_secret_expires_at": ends}, 201), answer(MADE, 201))
+    desk = ListContext(answer({**MADE, "client_secret": "s", "client_secret_expires_at": ends}, 201), answer(MADE, 201))
     choose(Identity(), server(), REDIRECT, None, desk)
     choose(Identity(), server(), REDIRECT, None, desk)
     assert len(desk.fetched.sent) == 1 + again
 
 
 def test_who_was_asked_once_is_not_asked_again() -> None:
-    desk = ListDesk()
+    desk = ListContext()
     first = choose(Identity(ask=asked), server(**NONE), REDIRECT, None, desk)
     assert (first.client_secret, first.method, first.registered) == ("asked-secret", "client_secret_basic", False)
     assert choose(Identity(), server(**NONE), "http://localhost:9/callback", None, desk) == first
@@ -174,13 +174,14 @@ def test_who_was_asked_once_is_not_asked_again() -> None:
 def test_credentials_go_to_the_issuer_that_was_named_only() -> None:
     identity = Identity("mine", "my-secret", "https://named.example")
     with pytest.raises(RegistrationRefused, match="https://named.example.*issuer=") as raised:
-        choose(identity, server(), REDIRECT, None, ListDesk())
+        choose(identity, server(), REDIRECT, None, ListContext())
     assert "my-secret" not in str(raised.value)
-    assert choose(identity._replace(issuer=ISSUER), server(), REDIRECT, None, ListDesk()).client_secret == "my-secret"
+    told = choose(identity._replace(issuer=ISSUER), server(), REDIRECT, None, ListContext())
+    assert told.client_secret == "my-secret"
 
 
 def test_credentials_without_a_named_issuer_belong_to_the_first() -> None:
-    desk, identity = ListDesk(), Identity("mine", "my-secret")
+    desk, identity = ListContext(), Identity("mine", "my-secret")
     assert known(identity, server(), desk) is not None
     two = server()
     two.issuer = "https://two.example"
@@ -191,7 +192,7 @@ def test_credentials_without_a_named_issuer_belong_to_the_first() -> None:
 
 
 def test_a_metadata_document_is_for_every_issuer() -> None:
-    desk, identity = ListDesk(), Identity(metadata_url=DOCUMENT)
+    desk, identity = ListContext(), Identity(metadata_url=DOCUMENT)
     two = server(**CIMD)
     two.issuer = "https://two.example"
     infos = [known(identity, each, desk) for each in (server(**CIMD), two)]

@@ -13,7 +13,7 @@ import pytest
 from mcp_ref import Context, Server
 from mcp_ref.auth import AccessToken, HmacSigner, JwtVerifier, Principal, ResourceServer
 from mcp_ref.auth.server.metadata import KEPT, RETRIED
-from mcp_ref.auth.server.needs import Needs, scope_list
+from mcp_ref.auth.server.scopes import ScopePolicy, checked_scopes
 from mcp_ref.auth.tokens.jose import make_jwt
 from mcp_ref.errors import AuthError, DiscoveryFailed, McpError, Unauthorized
 from mcp_ref.http11.message import Headers, HttpRequest
@@ -25,7 +25,7 @@ from tests.support.auth_server import AuthorizationServer
 from tests.support.http_exchange import BOTH, exchange, opening, request
 from tests.support.http_modern import STATELESS, enveloped, mirror
 from tests.support.legacy_web import LegacyWeb
-from tests.support.protected import (DOCUMENT, ISSUER, METADATA, NOW, RESOURCE, Door, access, protected_server, tokens)
+from tests.support.protected import DOCUMENT, ISSUER, METADATA, NOW, RESOURCE, Door, access, protected_server, tokens
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.sides import eventually, in_thread, said
 
@@ -468,14 +468,14 @@ def test_access_tokens_and_principals_show_what_they_may():
     ([("ping", {}), ("resources/read", {"uri": "file:///a:b"}), ("tools/call", {"name": "x"})],
      ["a", "r", "c", "x1", "x2"])])
 def test_what_messages_need(messages, needed):
-    needs = Needs("a", {"tools/call": "c", "tools/call:x": ["x1", "x2", "a"], "resources/read:file:///a:b": "r",
+    needs = ScopePolicy("a", {"tools/call": "c", "tools/call:x": ["x1", "x2", "a"], "resources/read:file:///a:b": "r",
                         "resources/subscribe:u": "s"})
-    assert needs.of(messages) == needed
+    assert needs.scopes_for(messages) == needed
 
 
 def test_scope_lists():
-    assert scope_list(None) == scope_list([]) == []
-    assert scope_list("b a b offline_access") == ["b", "a"] == scope_list(iter(["b", "a", "offline_access"]))
+    assert checked_scopes(None) == checked_scopes([]) == []
+    assert checked_scopes("b a b offline_access") == ["b", "a"] == checked_scopes(iter(["b", "a", "offline_access"]))
 
 
 def test_guards():

@@ -3,8 +3,8 @@ from typing import List, Optional
 
 import pytest
 
-from mcp_ref.auth.client.scopes import choose, supported
-from tests.support.scripted_desk import found
+from mcp_ref.auth.client.token_manager import choose
+from tests.support.scripted_grant import found
 
 OFFLINE = "offline_access"
 S = Optional[List[str]]
@@ -50,4 +50,4 @@ def test_offline_access_is_asked_for_only_where_the_authorization_server_lists_i
 
 
 def test_an_origin_without_a_document_lists_nothing() -> None:
-    assert supported(found(legacy=True)) is None and choose(found(legacy=True), None) is None
+    assert found(legacy=True).resource_scopes is None and choose(found(legacy=True), None) is None

@@ -10,7 +10,7 @@ import pytest
 from mcp_ref import Server, connect
 from mcp_ref.auth import AccessToken, HmacSigner, Introspection, JwtVerifier, OAuth, Principal, ResourceServer
 from mcp_ref.auth.server.metadata import KEPT
-from mcp_ref.auth.server.needs import Needs
+from mcp_ref.auth.server.scopes import ScopePolicy
 from mcp_ref.auth.tokens.jose import make_jwt
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.limits import Limits
@@ -115,7 +115,7 @@ def of_template(uri: Any) -> Dict[str, Any]:
     ("completion/complete", {"ref": "secret"}, ""), ("completion/complete", {}, ""),
 ])
 def test_other_ways_to_the_same_thing_need_the_same(method: str, params: Any, needed: str) -> None:
-    assert Needs((), NEEDS).of([(method, params)]) == needed.split()
+    assert ScopePolicy((), NEEDS).scopes_for([(method, params)]) == needed.split()
 
 
 def test_a_listener_needs_what_a_subscriber_needs() -> None:

@@ -6,12 +6,11 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from mcp_ref.auth.client.token_endpoint import TokenEndpoint
+from mcp_ref.auth.client.token_endpoint import ClientInfo, Token, TokenEndpoint, method_for, union
 from mcp_ref.auth.tokens.dpop import Prover
-from mcp_ref.auth.tokens.issued import ClientInfo, Token, method_for, union
 from mcp_ref.auth.tokens.jose import HmacSigner, Signer, split_jwt
 from mcp_ref.errors import TokenRefused
-from tests.support.scripted_desk import ISSUER, NOW, ListFetcher, answer, server
+from tests.support.scripted_grant import ISSUER, NOW, ListFetcher, answer, server
 
 GIVEN = {"access_token": "at-1", "token_type": "Bearer"}
 SECRET = "s3cr3t-value"

@@ -6,9 +6,8 @@ import pytest
 
 from mcp_ref import Server
 from mcp_ref.auth.server.access import AccessToken
-from mcp_ref.auth.server.known import FAILURE_SECONDS, Cached
 from mcp_ref.auth.server.resource_server import ResourceServer
-from mcp_ref.auth.server.verifiers import Introspection, JwtVerifier
+from mcp_ref.auth.server.verifiers import FAILURE_SECONDS, CachedVerifier, Introspection, JwtVerifier
 from mcp_ref.auth.tokens.jose import HmacSigner, Jwt, Signer, b64url, make_jwt
 from mcp_ref.auth.tokens.jwks import KeySet
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, Unauthorized
@@ -463,7 +462,7 @@ class Counted:
 
 def test_a_good_token_is_asked_for_once_until_it_expires(clock: Clock) -> None:
     verify = Counted(a=AccessToken("ada", expires_at=NOW + 100))
-    cached = Cached(verify, now=clock)
+    cached = CachedVerifier(verify, now=clock)
     for _ in range(3):
         assert cached("a") is verify.answers["a"]
     clock.now += 99.9
@@ -483,7 +482,7 @@ def test_a_good_token_is_asked_for_once_until_it_expires(clock: Clock) -> None:
 ])
 def test_how_long_it_is_remembered(access: Any, settings: Dict[str, Any], seconds: float, clock: Clock) -> None:
     verify = Counted(a=access)
-    cached = Cached(verify, now=clock, **settings)
+    cached = CachedVerifier(verify, now=clock, **settings)
 
     def ask() -> None:
         try:
@@ -502,7 +501,7 @@ def test_how_long_it_is_remembered(access: Any, settings: Dict[str, Any], second
 
 def test_made_up_tokens_do_not_drive_out_good_ones(clock: Clock) -> None:
     verify = Counted(good=AccessToken("ada"))
-    cached = Cached(verify, limits=Limits(max_cached_tokens=5), now=clock)
+    cached = CachedVerifier(verify, limits=Limits(max_cached_tokens=5), now=clock)
     cached("good")
     for number in range(100):
         assert cached("made up %d" % number) is None
@@ -512,7 +511,7 @@ def test_made_up_tokens_do_not_drive_out_good_ones(clock: Clock) -> None:
 
 def test_no_more_than_so_many_good_ones_are_kept(clock: Clock) -> None:
     verify = Counted(**{"t%d" % number: AccessToken("ada") for number in range(10)})
-    cached = Cached(verify, limits=Limits(max_cached_tokens=5), now=clock)
+    cached = CachedVerifier(verify, limits=Limits(max_cached_tokens=5), now=clock)
     for number in range(10):
         cached("t%d" % number)
     assert len(cached._good) == 5
@@ -521,7 +520,7 @@ def test_no_more_than_so_many_good_ones_are_kept(clock: Clock) -> None:
 
 
 def test_the_token_itself_is_not_kept(clock: Clock) -> None:
-    cached = Cached(Counted(**{"s3cret-token": AccessToken("ada")}), now=clock)
+    cached = CachedVerifier(Counted(**{"s3cret-token": AccessToken("ada")}), now=clock)
     cached("s3cret-token"), cached("another s3cret")
     assert "s3cret" not in repr(vars(cached)["_good"]) + repr(vars(cached)["_bad"])
 
@@ -529,7 +528,7 @@ def test_the_token_itself_is_not_kept(clock: Clock) -> None:
 @pytest.mark.parametrize("fault", [AuthError("not now"), DiscoveryFailed("no keys"), KeyError("a bug")])
 def test_what_is_not_about_the_token_is_not_remembered(fault: Exception, clock: Clock) -> None:
     verify = Counted(a=fault)
-    cached = Cached(verify, now=clock)
+    cached = CachedVerifier(verify, now=clock)
     for _ in range(2):
         with pytest.raises(type(fault)):
             cached("a")

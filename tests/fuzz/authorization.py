@@ -10,10 +10,9 @@ from socket import AI_NUMERICHOST, getaddrinfo
 from typing import Any, Dict, List, Tuple
 
 from mcp_ref.auth import urls
-from mcp_ref.auth.client.client_document import check_client_metadata
+from mcp_ref.auth.client.registration import check_client_metadata
 from mcp_ref.auth.discovery import challenge
-from mcp_ref.auth.discovery.discover import discover
-from mcp_ref.auth.discovery.documents import AuthorizationServer, ProtectedResource
+from mcp_ref.auth.discovery.discover import AuthorizationServer, ProtectedResource, discover
 from mcp_ref.auth.discovery.fetch import Answer
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.http11.client.connect import place

@@ -9,14 +9,12 @@ from urllib.parse import parse_qsl, quote_plus, urlencode
 
 from mcp_ref.auth import urls
 from mcp_ref.auth.client.code_flow import CodeFlow, challenge_of
-from mcp_ref.auth.client.desk import Desk
+from mcp_ref.auth.client.single_flight import GrantContext, SingleFlight
 from mcp_ref.auth.client.registration import Identity, register
 from mcp_ref.auth.client.store import MemoryStore
-from mcp_ref.auth.client.token_endpoint import TokenEndpoint
-from mcp_ref.auth.discovery.discover import Discovered
-from mcp_ref.auth.discovery.documents import AuthorizationServer
+from mcp_ref.auth.client.token_endpoint import ClientInfo, Token, TokenEndpoint
+from mcp_ref.auth.discovery.discover import AuthorizationServer, Discovered
 from mcp_ref.auth.discovery.fetch import Answer
-from mcp_ref.auth.tokens.issued import ClientInfo, Token
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, RegistrationRefused, TokenRefused
 from mcp_ref.limits import DEFAULT
 
@@ -197,7 +195,8 @@ def check_answers(case: Tuple[int, Reply, Optional[Reply]]) -> None:
     try:
         if registered is not None:
             client = register(Identity(name="x"), server(), REDIRECT, ["a"],
-                              Desk(SERVER, fetcher, MemoryStore(), DEFAULT, lambda: NOW))
+                              GrantContext(SERVER, fetcher, MemoryStore(), DEFAULT, lambda: NOW,
+                                           SingleFlight(lambda flight: None)))
             check_client(client)
         flow = CodeFlow(Discovered(SERVER, None, server(), False), client, REDIRECT, ["a"], VERIFIER, STATE)
         token = flow.exchange(CODE, TokenEndpoint(fetcher, server(), client, now=lambda: NOW))

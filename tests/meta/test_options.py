@@ -26,7 +26,7 @@ BESIDE = (
     "mcp_ref.streamable.client.streamable.StreamableHttp", "mcp_ref.streamable.client.http_sse.HttpSse",
 )
 FREE = {
-    "auth/client/client_document:client_metadata": "any member that a client metadata document may have",
+    "auth/client/registration:client_metadata": "any member that a client metadata document may have",
     "cli/serve/loading:listen_http": "of the command line; HttpListener refuses what it does not know",
     "host/audit:Audit.record": "the details of an event, in the words of whoever writes it",
     "host/desk:Case.__init__": "likewise",

@@ -16,9 +16,8 @@ import pytest
 from mcp_ref import Server
 from mcp_ref.auth.client.code_flow import CodeFlow
 from mcp_ref.auth.client.store import FileStore
-from mcp_ref.auth.tokens.assertions import client_assertion
+from mcp_ref.auth.client.token_endpoint import ClientInfo, client_assertion
 from mcp_ref.auth.tokens.dpop import Prover
-from mcp_ref.auth.tokens.issued import ClientInfo
 from mcp_ref.auth.tokens.jose import HmacSigner, split_jwt
 from mcp_ref.server.mrtr.replay import ENVIRONMENT, States
 from mcp_ref.streamable.server.session_table import new_id
@@ -29,7 +28,7 @@ from tests.support.by_hand import ByHand, asking_server
 from tests.support.http_exchange import exchange, opening
 from tests.support.legacy_web import LegacyWeb
 from tests.support.requirements_table import HANDSHAKE
-from tests.support.scripted_desk import found
+from tests.support.scripted_grant import found
 
 GUESSABLE = {"random", "uuid", "_random", "numpy"}
 ALLOWED = {("mcp_ref/streamable/client/streamable.py", "random", "uniform")}
@@ -40,7 +39,7 @@ HASHES = {"mcp_ref/server/elicitation.py", "mcp_ref/server/registry/caching.py",
 MADE = {
     ("mcp_ref/streamable/server/session_table.py", "token_urlsafe"),
     ("mcp_ref/auth/client/code_flow.py", "token_urlsafe"),
-    ("mcp_ref/auth/tokens/dpop.py", "token_urlsafe"), ("mcp_ref/auth/tokens/assertions.py", "token_urlsafe"),
+    ("mcp_ref/auth/tokens/dpop.py", "token_urlsafe"), ("mcp_ref/auth/client/token_endpoint.py", "token_urlsafe"),
     ("mcp_ref/server/elicitation_url.py", "token_urlsafe"), ("mcp_ref/server/mrtr/replay.py", "urandom"),
     ("mcp_ref/cli/serve/workers.py", "token_hex"), ("mcp_ref/auth/client/store.py", "token_hex"),
 }

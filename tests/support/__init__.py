@@ -24,7 +24,7 @@ module                what it plays
 `scene`               a client of ours, and a server that answers each method as the test says
 `schema_tap`          looks at everything that our side sends in any test
 `scripted`            a peer that does what a test says, in memory
-`scripted_desk`       what a grant is given, with answers from a list; no sockets
+`scripted_grant`       what a grant is given, with answers from a list; no sockets
 `scripted_http`       an HTTP server that does what a test says, byte by byte
 `scripted_sse`        the same, for HTTP+SSE
 `scripted_web`        a small web server that answers each path as the test says

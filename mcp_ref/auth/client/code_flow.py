@@ -2,7 +2,7 @@
 
 ::
 
-    flow = CodeFlow.begin(found, client, redirect_uri, scopes)      # verifier, state, the expected issuer
+    flow = CodeFlow.begin(discovered, client, redirect_uri, scopes)      # verifier, state, the expected issuer
     flow.url                                                         # to be opened in a browser
     code = flow.code(redirect)                                       # the URL that the browser came back to
     token = flow.exchange(code, endpoint)
@@ -41,9 +41,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from ...errors import DiscoveryFailed, IssuerMismatch, TokenRefused
 from ...revisions import LATEST, REVISIONS
-from ..tokens.issued import ClientInfo, Token, explained, sayable
-from .scopes import OFFLINE
-from .token_endpoint import TokenEndpoint
+from ..discovery.challenge import OFFLINE
+from .token_endpoint import ClientInfo, Token, TokenEndpoint, explained, sayable
 
 if TYPE_CHECKING:
     from ..discovery.discover import Discovered
@@ -58,7 +57,7 @@ def challenge_of(verifier: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode("ascii")).digest()).rstrip(b"=").decode("ascii")
 
 
-def check_pkce(found: "Discovered", revision: Optional[str] = None) -> None:
+def check_pkce(discovered: "Discovered", revision: Optional[str] = None) -> None:
     """See that the authorization server takes S256. Raises `DiscoveryFailed`: then there is no safe way to a code.
 
     A server that does not say takes none [2025-11-25 basic/authorization §Authorization Code Protection] MUST
@@ -66,15 +65,15 @@ def check_pkce(found: "Discovered", revision: Optional[str] = None) -> None:
     not have that rule; there, and where an MCP server is its own authorization server by the rules of 2025-03-26,
     S256 is used unasked.
     """
-    methods = found.server.code_challenge_methods_supported
+    methods = discovered.server.code_challenge_methods_supported
     if methods is None:
         asked = next((each for each in REVISIONS if each.name == revision), LATEST)
-        if found.legacy or not asked.pkce_announced:
+        if discovered.legacy or not asked.pkce_announced:
             return
         raise DiscoveryFailed("%s does not announce PKCE (code_challenge_methods_supported): authorization codes from "
-                              "there could be stolen" % found.server.issuer)
+                              "there could be stolen" % discovered.server.issuer)
     if "S256" not in methods:
-        raise DiscoveryFailed("%s does not take the PKCE method S256" % found.server.issuer)
+        raise DiscoveryFailed("%s does not take the PKCE method S256" % discovered.server.issuer)
 
 
 class CodeFlow:
@@ -83,13 +82,13 @@ class CodeFlow:
     """
 
     def __init__(
-        self, found: "Discovered", client: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]],
+        self, discovered: "Discovered", client: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]],
         verifier: str, state: str,
     ) -> None:
-        self.issuer = found.server.issuer
-        self.announces_iss = found.server.iss_parameter_supported
-        self.endpoint = found.server.authorization_endpoint or ""
-        self.resource = found.resource
+        self.issuer = discovered.server.issuer
+        self.announces_iss = discovered.server.iss_parameter_supported
+        self.endpoint = discovered.server.authorization_endpoint or ""
+        self.resource = discovered.resource
         self.client = client
         self.redirect_uri = redirect_uri
         self.scopes: Optional[List[str]] = None if scopes is None else list(scopes)
@@ -97,12 +96,12 @@ class CodeFlow:
 
     @classmethod
     def begin(
-        cls, found: "Discovered", client: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]] = None,
+        cls, discovered: "Discovered", client: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]] = None,
     ) -> "CodeFlow":
         """A flow with secrets of its own. Raises `DiscoveryFailed` where there is no authorization endpoint."""
-        if not found.server.authorization_endpoint:
-            raise DiscoveryFailed("%s has no authorization_endpoint" % found.server.issuer)
-        return cls(found, client, redirect_uri, scopes, secrets.token_urlsafe(48), secrets.token_urlsafe(32))
+        if not discovered.server.authorization_endpoint:
+            raise DiscoveryFailed("%s has no authorization_endpoint" % discovered.server.issuer)
+        return cls(discovered, client, redirect_uri, scopes, secrets.token_urlsafe(48), secrets.token_urlsafe(32))
 
     def __repr__(self) -> str:
         return "CodeFlow(issuer=%r, scopes=%r)" % (self.issuer, self.scopes)

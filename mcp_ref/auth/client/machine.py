@@ -34,17 +34,16 @@ from typing import TYPE_CHECKING, Callable, List, Optional, Sequence, Tuple, Uni
 
 from ...errors import DiscoveryFailed, TokenRefused
 from ...options import spelt
-from ..discovery.documents import AuthorizationServer
-from ..tokens.issued import ClientInfo, Token, method_for, method_of
 from ..tokens.jose import split_jwt
 from ..urls import checked, origin, shown
-from .grant import Desk, Grant
+from .grant import Grant
 from .registration import bind
+from .single_flight import GrantContext
 from .store import TokenStore
-from .token_endpoint import TokenEndpoint
+from .token_endpoint import ClientInfo, Token, TokenEndpoint, method_for, method_of
 
 if TYPE_CHECKING:
-    from ..discovery.discover import Discovered
+    from ..discovery.discover import AuthorizationServer, Discovered
     from ..tokens.jose import Signer
 
 CLIENT_CREDENTIALS = "client_credentials"
@@ -112,14 +111,14 @@ class MachineGrant(Grant):
         """What the store calls the credentials."""
         return self._client_id or self.account
 
-    def client(self, found: "Discovered", desk: Desk) -> ClientInfo:
+    def client(self, discovered: "Discovered", context: GrantContext) -> ClientInfo:
         """See `Grant.client`. Raises `RegistrationRefused` for an authorization server that the credentials are not of
         [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST NOT."""
-        bind(self._name, self.issuer, found.server.issuer, desk)
-        method = self._method or method_for(found.server, self._secret, self.signer)
+        bind(self._name, self.issuer, discovered.server.issuer, context)
+        method = self._method or method_for(discovered.server, self._secret, self.signer)
         if method == "none":  # what there is to show is shown: a server may take it without saying so in its metadata
             method = method_of(self.signer) if self.signer else "client_secret_basic" if self._secret else "none"
-        return ClientInfo(self._client_id, self._secret, method, found.server.issuer)
+        return ClientInfo(self._client_id, self._secret, method, discovered.server.issuer)
 
     def _choose(self, issuers: List[str]) -> str:
         """Of several authorization servers that an MCP server names, ours."""
@@ -141,11 +140,11 @@ def _owner(name: str, issuer: Union[str, AnyIssuer, None]) -> Optional[str]:
         raise ValueError(str(error)) from None
 
 
-def wanted(grant_type: str, found: "Discovered", scopes: Optional[List[str]]) -> Form:
+def wanted(grant_type: str, discovered: "Discovered", scopes: Optional[List[str]]) -> Form:
     """What all token requests for a resource have in common
     [2025-06-18..2025-11-25 basic/authorization §Resource Parameter Implementation]
     [2026-07-28 basic/authorization/index §Resource Parameter Implementation] MUST."""
-    fields = [("grant_type", grant_type), ("resource", found.resource)]
+    fields = [("grant_type", grant_type), ("resource", discovered.resource)]
     return fields + [("scope", " ".join(scopes))] if scopes else fields
 
 
@@ -172,10 +171,10 @@ class ClientCredentials(MachineGrant):
             choose_server=choose_server, dpop=dpop,
             private_networks=private_networks, now=now)
 
-    def obtain(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
+    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
         """See `Grant.obtain`."""
-        endpoint = desk.endpoint(found, self.client(found, desk), self.signer)
-        return endpoint.request(wanted(CLIENT_CREDENTIALS, found, scopes), scopes)
+        endpoint = context.endpoint(discovered, self.client(discovered, context), self.signer)
+        return endpoint.request(wanted(CLIENT_CREDENTIALS, discovered, scopes), scopes)
 
 
 class EnterpriseManaged(MachineGrant):
@@ -219,35 +218,35 @@ class EnterpriseManaged(MachineGrant):
         given = (self._idp_issuer, self._idp_token_endpoint)
         return [*super().own_servers, *(url for url in given if url is not None)]
 
-    def obtain(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
+    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
         """See `Grant.obtain`."""
-        client = self.client(found, desk)
-        assertion = self._exchanged(found, scopes, desk)
-        endpoint = desk.endpoint(found, client, self.signer)
-        return endpoint.request([*wanted(JWT_BEARER, found, scopes), ("assertion", assertion)], scopes)
+        client = self.client(discovered, context)
+        assertion = self._exchanged(discovered, scopes, context)
+        endpoint = context.endpoint(discovered, client, self.signer)
+        return endpoint.request([*wanted(JWT_BEARER, discovered, scopes), ("assertion", assertion)], scopes)
 
-    def _exchanged(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> str:
-        """The identity provider's assertion for the authorization server that was found [RFC 8693 §2.1]."""
-        provider = self._provider(desk)
+    def _exchanged(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> str:
+        """The identity provider's assertion for the authorization server that was discovered [RFC 8693 §2.1]."""
+        provider = self._provider(context)
         client_id, secret = self._idp_client
         info = ClientInfo(client_id, secret, method_for(provider, secret), provider.issuer)
-        answer = TokenEndpoint(desk.fetcher, provider, info, now=desk.now).answer([
-            *wanted(TOKEN_EXCHANGE, found, scopes), ("audience", found.server.issuer),
+        answer = TokenEndpoint(context.fetcher, provider, info, now=context.now).answer([
+            *wanted(TOKEN_EXCHANGE, discovered, scopes), ("audience", discovered.server.issuer),
             ("requested_token_type", ID_JAG), ("subject_token_type", self._subject_token_type),
             ("subject_token", self._id_token if isinstance(self._id_token, str) else self._id_token()),
         ])
         assertion = answer.get("access_token")
         if answer.get("issued_token_type") != ID_JAG or not isinstance(assertion, str) or not assertion:
             raise TokenRefused("the identity provider %s gives no assertion for %s (%s)"
-                               % (shown(provider.issuer), shown(found.server.issuer), ID_JAG))
+                               % (shown(provider.issuer), shown(discovered.server.issuer), ID_JAG))
         return assertion
 
-    def _provider(self, desk: Desk) -> AuthorizationServer:
+    def _provider(self, context: GrantContext) -> "AuthorizationServer":
+        from ..discovery.discover import AuthorizationServer, metadata_of
+
         if self._idp_token_endpoint is not None:
             return AuthorizationServer(self._idp_issuer or self._idp_token_endpoint, self._idp_token_endpoint)
-        from ..discovery.discover import metadata_of
-
-        return metadata_of(desk.fetcher, self._idp_issuer or "")
+        return metadata_of(context.fetcher, self._idp_issuer or "")
 
 
 class WorkloadIdentity(MachineGrant):
@@ -277,26 +276,27 @@ class WorkloadIdentity(MachineGrant):
         self._assertion = assertion
         self._refused: Optional[Tuple[bytes, TokenRefused]] = None
 
-    def obtain(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
+    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
         """See `Grant.obtain`."""
-        client = self.client(found, desk)
-        assertion = self._assertion if isinstance(self._assertion, str) else self._assertion(found.server.issuer)
-        if not meant_for(assertion, found.server):
-            raise TokenRefused("the assertion is not for %s, so it was not sent there" % shown(found.server.issuer))
-        fields = [*wanted(JWT_BEARER, found, scopes), ("assertion", assertion)]
+        client = self.client(discovered, context)
+        assertion = self._assertion if isinstance(self._assertion, str) else self._assertion(discovered.server.issuer)
+        if not meant_for(assertion, discovered.server):
+            raise TokenRefused("the assertion is not for %s, so it was not sent there"
+                               % shown(discovered.server.issuer))
+        fields = [*wanted(JWT_BEARER, discovered, scopes), ("assertion", assertion)]
         digest = sha256(repr(fields).encode("utf-8")).digest()
         if self._refused is not None and self._refused[0] == digest:
             before = self._refused[1]
             raise TokenRefused(str(before), before.error, before.description)
         try:
-            return desk.endpoint(found, client, self.signer).request(fields, scopes)
+            return context.endpoint(discovered, client, self.signer).request(fields, scopes)
         except TokenRefused as error:
             if error.error in FINAL:
                 self._refused = digest, error
             raise
 
 
-def meant_for(assertion: str, server: AuthorizationServer) -> bool:
+def meant_for(assertion: str, server: "AuthorizationServer") -> bool:
     """Whether an assertion may be for this authorization server. Only that one can tell, unless all of ``aud`` are URLs
     and none of them is on the origin of its identifier or its token endpoint [RFC 7523 §3] item 3."""
     try:

@@ -11,7 +11,7 @@
     OAuth(client_metadata_url="https://example.com/client.json")  # known by a document, see `client_document`
     OAuth(authorize=show_in_my_window)                            # a program with a browser of its own
 
-What there is to know about the server is found out by itself, see `mcp_ref.auth.discovery.discover`; who keeps the
+What there is to know about the server is discovered out by itself, see `mcp_ref.auth.discovery.discover`; who keeps the
 token and when this here is used, by `authorizer`.
 """
 
@@ -22,16 +22,15 @@ from urllib.parse import urlsplit
 
 from ...errors import AuthError, DiscoveryFailed, TokenRefused, Unauthorized
 from ...options import closest, spelt
-from ..tokens.issued import ClientInfo, Token, union
 from ..urls import checked
 from . import registration
-from .client_document import check_client_id_url
 from .code_flow import CodeFlow, check_pkce
-from .errand import Errand
-from .grant import Desk, Grant
+from .grant import Grant
 from .redirect import Redirect, place_of
-from .scopes import supported
+from .registration import check_client_id_url
+from .single_flight import GrantContext, call_in_thread
 from .store import TokenStore
+from .token_endpoint import ClientInfo, Token, union
 
 if TYPE_CHECKING:
     from ..discovery.discover import Discovered
@@ -111,59 +110,61 @@ class OAuth(Grant):
         """See `Grant.own_servers`."""
         return [] if self._identity.issuer is None else [self._identity.issuer]
 
-    def client(self, found: "Discovered", desk: Desk) -> Optional[ClientInfo]:
+    def client(self, discovered: "Discovered", context: GrantContext) -> Optional[ClientInfo]:
         """See `Grant.client`."""
-        return registration.known(self._identity, found.server, desk)
+        return registration.known(self._identity, discovered.server, context)
 
-    def refused(self, error: str, found: "Discovered", desk: Desk) -> None:
+    def refused(self, error: str, discovered: "Discovered", context: GrantContext) -> None:
         """See `Grant.refused`."""
         if error in _FORGET and self._identity.client_id is None:
-            desk.store.delete("client", found.server.issuer)
+            context.store.delete("client", discovered.server.issuer)
 
-    def obtain(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
+    def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
         """See `Grant.obtain`."""
-        check_pkce(found, desk.revision)
-        if not found.server.authorization_endpoint:
-            raise DiscoveryFailed("%s has no authorization_endpoint" % found.server.issuer)
+        check_pkce(discovered, context.revision)
+        if not discovered.server.authorization_endpoint:
+            raise DiscoveryFailed("%s has no authorization_endpoint" % discovered.server.issuer)
         try:
             if self._authorize is not None:
-                return self._with_callback(self._authorize, found, scopes, desk)
-            return self._with_listener(found, scopes, desk)
+                return self._with_callback(self._authorize, discovered, scopes, context)
+            return self._with_listener(discovered, scopes, context)
         except TokenRefused as error:
-            self.refused(error.error, found, desk)
+            self.refused(error.error, discovered, context)
             raise
         except Unauthorized:
-            self.refused("invalid_client", found, desk)  # perhaps the person saw just that, and could not go on
+            self.refused("invalid_client", discovered, context)  # perhaps the person saw just that, and could not go on
             raise
 
     def _with_callback(
-        self, authorize: Callable[[str], str], found: "Discovered", scopes: Optional[List[str]], desk: Desk,
+        self, authorize: Callable[[str], str], discovered: "Discovered", scopes: Optional[List[str]],
+        context: GrantContext,
     ) -> Token:
-        flow = self._flow(self.redirect_uri, found, scopes, desk)
-        return self._exchanged(flow, desk.asked(authorize, flow.url), found, desk)
+        flow = self._flow(self.redirect_uri, discovered, scopes, context)
+        return self._exchanged(flow, context.ask_user(authorize, flow.url), discovered, context)
 
-    def _with_listener(self, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> Token:
+    def _with_listener(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
         host, port, path = place_of(self.redirect_uri)
-        with Redirect(host, port, path, wanted=self._port_before(found, desk)) as redirect:
-            flow = self._flow(redirect.uri, found, scopes, desk)
-            desk.person(True)
+        with Redirect(host, port, path, wanted=self._port_before(discovered, context)) as redirect:
+            flow = self._flow(redirect.uri, discovered, scopes, context)
+            context.waiting_for_user(True)
             try:
-                showing = Errand(self._show, flow.url)  # a browser in a terminal returns only after the redirect
+                showing = call_in_thread(self._show, flow.url)  # a browser in a terminal returns after the redirect
 
                 def pause(seconds: float) -> None:
-                    showing.wait(0)
-                    desk.pause(seconds)
+                    if showing.done():
+                        showing.result()  # raises what the browser's opening has raised
+                    context.pause(seconds)
 
-                came = redirect.wait(flow.state, desk.limits.authorization_patience, pause)
+                came = redirect.wait(flow.state, context.limits.authorization_patience, pause)
             finally:
-                desk.person(False)
-            token = self._exchanged(flow, came, found, desk)
+                context.waiting_for_user(False)
+            token = self._exchanged(flow, came, discovered, context)
             redirect.say(True)
             return token
 
-    def _port_before(self, found: "Discovered", desk: Desk) -> int:
+    def _port_before(self, discovered: "Discovered", context: GrantContext) -> int:
         """The port that we are registered with, if any: registrations hold for one redirect URI."""
-        info = self.client(found, desk)
+        info = self.client(discovered, context)
         for uri in (info.redirect_uris or ()) if info is not None and info.registered else ():
             try:
                 return place_of(uri)[1]
@@ -171,13 +172,15 @@ class OAuth(Grant):
                 pass  # one of an application's own
         return 0
 
-    def _flow(self, redirect_uri: str, found: "Discovered", scopes: Optional[List[str]], desk: Desk) -> CodeFlow:
-        ever = None if scopes is None else union(scopes, supported(found))
-        client = registration.choose(self._identity, found.server, redirect_uri, ever, desk)
-        return CodeFlow.begin(found, client, redirect_uri, scopes)
+    def _flow(
+        self, redirect_uri: str, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext,
+    ) -> CodeFlow:
+        ever = None if scopes is None else union(scopes, discovered.resource_scopes)
+        client = registration.choose(self._identity, discovered.server, redirect_uri, ever, context)
+        return CodeFlow.begin(discovered, client, redirect_uri, scopes)
 
-    def _exchanged(self, flow: CodeFlow, redirect: str, found: "Discovered", desk: Desk) -> Token:
-        return flow.exchange(flow.code(redirect), desk.endpoint(found, flow.client, self.signer))
+    def _exchanged(self, flow: CodeFlow, redirect: str, discovered: "Discovered", context: GrantContext) -> Token:
+        return flow.exchange(flow.code(redirect), context.endpoint(discovered, flow.client, self.signer))
 
     def _show(self, url: str) -> None:
         """Open the page. Where that is not possible the person has to be told, by whom only our user knows."""

@@ -19,16 +19,18 @@ person sees where the browser leads) belong to the first server that they are us
 and the store remembers which: a server that changes its mind later does not get them.
 """
 
+import re
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...errors import AuthError, RegistrationRefused
-from ..tokens.issued import ClientInfo, explained, method_for, sayable, union
-from ..urls import is_loopback, shown
+from ...errors import AuthError, DiscoveryFailed, RegistrationRefused
+from ...jsonrpc import json_type
+from ..urls import checked, is_loopback, shown, split
+from .token_endpoint import ClientInfo, explained, method_for, sayable, union
 
 if TYPE_CHECKING:
-    from ..discovery.documents import AuthorizationServer
+    from ..discovery.discover import AuthorizationServer
     from ..tokens.jose import Signer
-    from .desk import Desk
+    from .single_flight import GrantContext
 
 METHODS = ("client_secret_basic", "client_secret_post", "none")
 """The ways to authenticate among which our user may choose [RFC 6749 §2.3.1] [RFC 7591 §2]."""
@@ -58,59 +60,60 @@ class Identity(NamedTuple):
         return "Identity(name=%r, issuer=%r, metadata_url=%r)" % (self.name, self.issuer, self.metadata_url)
 
 
-def known(identity: Identity, server: "AuthorizationServer", desk: "Desk") -> Optional[ClientInfo]:
+def known(identity: Identity, server: "AuthorizationServer", context: "GrantContext") -> Optional[ClientInfo]:
     """Rows 1 and 2, and what rows 3 and 4 left in the store: without asking anybody; None: nothing of these.
 
     Raises `RegistrationRefused` for credentials that belong to another authorization server
     [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] SHOULD.
     """
     if identity.client_id is not None:
-        bind(identity.client_id, identity.issuer, server.issuer, desk)
+        bind(identity.client_id, identity.issuer, server.issuer, context)
         method = identity.way(server, identity.client_secret)
         return ClientInfo(identity.client_id, identity.client_secret, method, server.issuer)
     if identity.metadata_url is not None and server.client_id_metadata_document_supported:
         return ClientInfo(identity.metadata_url, None, method_for(server, None, identity.signer), server.issuer)
-    record = desk.store.get("client", server.issuer)
+    record = context.store.get("client", server.issuer)
     info = None if record is None else ClientInfo.of_json(record)
     if info is None or info.issuer != server.issuer:
         return None
     if not info.registered and info.client_secret is not None:  # from `ask_client`, perhaps before method= was given
         info.method = identity.method or info.method
-    return info if info.expires_at is None or desk.now() < info.expires_at else None
+    return info if info.expires_at is None or context.now() < info.expires_at else None
 
 
-def bind(name: str, owner: Optional[str], issuer: str, desk: "Desk") -> None:
+def bind(name: str, owner: Optional[str], issuer: str, context: "GrantContext") -> None:
     """See that the user's credentials are those for this server: they are of ``owner``, or else of the first server
     that they are used with, which the store keeps under ``name``. Raises `RegistrationRefused`."""
     if owner is None:
-        record = desk.store.get("issuer", name)
+        record = context.store.get("issuer", name)
         owner = issuer if record is None else record.get("issuer")
         if record is None:
-            desk.store.set("issuer", name, {"issuer": issuer})
+            context.store.set("issuer", name, {"issuer": issuer})
     if owner != issuer:
         raise RegistrationRefused(
             "the client id belongs to the authorization server %s, but %s wants tokens from %s: pass the client id "
-            "that is registered there, and issuer=" % (owner, shown(desk.server_url), issuer))
+            "that is registered there, and issuer=" % (owner, shown(context.server_url), issuer))
 
 
 def choose(
-    identity: Identity, server: "AuthorizationServer", redirect_uri: str, scopes: Optional[Sequence[str]], desk: "Desk",
+    identity: Identity, server: "AuthorizationServer", redirect_uri: str, scopes: Optional[Sequence[str]],
+    context: "GrantContext",
 ) -> ClientInfo:
     """The client that we are at this server, registered now if need be. ``scopes``: all that may ever be asked for.
 
     A registration that does not have this redirect URI, or not all of the scopes, is made anew. Raises
     `RegistrationRefused`, `AuthError`.
     """
-    info = known(identity, server, desk)
+    info = known(identity, server, context)
     if info is not None and (not info.registered or _holds(info, redirect_uri, scopes)):
         return info
     if server.registration_endpoint is not None:
         if info is not None and info.scopes:
             scopes = union(info.scopes, scopes)
-        info = register(identity, server, redirect_uri, scopes, desk)
+        info = register(identity, server, redirect_uri, scopes, context)
     else:
-        info = _ask(identity, server, desk)
-    desk.store.set("client", server.issuer, info.to_json())
+        info = _ask(identity, server, context)
+    context.store.set("client", server.issuer, info.to_json())
     return info
 
 
@@ -120,8 +123,8 @@ def _holds(info: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]])
         info.scopes is None or set(scopes or ()) <= set(info.scopes))
 
 
-def _ask(identity: Identity, server: "AuthorizationServer", desk: "Desk") -> ClientInfo:
-    answer = None if identity.ask is None else desk.asked(identity.ask, server.issuer)
+def _ask(identity: Identity, server: "AuthorizationServer", context: "GrantContext") -> ClientInfo:
+    answer = None if identity.ask is None else context.ask_user(identity.ask, server.issuer)
     if answer is None:
         how = ["client_id="]
         if server.client_id_metadata_document_supported:
@@ -163,7 +166,8 @@ def metadata(identity: Identity, server: "AuthorizationServer", redirect_uri: st
 
 
 def register(
-    identity: Identity, server: "AuthorizationServer", redirect_uri: str, scopes: Optional[Sequence[str]], desk: "Desk",
+    identity: Identity, server: "AuthorizationServer", redirect_uri: str, scopes: Optional[Sequence[str]],
+    context: "GrantContext",
 ) -> ClientInfo:
     """Register dynamically [RFC 7591 §3]. Raises `RegistrationRefused` with the server's reason, `AuthError`.
 
@@ -171,7 +175,7 @@ def register(
     that are to show none. ``method`` of our user decides before that, if there is a secret to show.
     """
     told = metadata(identity, server, redirect_uri, scopes)
-    answer = desk.fetcher.post_json(server.registration_endpoint or "", told)
+    answer = context.fetcher.post_json(server.registration_endpoint or "", told)
     try:
         value = answer.json("registration")
     except AuthError:
@@ -205,3 +209,98 @@ def _redirects(value: Dict[str, Any], redirect_uri: str) -> List[str]:
         raise RegistrationRefused("the authorization server has registered us with other redirect URIs than %s: pass "
                                   "redirect_uri=" % redirect_uri)
     return uris
+
+
+_SHARED = ("client_secret_post", "client_secret_basic", "client_secret_jwt")
+"""Ways to authenticate that need a secret that both sides know; everybody can read this document."""
+_SECRET = ("client_secret", "client_secret_expires_at")
+_TEXTS = ("client_name", "scope", "token_endpoint_auth_method")
+_URLS = ("client_uri", "logo_uri", "tos_uri", "policy_uri", "jwks_uri")
+_LISTS = ("redirect_uris", "grant_types", "response_types", "contacts")
+_DOTS = re.compile(r"/(?:\.|%2[eE]){1,2}(?:/|\Z)")
+
+
+def client_metadata(client_id_url: str, client_name: str, redirect_uris: Sequence[str], **more: Any) -> Dict[str, Any]:
+    """The document of a client, checked. ``more``: other members, such as ``client_uri``, ``logo_uri``, ``jwks``.
+
+    Without others: a public client with the code flow and refresh tokens. Raises ValueError that says what is wrong.
+    """
+    document: Dict[str, Any] = {
+        "client_id": client_id_url,
+        "client_name": client_name,
+        "redirect_uris": list(redirect_uris),
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    }
+    document.update(more)
+    check_client_metadata(client_id_url, document)
+    return document
+
+
+def check_client_id_url(url: str) -> str:
+    """The URL, if a client can be known by it: https, with a path, without dots as segments, user or fragment
+    [2025-11-25 basic/authorization §Implementation Requirements]
+    [2026-07-28 basic/authorization/client-registration §Implementation Requirements] MUST. Raises ValueError.
+
+    Reading: ``/`` alone is no path; a query is allowed, though the draft advises against it.
+    """
+    try:
+        parts = split(url, "client ID URL")
+    except DiscoveryFailed as error:
+        raise ValueError(str(error)) from None
+    if parts.scheme != "https":
+        raise ValueError("the client ID URL is not https")
+    if parts.path in ("", "/"):
+        raise ValueError("the client ID URL has no path")
+    if _DOTS.search(parts.path):
+        raise ValueError("the client ID URL has a path with . or .. in it")
+    return url
+
+
+def check_client_metadata(url: str, document: Any) -> None:
+    """Check a document that is published at this URL. Raises ValueError that says what is wrong.
+
+    It must name the URL, exactly; have a name and redirect URIs, each https or on this machine; and hold no secret
+    [2025-11-25 basic/authorization §Implementation Requirements]
+    [2026-07-28 basic/authorization/client-registration §Implementation Requirements] MUST.
+    """
+    check_client_id_url(url)
+    if not isinstance(document, dict):
+        raise ValueError("a client metadata document: expected object, got %s" % json_type(document))
+    for name in ("client_id", "client_name", "redirect_uris"):
+        if not document.get(name):
+            raise ValueError("a client metadata document without %s" % name)
+    if document["client_id"] != url:
+        raise ValueError("client_id is not exactly the URL of the document")
+    _check_kinds(document)
+    for number, uri in enumerate(document["redirect_uris"]):
+        _checked(uri, "redirect_uris[%d]" % number)
+    for name in _SECRET:
+        if name in document:
+            raise ValueError("a client metadata document is public: it cannot have a %s" % name)
+    method = document.get("token_endpoint_auth_method")
+    if method in _SHARED:
+        raise ValueError("a client metadata document is public: it cannot be used with %s" % method)
+    if method == "private_key_jwt" and not ("jwks" in document or "jwks_uri" in document):
+        raise ValueError("private_key_jwt needs jwks or jwks_uri")
+
+
+def _check_kinds(document: Dict[str, Any]) -> None:
+    for name in _TEXTS + _URLS:
+        found: Optional[Any] = document.get(name)
+        if name in document and not isinstance(found, str):
+            raise ValueError("%s: expected string, got %s" % (name, json_type(found)))
+        if name in _URLS and found is not None:
+            _checked(found, name)
+    for name in _LISTS:
+        items: List[Any] = document.get(name, [])
+        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+            raise ValueError("%s: expected an array of strings" % name)
+
+
+def _checked(url: str, what: str) -> None:
+    try:
+        checked(url, what)
+    except DiscoveryFailed as error:
+        raise ValueError(str(error)) from None

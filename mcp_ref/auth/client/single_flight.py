@@ -1,116 +1,211 @@
-"""One piece of work that several threads want, done once.
+"""Single-flight: one piece of work that several threads want is done once, and all of them get its outcome.
 
 Requests that are refused at the same time need one token, not one each, and one page in the browser. The first of them
-starts a `Flight`, the others join it. The work has a thread of its own: it belongs to no request, so that one that is
-given up does not take away what the others wait for. Only when nobody is left does it end, at its next `pause`.
+starts a `SingleFlight`, the others join it. The work runs on a thread of its own, because it belongs to no request: if
+one request is given up, the others still get their token. The work ends early, at its next `SingleFlight.pause`, only
+when no request waits for it any more.
 
-=====================  =====================================  ==========================================
-thread                 waits for                              comes free by
-=====================  =====================================  ==========================================
-of a request           the work, in `ride`                    its end; the end of the request's `Grip`
-``mcp-ref:authorize``  authorization servers; `pause`        ``auth_timeout``; nobody being left
-``mcp-ref:asking``     a callback, in an `errand.Errand`      the callback; nobody has to wait for it
-=====================  =====================================  ==========================================
+=====================  ============================================  ==========================================
+thread                 blocks on                                     is released by
+=====================  ============================================  ==========================================
+of a request           the work, in `SingleFlight.wait`              the end of the work, or of the request's
+                                                                     `Grip`
+``mcp-ref:authorize``  authorization servers; `SingleFlight.pause`   ``auth_timeout``; the last request leaving
+``mcp-ref:asking``     a callback, see `call_in_thread`              the callback's return; no thread has to
+                                                                     wait for it
+=====================  ============================================  ==========================================
 """
 
 import threading
-from typing import Callable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
 
-from ...errors import AuthError, McpError
+from ...deadline import Deadline
+from ...errors import AuthError, McpError, Unauthorized
 from ...http11.client.connect import Grip, LetGo
+from ...limits import Limits
 from ...threads import start_thread
+from .store import TokenStore
+from .token_endpoint import ClientInfo, TokenEndpoint
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from ..discovery.discover import Discovered
+    from ..discovery.fetch import Fetcher
+    from ..tokens.dpop import Prover
+    from ..tokens.jose import Signer
 
 NAME = "mcp-ref:authorize"
+CALLBACK_NAME = "mcp-ref:asking"
+_SLICE = 0.1
+"""Seconds between two checks that a request still waits for the token."""
 
 
-class Flight:
-    """Work that has been started. Thread-safe. ``about`` tells what for: its errors concern who wanted just that."""
+class SingleFlight:
+    """Work that is shared by the threads that want it. Thread-safe.
 
-    def __init__(self, work: "Callable[[Flight], None]", about: Tuple[str, ...] = ()) -> None:
-        self.about = about
+    ``work(flight)`` is the work. ``purpose`` says what it is for, in words that only compare equal for the same goal:
+    an error of the work concerns only the requests that wanted exactly that.
+    """
+
+    def __init__(self, work: "Callable[[SingleFlight], None]", purpose: Tuple[str, ...] = ()) -> None:
+        self.purpose = purpose
         self._work = work
+        # Guards all that follows. `_over`, `_user_busy` and `_error` are written under the lock and then announced to
+        # every ticket; a waiting thread reads them without the lock, after it has cleared its ticket.
         self._lock = threading.Lock()
-        self._joined: List[threading.Event] = []
+        self._tickets: List[threading.Event] = []
         self._alone = threading.Event()
         self._alone.set()
         self._over = False
-        self._person = False
+        self._user_busy = False
         self._error: Optional[BaseException] = None
 
-    def board(self) -> Optional[threading.Event]:
-        """Join it: something to `ride` with; None if it is over."""
+    def join(self) -> Optional[threading.Event]:
+        """Take part. Returns a ticket to `wait` with, or None if the work is over or was given up."""
         with self._lock:
             if self._over:
                 return None
-            seat = threading.Event()
-            self._joined.append(seat)
+            ticket = threading.Event()
+            self._tickets.append(ticket)
             self._alone.clear()
-            return seat
+            return ticket
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """True if the work has ended or was given up."""
         return self._over
 
     def start(self) -> None:
-        """Begin, once somebody has boarded."""
+        """Start the work on its thread, after the first thread has joined."""
         start_thread(NAME, self._run)
 
-    def ride(self, seat: threading.Event, grip: Grip) -> None:
-        """Wait for the end. Raises what the work has raised, and `LetGo`."""
+    def wait(self, ticket: threading.Event, grip: Grip) -> None:
+        """Wait for the end of the work. Raises what the work raised, and `LetGo` if ``grip`` ends before."""
         try:
-            self._follow(grip, seat)
+            self._follow(grip, ticket)
         finally:
             with self._lock:
-                self._joined.remove(seat)
-                if not self._joined:
+                self._tickets.remove(ticket)
+                if not self._tickets:
                     self._alone.set()
         if self._error is not None:
             raise self._error
 
-    def _follow(self, grip: Grip, seat: threading.Event) -> None:
+    def _follow(self, grip: Grip, ticket: threading.Event) -> None:
+        """Wait until the work is over; while it waits for the user, the clock of the request stands still."""
         while not self._over:
-            if self._person:
+            if self._user_busy:
                 with grip.standstill():
-                    self._while_person(True, grip, seat)
+                    self._while_user_busy(True, grip, ticket)
             else:
-                self._while_person(False, grip, seat)
+                self._while_user_busy(False, grip, ticket)
 
-    def _while_person(self, person: bool, grip: Grip, seat: threading.Event) -> None:
+    def _while_user_busy(self, busy: bool, grip: Grip, ticket: threading.Event) -> None:
+        """Return when the work is over, or when it begins (or ceases) to wait for the user."""
         while True:
-            seat.clear()  # before looking, so that no change goes unseen
-            if self._over or self._person is not person:
+            ticket.clear()  # before the flags are read, so that a change in between sets the ticket again
+            if self._over or self._user_busy is not busy:
                 return
-            grip.wait(seat)
+            grip.wait(ticket)
 
     def _run(self) -> None:
         error: Optional[BaseException] = None
         try:
             self._work(self)
-        except McpError as raised:  # whoever waits has to know
+        except McpError as raised:
             error = raised
-        except BaseException as raised:  # by something of our user: its text may have the URL in it, and so the state
+        except BaseException as raised:  # by a callback of the user: its text may show the URL, and so the state
             error = AuthError("authorization failed by an error of the program: %s" % type(raised).__name__)
             error.__cause__ = raised
         self._change(True, False, error)
 
-    def _change(self, over: bool, person: bool, error: Optional[BaseException] = None) -> None:
+    def _change(self, over: bool, user_busy: bool, error: Optional[BaseException] = None) -> None:
         with self._lock:
-            self._error, self._person, self._over = error, person, over  # the last one is read without the lock
-            for seat in self._joined:
-                seat.set()
+            # `_over` comes last: a thread that reads it as True without the lock must find the error in place.
+            self._error, self._user_busy, self._over = error, user_busy, over
+            for ticket in self._tickets:
+                ticket.set()
 
     # For the work
 
     def pause(self, seconds: float) -> None:
-        """Wait for so long. Raises `LetGo` as soon as nobody wants the work any more; nobody can join it then."""
+        """Sleep. Raises `LetGo` as soon as no request waits for the work; from then on no thread can join it."""
         if self._alone.wait(seconds):
             with self._lock:
-                if self._joined:
-                    return  # somebody came just now
+                if self._tickets:
+                    return  # a thread has joined after the event was seen: the work goes on for it
                 self._over = True
             raise LetGo("nobody waits for the authorization any more")
 
-    def person(self, busy: bool) -> None:
-        """A person is waited for from now on, whose time does not count; or not any more."""
+    def waiting_for_user(self, busy: bool) -> None:
+        """Say that the work waits for a person from now on (True), whose time does not count, or no longer (False)."""
         self._change(False, busy)
+
+
+class GrantContext:
+    """What a grant works with while it gets one token for one server, on the thread of ``flight``."""
+
+    def __init__(
+        self, server_url: str, fetcher: "Fetcher", store: TokenStore, limits: Limits, now: Callable[[], float],
+        flight: SingleFlight, prover: "Optional[Prover]" = None, revision: Optional[str] = None,
+    ) -> None:
+        self.server_url = server_url
+        """The URL of the MCP server, as the user gave it."""
+        self.fetcher, self.store, self.limits, self.now = fetcher, store, limits, now
+        self.pause = flight.pause
+        """Sleep for a number of seconds. Raises `LetGo` as soon as no request waits for the token any more."""
+        self.waiting_for_user = flight.waiting_for_user
+        """Say whether a person is waited for (True), whose time does not count, or no longer (False)."""
+        self.prover = prover
+        """Makes proofs for DPoP; None: tokens are not bound to a key."""
+        self.revision = revision
+        """The MCP revision that the refused request named; None: not known."""
+
+    def ask_user(self, callback: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a callback of the user that asks a person, whose time does not count. Returns its result.
+
+        Raises what the callback raises, `Unauthorized` if it has not returned after ``authorization_patience``, and
+        `LetGo`.
+        """
+        from concurrent.futures import wait
+
+        patience = self.limits.authorization_patience
+        self.waiting_for_user(True)
+        try:
+            future, deadline = call_in_thread(callback, *arguments), Deadline(patience)
+            while not wait((future,), min(_SLICE, deadline.left() or 0.0)).done:
+                if deadline.expired():
+                    raise Unauthorized("nobody has answered within authorization_patience (%g seconds)" % patience)
+                self.pause(0)
+            return future.result()
+        finally:
+            self.waiting_for_user(False)
+
+    def endpoint(
+        self, discovered: "Discovered", client: ClientInfo, signer: "Optional[Signer]" = None,
+    ) -> TokenEndpoint:
+        """Return the token endpoint of the discovered authorization server, for this client."""
+        return TokenEndpoint(self.fetcher, discovered.server, client, signer, self.prover, self.now)
+
+
+def call_in_thread(callback: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+    """Call a function that asks a person, on a thread of its own. Returns the future of its result.
+
+    The function may show a page and return, or take as long as the person does, or never return. Whoever waits for the
+    future can stop at any time: the thread is then left to the function, and its result is dropped.
+    """
+    from concurrent.futures import Future
+
+    future: "Future[Any]" = Future()
+    start_thread(CALLBACK_NAME, _call, future, callback, arguments)
+    return future
+
+
+def _call(future: "Future[Any]", callback: Callable[..., Any], arguments: Tuple[Any, ...]) -> None:
+    try:
+        result = callback(*arguments)
+    except BaseException as error:  # raised where the future is waited for
+        future.set_exception(error)
+    else:
+        future.set_result(result)

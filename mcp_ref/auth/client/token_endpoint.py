@@ -11,18 +11,179 @@ Every grant ends with one request to the token endpoint, in which the client sho
 What an authorization server says about a refusal is cleaned of everything that we sent before anybody sees it.
 """
 
+import re
+import secrets
 import time
-from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Sequence, Tuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from urllib.parse import quote_plus
 
 from ...errors import AuthError, TokenRefused
+from ...records import Record
 from ..discovery.challenge import scope_list
-from ..tokens.issued import SCHEMES, USABLE, ClientInfo, Token, explained, sayable
 
 if TYPE_CHECKING:
-    from ..discovery.documents import AuthorizationServer
+    from ..discovery.discover import AuthorizationServer
     from ..discovery.fetch import Answer, Fetcher
     from ..tokens.dpop import Prover
     from ..tokens.jose import Signer
+
+USABLE = re.compile(r"[!-~]+\Z")
+"""What can stand in a header field [RFC 6750 §2.1] [RFC 9449 §7.1]; a little more than these allow."""
+SCHEMES = {"bearer": "Bearer", "dpop": "DPoP"}
+"""The kinds of tokens that we know, and the schemes of Authorization for them."""
+_UNSPEAKABLE = re.compile(r"[^ !#-\[\]-~]+")
+"""What an error and its description are not made of [RFC 6749 §5.2]."""
+_JWT = re.compile(r"eyJ[A-Za-z0-9_\-]+(?:\.[A-Za-z0-9_\-]*)*")
+"""A signed token, whoever's: our assertions and proofs, which are made for one request, are such."""
+
+
+@dataclass(eq=False, repr=False)
+class Token(Record):
+    """An access token and what is known of it. Not to be changed: make another one."""
+
+    access_token: str
+    token_type: str = "Bearer"
+    """``Bearer`` or ``DPoP``: the scheme of the Authorization field."""
+    expires_at: Optional[float] = None
+    """Seconds since 1970; None if the server did not say."""
+    refresh_token: Optional[str] = None
+    scopes: Optional[List[str]] = None
+    """What it is good for, as the server said, or else what it was asked for; None: neither is known."""
+    issuer: str = ""
+    resource: str = ""
+    client_id: str = ""
+    requested: Optional[List[str]] = None
+    """The scopes that were asked for, of which the server may have granted others."""
+    renew_at: Optional[float] = None
+    """When to get another one, a little before ``expires_at``."""
+
+    def __repr__(self) -> str:
+        return "Token(%s, scopes=%r, expires_at=%r, issuer=%r)" % (
+            self.token_type, self.scopes, self.expires_at, self.issuer)
+
+    @property
+    def known_scopes(self) -> List[str]:
+        """What was asked for and what was granted, each once: what another token must not lose."""
+        return union(self.requested, self.scopes)
+
+    def to_json(self) -> Dict[str, Any]:
+        """All of it, for a store."""
+        return {name: value for name, value in self._fields() if value is not None}
+
+    @classmethod
+    def of_json(cls, record: Mapping[str, Any]) -> "Optional[Token]":
+        """Back from `to_json`; None for what is none."""
+        texts = ("access_token", "token_type", "refresh_token", "issuer", "resource", "client_id")
+        values: Dict[str, Any] = {name: record[name] for name in texts if isinstance(record.get(name), str)}
+        for name in ("expires_at", "renew_at"):
+            if isinstance(record.get(name), (int, float)):
+                values[name] = float(record[name])
+        for name in ("scopes", "requested"):
+            if isinstance(record.get(name), list):
+                values[name] = [scope for scope in record[name] if isinstance(scope, str)]
+        if not USABLE.match(values.get("access_token", "")) or values.get("token_type") not in SCHEMES.values():
+            return None
+        return cls(**values)
+
+
+@dataclass(eq=False, repr=False)
+class ClientInfo(Record):
+    """How one authorization server knows us. Never shown to another one: ``issuer`` says whose it is
+    [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST.
+    """
+
+    client_id: str
+    client_secret: Optional[str] = None
+    method: str = "none"
+    """The ``token_endpoint_auth_method``."""
+    issuer: str = ""
+    expires_at: Optional[float] = None
+    """When the secret ends, in seconds since 1970."""
+    registered: bool = False
+    """Whether it comes from dynamic registration, so that another one can be had."""
+    redirect_uris: Optional[List[str]] = None
+    """Those that were registered, as far as it is known."""
+    scopes: Optional[List[str]] = None
+    """Those that the registration was made for; servers may refuse to authorize others."""
+
+    def __repr__(self) -> str:
+        return "ClientInfo(method=%r, issuer=%r, registered=%r)" % (self.method, self.issuer, self.registered)
+
+    @property
+    def secrets(self) -> List[str]:
+        """The secret in every form in which it may have been sent, and so be sent back; [] without one."""
+        if not self.client_secret:
+            return []
+        from ..discovery.fetch import basic
+
+        return [self.client_secret, basic(self.client_id, self.client_secret)[1].partition(" ")[2]]
+
+    def to_json(self) -> Dict[str, Any]:
+        """All of it, for a store."""
+        return {name: value for name, value in self._fields() if value is not None}
+
+    @classmethod
+    def of_json(cls, record: Mapping[str, Any]) -> "Optional[ClientInfo]":
+        """Back from `to_json`; None for what is none."""
+        values: Dict[str, Any] = {
+            name: record[name] for name in ("client_id", "client_secret", "method", "issuer")
+            if isinstance(record.get(name), str)
+        }
+        if isinstance(record.get("expires_at"), (int, float)):
+            values["expires_at"] = float(record["expires_at"])
+        for name in ("redirect_uris", "scopes"):
+            if isinstance(record.get(name), list):
+                values[name] = [item for item in record[name] if isinstance(item, str)]
+        return cls(registered=record.get("registered") is True, **values) if values.get("client_id") else None
+
+
+def union(*scopes: Optional[Sequence[str]]) -> List[str]:
+    """All of these, each once, in the order of their first appearance; None counts as nothing."""
+    return list(dict.fromkeys(scope for each in scopes if each for scope in each))
+
+
+def method_of(signer: "Signer") -> str:
+    """The name of the way of authentication [OpenID Connect Core 1.0 §9]: another one for shared secrets."""
+    return "client_secret_jwt" if signer.alg.startswith("HS") else "private_key_jwt"
+
+
+def method_for(server: "AuthorizationServer", secret: Optional[str], signer: "Optional[Signer]" = None) -> str:
+    """How a client shows who it is, that has this secret or this signer: the first way that the server takes.
+
+    A server that does not say takes ``client_secret_basic`` [RFC 8414 §2]. One that takes nothing of what we have is
+    tried with the most usual: it may know of this client what its metadata does not say.
+    """
+    ways: List[str] = []
+    if signer is not None:
+        ways.append(method_of(signer))
+    elif secret is not None:
+        ways += ["client_secret_basic", "client_secret_post"]
+    taken = server.token_endpoint_auth_methods_supported
+    for way in ways + ["none"]:
+        if taken is not None and way in taken:
+            return way
+    return ways[0] if ways else "none"
+
+
+def sayable(text: Any, secrets: Sequence[str] = ()) -> str:
+    """What an authorization server has written, short and harmless; no text: ``""``.
+
+    Without any of these secrets, be they as they are, as in a form, or with other characters where blanks are.
+    """
+    if not isinstance(text, str):
+        return ""
+    said = _UNSPEAKABLE.sub(" ", text)
+    forms = [form for secret in secrets if len(secret) > 3 for form in (secret, quote_plus(secret))]
+    for form in sorted(forms, key=len, reverse=True):
+        said = said.replace(_UNSPEAKABLE.sub(" ", form), "***")
+    return _JWT.sub("***", said).strip()[:200]
+
+
+def explained(error: str, description: str) -> str:
+    """An error's code with what was said about it, in brackets."""
+    return "%s (%s)" % (error, description) if description else error
+
 
 Form = Sequence[Tuple[str, str]]
 """Names and values of a form, in order."""
@@ -100,8 +261,6 @@ class TokenEndpoint:
         if client.method in ("private_key_jwt", "client_secret_jwt"):
             if self.signer is None:
                 raise TokenRefused("the authorization server wants %s: pass a signer" % client.method, "invalid_client")
-            from ..tokens.assertions import assertion_fields
-
             made = assertion_fields(self.signer, client.client_id, self.server.issuer, self.now(),
                                     self.server.token_endpoint_auth_signing_alg_values_supported)
             return [*named, *made], []
@@ -170,3 +329,33 @@ def _times(expires_in: Any, now: float) -> Tuple[Optional[float], Optional[float
     if isinstance(expires_in, bool) or not isinstance(expires_in, (int, float)) or not 0 <= expires_in <= MAX_LIFE:
         return None, None
     return now + expires_in, now + expires_in - min(EARLY, expires_in / 10)
+
+
+ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+"""[RFC 7523 §2.2]"""
+LIFETIME = 60.0
+"""Seconds that an assertion is good for: enough for one request, and for clocks that differ a little."""
+
+
+def client_assertion(signer: "Signer", client_id: str, issuer: str, now: float) -> str:
+    """An assertion for one request, made ``now`` (seconds since 1970)."""
+    from ..tokens.jose import make_jwt
+
+    return make_jwt(signer, {
+        "iss": client_id, "sub": client_id, "aud": issuer,
+        "iat": int(now), "exp": int(now + LIFETIME), "jti": secrets.token_urlsafe(16),
+    })
+
+
+def assertion_fields(signer: "Signer", client_id: str, issuer: str, now: float,
+                     algorithms: Optional[Sequence[str]] = None) -> List[Tuple[str, str]]:
+    """The two fields of a token request. ``algorithms``: those that the server announces, None if it does not say.
+
+    Raises `TokenRefused` before anything is signed where the server would not take the signer's algorithm
+    [RFC 8414 §2].
+    """
+    if algorithms is not None and signer.alg not in algorithms:
+        raise TokenRefused("the authorization server takes assertions signed with %s, and the signer signs with %s"
+                           % (sayable(", ".join(algorithms)) or "nothing", signer.alg), "invalid_client")
+    return [("client_assertion_type", ASSERTION_TYPE),
+            ("client_assertion", client_assertion(signer, client_id, issuer, now))]

@@ -30,8 +30,11 @@ _END = re.compile(r"[ \t]*(?=,|\Z)")
 _END_OF_QUOTED = re.compile(r"(?=[ \t,]|\Z)")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _PRINTABLE = re.compile(r"[\x20-\x7e]*\Z")
-_SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+\Z")
+SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+\Z")
 """One scope [RFC 6749 §3.3]."""
+OFFLINE = "offline_access"
+"""A scope that asks an authorization server for a refresh token, which is no business of a resource
+[2026-07-28 basic/authorization/index §Refresh Tokens] SHOULD NOT."""
 
 TOKEN_SCHEMES = ("bearer", "dpop")
 """Schemes that ask for an access token, always by parameters [RFC 6750 §3] [RFC 9449 §7.1]."""
@@ -57,7 +60,7 @@ class Challenge(NamedTuple):
 
 def scope_list(text: Optional[str]) -> Optional[List[str]]:
     """The scopes of a text, each once; words that cannot be one are left out; None where nothing is left."""
-    found = [word for word in (text or "").split(" ") if _SCOPE.match(word)]
+    found = [word for word in (text or "").split(" ") if SCOPE.match(word)]
     return list(dict.fromkeys(found)) or None
 
 

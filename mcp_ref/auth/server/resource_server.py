@@ -35,9 +35,11 @@ A token is never kept, logged or passed on: handlers get a `Principal`, which do
 MUST NOT.
 """
 
+import re
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Set, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from urllib.parse import parse_qs
 
 from ...errors import AuthError, DiscoveryFailed, McpError, Unauthorized
 from ...http11.message import Exchange, HttpRequest
@@ -45,13 +47,19 @@ from ...jsonrpc import Batch, Frame, Notification, Request
 from ...limits import DEFAULT, Limits
 from ...options import spelt
 from ...streamable.server.authenticate import Denied, Guard
+from ..discovery.challenge import format_challenge
 from ..discovery.fetch import Fetcher
+from ..tokens.dpop import ALGORITHMS, Proofs
 from ..urls import canonical, checked, split
 from .access import AccessToken, Principal, Verify
 from .metadata import Metadata, Published
-from .needs import Asked, Needs, Scopes, scope_list
-from .proofs import ALGORITHMS, Proofs
-from .refusals import Refusals
+from .scopes import Asked, ScopePolicy, Scopes, checked_scopes
+
+_TOKEN = re.compile(r"[\x21-\x7e]+\Z")
+_UNFIT = re.compile(r"[^\x20\x21\x23-\x5b\x5d-\x7e]")
+"""Characters that a description must not have [RFC 6750 §3]."""
+_LONGEST = 200
+"""Characters of a description."""
 
 
 class ResourceServer(Guard):
@@ -114,7 +122,7 @@ class ResourceServer(Guard):
             raise ValueError(str(error)) from None
         self.hosts = (_host(self.resource),)
         self._verify = verify
-        self._needs = Needs(scopes, needs)
+        self._needs = ScopePolicy(scopes, needs)
         self._implies = implies
         names = [audience] if isinstance(audience, str) else audience
         self._audience = {_spelled(name) for name in (self.resource, *names)}
@@ -123,7 +131,7 @@ class ResourceServer(Guard):
         self.document = _known(
             resource=self.resource,
             authorization_servers=self.issuers,
-            scopes_supported=scope_list(scopes_supported) or self._needs.everything or None,
+            scopes_supported=checked_scopes(scopes_supported) or self._needs.everything or None,
             bearer_methods_supported=["header"],
             dpop_signing_alg_values_supported=list(ALGORITHMS) if dpop else None,
             dpop_bound_access_tokens_required=True if dpop == "required" else None,
@@ -170,8 +178,8 @@ class ResourceServer(Guard):
     def allows(self, principal: Any, frame: Optional[Frame]) -> Optional[Denied]:
         """See `Guard.allows`; by the scopes of the token that came with this very message."""
         items = frame.items if isinstance(frame, Batch) else [frame]
-        needed = self._needs.of([(item.method, _object(item.params)) for item in items
-                                 if isinstance(item, (Request, Notification))])
+        needed = self._needs.scopes_for([(item.method, _object(item.params)) for item in items
+                                         if isinstance(item, (Request, Notification))])
         granted = set(principal.scopes)
         if needed and self._implies is not None:
             granted.update(self._implies(set(granted)))
@@ -233,6 +241,66 @@ class ResourceServer(Guard):
             raise Denied(503) from None
         if not fresh:
             raise self._refusals.invalid("the proof was used before", "invalid_dpop_proof")
+
+
+class Refusals:
+    """The refusals of one server. ``schemes``: those of Authorization that it takes, such as ``Bearer``;
+    ``document_url``: where its document is; ``everything``: the scopes that all requests need."""
+
+    def __init__(self, schemes: Sequence[str], document_url: str, everything: List[str], realm: Optional[str],
+                 max_token_bytes: int) -> None:
+        self._schemes = tuple(schemes)
+        self._document_url = document_url
+        self._everything = everything
+        self._realm = realm
+        self._most = max_token_bytes
+        self.make(401, "")  # now, so that the author is told of what no challenge can carry
+
+    def shown(self, request: HttpRequest) -> Tuple[str, str]:
+        """Scheme, in lower case, and token of a request: in the field Authorization, and nowhere else. Raises `Denied`.
+
+        Who shows none, or credentials of another kind, is told what is wanted and not that something is wrong.
+        """
+        fields = request.headers.get_all("authorization")
+        if "access_token" in parse_qs(request.query, keep_blank_values=True):
+            raise self.make(400, "a token in the address is not taken: send it in the field Authorization",
+                            "invalid_request")
+        if len(fields) > 1:
+            raise self.make(400, "there are several fields Authorization", "invalid_request")
+        scheme, _, token = (fields[0] if fields else "").strip(" \t").partition(" ")
+        scheme, token = scheme.lower(), token.strip(" \t")
+        if scheme not in map(str.lower, self._schemes):
+            raise self.make(401, "this server wants an access token in the field Authorization", "", self._everything)
+        if not _TOKEN.match(token) or len(token) > self._most:
+            raise self.make(400, "the field Authorization has no token that can be read", "invalid_request")
+        return scheme, token
+
+    def invalid(self, why: str, error: str = "invalid_token") -> Denied:
+        """Of a token that is not good
+        [2025-03-26..2025-11-25 basic/authorization §Token Handling]
+        [2026-07-28 basic/authorization/index §Token Handling] MUST."""
+        return self.make(401, why, error, self._everything)
+
+    def insufficient(self, needed: Sequence[str]) -> Denied:
+        """Of a token that does not allow enough; ``needed``: all scopes that this takes, so that it takes one more try
+        [2025-11-25 basic/authorization §Runtime Insufficient Scope Errors]
+        [2026-07-28 basic/authorization/index §Runtime Insufficient Scope Errors] SHOULD."""
+        return self.make(403, "this needs the scopes " + " ".join(needed), "insufficient_scope", needed)
+
+    def make(self, status: int, why: str, error: str = "", scopes: Sequence[str] = ()) -> Denied:
+        """A refusal with its challenges; ``error`` as in RFC 6750 §3.1, "" for none."""
+        told = _UNFIT.sub(" ", why[:_LONGEST])
+        params = [
+            ("realm", self._realm or ""),
+            ("error", error),
+            ("error_description", told if error else ""),
+            ("scope", " ".join(scopes)),
+            ("resource_metadata", self._document_url),
+        ]
+        given = [pair for pair in params if pair[1]]
+        return Denied(status, ": " + told, [
+            format_challenge(scheme, given + ([("algs", " ".join(ALGORITHMS))] if scheme == "DPoP" else []))
+            for scheme in self._schemes])
 
 
 def _spelled(audience: str) -> str:

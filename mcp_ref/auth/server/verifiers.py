@@ -35,8 +35,10 @@ for something else have another ``typ`` or another ``aud``.
 
 import threading
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from hashlib import sha256
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
+from ... import deadline
 from ...errors import AuthError, DiscoveryFailed, Unauthorized
 from ...limits import DEFAULT, Limits
 from ...options import spelt
@@ -45,9 +47,7 @@ from ..discovery.fetch import Fetcher, basic
 from ..tokens.jose import split_jwt
 from ..tokens.jwks import KeySet, configured
 from ..tokens.jws import ALGORITHMS, secret_key
-from .access import AccessToken
-from .claims import access_of, check_audience, check_times
-from .known import Cached
+from .access import AccessToken, Verify
 
 Now = Callable[[], float]
 
@@ -62,7 +62,7 @@ class _Verifier:
         self._limits = limits
         self._now = now
         self._fetcher = fetcher or Fetcher(limits)
-        self._cached = Cached(self.verify, seconds=seconds, leeway=leeway, limits=limits, now=now)
+        self._cached = CachedVerifier(self.verify, seconds=seconds, leeway=leeway, limits=limits, now=now)
 
     def __call__(self, token: str) -> Optional[AccessToken]:
         """`verify`, of tokens that are not remembered."""
@@ -233,3 +233,137 @@ class Introspection(_Verifier):
             raise AuthError("the introspection endpoint answered HTTP %d%s" % (
                 answer.status, ": it does not take our client_id and client_secret" if answer.status == 401 else ""))
         return answer.json("answer of the introspection endpoint")
+
+
+_LATEST = 1e14
+"""Seconds; a later time is none, and might be an integer that no arithmetic with fractions takes."""
+
+
+def access_of(claims: Dict[str, Any]) -> AccessToken:
+    """What claims say, in the words of `AccessToken`. Raises `Unauthorized` where one is not of its type."""
+    return AccessToken(
+        subject=_text(claims, "sub"),
+        client_id=_text(claims, "client_id") or _text(claims, "azp"),
+        issuer=_text(claims, "iss"),
+        audience=_texts(claims, "aud", lambda text: [text]) or [],
+        scopes=_scopes(claims),
+        expires_at=_time(claims, "exp"),
+        claims=claims,
+    )
+
+
+def check_times(claims: Mapping[str, Any], now: float, leeway: float) -> None:
+    """That a token is valid now, as far as it says when it is. Raises `Unauthorized`."""
+    until, since = _time(claims, "exp"), _time(claims, "nbf")
+    if until is not None and now >= until + leeway:
+        raise Unauthorized("the token has expired")
+    if since is not None and now < since - leeway:
+        raise Unauthorized("the token is not valid yet")
+
+
+def check_audience(access: AccessToken, audience: Optional[str]) -> None:
+    """That a token is meant for this audience, if there is one. Raises `Unauthorized`."""
+    if audience is not None and audience not in access.audience:
+        raise Unauthorized("the token is not meant for this server")
+
+
+def _text(claims: Mapping[str, Any], name: str) -> Optional[str]:
+    found = claims.get(name)
+    if found is not None and not isinstance(found, str):
+        raise Unauthorized("the token's %s is not a string" % name)
+    return found
+
+
+def _texts(claims: Mapping[str, Any], name: str, of_text: Callable[[str], List[str]]) -> Optional[List[str]]:
+    """A claim that is a list of strings, or one string from which ``of_text`` makes one."""
+    found = claims.get(name)
+    if isinstance(found, str):
+        return of_text(found)
+    if found is not None and not (isinstance(found, list) and all(isinstance(item, str) for item in found)):
+        raise Unauthorized("the token's %s is neither a string nor a list of strings" % name)
+    return found
+
+
+def _scopes(claims: Mapping[str, Any]) -> List[str]:
+    found = _texts(claims, "scope", str.split)
+    return (_texts(claims, "scp", str.split) or []) if found is None else found
+
+
+def _time(claims: Mapping[str, Any], name: str) -> Optional[float]:
+    found = claims.get(name)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or not abs(found) < _LATEST:
+        raise Unauthorized("the token's %s is no time [RFC 7519 §2]" % name)
+    return float(found)
+
+
+FAILURE_SECONDS = 10.0
+"""How long it is remembered that a token is none."""
+
+
+class _CachedVerdict(NamedTuple):
+    """What a verifier said of a token, and until when (monotonic) that is taken for true."""
+
+    access: Optional[AccessToken]
+    reason: str
+    until: float
+
+
+class CachedVerifier:
+    """A verifier that asks another one only of tokens that are new to it. Thread-safe.
+
+    ``seconds``: how long a good token is remembered at most. ``leeway``: seconds after its ``expires_at`` for which the
+    other one takes it. ``now``: the wall clock.
+    """
+
+    def __init__(self, verify: Verify, *, seconds: float = 3600.0, leeway: float = 0.0, limits: Limits = DEFAULT,
+                 now: Callable[[], float] = time.time) -> None:
+        self._verify = verify
+        self._seconds = seconds
+        self._leeway = leeway
+        self._most = limits.max_cached_tokens
+        self._now = now
+        self._good: Dict[bytes, _CachedVerdict] = {}
+        self._bad: Dict[bytes, _CachedVerdict] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, token: str) -> Optional[AccessToken]:
+        """What the token says; None or `Unauthorized` if it is not good, as the other verifier said."""
+        digest = sha256(token.encode("utf-8", "surrogatepass")).digest()
+        known = self._remembered(digest)
+        if known is None:
+            known = self._asked(token)
+            self._remember(digest, known)
+        if known.reason:
+            raise Unauthorized(known.reason)
+        return known.access
+
+    def _remembered(self, digest: bytes) -> Optional[_CachedVerdict]:
+        with self._lock:
+            table = self._good if digest in self._good else self._bad
+            known = table.get(digest)
+            if known is None or not self._expired(known):
+                return known
+            del table[digest]
+            return None
+
+    def _expired(self, known: _CachedVerdict) -> bool:
+        until = known.access.expires_at if known.access is not None else None
+        return deadline.clock() >= known.until or until is not None and self._now() >= until + self._leeway
+
+    def _asked(self, token: str) -> _CachedVerdict:
+        access, reason = None, ""
+        try:
+            access = self._verify(token)
+        except Unauthorized as error:
+            reason = str(error) or "the token is not good"
+        seconds = self._seconds if access is not None else min(FAILURE_SECONDS, self._seconds)
+        return _CachedVerdict(access, reason, deadline.clock() + seconds)
+
+    def _remember(self, digest: bytes, known: _CachedVerdict) -> None:
+        table = self._bad if known.access is None else self._good
+        with self._lock:
+            table[digest] = known
+            if len(table) > self._most:
+                del table[next(iter(table))]

@@ -10,10 +10,11 @@ import pytest
 
 from mcp_ref import connect
 from mcp_ref.auth import OAuth, client_metadata
-from mcp_ref.auth.client.client_document import check_client_metadata
+from mcp_ref.auth.client.registration import check_client_metadata
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch
 from tests.support.auth_server import (
-    OAUTH_DOCUMENT, OPENID_DOCUMENT, OUT, RESOURCE_DOCUMENT, AuthorizationServer, ProtectedServer, browser)
+    OAUTH_DOCUMENT, OPENID_DOCUMENT, OUT, RESOURCE_DOCUMENT, AuthorizationServer, ProtectedServer, browser,
+)
 from tests.support.authorized import BOUNDED
 from tests.support.scripted_web import Asked, Reply, redirect, reply_html, reply_json
 from tests.support.serving import over

@@ -1,11 +1,10 @@
-"""A desk without sockets: what a grant is given, with an authorization server that answers from a list."""
+"""A grant's context without sockets: what a grant is given, with an authorization server that answers from a list."""
 import json
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from mcp_ref.auth.client.grant import Desk
+from mcp_ref.auth.client.single_flight import GrantContext, SingleFlight
 from mcp_ref.auth.client.store import MemoryStore, TokenStore
-from mcp_ref.auth.discovery.discover import Discovered
-from mcp_ref.auth.discovery.documents import AuthorizationServer, ProtectedResource
+from mcp_ref.auth.discovery.discover import AuthorizationServer, Discovered, ProtectedResource
 from mcp_ref.auth.discovery.fetch import Answer
 from mcp_ref.limits import DEFAULT
 
@@ -46,21 +45,29 @@ class ListFetcher:
         return self.answers.pop(0)
 
 
-class ListDesk(Desk):
-    """A desk with a `ListFetcher`; ``persons``: whether a person was waited for, as it changed."""
+class ListFlight(SingleFlight):
+    """A flight that nobody waits for; ``persons``: whether a person was waited for, as it changed."""
 
-    def __init__(self, *answers: Answer, store: Optional[TokenStore] = None, revision: Optional[str] = None) -> None:
-        self.fetched = ListFetcher(*answers)
+    def __init__(self) -> None:
+        super().__init__(lambda flight: None)
         self.persons: List[bool] = []
-        fetcher: Any = self.fetched
-        super().__init__(SERVER, fetcher, MemoryStore() if store is None else store, DEFAULT, lambda: NOW,
-                         revision=revision)
 
     def pause(self, seconds: float) -> None:
         pass
 
-    def person(self, busy: bool) -> None:
+    def waiting_for_user(self, busy: bool) -> None:
         self.persons.append(busy)
+
+
+class ListContext(GrantContext):
+    """What a grant works with, on a `ListFetcher` and a `ListFlight`."""
+
+    def __init__(self, *answers: Answer, store: Optional[TokenStore] = None, revision: Optional[str] = None) -> None:
+        self.fetched = ListFetcher(*answers)
+        flight, fetcher = ListFlight(), self.fetched
+        self.persons = flight.persons
+        super().__init__(SERVER, fetcher, MemoryStore() if store is None else store,  # type: ignore[arg-type]
+                         DEFAULT, lambda: NOW, flight, revision=revision)
 
 
 def server(**members: Any) -> AuthorizationServer:

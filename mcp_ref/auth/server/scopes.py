@@ -1,7 +1,7 @@
 """Which scopes a message needs: of everything, of its method, and of the one thing that it names.
 
->>> needs = Needs(["files:read"], {"tools/call:delete": "files:write", "resources/subscribe": ["files:watch"]})
->>> needs.of([("tools/call", {"name": "delete"})])
+>>> needs = ScopePolicy(["files:read"], {"tools/call:delete": "files:write", "resources/subscribe": ["files:watch"]})
+>>> needs.scopes_for([("tools/call", {"name": "delete"})])
 ['files:read', 'files:write']
 
 All that fits counts, not just what fits best: a tool that needs more than other tools need not repeat what they need.
@@ -26,13 +26,13 @@ notifications alike, each as it came. URIs come in whatever spelling the client 
 `mcp_ref.protocol.uris.folded`, for a function behind a template gets its variables decoded.
 """
 
-import re
 from functools import lru_cache
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ...methods import METHODS
 from ...protocol.uris import Folded, folded, normal
 from ...uritemplate import Template
+from ..discovery.challenge import OFFLINE, SCOPE
 
 Scopes = Union[str, Iterable[str], None]
 """Names of scopes, or one text of names with blanks between; None: none."""
@@ -40,9 +40,6 @@ Asked = Callable[[str, Dict[str, Any]], Scopes]
 Message = Tuple[str, Optional[Mapping[str, Any]]]
 """Method and params."""
 
-OFFLINE = "offline_access"
-"""Asks an authorization server for a refresh token, which is no business of a resource
-[2026-07-28 basic/authorization/index §Refresh Tokens] SHOULD NOT."""
 NAMED: Dict[str, str] = {
     "tools/call": "name", "prompts/get": "name", "resources/read": "uri", "resources/subscribe": "uri",
     "resources/unsubscribe": "uri",
@@ -54,27 +51,26 @@ _BY_URI = tuple(method for method, member in NAMED.items() if member == "uri")
 _WATCHED = ("resources/subscribe", "resources/read")
 """Methods whose URIs say what it takes to hear of a resource."""
 _METHODS = frozenset(row.name for row in METHODS)
-_SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+\Z")
 
 
-def scope_list(scopes: Scopes) -> List[str]:
+def checked_scopes(scopes: Scopes) -> List[str]:
     """Scopes in order, each once, without `OFFLINE`. Raises ValueError for what is none [RFC 6749 §3.3]."""
     names = scopes.split(" ") if isinstance(scopes, str) else list(scopes or ())
     for name in names:
-        if not isinstance(name, str) or not _SCOPE.match(name):
+        if not isinstance(name, str) or not SCOPE.match(name):
             raise ValueError("%.80r is no scope: it has visible ASCII characters, and no quotes, backslashes or blanks"
                              % (name,))
     return [name for name in dict.fromkeys(names) if name != OFFLINE]
 
 
-class Needs:
+class ScopePolicy:
     """Which scopes messages need: ``everything`` all of them, ``more`` some of them.
 
     Raises ValueError for a key of ``more`` that would never fit.
     """
 
     def __init__(self, everything: Scopes, more: Union[Mapping[str, Scopes], Asked, None] = None) -> None:
-        self.everything = scope_list(everything)
+        self.everything = checked_scopes(everything)
         self._asked: Optional[Asked] = None
         self._table: Dict[str, List[str]] = {}
         self._uris: Dict[str, _Uris] = {}
@@ -84,16 +80,16 @@ class Needs:
         for key, scopes in (more or {}).items():
             method, _, name = _checked(key).partition(":")
             if name and method in _BY_URI:
-                self._uris.setdefault(method, _Uris()).add(name, scope_list(scopes))
+                self._uris.setdefault(method, _Uris()).add(name, checked_scopes(scopes))
             else:
-                self._table[key] = scope_list(scopes)
+                self._table[key] = checked_scopes(scopes)
 
-    def of(self, messages: Sequence[Message]) -> List[str]:
+    def scopes_for(self, messages: Sequence[Message]) -> List[str]:
         """All scopes that these messages need, each once."""
         found = list(self.everything)
         for method, params in messages:
             if self._asked is not None:
-                found += scope_list(self._asked(method, dict(params or {})))
+                found += checked_scopes(self._asked(method, dict(params or {})))
             elif self._table or self._uris:
                 for meant, named in _meanings(method, params or {}):
                     found += self._table.get(meant, ())

@@ -3,7 +3,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from mcp_ref.auth.server.needs import Needs
+from mcp_ref.auth.server.scopes import ScopePolicy
 from mcp_ref.protocol.uris import folded, normal
 from tests.support.http_exchange import request
 from tests.support.http_modern import STATELESS, enveloped, made
@@ -40,7 +40,7 @@ def of(table: Dict[str, Any], method: str, uri: Any) -> List[str]:
         params = {"notifications": {"resourceSubscriptions": [uri]}}
     elif method == "completion/complete":
         params = {"ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "a", "value": ""}}
-    return Needs((), table).of([(method, params)])
+    return ScopePolicy((), table).scopes_for([(method, params)])
 
 
 @pytest.mark.parametrize("method", ["resources/read", "completion/complete", "resources/subscribe",
@@ -138,7 +138,7 @@ def test_a_folder_needs_what_templates_below_it_need(template: str, folder: str,
 def test_a_template_that_is_malformed_is_told() -> None:
     for key in ("resources/read:x://{a", "resources/read:x://a}", "resources/subscribe:{}"):
         with pytest.raises(ValueError):
-            Needs((), {key: "s"})
+            ScopePolicy((), {key: "s"})
 
 
 @pytest.mark.parametrize("uri, form", [

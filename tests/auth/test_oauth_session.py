@@ -6,15 +6,14 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple
 import pytest
 
 from mcp_ref.auth import FileStore, MemoryStore, OAuth
-from mcp_ref.auth.client.authorizer import Engine
+from mcp_ref.auth.client.oauth_session import OAuthSession
 from mcp_ref.auth.tokens.jose import Signer, split_jwt
 from mcp_ref.errors import AuthError, DiscoveryFailed, InsufficientScope, TokenRefused, Unauthorized
 from mcp_ref.http11.client.connect import LetGo
 from mcp_ref.http11.message import Headers
 from mcp_ref.streamable.client.auth_provider import Grip, Refusal
-from tests.support.auth_server import OUT, REFRESH, ProtectedServer, browser
+from tests.support.auth_server import OUT, REFRESH, ProtectedServer, Refusal as Refused, browser
 from tests.support.authorized import BOUNDED, Authorized
-from tests.support.auth_server import Refusal as Refused
 from tests.support.scripted_web import Asked, Reply, reply_html, reply_json
 
 PATIENCE = 10.0
@@ -433,8 +432,8 @@ def test_who_comes_just_after_an_authorization_has_ended_uses_it(
     requests.send()
     asked = len(scene.issuing.seen("/token")), scene.authorizations()
     looks = iter([False])
-    real = requests.engine._keeper.helps  # type: ignore[attr-defined]
-    monkeypatch.setattr(requests.engine._keeper, "helps",  # type: ignore[attr-defined]
+    real = requests.engine._tokens.has_usable_token  # type: ignore[attr-defined]
+    monkeypatch.setattr(requests.engine._tokens, "has_usable_token",  # type: ignore[attr-defined]
                         lambda attempt: next(looks, None) is not False and real(attempt))
     refusal = Refusal(refused[0], (refused[1],), Headers(), "POST", requests.url, fields, REVISION, 0)
     assert requests.engine.refused(refusal, Grip())
@@ -575,7 +574,7 @@ def test_tokens_go_to_the_origin_of_the_server_only(scene: Authorized) -> None:
 def test_no_token_goes_to_a_url_that_is_not_safe(url: str) -> None:
     with pytest.raises(DiscoveryFailed):
         OAuth().authorizer(url)
-    assert isinstance(OAuth().authorizer("https://mcp.example/mcp"), Engine)
+    assert isinstance(OAuth().authorizer("https://mcp.example/mcp"), OAuthSession)
 
 
 # --- DPoP

@@ -4,7 +4,7 @@ from typing import Any, Callable, List, Optional
 
 import pytest
 
-from mcp_ref.auth.client.single_flight import Flight
+from mcp_ref.auth.client.single_flight import SingleFlight
 from mcp_ref.errors import AuthError, Unauthorized
 from mcp_ref.http11.client.connect import Grip, LetGo
 
@@ -14,15 +14,15 @@ PATIENCE = 10.0
 class Rider:
     """A thread in a flight."""
 
-    def __init__(self, flight: Flight) -> None:
+    def __init__(self, flight: SingleFlight) -> None:
         self.grip = Grip()
         self.still: List[bool] = []
         self.stands = threading.Event()
         self.grip.on_standstill = self._told
-        seat = flight.board()
-        assert seat is not None
+        ticket = flight.join()
+        assert ticket is not None
         self.error: Optional[BaseException] = None
-        self._thread = threading.Thread(target=self._run, args=(flight, seat))
+        self._thread = threading.Thread(target=self._run, args=(flight, ticket))
 
     def start(self) -> "Rider":
         self._thread.start()
@@ -33,9 +33,9 @@ class Rider:
         if begins:
             self.stands.set()
 
-    def _run(self, flight: Flight, seat: threading.Event) -> None:
+    def _run(self, flight: SingleFlight, ticket: threading.Event) -> None:
         try:
-            flight.ride(seat, self.grip)
+            flight.wait(ticket, self.grip)
         except BaseException as error:
             self.error = error
 
@@ -48,14 +48,14 @@ class Rider:
 class Work:
     """Work that waits until it is told how to go on."""
 
-    def __init__(self, ends: Callable[[Flight], None] = lambda flight: None) -> None:
+    def __init__(self, ends: Callable[[SingleFlight], None] = lambda flight: None) -> None:
         self.begun, self.go, self.over = threading.Event(), threading.Event(), threading.Event()
         self.error: Optional[BaseException] = None
-        self.flight = Flight(self._run)
+        self.flight = SingleFlight(self._run)
         self._ends = ends
         self.runs = 0
 
-    def _run(self, flight: Flight) -> None:
+    def _run(self, flight: SingleFlight) -> None:
         self.runs += 1
         self.begun.set()
         try:
@@ -77,12 +77,12 @@ def test_all_who_ride_wait_for_one_piece_of_work() -> None:
     assert work.begun.wait(PATIENCE) and not work.flight.over
     work.go.set()
     assert [rider.end() for rider in riders] == [None] * 5 and work.runs == 1
-    assert work.flight.over and work.flight.board() is None
+    assert work.flight.over and work.flight.join() is None
 
 
 @pytest.mark.parametrize("error", [Unauthorized("x"), LetGo("x")])
 def test_all_get_the_error(error: BaseException) -> None:
-    def fail(flight: Flight) -> None:
+    def fail(flight: SingleFlight) -> None:
         raise error
 
     work = Work(fail)
@@ -93,7 +93,7 @@ def test_all_get_the_error(error: BaseException) -> None:
 
 
 def test_of_an_error_of_the_program_only_its_kind_is_told() -> None:
-    def fail(flight: Flight) -> None:
+    def fail(flight: SingleFlight) -> None:
         raise OSError("no route to https://auth.example/authorize?state=secret")
 
     work = Work(fail)
@@ -116,13 +116,13 @@ def test_one_who_leaves_takes_nothing_away_from_the_others() -> None:
 
 
 def test_when_nobody_is_left_the_work_ends_at_its_next_pause() -> None:
-    seats: List[Any] = []
+    tickets: List[Any] = []
 
-    def work_on(flight: Flight) -> None:
+    def work_on(flight: SingleFlight) -> None:
         try:
             flight.pause(PATIENCE)
         finally:
-            seats.append(flight.board())
+            tickets.append(flight.join())
 
     work = Work(work_on)
     riders = [Rider(work.flight).start() for _ in range(3)]
@@ -132,21 +132,21 @@ def test_when_nobody_is_left_the_work_ends_at_its_next_pause() -> None:
         assert isinstance(rider.end(), LetGo)
     work.go.set()
     assert work.over.wait(PATIENCE) and isinstance(work.error, LetGo)
-    assert seats == [None], "nobody can join what has been given up"
+    assert tickets == [None], "nobody can join what has been given up"
 
 
 class Boards(threading.Event):
     """In place of the event that nobody is there: somebody comes just after it was looked at."""
 
-    flight: Flight
+    flight: SingleFlight
 
     def wait(self, timeout: Optional[float] = None) -> bool:
-        self.seat = self.flight.board()
+        self.ticket = self.flight.join()
         return True
 
 
 def test_who_comes_at_the_very_last_moment_is_not_left_behind() -> None:
-    def work_on(flight: Flight) -> None:
+    def work_on(flight: SingleFlight) -> None:
         flight._alone = boards
         flight.pause(0)
 
@@ -155,8 +155,8 @@ def test_who_comes_at_the_very_last_moment_is_not_left_behind() -> None:
     first = Rider(work.flight).start()
     work.flight.start()
     work.go.set()
-    assert first.end() is None and work.error is None and boards.seat is not None
-    work.flight.ride(boards.seat, Grip())
+    assert first.end() is None and work.error is None and boards.ticket is not None
+    work.flight.wait(boards.ticket, Grip())
 
 
 class Counting(Grip):
@@ -173,19 +173,19 @@ class Counting(Grip):
 def test_waiting_sleeps() -> None:
     busy, seen = threading.Event(), threading.Event()
 
-    def work_on(flight: Flight) -> None:
-        flight.person(True)
+    def work_on(flight: SingleFlight) -> None:
+        flight.waiting_for_user(True)
         assert busy.wait(PATIENCE)
-        flight.person(False)
+        flight.waiting_for_user(False)
 
     work, grip = Work(work_on), Counting()
     grip.on_standstill = lambda begins: seen.set()
-    seat = work.flight.board()
-    assert seat is not None
+    ticket = work.flight.join()
+    assert ticket is not None
     work.flight.start()
     ends = threading.Timer(0.0, lambda: (work.go.set(), seen.wait(PATIENCE), busy.set()))
     ends.start()
-    work.flight.ride(seat, grip)
+    work.flight.wait(ticket, grip)
     ends.join(PATIENCE)
     assert 1 <= grip.waits <= 4
 
@@ -215,12 +215,12 @@ def test_a_request_that_was_given_up_before_does_not_wait() -> None:
 def test_while_a_person_is_waited_for_nobody_ages() -> None:
     asked, answered = threading.Event(), threading.Event()
 
-    def ask(flight: Flight) -> None:
+    def ask(flight: SingleFlight) -> None:
         for _ in range(2):
-            flight.person(True)
+            flight.waiting_for_user(True)
             asked.set()
             assert answered.wait(PATIENCE)
-            flight.person(False)
+            flight.waiting_for_user(False)
 
     work = Work(ask)
     first, leaves = Rider(work.flight).start(), Rider(work.flight).start()
@@ -248,10 +248,10 @@ def test_riders_that_come_and_go_at_the_end_all_come_free() -> None:
 
     def ride() -> None:
         begin.wait(PATIENCE)
-        seat = work.flight.board()
-        if seat is not None:
-            work.flight.ride(seat, Grip())
-        outcomes.append(seat)
+        ticket = work.flight.join()
+        if ticket is not None:
+            work.flight.wait(ticket, Grip())
+        outcomes.append(ticket)
 
     threads = [threading.Thread(target=ride) for _ in range(4)]
     for thread in threads:

@@ -1,7 +1,7 @@
-"""What stands between the requests to one MCP server and a `Grant`: it adds the token, and sees to another.
+"""The OAuth session with one MCP server: it adds the token to requests, and gets another token after a refusal.
 
 ====================================  ===================================================================
-what happened                         what is done
+event                                 what the session does
 ====================================  ===================================================================
 the token is about to end             renew it with its refresh token; a grant without a person: ask again
 401, but there is a newer token       send the request again
@@ -17,13 +17,18 @@ anything else                         the refusal stands
 [2026-07-28 basic/authorization/index §Scope Challenge Handling]
 [2026-07-28 basic/authorization/client-registration §Authorization Server Binding]
 
-However many requests are refused at a time, one `Flight` gets the token for all. The transport bounds how often one
-request may ask (``max_authorizations``); besides that, a token that was got a moment ago for just these scopes and is
-refused nevertheless is not got once more [2026-07-28 basic/authorization/index §Step-Up Authorization Flow] SHOULD.
+However many requests are refused at a time, one `SingleFlight` gets the token for all. The transport bounds how often
+one request may ask (``max_authorizations``). Besides that, a token that was issued a moment ago for exactly these
+scopes, and is refused nevertheless, is not asked for again
+[2026-07-28 basic/authorization/index §Step-Up Authorization Flow] SHOULD.
 
 Tokens go to the origin of the MCP server only, in the field Authorization only, and only those that its authorization
 server has issued for it [2025-06-18..2025-11-25 basic/authorization §Token Handling]
 [2026-07-28 basic/authorization/index §Token Handling] MUST NOT.
+
+The way from a refusal to a token: `OAuthSession.refused` reads it (`ParsedRefusal`) and starts or joins a
+`SingleFlight`; on its thread `TokenManager` discovers the authorization server, tries the refresh token, chooses scopes
+and calls `Grant.obtain`, which ends in `TokenEndpoint.request`.
 """
 
 import threading
@@ -33,14 +38,11 @@ from ...errors import AuthError
 from ...http11.message import Headers
 from ...limits import DEFAULT, Limits
 from ...streamable.client.auth_provider import Authorizer, Fields, Grip, Refusal
-from ..discovery import challenge as challenges
-from ..discovery.addresses import Reach
-from ..discovery.fetch import Fetcher
-from ..tokens.issued import Token
+from ..discovery.fetch import Fetcher, Reach
 from ..urls import checked, origin
-from .desk import Desk
-from .single_flight import Flight
-from .token_manager import Attempt, Keeper
+from .single_flight import GrantContext, SingleFlight
+from .token_endpoint import Token
+from .token_manager import ParsedRefusal, TokenManager
 
 if TYPE_CHECKING:
     import ssl
@@ -48,24 +50,10 @@ if TYPE_CHECKING:
     from .grant import Grant
 
 _EARLY = ("early",)
-"""What a flight is about that renews a token before its end."""
+"""The purpose of a flight that renews a token before its end."""
 
 
-class _FlightDesk(Desk):
-    """A desk for the work of one flight."""
-
-    flight: Flight
-
-    def pause(self, seconds: float) -> None:
-        """See `Desk.pause`."""
-        self.flight.pause(seconds)
-
-    def person(self, busy: bool) -> None:
-        """See `Desk.person`."""
-        self.flight.person(busy)
-
-
-class Engine(Authorizer):
+class OAuthSession(Authorizer):
     """Authorization of all requests to one MCP server by one grant. Thread-safe.
 
     Raises `DiscoveryFailed` for a URL to which no token may go: it must be https, or on this machine.
@@ -86,81 +74,85 @@ class Engine(Authorizer):
             from ..tokens.dpop import Prover
 
             self._prover = Prover(grant.dpop, grant.now)
-        self._keeper = Keeper(grant, self._url, self._fetcher, self._prover is not None)
-        self._lock = threading.Lock()
-        self._flight: Optional[Flight] = None
-
-    # For the transport
+        self._tokens = TokenManager(grant, self._url, self._fetcher, self._prover is not None)
+        self._lock = threading.Lock()  # guards `_flight`: at most one is under way
+        self._flight: Optional[SingleFlight] = None
 
     def fields(self, method: str, url: str, grip: Grip) -> Fields:
-        """See `Authorizer.fields`."""
-        token = self._keeper.load()
+        """Return the header fields that carry the token; see `Authorizer.fields`."""
+        token = self._tokens.load()
         if token is None or origin(url) != self._origin:
             return ()
-        if token.renew_at is not None and self._grant.now() >= token.renew_at and self._keeper.renewable(token):
-            token = self._early(token, grip)
+        if token.renew_at is not None and self._grant.now() >= token.renew_at and self._tokens.renewable(token):
+            token = self._renew_early(token, grip)
         if token.token_type == "DPoP" and self._prover is not None:
             return tuple(self._prover.fields(method, url, token.access_token))
         return (("Authorization", "Bearer " + token.access_token),)
 
     def refused(self, refusal: Refusal, grip: Grip) -> bool:
-        """See `Authorizer.refused`."""
+        """Get a token that the server may accept after this refusal; see `Authorizer.refused`."""
         if origin(refusal.url) != self._origin:
             return False
-        found = challenges.parse(refusal.challenges)
-        error = challenges.find(found, "error")
+        parsed = ParsedRefusal(refusal)
         if refusal.status == 401 and self._prover is not None:
             new = self._prover.learn(refusal.url, refusal.headers, refusal.fields)
-            if error == "use_dpop_nonce" and new:
+            if parsed.error == "use_dpop_nonce" and new:
                 return True
-        attempt = Attempt(refusal, found)
         if refusal.status == 401:
-            work, about = self._keeper.replace, ("401", *(attempt.scopes or ()))
-        elif refusal.status == 403 and error == "insufficient_scope":
-            work, about = self._keeper.widen, ("403", *(attempt.scopes or ()))
+            work, purpose = self._tokens.reauthorize, ("401", *(parsed.scopes or ()))
+        elif refusal.status == 403 and parsed.error == "insufficient_scope":
+            work, purpose = self._tokens.step_up, ("403", *(parsed.scopes or ()))
         else:
             return False
-        while not self._keeper.helps(attempt):
-            if self._fly(lambda desk: work(attempt, desk), about, grip, refusal.revision):
-                break  # there is a token now, be it even the same: some servers make one good again
+        while not self._tokens.has_usable_token(parsed):
+            # A flight of another request may have ended with a token that does not do for this one: then fly again.
+            # After our own flight there is a token, though perhaps the same: some servers make one good again.
+            if self._fly(lambda context: work(parsed, context), purpose, grip, refusal.revision):
+                break
         return True
 
     def answered(self, url: str, headers: Headers) -> None:
-        """See `Authorizer.answered`: a server may give the nonce for the next proof with any answer [RFC 9449 §8.2]."""
+        """Keep the nonce for the next proof, which a server may send with any answer [RFC 9449 §8.2]."""
         if self._prover is not None and origin(url) == self._origin:
             self._prover.learn(url, headers)
 
-    def _early(self, token: Token, grip: Grip) -> Token:
-        """Another token for one that is about to end, or the same; a person is not waited for, as it is good yet."""
+    def _renew_early(self, token: Token, grip: Grip) -> Token:
+        """Return another token for one that is about to end, or the same one.
+
+        Does not wait for a flight that may ask a person, because this token is still good.
+        """
         flight = self._flight
-        if flight is None or flight.over or flight.about == _EARLY:
-            self._fly(self._keeper.renew_early, _EARLY, grip)
-        return self._keeper.token or token
+        if flight is None or flight.over or flight.purpose == _EARLY:
+            self._fly(self._tokens.renew_early, _EARLY, grip)
+        return self._tokens.token or token
 
     def _fly(
-        self, work: Callable[[Desk], None], about: Tuple[str, ...], grip: Grip, revision: Optional[str] = None,
+        self, work: Callable[[GrantContext], None], purpose: Tuple[str, ...], grip: Grip,
+        revision: Optional[str] = None,
     ) -> bool:
-        """Have work done, or wait for other work that is being done already (False).
+        """Do the work, or wait for work that is already under way. Returns True if it was this work that was done.
 
-        Raises what it raises; what goes wrong with work about something else does not concern us.
+        Raises what this work raises. An error of other work, for another purpose, is ignored.
         """
-        desk = _FlightDesk(self._url, self._fetcher, self._grant.store, self._limits, self._grant.now, self._prover,
-                           revision)
-        mine = desk.flight = Flight(lambda flight: work(desk), about)
+        def run(flight: SingleFlight) -> None:
+            work(GrantContext(self._url, self._fetcher, self._grant.store, self._limits, self._grant.now, flight,
+                              self._prover, revision))
+
+        mine = SingleFlight(run, purpose)
         with self._lock:
             flight = self._flight
-            seat = None if flight is None else flight.board()
-            if flight is None or seat is None:
-                flight, seat = mine, mine.board()
+            ticket = None if flight is None else flight.join()
+            if flight is None or ticket is None:
+                flight, ticket = mine, mine.join()
                 flight.start()
                 self._flight = flight
         try:
-            flight.ride(seat, grip)  # type: ignore[arg-type]
+            flight.wait(ticket, grip)  # type: ignore[arg-type]
         except AuthError:
-            if flight.about == about:
+            if flight.purpose == purpose:
                 raise
         finally:
             with self._lock:
                 if self._flight is flight and flight.over:
-                    self._flight = None  # an error would keep much alive
+                    self._flight = None  # its error would keep the frames of its traceback alive
         return flight is mine
