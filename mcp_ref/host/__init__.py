@@ -10,14 +10,13 @@ Reading order: `names`, `policy`, `approvals`, `audit`, `catalogue`, `member`, `
 >>> host.call_tool("demo__add", {"a": 1, "b": 2}).structured_content                # doctest: +SKIP
 """
 
-from .approvals import AllowListed, AskOnce, approval_key
 from .audit import Audit
-from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool
+from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, NameRule
 from .config import read_config
 from .host import Host
-from .names import NameRule
 from .policy import (
-    Allow, Denied, Deny, ElicitationRequest, Policy, RootsRequest, SamplingRequest, SamplingResult, ToolCall, allow,
+    Allow, AllowListed, AskOnce, Denied, Deny, ElicitationRequest, Policy, RootsRequest, SamplingRequest,
+    SamplingResult, ToolCall, allow, approval_key,
 )
 
 __all__ = [

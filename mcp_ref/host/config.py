@@ -16,7 +16,7 @@ import os
 from typing import Any, Dict, List, Mapping, MutableMapping, NamedTuple, Optional, Union
 
 from ..options import closest, spelt
-from .names import check_server_name
+from .catalogue import check_server_name
 
 Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 _KNOWN = {"command", "args", "env", "cwd", "type", "disabled", "connectTimeout"}

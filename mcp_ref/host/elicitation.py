@@ -16,8 +16,8 @@ from ..messages.elicitation import ElicitRequestFormParams
 from ..messages.lifecycle import ElicitationCapability
 from ..peer.context import Context, Route
 from ..revisions import Revision
-from .desk import Case, Desk
 from .policy import Deny, ElicitationRequest
+from .questions import AuditEntry, HostCallbacks
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -26,56 +26,56 @@ if TYPE_CHECKING:
 class HostElicitation:
     """Answers `elicitation/create` of one server."""
 
-    def __init__(self, desk: Desk, server: str) -> None:
-        self._desk = desk
+    def __init__(self, callbacks: HostCallbacks, server: str) -> None:
+        self._callbacks = callbacks
         self._server = server
-        self.notifications = self._offer(self._case()).notifications
+        self.notifications = self._offer(self._entry()).notifications
 
     def capability(self) -> ElicitationCapability:
         """See `Elicitation.capability`."""
-        return self._offer(self._case()).capability()
+        return self._offer(self._entry()).capability()
 
     def route(self, client: "Client", revision: Revision) -> Route:
         """Answers `elicitation/create`."""
 
         def answer(context: Context, params: Dict[str, Any]) -> Any:
-            with self._case().asked_on(context.connection) as case:
-                result = self._offer(case).route(client, revision).call(context, params)
-                case.details["action"] = result["action"]
+            with self._entry().limit_repeats(context.connection) as entry:
+                result = self._offer(entry).route(client, revision).call(context, params)
+                entry.details["action"] = result["action"]
                 return result
 
         return Route(answer)
 
     def follow(self, error: PeerError, client: "Client") -> bool:
         """See `Elicitation.follow`; the policy is asked about each link."""
-        with self._case() as case:
-            agreed = self._offer(case).follow(error, client)
-            case.details["action"] = "accept" if agreed else "decline"
+        with self._entry() as entry:
+            agreed = self._offer(entry).follow(error, client)
+            entry.details["action"] = "accept" if agreed else "decline"
             return agreed
 
-    def _case(self) -> Case:
-        return Case(self._desk.record, "elicitation", self._server)
+    def _entry(self) -> AuditEntry:
+        return AuditEntry(self._callbacks.record, "elicitation", self._server)
 
-    def _offer(self, case: Case) -> Elicitation:
-        """An `Elicitation` for one question, which notes in ``case`` what becomes of it."""
-        desk, server, complete = self._desk, self._server, self._desk.on_complete
+    def _offer(self, entry: AuditEntry) -> Elicitation:
+        """An `Elicitation` for one question, which notes in ``entry`` what becomes of it."""
+        callbacks, server, complete = self._callbacks, self._server, self._callbacks.on_complete
 
         def asking(mode: str, ask: Optional[Callable[[ElicitationRequest], Any]]) -> Any:
             if ask is None:
                 return None
-            return lambda params, context: self._ask(ElicitationRequest(server, mode, params, context), ask, case)
+            return lambda params, context: self._ask(ElicitationRequest(server, mode, params, context), ask, entry)
 
-        form: Optional[Callable[[ElicitRequestFormParams, Context], Any]] = asking("form", desk.elicitation)
-        url: Optional[Callable[[UrlRequest, Optional[Context]], Any]] = asking("url", desk.elicitation_url)
+        form: Optional[Callable[[ElicitRequestFormParams, Context], Any]] = asking("form", callbacks.elicitation)
+        url: Optional[Callable[[UrlRequest, Optional[Context]], Any]] = asking("url", callbacks.elicitation_url)
         return Elicitation(
-            form, url, open_url=desk.open_url,
+            form, url, open_url=callbacks.open_url,
             on_complete=None if complete is None else lambda request: complete(server, request),
         )
 
-    def _ask(self, request: ElicitationRequest, ask: Callable[[ElicitationRequest], Any], case: Case) -> Any:
-        decision = self._desk.policy.decide(request)
+    def _ask(self, request: ElicitationRequest, ask: Callable[[ElicitationRequest], Any], entry: AuditEntry) -> Any:
+        decision = self._callbacks.policy.decide(request)
         if not isinstance(decision, Deny) and decision.instead is not None:
             decision = Deny("the policy wants to change an elicitation, which it cannot")
-        case.details["mode"] = request.mode
-        case.decided(decision)
+        entry.details["mode"] = request.mode
+        entry.note(decision)
         return "decline" if isinstance(decision, Deny) else ask(request)

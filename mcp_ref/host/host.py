@@ -36,13 +36,11 @@ from ..limits import DEFAULT
 from ..messages.mrtr import InputRequiredResult
 from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.request_table import ProgressCallback
-from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, resources_of, templates_of
-from .desk import Case
+from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, resources_of, server_of, templates_of
 from .member import Member
-from .names import server_of
-from .parallel import in_parallel, values
 from .policy import Allow, Denied, Deny, ToolCall
-from .servers import Servers
+from .questions import AuditEntry
+from .servers import Servers, in_parallel, values
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -124,14 +122,14 @@ class Host(Servers):
         if is_deep(arguments, DEFAULT.max_depth):  # before they are copied and recorded, which recurses
             raise JsonError("the arguments contain themselves or nest deeper than max_depth (%d)" % DEFAULT.max_depth)
         member, tool = self._tool(qualified)
-        with Case(self.record, "tool_call", member.name, tool=tool.name, arguments=arguments) as case:
-            tool, sent = self._consent(member, tool, arguments, case)
+        with AuditEntry(self.record, "tool_call", member.name, tool=tool.name, arguments=arguments) as entry:
+            tool, sent = self._consent(member, tool, arguments, entry)
             options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
             result = member.client.call_tool(tool.name, sent, **options._asdict())
             if isinstance(result, InputRequiredResult):
-                case.details["outcome"] = "input_required"
+                entry.details["outcome"] = "input_required"
             elif result.is_error:
-                case.details["outcome"] = "tool_error"
+                entry.details["outcome"] = "tool_error"
             return result
 
     def _tool(self, qualified: str) -> Tuple[Member, HostTool]:
@@ -142,36 +140,36 @@ class Host(Servers):
         return member, found
 
     def _consent(
-        self, member: Member, tool: HostTool, arguments: Optional[Dict[str, Any]], case: Case
+        self, member: Member, tool: HostTool, arguments: Optional[Dict[str, Any]], entry: AuditEntry
     ) -> Tuple[HostTool, Optional[Dict[str, Any]]]:
-        """What may be called, and with which arguments. Raises `Denied`; notes in ``case`` what was decided.
+        """What may be called, and with which arguments. Raises `Denied`; notes in ``entry`` what was decided.
 
         If the server has changed the tool while its approval was asked for, it is asked for again.
         """
         asked = deepcopy(arguments)
         for _ in range(_CONSENT_ROUNDS):
-            decision = self._decide(member, tool, asked, case)
+            decision = self._decide(member, tool, asked, entry)
             now = self._tool(tool.qualified)[1]
             if now.definition == tool.definition:
                 member.approved[tool.name] = tool.definition
                 sent = asked if decision.instead is None else deepcopy(decision.instead)
-                case.details["arguments"] = sent
+                entry.details["arguments"] = sent
                 return tool, sent
             tool = now
-        raise _denied(tool, Deny("its definition changed again and again"), case)
+        raise _denied(tool, Deny("its definition changed again and again"), entry)
 
-    def _decide(self, member: Member, tool: HostTool, arguments: Optional[Dict[str, Any]], case: Case) -> Allow:
+    def _decide(self, member: Member, tool: HostTool, arguments: Optional[Dict[str, Any]], entry: AuditEntry) -> Allow:
         before = member.approved.get(tool.name)
         changed = before is not None and before != tool.definition
         if changed:
             self.record("definition", member.name, tool=tool.name, definition=tool.definition, before=before)
-        case.details["definition"] = tool.definition
+        entry.details["definition"] = tool.definition
         decision = self.policy.decide(ToolCall(tool, deepcopy(arguments or {}), changed))
         if isinstance(decision, Allow) and not isinstance(decision.instead, (dict, type(None))):
             decision = Deny("the policy gave arguments that are no dict: %.80r" % (decision.instead,))
         if isinstance(decision, Deny):
-            raise _denied(tool, decision, case)
-        case.decided(decision)
+            raise _denied(tool, decision, entry)
+        entry.note(decision)
         return decision
 
     # Resources
@@ -212,7 +210,7 @@ class Host(Servers):
         if unknown:
             refuse(Host.read_resource, unknown)
         member = self._find(server)
-        with Case(self.record, "resource", server, uri=uri):
+        with AuditEntry(self.record, "resource", server, uri=uri):
             options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
             return member.client.read_resource(uri, refresh, **options._asdict())
 
@@ -252,7 +250,7 @@ class Host(Servers):
         found = member.catalogue.prompt(member.client, qualified)
         if found is None:
             raise LookupError("%s has no prompt called %.80r" % (member.name, qualified))
-        with Case(self.record, "prompt", member.name, prompt=found.name, arguments=arguments):
+        with AuditEntry(self.record, "prompt", member.name, prompt=found.name, arguments=arguments):
             options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
             return member.client.get_prompt(found.name, arguments, **options._asdict())
 
@@ -267,7 +265,7 @@ class Host(Servers):
         from .elicitation import HostElicitation
 
         member = self._find(server)
-        return HostElicitation(self._desk, server).follow(error, member.client)
+        return HostElicitation(self._callbacks, server).follow(error, member.client)
 
     # All servers
 
@@ -287,6 +285,6 @@ class Host(Servers):
         return [item for items in found.values() for item in items]
 
 
-def _denied(tool: HostTool, decision: Deny, case: Case) -> Denied:
-    case.decided(decision)
+def _denied(tool: HostTool, decision: Deny, entry: AuditEntry) -> Denied:
+    entry.note(decision)
     return Denied("calling %s" % tool.qualified, tool.server, decision.reason)

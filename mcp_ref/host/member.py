@@ -22,8 +22,8 @@ from ..peer.dispatcher import Connection
 from ..peer.role import Role
 from ..protocol.capabilities import has
 from ..transports.base import Transport
-from .catalogue import Catalogue
-from .names import NameRule
+from .catalogue import Catalogue, NameRule
+from .questions import HostCallbacks, HostRoots
 
 if TYPE_CHECKING:
     import os
@@ -294,3 +294,20 @@ class Member:
                 "%s was connected over a transport of your own, which is used up: disconnect it, and connect it with a "
                 "function that makes a transport" % self.name
             )
+
+
+def client_features(callbacks: HostCallbacks, server: str, roots: Any = None) -> Dict[str, Any]:
+    """Options of `Client` for this server; ``roots`` take the place of the host's."""
+    made: Dict[str, Any] = {}
+    given = callbacks.roots if roots is None else roots
+    if given is not None:
+        made["roots"] = HostRoots(callbacks, server, given)
+    if callbacks.sampling is not None:
+        from .sampling import HostSampling
+
+        made["sampling"] = HostSampling(callbacks, server)
+    if callbacks.elicitation is not None or callbacks.elicitation_url is not None:
+        from .elicitation import HostElicitation
+
+        made["elicitation"] = HostElicitation(callbacks, server)
+    return made

@@ -18,8 +18,8 @@ from ..messages.lifecycle import SamplingCapability
 from ..messages.sampling import CreateMessageRequestParams, CreateMessageResult
 from ..peer.context import Context, Route
 from ..revisions import Revision
-from .desk import Case, Desk
 from .policy import Allow, Decision, Deny, SamplingRequest, SamplingResult
+from .questions import AuditEntry, HostCallbacks
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -28,20 +28,21 @@ if TYPE_CHECKING:
 class HostSampling:
     """Answers `sampling/createMessage` of one server."""
 
-    def __init__(self, desk: Desk, server: str) -> None:
-        self._desk = desk
+    def __init__(self, callbacks: HostCallbacks, server: str) -> None:
+        self._callbacks = callbacks
         self._server = server
 
     def capability(self) -> SamplingCapability:
         """See `Sampling.capability`."""
-        return _Ask(self._desk, Case(self._desk.record, "sampling", self._server)).offer.capability()
+        return _Ask(self._callbacks, AuditEntry(self._callbacks.record, "sampling", self._server)).offer.capability()
 
     def route(self, client: "Client", revision: Revision) -> Route:
         """Answers `sampling/createMessage`."""
 
         def answer(context: Context, params: Dict[str, Any]) -> Any:
-            with Case(self._desk.record, "sampling", self._server).asked_on(context.connection) as case:
-                return _Ask(self._desk, case).offer.route(client, revision).call(context, params)
+            made = AuditEntry(self._callbacks.record, "sampling", self._server)
+            with made.limit_repeats(context.connection) as entry:
+                return _Ask(self._callbacks, entry).offer.route(client, revision).call(context, params)
 
         return Route(answer)
 
@@ -49,23 +50,23 @@ class HostSampling:
 class _Ask:
     """One sampling request on its way through the hooks of `Sampling`, one after the other, on one thread."""
 
-    def __init__(self, desk: Desk, case: Case) -> None:
-        self._desk = desk
-        self._server = case.server
-        self._case = case
+    def __init__(self, callbacks: HostCallbacks, entry: AuditEntry) -> None:
+        self._callbacks = callbacks
+        self._server = entry.server
+        self._entry = entry
         self._request: Optional[SamplingRequest] = None
         self.offer = Sampling(
-            self._ask_model, models=desk.models, tools=desk.sampling_tools, context=desk.sampling_context,
-            approve_request=self._approve, approve_result=self._approve_result,
+            self._ask_model, models=callbacks.models, tools=callbacks.sampling_tools,
+            context=callbacks.sampling_context, approve_request=self._approve, approve_result=self._approve_result,
         )
 
     def _approve(self, params: CreateMessageRequestParams, context: Context) -> Any:
         """The prompt can be seen, changed and denied. What is asked about is a copy: changing it changes nothing."""
         own = (self._server,) if params.include_context in ("thisServer", "allServers") else ()
-        model = choose_model(params.model_preferences, self._desk.models)
+        model = choose_model(params.model_preferences, self._callbacks.models)
         question = SamplingRequest(self._server, deepcopy(params), model, context, own)
-        decision = _fitting(self._desk.policy.decide(question), CreateMessageRequestParams)
-        self._case.decided(decision)
+        decision = _fitting(self._callbacks.policy.decide(question), CreateMessageRequestParams)
+        self._entry.note(decision)
         if isinstance(decision, Deny):
             return False
         allowed = params if decision.instead is None else copy(decision.instead)
@@ -78,17 +79,17 @@ class _Ask:
         """The request as the model's function gets it, with the context that the policy grants."""
         servers: Tuple[str, ...] = (self._server,) if params.include_context in ("thisServer", "allServers") else ()
         if params.include_context == "allServers" and all_servers:
-            servers = tuple(self._desk.servers())
+            servers = tuple(self._callbacks.servers())
         elif params.include_context == "allServers":
             params.include_context = "thisServer"
-        model = choose_model(params.model_preferences, self._desk.models)
-        self._case.details.update(
+        model = choose_model(params.model_preferences, self._callbacks.models)
+        self._entry.details.update(
             model=None if model is None else model.name, messages=len(params.messages), context=list(servers) or None
         )
         return SamplingRequest(self._server, params, model, context, servers)
 
     def _ask_model(self, params: CreateMessageRequestParams, context: Context) -> Any:
-        ask = self._desk.sampling
+        ask = self._callbacks.sampling
         if ask is None or self._request is None:
             raise LookupError("the host has no model")
         return ask(self._request)
@@ -98,9 +99,9 @@ class _Ask:
     ) -> Any:
         """What the model said can be seen, changed and held back."""
         question = SamplingResult(self._server, params, deepcopy(result))
-        decision = _fitting(self._desk.policy.decide(question), CreateMessageResult)
+        decision = _fitting(self._callbacks.policy.decide(question), CreateMessageResult)
         if isinstance(decision, Deny) or decision.instead is not None:
-            self._case.decided(decision)
+            self._entry.note(decision)
         if isinstance(decision, Deny):
             return False
         return True if decision.instead is None else decision.instead

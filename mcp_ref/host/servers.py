@@ -3,13 +3,14 @@
 import threading
 from functools import partial
 from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, MutableMapping, NoReturn, Optional, Sequence, TypeVar,
-    Union,
+    TYPE_CHECKING, Any, Callable, Collection, Dict, Iterable, List, Mapping, MutableMapping, NoReturn, Optional,
+    Sequence, Tuple, TypeVar, Union,
 )
 
 from .. import __version__
 from ..client import Client, SharedAnswers
 from ..client.roots import Place, Roots
+from ..deadline import Deadline
 from ..diagnostics.counters import Counters
 from ..diagnostics.usercode import log_raised, name_of
 from ..errors import ConnectFailed, ConnectionLost, McpError, RequestTimeout
@@ -22,13 +23,11 @@ from ..peer.executors.workers import Executor
 from ..revisions import Revision
 from ..threads import available, start_thread
 from .audit import Audit, AuditTarget
+from .catalogue import DEFAULT_RULE, NameRule, check_server_name
 from .config import Config, ServerEntry, read_config
-from .desk import Desk
-from .member import HostTarget, Launch, Member
-from .names import DEFAULT_RULE, NameRule, check_server_name
-from .offers import offers
-from .parallel import in_parallel, values
+from .member import HostTarget, Launch, Member, client_features
 from .policy import ElicitationRequest, Policy, SamplingRequest
+from .questions import HostCallbacks
 
 if TYPE_CHECKING:
     import os
@@ -40,6 +39,54 @@ if TYPE_CHECKING:
     from ..streamable.client.auth_provider import Authorizer, Authorizing
     from ..transports.lines.stderr import LineTarget
     from ..wiretrace import Trace
+
+
+class Outcome:
+    """What became of one of the calls: ``value``, or the ``error`` it raised."""
+
+    value: Any = None
+    error: Any = None
+
+
+def in_parallel(
+    what: str, calls: Mapping[str, Callable[[], Any]], seconds: float, quick: Collection[str] = ()
+) -> Dict[str, Outcome]:
+    """Make these calls at the same time, each on a thread, and wait until all are over; by the same names.
+
+    A call that takes longer than ``seconds`` has a `RequestTimeout`, and goes on behind our back. A single call is made
+    here, and so is each that is ``quick``, or that no thread can be started for as the interpreter is going down.
+    """
+    outcomes = {name: Outcome() for name in calls}
+    threads = {}
+    for name, call in calls.items():
+        if len(calls) == 1 or name in quick:
+            _run(call, outcomes[name])
+            continue
+        try:
+            threads[name] = start_thread("mcp-ref:host:%s:%s" % (what, name), _run, call, outcomes[name])
+        except RuntimeError:
+            _run(call, outcomes[name])
+    end = Deadline(seconds)
+    for name, thread in threads.items():
+        thread.join(end.left())
+        if thread.is_alive():
+            late = outcomes[name] = Outcome()
+            late.error = RequestTimeout("%s: %s took longer than %g seconds" % (name, what, seconds))
+    return outcomes
+
+
+def _run(call: Callable[[], Any], outcome: Outcome) -> None:
+    try:
+        outcome.value = call()
+    except BaseException as error:
+        outcome.error = error
+
+
+def values(outcomes: Mapping[str, Outcome]) -> Tuple[Dict[str, Any], Dict[str, BaseException]]:
+    """The values of those that succeeded and the errors of the others, by name."""
+    good = {name: outcome.value for name, outcome in outcomes.items() if outcome.error is None}
+    return good, {name: outcome.error for name, outcome in outcomes.items() if outcome.error is not None}
+
 
 Self = TypeVar("Self", bound="Servers")
 HOST: Any = Default("the host's")
@@ -106,7 +153,7 @@ class Servers:
         self._on_update = on_update
         self._on_notification = on_notification
         shared = Roots(roots) if roots is not None and not isinstance(roots, Roots) else roots
-        self._desk = Desk(
+        self._callbacks = HostCallbacks(
             policy or Policy(), self.record, lambda: sorted(self.clients), shared, sampling, models, sampling_tools,
             sampling_context, elicitation, elicitation_url, open_url, on_complete,
         )
@@ -270,7 +317,7 @@ class Servers:
         name = member.name
         on_log, on_update, on_notification = self._on_log, self._on_update, self._on_notification
         made = dict(self._options, **member.launch.options)
-        made.update(offers(self._desk, name, member.launch.roots))
+        made.update(client_features(self._callbacks, name, member.launch.roots))
         if on_notification is not None:
             made["on_notification"] = partial(on_notification, name)
         if on_log is not None:
@@ -299,7 +346,7 @@ class Servers:
     @property
     def policy(self) -> Policy:
         """What decides."""
-        return self._desk.policy
+        return self._callbacks.policy
 
     @property
     def clients(self) -> Dict[str, Client]:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from mcp_ref.host.names import NameRule, check_server_name, qualify, server_of
+from mcp_ref.host.catalogue import NameRule, check_server_name, qualify, server_of
 
 STRICTEST = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 DOTTED = re.compile(r"[a-zA-Z0-9_.-]{1,128}")

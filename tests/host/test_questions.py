@@ -8,7 +8,7 @@ from mcp_ref.client.models import ModelCard
 from mcp_ref.client.roots import Roots
 from mcp_ref.errors import LocalProtocolError, PeerError
 from mcp_ref.host import Allow, Deny, Policy, allow
-from mcp_ref.host.desk import Case, Desk
+from mcp_ref.host.questions import AuditEntry, HostCallbacks
 from mcp_ref.host.sampling import _Ask
 from mcp_ref.messages.content import TextContent
 from mcp_ref.messages.roots import Root
@@ -145,14 +145,14 @@ def test_what_is_given_is_declared():
 
 @pytest.mark.parametrize("model, asked", [(None, True), (None, False), (lambda request: "asked", False)])
 def test_no_model_is_asked_that_is_not_there_nor_before_the_policy_was(model, asked):
-    ask = _Ask(Desk(Policy(sampling=allow), lambda *event, **details: None, lambda: ["a"], sampling=model),
-               Case(lambda *event, **details: None, "sampling", "a"))
+    ask = _Ask(HostCallbacks(Policy(sampling=allow), lambda *event, **details: None, lambda: ["a"], sampling=model),
+               AuditEntry(lambda *event, **details: None, "sampling", "a"))
     params = CreateMessageRequestParams([SamplingMessage("user", TextContent("hello"))], 9)
     if asked:
         assert ask._approve(params, None) is params
     with pytest.raises(LookupError, match="the host has no model"):
         ask._ask_model(params, None)
-    ask._desk.sampling = lambda request: request.params.max_tokens
+    ask._callbacks.sampling = lambda request: request.params.max_tokens
     ask._approve(params, None)
     assert ask._ask_model(params, None) == 9
 

@@ -29,7 +29,7 @@ FREE = {
     "auth/client/registration:client_metadata": "any member that a client metadata document may have",
     "cli/serve/loading:listen_http": "of the command line; HttpListener refuses what it does not know",
     "host/audit:Audit.record": "the details of an event, in the words of whoever writes it",
-    "host/desk:Case.__init__": "likewise",
+    "host/questions:AuditEntry.__init__": "likewise",
     "host/servers:Servers.record": "likewise",
     "host/member:ServerClient.__init__": "the host makes it, with options that its own signatures have named",
     "options:spelt.checked": "looks at the names before the call gets them",
