@@ -1,4 +1,4 @@
-"""The signers that the pages show or name: what they sign is taken by `mcp_ref.auth.tokens.jws`."""
+"""The signers that the manual of `Signer` shows or names: what they sign is taken by `mcp_ref.auth.tokens.jws`."""
 import importlib
 import json
 import shutil
@@ -12,18 +12,19 @@ from mcp_ref.auth.tokens.jose import split_jwt
 from mcp_ref.auth.tokens.jws import key_of, verifies
 from tests.auth.test_es256 import PEM
 from tests.meta.facts import ROOT
-from tests.meta.test_readme import ALL
+from tests.meta.test_docstring_examples import blocks_of
 
 EXAMPLE = ROOT / "examples" / "signers.py"
+MANUAL = ROOT / "mcp_ref" / "auth" / "tokens" / "jose.py"
 
 
 def shown(name, folder, monkeypatch):
-    """The class of this name, from the block of the pages that has it, run beside a file ``key.pem``."""
-    code, = [block.code for block in ALL if "class %s(" % name in block.code]
+    """The class of this name, from the block of the manual that has it, run beside a file ``key.pem``."""
+    code, = [block.code for block in blocks_of(MANUAL) if "class %s(" % name in block.code]
     (folder / "key.pem").write_text(PEM)
     monkeypatch.chdir(folder)
     names = {}
-    exec(compile(code, "a page", "exec"), names)
+    exec(compile(code, str(MANUAL), "exec"), names)
     return names[name], names
 
 

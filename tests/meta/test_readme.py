@@ -102,13 +102,19 @@ def test_a_host_can_start_the_server_that_a_json_block_names(block: Block, tmp_p
 @pytest.mark.parametrize("block", [pytest.param(block, id="%s:%d" % block[:2]) for block in ALL
                                    if block.language == "python" and not block.runs])
 def test_a_block_that_is_not_run_has_all_that_it_uses(block: Block) -> None:
+    expect_nothing(["%s:%s" % (block.page, name) for name in undefined(block)])
+
+
+def undefined(block: Block) -> List[str]:
+    """The names that a block in Python uses and does not define, each as ``line: name``."""
     names = [node for node in ast.walk(ast.parse(block.code)) if isinstance(node, (ast.Name, ast.alias, ast.arg))]
     made = {name.asname or name.name for name in names if isinstance(name, ast.alias)}
     made |= {name.arg for name in names if isinstance(name, ast.arg)}
     made |= set(re.findall(r"(?:class|def) (\w+)", block.code))
+    made |= set(re.findall(r"except \w+ as (\w+)", block.code))
     made |= {name.id for name in names if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
-    expect_nothing(["%s:%d: %s" % (block.page, block.line + name.lineno, name.id) for name in names
-                    if isinstance(name, ast.Name) and name.id not in made | set(dir(builtins))])
+    return ["%d: %s" % (block.line + name.lineno, name.id) for name in names
+            if isinstance(name, ast.Name) and name.id not in made | set(dir(builtins))]
 
 
 def keywords(function: Callable[..., Any]) -> Set[str]:

@@ -2,9 +2,11 @@
 
 ::
 
+    from mcp_ref.auth import Introspection, JwtVerifier
+
     JwtVerifier("https://auth.example.com")                                # keys: those that the issuer publishes
     JwtVerifier("https://auth.example.com", keys="https://auth.example.com/jwks")
-    JwtVerifier("https://auth.example.com", keys=b"shared secret ...", algorithms=["HS256"])
+    JwtVerifier("https://auth.example.com", keys=b"a secret of at least 32 bytes ..", algorithms=["HS256"])
     Introspection("https://auth.example.com/introspect", "me", "my secret")
 
 A verifier is any callable from the text of a token to an `AccessToken`; None, or `Unauthorized` with

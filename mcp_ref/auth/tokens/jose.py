@@ -1,17 +1,22 @@
 """JSON Web Tokens as text: their three parts, and the `Signer` that makes the third.
 
-::
+=================  =================  ==============================
+``eyJhbGciOi...``  ``eyJpc3MiOi...``  ``dBjftJeZ4C...``
+=================  =================  ==============================
+header             claims             signature of "header.claims"
+base64url(JSON)    base64url(JSON)    base64url(bytes)
+=================  =================  ==============================
 
-    eyJhbGciOi...  .  eyJpc3MiOi...  .  dBjftJeZ4C...
-    header             claims            signature of "header.claims"
-    base64url(JSON)    base64url(JSON)   base64url(bytes)
+Nothing here decides that a token is to be believed: `split_jwt` takes it apart, `jws` checks the signature,
+`mcp_ref.auth.server.verifiers` the rest. No error of this module shows any part of a token.
 
-Nothing here says whether a token is to be believed: `split_jwt` takes it apart, `jws` checks the
-signature, `mcp_ref.auth.server.verifiers` the rest. No error of this module shows any part of a token.
+Signers. A client signs three things: ``private_key_jwt`` assertions, which show who the client is; assertions of
+workloads that you make yourself; and DPoP proofs. Each is signed with a key of the client. Python's library has no such
+signatures, and arithmetic with Python's integers takes a time that depends on the key, so it would leak the key. So
+this package signs with shared secrets only (`HmacSigner`), and takes a `Signer` for the rest: an object with ``alg``,
+``public_jwk`` and ``sign(data)``, perhaps with ``key_id``::
 
-Signing with a private key is not in Python's library, and arithmetic with Python's integers takes a
-time that depends on the key. So this package signs with shared secrets only (`HmacSigner`); for the
-rest derive from `Signer` and let a program or a library do it::
+    from mcp_ref.auth import ClientCredentials, Signer
 
     class Key(Signer):
         alg = "ES256"
@@ -19,6 +24,41 @@ rest derive from `Signer` and let a program or a library do it::
 
         def sign(self, data):
             return hardware.sign(data)  # 64 bytes: r and s
+
+    auth = ClientCredentials("my-service", signer=Key(), issuer="https://auth.example.com")
+
+``examples/signers.py`` is a `Signer` over the ``openssl`` command, with a key that only ``openssl`` reads. It starts a
+process for each signature, which takes some 10 ms. Over an installed ``cryptography``, which is faster (0.2 ms) and can
+read keys with a passphrase::
+
+    # not run: needs the package cryptography; tests/auth/test_readme_signers.py runs it where that is
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+    from mcp_ref.auth import Signer, b64url
+
+
+    class CryptographySigner(Signer):
+        alg = "ES256"
+
+        def __init__(self, key, key_id=None):
+            self.key, self.key_id = key, key_id
+            numbers = key.public_key().public_numbers()
+            self.public_jwk = {"kty": "EC", "crv": "P-256",
+                               "x": b64url(numbers.x.to_bytes(32, "big")), "y": b64url(numbers.y.to_bytes(32, "big"))}
+
+        def sign(self, data):
+            pair = decode_dss_signature(self.key.sign(data, ec.ECDSA(hashes.SHA256())))
+            return b"".join(number.to_bytes(32, "big") for number in pair)
+
+
+    with open("key.pem", "rb") as file:
+        signer = CryptographySigner(serialization.load_pem_private_key(file.read(), password=None))
+
+``dpop=signer`` of any grant binds its tokens to the key of that signer. The key may be new each time that the program
+starts: ``OAuth(dpop=CryptographySigner(ec.generate_private_key(ec.SECP256R1())))``. A refresh token in a store then
+ends with it, for it is bound too. (The ES256 signer of the tests, ``tests/conformance/es256.py``, is not constant-time.
+It is good for tests and nothing else.)
 """
 
 import hashlib
