@@ -2,7 +2,8 @@
 
 It is not constant-time: how long a signature takes depends on the key, and who measures enough of them learns the key.
 It holds the key in ordinary memory. The library ships no signer for public-key algorithms for these reasons;
-`examples/signers.md` shows two that are sound, over the `openssl` command and over an installed `cryptography`.
+the docstring of `mcp_ref.auth.Signer` shows two that are sound, over the `openssl` command and over an installed
+`cryptography`.
 
     signer = Es256Signer.of_pem(pem)      # an unencrypted PKCS#8 key, "BEGIN PRIVATE KEY"
     signer = Es256Signer.generate()       # a new key, for DPoP
