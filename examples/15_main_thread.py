@@ -10,7 +10,7 @@ from concurrent.futures import wait
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
 from mcp_ref import Server, connect  # noqa: E402
-from mcp_ref.peer.executors.main_thread import MainThreadQueue  # noqa: E402
+from mcp_ref.peer.main_thread import MainThreadQueue  # noqa: E402
 from mcp_ref.transports.memory import pair  # noqa: E402
 
 tasks = MainThreadQueue()

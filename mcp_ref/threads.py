@@ -43,10 +43,20 @@ thread          what it does                                 blocks on; freed by
 ``worker``      runs handlers                                the handler, its alarm; work, close
 ``writer``      writes what waits in an outbox               the peer, its alarm; messages, close
 ==============  ===========================================  =======================================================
+
+A pool of threads has a bound, and a handler that waits for its peer keeps its thread. If such threads counted, as many
+open questions as the bound would stop everything, and the answers to these questions with it. So a thread waits for a
+peer inside a `Wait`. If the thread belongs to a `WorkerPool`, the pool lets another thread work meanwhile, as the
+``ManagedBlocker`` of Java's ``ForkJoinPool`` does. Other limits bound those waits: ``max_waiting`` in the whole
+process, ``max_questions`` for each client (`Tally`).
 """
 
+import sys
 import threading
-from typing import Any, Callable
+from collections import deque
+from functools import partial
+from types import TracebackType
+from typing import Any, Callable, Deque, Dict, Hashable, List, Optional, Sequence, Set, Type
 
 from .errors import NoThreads
 
@@ -103,3 +113,345 @@ def run_aside(name: str, function: Callable[..., Any], *arguments: Any) -> None:
 
 def _nothing() -> None:
     pass
+
+
+# --- Threads that wait for a peer -------------------------------------------------------------------------------------
+
+class _Current(threading.local):
+    """What the current thread belongs to."""
+
+    pool: "Optional[WorkerPool]" = None
+    """The pool whose place it keeps; None outside of pools and while it waits for a peer."""
+
+
+_current = _Current()
+_waiting_lock = threading.Lock()
+_waiting_count = 0
+
+
+def count_waiting() -> int:
+    """Return how many threads of pools wait for a peer in this process."""
+    return _waiting_count
+
+
+class Wait:
+    """The context of a wait for a peer. The wait must be bounded elsewhere. Waits inside waits count once.
+
+    Where ``most`` threads wait already, this one keeps its place in the pool.
+    """
+
+    __slots__ = ("_most", "_pool")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._pool: "Optional[WorkerPool]" = None
+
+    def __enter__(self) -> None:
+        global _waiting_count
+        pool = _current.pool
+        if pool is None:
+            return
+        with _waiting_lock:
+            if _waiting_count >= self._most:
+                return
+            _waiting_count += 1
+        _current.pool, self._pool = None, pool
+        pool.wait_begins()
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        global _waiting_count
+        pool = self._pool
+        if pool is None:
+            return
+        _current.pool = pool
+        pool.wait_ends()
+        with _waiting_lock:
+            _waiting_count -= 1
+
+
+class Tally:
+    """A count for each key, at most ``most`` of each; ``name`` is the name of the limit. Thread-safe."""
+
+    def __init__(self, name: str, most: int) -> None:
+        self.name = name
+        self.most = most
+        self._lock = threading.Lock()
+        self._counts: Dict[Hashable, int] = {}
+
+    def enter(self, key: Hashable) -> bool:
+        """Count one more of this key. Return False if the limit is reached; then nothing is counted."""
+        with self._lock:
+            found = self._counts.get(key, 0)
+            if found >= self.most:
+                return False
+            self._counts[key] = found + 1
+        return True
+
+    def leave(self, key: Hashable) -> None:
+        """Take back an `enter` that returned True."""
+        with self._lock:
+            found = self._counts[key] - 1
+            if found:
+                self._counts[key] = found
+            else:
+                del self._counts[key]
+
+    def __getitem__(self, key: Hashable) -> int:
+        with self._lock:
+            return self._counts.get(key, 0)
+
+    def __len__(self) -> int:
+        """Return how many keys have a count above 0."""
+        with self._lock:
+            return len(self._counts)
+
+
+# --- The pool ---------------------------------------------------------------------------------------------------------
+
+IDLE = 10.0
+"""Seconds without work after which a worker ends; an idle pool costs no thread."""
+GROWTH = 4
+"""A look without progress wakes this many times as many workers as the look before."""
+
+
+class _Worker:
+    """The alarm clock of a worker: a lock that another thread releases to wake it."""
+
+    __slots__ = ("alarm", "wanted")
+
+    def __init__(self) -> None:
+        self.alarm = threading.Lock()
+        self.alarm.acquire()
+        self.wanted = False
+
+
+class WorkerPool:
+    """Threads that take jobs from one queue. One of them is awake, and more only if jobs block.
+
+    Threads that hand each other the interpreter lock cost more than the work that they share. So `put` wakes a worker
+    only if none is awake. Whoever watches the pool calls `promote` while jobs wait and none has *finished*: 1, 4, 16
+    ... more workers wake up then. Finished jobs count and not started ones, which would look like progress.
+
+    ===========================================  =================  =========================================
+    subclass                                     its jobs           what wakes more workers
+    ===========================================  =================  =========================================
+    `mcp_ref.peer.executors.Workers`             handlers           a watcher thread
+    `mcp_ref.http11.server.leader.HandlerPool`   requests           the selector thread
+    `mcp_ref.http11.client.connection_pool.Crew` blocking requests  each job at once, up to a number of jobs
+    ===========================================  =================  =========================================
+
+    A worker waits for its job, for its peer inside a `Wait`, or for its alarm. It ends when it had nothing to do for
+    IDLE seconds, or after `_close`.
+
+    ``thread_name``: the name of all its threads. ``most``: how many threads there are, not counting those that wait for
+    a peer.
+    """
+
+    elastic = True
+    """Whether a thread of this pool gives its place to another one during a `Wait`."""
+
+    def __init__(self, thread_name: str, most: int) -> None:
+        self._thread_name = thread_name
+        self._most = most
+        # The lock guards all that follows, but for `_jobs` and `_finished`, which workers touch without it: a deque is
+        # thread-safe, and of `_finished` nobody asks more than whether it has changed.
+        self._lock = threading.Lock()
+        self._jobs: Deque[Any] = deque()
+        self._idle: List[_Worker] = []
+        self._threads: Set[threading.Thread] = set()
+        self._awake = 0
+        self._waiting = 0
+        """Workers that wait for a peer; they are among the threads, and not awake."""
+        self._finished = 0
+        self._closed = False
+
+    # What subclasses replace
+
+    def _queued(self) -> int:
+        """Return how many jobs no worker has taken."""
+        return len(self._jobs)
+
+    def _next(self) -> Any:
+        """Return the next job, or None if there is none."""
+        try:
+            return self._jobs.popleft()
+        except IndexError:
+            return None
+
+    def _run(self, job: Any) -> None:
+        """Do a job. Must not raise."""
+        job()
+
+    def _must_start(self) -> bool:
+        """Return True if a thread that cannot be started is an error; otherwise a later look tries again."""
+        return not self._threads
+
+    def _idle_left(self) -> float:
+        """Return the seconds that a worker which has slept long enough is to sleep on; called with the lock held."""
+        return 0.0
+
+    def _ended(self, last: bool) -> None:
+        """Note that an idle worker ended, the ``last`` idle one or not; called on its thread, without the lock."""
+
+    # From any thread
+
+    def put(self, jobs: Sequence[Any]) -> bool:
+        """Have these jobs run, in this order where one thread runs them. Return False after `_close`. Never waits."""
+        with self._lock:
+            if self._closed:
+                return False
+            self._jobs.extend(jobs)
+            if not self._awake:
+                self._awaken(1)
+        return True
+
+    def promote(self, count: int) -> None:
+        """Wake so many more workers, but not more than jobs are queued."""
+        with self._lock:
+            self._awaken(min(count, self._queued()))
+
+    def counts(self) -> "tuple[int, int, int]":
+        """Return the numbers of threads, of awake ones, and of queued jobs; for tests and diagnostics."""
+        with self._lock:
+            return len(self._threads), self._awake, self._queued()
+
+    def wait_begins(self) -> None:
+        """Give up the place of the calling thread, which is one of this pool's, until `wait_ends`. Never blocks."""
+        with self._lock:
+            self._awake -= 1
+            self._waiting += 1
+            # The answer that it waits for may be among the jobs. With others awake `promote` sees to that.
+            if not self._awake and self._queued():
+                self._awaken(1)
+
+    def wait_ends(self) -> None:
+        """Let the calling thread work again, at once, however many others do. Never blocks."""
+        with self._lock:
+            self._awake += 1
+            self._waiting -= 1
+
+    # With the lock held
+
+    def _awaken(self, count: int) -> None:
+        """Wake idle workers, those first that came last, and start new ones."""
+        for _ in range(count):
+            if self._idle:
+                worker = self._idle.pop()
+                worker.wanted = True
+                worker.alarm.release()
+            elif len(self._threads) - self._waiting < self._most:
+                try:
+                    thread = start_thread(self._thread_name, self._work, _Worker())
+                except RuntimeError:  # the system has no thread left, or the interpreter ends
+                    if self._must_start():
+                        raise
+                    return
+                self._threads.add(thread)
+            else:
+                return
+            self._awake += 1
+
+    def _close(self) -> None:
+        """Take no more jobs, and wake the idle workers, each of which finds nothing to do and ends."""
+        self._closed = True
+        self._awaken(len(self._idle))
+
+    # On the workers
+
+    def _work(self, worker: _Worker) -> None:
+        if self.elastic:
+            _current.pool = self
+        while True:
+            job = self._next()
+            if job is None:
+                if not self._park(worker):
+                    return
+                continue
+            self._run(job)
+            del job  # it holds a request, its body, the answers of a batch
+            self._finished += 1
+
+    def _park(self, worker: _Worker) -> bool:
+        """Sleep until there is work. Return False if the calling thread is to end."""
+        with self._lock:
+            # Under the lock, and after `_next` found nothing: a job that was put meanwhile found this worker awake and
+            # woke nobody.
+            if self._queued():
+                return True
+            self._awake -= 1
+            # Those that worked in place of threads that waited are too many when these work again.
+            if self._closed or len(self._threads) - self._waiting > self._most:
+                self._threads.discard(threading.current_thread())
+                return False
+            worker.wanted = False
+            self._idle.append(worker)
+        seconds = self._idle_seconds()
+        while not worker.alarm.acquire(timeout=seconds):
+            with self._lock:
+                if worker.wanted:  # the alarm is about to ring, or has rung
+                    seconds = -1.0
+                    continue
+                seconds = self._idle_left()
+                if seconds > 0.0:
+                    continue
+                self._idle.remove(worker)
+                self._threads.discard(threading.current_thread())
+                last = not self._idle
+            self._ended(last)
+            return False
+        return True
+
+    def _idle_seconds(self) -> float:
+        """Return how long a worker sleeps before it ends."""
+        return IDLE
+
+
+def attempt(job: Callable[[], None]) -> None:
+    """Run a job. If it raises after all (the application's log handler may), report that; the thread goes on."""
+    try:
+        job()
+    except BaseException:
+        threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
+
+
+# --- Jobs that a thread leaves to others ------------------------------------------------------------------------------
+
+class _Deferred(threading.local):
+    """What the job on the current thread leaves to other threads."""
+
+    jobs: "Optional[List[Callable[[], None]]]" = None
+    """What it has left to the workers so far; None: the thread may be kept, so it leaves nothing."""
+    leave: "Optional[Callable[[Sequence[Callable[[], None]]], None]]" = None
+    """What hands jobs to the workers of the server that this thread works for; None: there are none."""
+
+
+deferred = _Deferred()
+
+
+def defer(function: Callable[..., None], *arguments: Any) -> bool:
+    """Leave a call that may block to the workers, if the current thread must not be kept.
+
+    Return False if it may be kept; then the caller calls the function itself.
+    """
+    jobs = deferred.jobs
+    if jobs is None:
+        return False
+    jobs.append(partial(function, *arguments))
+    return True
+
+
+def spread(jobs: Sequence[Callable[[], None]]) -> bool:
+    """Leave jobs that may block to the workers of the server that this thread works for. Return False if none has any.
+    """
+    leave = deferred.leave
+    if leave is None:
+        return False
+    leave(jobs)
+    return True
+
+
+def follow(job: Callable[[], None]) -> bool:
+    """Have this done after what the job on this thread deferred. Return False if it deferred nothing."""
+    return bool(deferred.jobs) and defer(job)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ..errors import ConnectFailed, ConnectionLost, NoThreads, PeerError, RequestTimeout
     from ..methods import Method
     from ..peer.context import Context, Route
-    from ..peer.executors.main_thread import MainThreadQueue
-    from ..peer.executors.workers import Inline
+    from ..peer.main_thread import MainThreadQueue
+    from ..peer.executors import Inline
     from ..peer.extension import Extension
     from ..peer.future import RequestFuture
     from ..wiretrace import Trace, to_file, to_text
@@ -42,7 +42,7 @@ _LATE = {
     "ConnectFailed": "..errors", "ConnectionLost": "..errors", "NoThreads": "..errors",
     "PeerError": "..errors", "RequestTimeout": "..errors", "Method": "..methods", "Context": "..peer.context",
     "Route": "..peer.context", "Extension": "..peer.extension", "RequestFuture": "..peer.future",
-    "MainThreadQueue": "..peer.executors.main_thread", "Inline": "..peer.executors.workers", "Trace": "..wiretrace",
+    "MainThreadQueue": "..peer.main_thread", "Inline": "..peer.executors", "Trace": "..wiretrace",
     "to_file": "..wiretrace", "to_text": "..wiretrace", "Elicitation": ".elicitation", "UrlRequest": ".elicitation_url",
     "ModelCard": ".models", "Roots": ".roots", "Sampling": ".sampling",
 }

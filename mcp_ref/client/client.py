@@ -18,7 +18,7 @@ from ..methods import is_vendor, params_class
 from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
-from ..peer.executors.workers import Executor
+from ..peer.executors import Executor
 from ..peer.inflight import Inflight
 from ..peer.raised import log as log_raised
 from ..protocol import lifecycle, negotiation

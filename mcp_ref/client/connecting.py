@@ -7,7 +7,7 @@ from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
 from ..messages.lifecycle import ClientCapabilities, Settings
 from ..options import spelt
-from ..peer.executors.workers import Executor
+from ..peer.executors import Executor
 from ..peer.role import Role
 from ..protocol import lifecycle
 from ..revisions import Revision

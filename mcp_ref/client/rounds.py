@@ -40,7 +40,7 @@ from ..messages.mrtr import InputRequiredResult
 from ..methods import EMBEDDED, INPUT_REQUIRED, lookup
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
-from ..peer.executors.workers import Job
+from ..peer.executors import Job
 from ..peer.inflight import Incoming
 from ..peer.raised import report
 from ..protocol.caching import DEPENDING

@@ -19,7 +19,7 @@ from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
 from ..messages.lifecycle import ClientCapabilities, Settings
 from ..options import Default, refuse, spelt
-from ..peer.executors.workers import Executor
+from ..peer.executors import Executor
 from ..revisions import Revision
 from ..threads import available, start_thread
 from .audit import Audit, AuditTarget

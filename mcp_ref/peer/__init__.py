@@ -10,7 +10,7 @@ modules                              what they are
 `stateless`                          requests of 2026-07-28, each of which says all about itself
 `context`, `params`, `raised`        what a handler gets; its parameters, read; what it raised, logged
 `outbox`, `routing`, `rates`         messages on their way out; each its own way; limits per second
-`executors/`                         who runs handlers
+`executors`, `main_thread`           which thread runs a handler
 `extension`, `vendor`                methods and rules that an author adds; names outside the specification
 `keepalive`, `session_state`         pings; a session written down for another process
 ===================================  =======================================================================

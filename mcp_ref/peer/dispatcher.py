@@ -23,7 +23,7 @@ burst. So ping, responses, progress and cancellations never wait behind a handle
 itself wait for the peer.
 
 Where a transport is ``routed`` (HTTP) nobody reads: threads of the HTTP server bring what arrives to
-`receive`, one at a time, and run the handlers themselves (see `mcp_ref.peer.executors.caller_runs`). A reader comes
+`receive`, one at a time, and run the handlers themselves (see `mcp_ref.peer.executors.CallerRuns`). A reader comes
 only at the end, to `finish`.
 
 Requests that arrive are refused in this order: malformed, id in use (dropped) or used before (where we are
@@ -54,7 +54,7 @@ from ..transports.base import Failed, Received, Transport
 from ..transports.held import Held
 from ..transports.lines.fds import tell_of_fork
 from .context import Context, Route
-from .executors.workers import Executor, Job
+from .executors import Executor, Job
 from .inflight import Incoming, Inflight, RecentIds
 from .jobs import BatchAnswer, Call, Lane, contain
 from .raised import log as log_raised

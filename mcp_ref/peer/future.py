@@ -12,9 +12,9 @@ from ..errors import McpError, NoThreads, RequestCancelled
 from ..jsonrpc import Error, Result
 from ..options import REQUEST_TIMEOUT
 from ..threads import available, run_aside
-from ..waiting import Wait
+from ..threads import Wait
 from .dispatcher import Connection
-from .executors.workers import Job
+from .executors import Job
 from .jobs import Lane, contain
 from .raised import about
 from .request_table import Pending, Progress, ProgressCallback

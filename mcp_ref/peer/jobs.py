@@ -9,7 +9,7 @@ from ..errors import INTERNAL_ERROR, McpError, RpcError
 from ..jsonrpc import Error, Request, RequestId
 from ..limits import DEFAULT
 from .context import Route
-from .executors.workers import Job
+from .executors import Job
 from .inflight import Incoming
 
 if TYPE_CHECKING:

@@ -18,11 +18,9 @@ from ..jsontext import JsonError, dumps
 from ..limits import Limits
 from ..options import REQUEST_TIMEOUT
 from ..protocol.envelope import VERSION
-from ..threads import available, start_thread
+from ..threads import Tally, Wait, available, count_waiting, start_thread
 from ..transports.base import Transport
-from ..waiting import Tally, Wait
-from ..waiting import count as count_waiting
-from .executors.workers import Executor, Inline, Workers
+from .executors import CallerRuns, Executor, Inline, Workers
 from .inflight import Incoming
 from .outbox import Outbox
 from .rates import Rate
@@ -60,8 +58,6 @@ def _executor(transport: Transport, limits: Limits) -> Executor:
         return Inline()
     if not transport.routed:
         return Workers(transport.name, limits)
-    from .executors.caller_runs import CallerRuns
-
     return CallerRuns(transport.name, limits)
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ..methods import Method
     from ..peer.context import Route
     from ..peer.dispatcher import Connection
-    from ..peer.executors.main_thread import MainThreadQueue
-    from ..peer.executors.workers import Inline
+    from ..peer.main_thread import MainThreadQueue
+    from ..peer.executors import Inline
     from ..peer.extension import Extension
     from ..streamable.shared.sqlite import SqliteStore
     from ..streamable.shared.store import Store
@@ -46,7 +46,7 @@ _LATE = {
     "Answer": ".elicitation", "Method": "..methods", "Route": "..peer.context",
     "Connection": "..peer.dispatcher", "Extension": "..peer.extension",
     "Trace": "..wiretrace", "to_file": "..wiretrace", "to_text": "..wiretrace",
-    "Inline": "..peer.executors.workers", "MainThreadQueue": "..peer.executors.main_thread",
+    "Inline": "..peer.executors", "MainThreadQueue": "..peer.main_thread",
     "SqliteStore": "..streamable.shared.sqlite", "Store": "..streamable.shared.store",
 }
 """Name -> module."""

@@ -17,7 +17,7 @@ from ..methods import is_vendor, lookup
 from ..options import refuse, spelt
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
-from ..peer.executors.workers import Executor
+from ..peer.executors import Executor
 from ..protocol import lifecycle, negotiation
 from ..revisions import Revision
 from ..transports.base import Transport

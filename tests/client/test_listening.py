@@ -11,7 +11,7 @@ from mcp_ref.client import Client
 from mcp_ref.client.listening import Wishes
 from mcp_ref.errors import Busy, ConnectionLost, LocalProtocolError, PeerError
 from mcp_ref.limits import Limits
-from mcp_ref.peer.executors.workers import Inline
+from mcp_ref.peer.executors import Inline
 from mcp_ref.protocol.envelope import SUBSCRIPTION
 from mcp_ref.revisions import LATEST_HANDSHAKE
 from mcp_ref.transports.memory import pair

@@ -15,12 +15,12 @@ import pytest
 from tests.meta.facts import PACKAGE, expect_nothing, imported_names, nodes_of, python_files, shown, tree_of
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
-    ("revisions", "deadline", "records", "waiting", "options", "urls"),
+    ("revisions", "deadline", "records", "options", "urls"),
     ("diagnostics",),
     ("limits", "deprecations"),
     ("errors",),
     ("jsontext", "uritemplate", "jsonschema", "model", "threads"),
-    ("jsonrpc", "readers", "worker_pool"),
+    ("jsonrpc", "readers"),
     ("codec",),
     ("messages",),
     ("methods",),

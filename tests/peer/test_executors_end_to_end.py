@@ -10,11 +10,11 @@ import pytest
 from mcp_ref import connect
 from mcp_ref.errors import Busy, LocalProtocolError, PeerError
 from mcp_ref.limits import Limits
-from mcp_ref.peer.executors.main_thread import MainThreadQueue
-from mcp_ref.peer.executors.workers import Inline
+from mcp_ref.peer.executors import Inline
+from mcp_ref.peer.main_thread import MainThreadQueue
+from mcp_ref.threads import count_waiting
 from mcp_ref.transports.lines.child import StdioChild
 from mcp_ref.transports.memory import pair
-from mcp_ref.waiting import count
 from tests.support.scripted import PATIENCE
 from tests.support.sides import (
     ROLES, AskedClient, Both, Gate, Side, eventually, in_thread, said, sample_params, work_params, working_server,
@@ -57,7 +57,7 @@ def test_one_handler_too_many_that_wants_to_wait_is_told_so(role):
         for id in range(3):
             side.ask(id, "asks")
         questions = [side.peer.receive() for _ in range(3)]
-        eventually(lambda: count() == 3)
+        eventually(lambda: count_waiting() == 3)
         side.ask("one too many", "asks")
         answer = side.peer.receive()
         assert answer["id"] == "one too many" and "max_waiting (3)" in json.dumps(answer) and len(refused) == 1
@@ -371,7 +371,7 @@ def test_a_call_cancelled_before_the_host_pumps_does_not_run():
 PUMPED = '''
 import sys, threading
 from mcp_ref import Context, Limits, Server
-from mcp_ref.peer.executors.main_thread import MainThreadQueue
+from mcp_ref.peer.main_thread import MainThreadQueue
 server = Server("pumped", executor=MainThreadQueue(), limits=Limits(shutdown_grace=0.1, drain=0.05))
 
 @server.tool

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_ref.errors import ConnectionLost, PeerError, PeerProtocolError
 from mcp_ref.limits import Limits
-from mcp_ref.peer.executors.workers import Workers
+from mcp_ref.peer.executors import Workers
 from mcp_ref.peer.future import RequestFuture
 from tests.support.scripted import PATIENCE
 from tests.support.sides import ROLES, Both, Gate, Side, eventually, in_thread

@@ -39,10 +39,10 @@ def say(text):
 
 executor = None
 if EXECUTOR == "inline":
-    from mcp_ref.peer.executors.workers import Inline
+    from mcp_ref.peer.executors import Inline
     executor = Inline()
 elif EXECUTOR == "queue":
-    from mcp_ref.peer.executors.main_thread import MainThreadQueue
+    from mcp_ref.peer.main_thread import MainThreadQueue
     executor = MainThreadQueue(60)
 server = Server("app", limits=Limits(shutdown_grace=GRACE, drain=0.1), executor=executor)
 

@@ -6,7 +6,7 @@ import pytest
 from mcp_ref import Server, threads
 from mcp_ref.errors import NoThreads
 from mcp_ref.limits import DEFAULT
-from mcp_ref.peer.executors.workers import Inline, Workers
+from mcp_ref.peer.executors import Inline, Workers
 from mcp_ref.peer.sender import Sender
 from mcp_ref.streamable.shared.sqlite import SqliteStore
 from mcp_ref.transports.memory import pair

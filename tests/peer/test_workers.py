@@ -6,11 +6,10 @@ import pytest
 
 from mcp_ref.errors import RpcError
 from mcp_ref.limits import Limits
-from mcp_ref.peer.executors import workers as module
-from mcp_ref.peer.executors.main_thread import MainThreadQueue
-from mcp_ref.peer.executors.workers import Inline, Job, Workers
-from mcp_ref.threads import start_thread
-from mcp_ref.waiting import Wait, count
+from mcp_ref import threads as module
+from mcp_ref.peer.executors import Inline, Job, Workers
+from mcp_ref.peer.main_thread import MainThreadQueue
+from mcp_ref.threads import Wait, count_waiting, start_thread
 from tests.support.sides import Gate, eventually
 
 
@@ -96,11 +95,11 @@ def test_jobs_that_wait_for_a_peer_do_not_count(workers, outbox):
         workers.submit([Note(wait) for _ in range(30)], outbox)
         gate.entered(30)
         threads, awake, queued = workers.counts()
-        assert 30 <= threads <= 38 and queued == 0 and count() == 30
+        assert 30 <= threads <= 38 and queued == 0 and count_waiting() == 30
         quick = threading.Event()
         workers.submit([Note(quick.set)], outbox)
         assert quick.wait(10)
-    eventually(lambda: workers.counts()[:2] <= (8, 0) and workers._waiting == 0 and count() == 0)
+    eventually(lambda: workers.counts()[:2] <= (8, 0) and workers._waiting == 0 and count_waiting() == 0)
 
 
 def test_those_above_the_limit_keep_their_place(outbox):
@@ -113,8 +112,8 @@ def test_those_above_the_limit_keep_their_place(outbox):
         never = []
         workers.submit([Note(wait) for _ in range(3)] + [Note(lambda: never.append(1))], outbox)
         gate.entered(3)
-        assert workers.counts() == (3, 1, 1) and count() == 2 and not never
-    eventually(lambda: never == [1] and count() == 0)
+        assert workers.counts() == (3, 1, 1) and count_waiting() == 2 and not never
+    eventually(lambda: never == [1] and count_waiting() == 0)
     workers.close()
 
 
@@ -131,7 +130,7 @@ def test_waits_that_begin_and_end_all_the_time_leave_the_right_count(workers, ou
         workers.submit([Note(wait) for _ in range(20)], outbox)
     for _ in range(400):
         assert done.acquire(timeout=10)
-    eventually(lambda: workers.counts()[1:] == (0, 0) and workers._waiting == 0 and count() == 0)
+    eventually(lambda: workers.counts()[1:] == (0, 0) and workers._waiting == 0 and count_waiting() == 0)
     assert workers.counts()[0] <= 8
 
 
@@ -246,7 +245,7 @@ def test_a_main_thread_queue_runs_where_it_is_pumped(outbox):
 
 
 def test_pumping_stops_after_its_time(outbox, monkeypatch):
-    from mcp_ref.peer.executors import main_thread
+    from mcp_ref.peer import main_thread
 
     now = [0.0]
     monkeypatch.setattr(main_thread, "clock", lambda: now[0])

@@ -4,9 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mcp_ref import Context, Server, connect
+from mcp_ref import Context, Server, connect, threads
 from mcp_ref.errors import ConnectFailed
-from mcp_ref.peer.executors import workers
 
 PATIENCE = 10.0
 
@@ -43,7 +42,7 @@ def test_many_clients_are_served_at_once(listener):
 
 
 def test_a_silent_connection_costs_the_server_no_thread_and_wakes_up_again(listener, monkeypatch):
-    monkeypatch.setattr(workers, "IDLE", 0.05)
+    monkeypatch.setattr(threads, "IDLE", 0.05)
     clients = [connect(listener.address) for _ in range(5)]
     try:
         ours = len(clients)  # each client's own reader, for its side has no such place

@@ -18,10 +18,9 @@ from typing import Any, Dict, List
 from tokens import AUDIENCE, ISSUER, SECRET
 
 from mcp_ref import Context, Limits, Server
-from mcp_ref import worker_pool
+from mcp_ref import threads
 from mcp_ref.auth import JwtVerifier, ResourceServer
 from mcp_ref.errors import Busy
-from mcp_ref.peer.executors import workers
 from mcp_ref.server import SqliteStore
 from mcp_ref.streamable.shared import table
 
@@ -34,7 +33,7 @@ PATIENT = replace(LIMITS, session_idle=60.0, http_header_timeout=30.0)
 WATCHED = ("HttpSession", "StoreSession", "Connection", "HttpExchange", "Stream", "Context", "Session", "Replay",
            "Reply", "Listener")
 """Names of classes whose objects are counted."""
-worker_pool.IDLE = workers.IDLE = table.COPY_SECONDS = table._SWEEP_SECONDS = 2.0
+threads.IDLE = table.COPY_SECONDS = table._SWEEP_SECONDS = 2.0
 
 server = Server("soak", version="1", limits=LIMITS)
 patient = Server("patient", version="1", limits=PATIENT)

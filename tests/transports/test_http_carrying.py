@@ -11,12 +11,12 @@ import pytest
 from mcp_ref import connect
 from mcp_ref.client import Client
 from mcp_ref.errors import AnswerLost, ConnectionLost, RequestCancelled, RequestTimeout
-from mcp_ref.http11.client import crew as crew_module
+from mcp_ref.http11.client import connection_pool
 from mcp_ref.http11.client.connect import Grip
 from mcp_ref.http11.client.connection_pool import Pool
-from mcp_ref.http11.client.crew import Crew
+from mcp_ref.http11.client.connection_pool import Crew
 from mcp_ref.limits import Limits
-from mcp_ref.peer.executors.main_thread import MainThreadQueue
+from mcp_ref.peer.main_thread import MainThreadQueue
 from mcp_ref.peer.request_table import RequestTable
 from mcp_ref.streamable.client import direct_send
 from mcp_ref.streamable.client.base import HttpChannel, Post
@@ -674,7 +674,7 @@ def test_no_more_requests_at_a_time_than_the_limit_says(server: ScriptedHttp) ->
             server.on["tools/call"] = answer
             calls = [in_thread(call, client) for _ in range(5)]
             gate.entered(2)
-            eventually(lambda: len(channel_of(client)._crew._waiting) == 3)
+            eventually(lambda: len(channel_of(client)._crew._later) == 3)
             assert not gate.passed() and len(server.seen("tools/call")) == 3  # and the first
             gate.open()
             assert [each.get() for each in calls] == ["done"] * 5
@@ -732,7 +732,7 @@ def test_a_job_that_waits_is_not_lost_where_there_is_no_thread(monkeypatch: pyte
 
 
 def test_of_those_that_rest_one_stays_while_others_do_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew_module, "IDLE", 0.02)
+    monkeypatch.setattr(connection_pool, "REQUEST_IDLE", 0.02)
     rested: List[float] = []
     crew = Crew("test", 4, lambda: rested.append(time.monotonic()))
     try:
@@ -744,7 +744,7 @@ def test_of_those_that_rest_one_stays_while_others_do_the_jobs(monkeypatch: pyte
             last = crew._left = crew._left + 0.1  # as if another one had just been done then
         eventually(lambda: len(crew._idle) == 1 or rested)
         eventually(lambda: rested)
-        assert len(rested) == 1 and rested[0] >= last + crew_module.IDLE and not crew._idle
+        assert len(rested) == 1 and rested[0] >= last + connection_pool.REQUEST_IDLE and not crew._idle
     finally:
         crew.close()
 
@@ -752,7 +752,7 @@ def test_of_those_that_rest_one_stays_while_others_do_the_jobs(monkeypatch: pyte
 @pytest.mark.parametrize("possible", [True, False], ids=["", "no thread left"])
 def test_somebody_says_that_they_rest_if_nobody_of_the_crew_has_done_anything(
         monkeypatch: pytest.MonkeyPatch, possible: bool) -> None:
-    monkeypatch.setattr(crew_module, "IDLE", 0.01)
+    monkeypatch.setattr(connection_pool, "REQUEST_IDLE", 0.01)
     resting = threading.Event()
     crew = Crew("test", 1, resting.set)
     if not possible:

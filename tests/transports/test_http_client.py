@@ -14,7 +14,7 @@ from mcp_ref.errors import (
     AnswerLost, ConnectFailed, ConnectionLost, HttpStatus, McpError, PeerError, PeerProtocolError, RequestTimeout,
     SessionExpired, TransportError,
 )
-from mcp_ref.http11.client import crew
+from mcp_ref.http11.client import connection_pool
 from mcp_ref.http11.client.connect import place
 from mcp_ref.http11.client.response import Reply
 from mcp_ref.limits import Limits
@@ -804,7 +804,7 @@ def test_what_the_server_waits_for_goes_out_when_all_threads_are_busy(server: Sc
 
 def test_idle_threads_and_connections_end_by_themselves(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew, "IDLE", 0.02)
+    monkeypatch.setattr(connection_pool, "REQUEST_IDLE", 0.02)
     with quiet(server, limits=Limits(http_keep_alive=0.01)) as client:
         server.wait_for("GET")
         call(client)

@@ -5,7 +5,7 @@ from typing import Callable, List, Optional
 
 import pytest
 
-from mcp_ref.http11.server.leader import Lead
+from mcp_ref.http11.server.leader import LeaderThread
 from tests.transports.http_raw import PATIENCE, until
 
 
@@ -15,13 +15,13 @@ class Work:
     def __init__(self) -> None:
         self.todo: "queue.Queue[Optional[Callable[[], None]]]" = queue.Queue()
         self.inside = threading.Lock()
-        self.lead = Lead("test", self.step, 0.001)
+        self.lead = LeaderThread("test", self.step, 0.001)
 
     def step(self) -> bool:
         assert self.inside.acquire(timeout=0), "two threads lead"
         job = self.todo.get(timeout=PATIENCE)
         self.inside.release()
-        return job is not None and (self.lead.run(job) or True)
+        return job is not None and (self.lead.run_inline(job) or True)
 
 
 @pytest.fixture
@@ -62,13 +62,13 @@ def test_quick_jobs_stay_on_one_thread_and_slow_ones_disturb_the_calm(work: Work
     work.lead._tick = 0.1  # so that a busy machine makes no quick job look slow
     work.lead.start()
     assert done.wait(PATIENCE) and len(threads) < 5
-    until(work.lead.calm)
+    until(work.lead.can_run_inline)
     work.todo.put(lambda: gate.wait(PATIENCE) and None)
-    until(lambda: not work.lead.calm())
-    work.lead._calm_from = 1e-9  # long ago; but the slow one is still at work
-    assert not work.lead.calm()
+    until(lambda: not work.lead.can_run_inline())
+    work.lead._inline_from = 1e-9  # long ago; but the slow one is still at work
+    assert not work.lead.can_run_inline()
     gate.set()
-    until(work.lead.calm)
+    until(work.lead.can_run_inline)
     end(work)
 
 

@@ -15,7 +15,7 @@ from mcp_ref.http11.message import Exchange, HttpRequest
 from mcp_ref.http11.server import reactor as reactor_module
 from mcp_ref.http11.server.server import HttpServer
 from mcp_ref.limits import Limits
-from mcp_ref.worker_pool import defer
+from mcp_ref.threads import defer
 from tests.transports.http_raw import (CERTIFICATE, PATIENCE, Clock, Raw, Reply, Streams, echo, get, post, records,
                                        replies, serving, still_serves, until)
 

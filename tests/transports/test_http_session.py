@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from mcp_ref.limits import Limits
-from mcp_ref.peer.executors.caller_runs import CallerRuns
+from mcp_ref.peer.executors import CallerRuns
 from mcp_ref.peer.outbox import Outbox
 from mcp_ref.peer.routing import RoutedOutbox
 from mcp_ref.revisions import revision

@@ -9,12 +9,12 @@ import pytest
 
 from mcp_ref.errors import ConnectionLost
 from mcp_ref.http11.message import Exchange
+from mcp_ref.http11.server.leader import RESERVE, HandlerPool
 from mcp_ref.limits import Limits
 from mcp_ref.server import Context
 from mcp_ref.streamable.server.authenticate import OneToken
 from mcp_ref.streamable.server.endpoint import Endpoint
-from mcp_ref.waiting import Wait
-from mcp_ref.worker_pool import RESERVE, Pool, defer, follow
+from mcp_ref.threads import Wait, defer, follow
 from tests.support.clocks import by_hand
 from tests.support.http_exchange import BOTH, ScriptedExchange, Web, opening, request
 from tests.support.scripted import PATIENCE
@@ -80,7 +80,7 @@ class Site:
     def all_to_workers(self) -> None:
         """From now on no handler runs on the selector's thread, which would do one more while it is quick."""
         reactor: Any = self.listener.http._reactor
-        reactor._lead._calm_from = math.inf
+        reactor._lead._inline_from = math.inf
 
     def serves(self) -> None:
         """Everything goes on for somebody else, but for his handlers."""
@@ -187,7 +187,7 @@ def test_the_body_of_a_deferred_request_counts_until_its_handler_is_done() -> No
 
     with serving(handler, limits=Limits(max_workers=1)) as server:
         reactor: Any = server._reactor
-        reactor._lead._calm_from = math.inf  # no handler runs on the selector's thread
+        reactor._lead._inline_from = math.inf  # no handler runs on the selector's thread
         clients = [Raw(server.address) for _ in range(5)]
         for client in clients:
             client.send(post(b"x" * 1000))
@@ -209,7 +209,7 @@ def test_the_body_of_a_deferred_request_counts_until_its_handler_is_done() -> No
 
 @pytest.fixture
 def pool() -> Any:
-    made = Pool("test", Limits(max_workers=2))
+    made = HandlerPool("test", Limits(max_workers=2))
     looks = threading.Event()
     looker = in_thread(lambda: [made.look() for _ in iter(lambda: looks.wait(0.001), True)])
     yield made
@@ -228,7 +228,7 @@ def test_the_reserve_defers_and_the_workers_do_it(pool: Any) -> None:
             pool.submit([lambda number=number: seen.append(defer(lambda: ran.append(number)))])
         eventually(lambda: pool.counts() == (2, 2, 20) and len(seen) == 20)
         eventually(lambda: not pool._jobs)
-        assert all(seen) and not ran and len(pool._left) == 20 and len(pool._reserve) <= RESERVE
+        assert all(seen) and not ran and len(pool._left) == 20 and pool._reserve.counts()[0] <= RESERVE
     eventually(lambda: len(ran) == 20)
     assert sorted(ran) == list(range(20))
 

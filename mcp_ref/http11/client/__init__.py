@@ -1,5 +1,5 @@
 """Connections of an HTTP/1.1 client: dial, send, read the response, use the connection again.
 
-`connect` dials (proxies, TLS, cancellation), `connection_pool` keeps connections for the next request, `response`
-reads what comes back, and `crew` is the pool of threads that wait for it.
+`connect` dials (proxies, TLS, cancellation), `connection_pool` keeps connections for the next request and has the
+threads that wait for replies, and `response` reads what comes back.
 """

@@ -10,11 +10,15 @@ delivered whole and cannot have been worked on: it is sent once more, on a new c
 """
 
 import socket
+import sys
 import threading
-from typing import Any, List, Optional, Tuple
+import time
+from collections import deque
+from typing import Any, Callable, Deque, List, Optional, Tuple
 
 from ... import deadline
 from ...errors import AnswerLost
+from ...threads import WorkerPool
 from ...transports.lines.fds import wait_ready
 from .connect import Dialler, Grip, LetGo
 from .response import BROKEN, Reply, words
@@ -22,6 +26,8 @@ from .response import BROKEN, Reply, words
 Fields = Tuple[Tuple[str, str], ...]
 _SMALL = 65536
 """A body up to so many bytes is sent together with its head."""
+REQUEST_IDLE = 5.0
+"""Seconds without work after which a thread of a `Crew` ends."""
 _REPEATABLE = ("GET", "DELETE")
 """Methods that do nothing a second time that they have not done the first time [RFC 9110 §9.2.2]."""
 
@@ -234,3 +240,110 @@ class Pool:
             idle, self._idle = self._idle, []
         for link in idle:
             link.sock.close()
+
+
+# --- Threads that wait for replies ------------------------------------------------------------------------------------
+
+class Crew(WorkerPool):
+    """The threads of one client that wait for replies: ``size`` jobs at a time, and urgent ones besides.
+
+    Each job gets a thread at once, because it blocks. A thread that has nothing to do for REQUEST_IDLE seconds ends, so
+    an idle client costs none; but the last of them stays while others do jobs in their place (`take_place`).
+
+    ``resting``: called by the last of its threads that was idle, when it ends. Jobs must not raise.
+    """
+
+    elastic = False
+
+    def __init__(self, name: str, size: int, resting: Callable[[], object]) -> None:
+        super().__init__("mcp-ref:request:%s" % name, sys.maxsize)
+        self._size = size
+        self._resting = resting
+        self._later: Deque[Callable[[], object]] = deque()
+        """Jobs for which there is no place now. Those in `_jobs` have one, or are urgent."""
+        self._busy = 0
+        """Places that are taken, by jobs that are not urgent."""
+        self._left = 0.0
+        """Time at which a thread that is none of ours last gave its place back."""
+
+    def submit(self, job: Callable[[], object], urgent: bool = False) -> bool:
+        """Have this done, later if there is enough to do; ``urgent``: never later. Return False if the crew is closed.
+
+        Raises RuntimeError if no thread can be started for it.
+        """
+        with self._lock:
+            if self._closed:
+                return False
+            if not urgent and self._busy >= self._size:
+                self._later.append(job)
+                return True
+            self._busy += not urgent
+            self._give(job, urgent)
+        return True
+
+    def take_place(self) -> bool:
+        """Take a place for a job that the calling thread does itself, up to `leave_place`.
+
+        Return False if there is enough to do, or the crew is closed.
+        """
+        with self._lock:
+            if self._closed or self._busy >= self._size:
+                return False
+            self._busy += 1
+            return True
+
+    def leave_place(self, rest: Optional[Callable[[], object]] = None) -> None:
+        """Give the place back, but first have one of our threads do the ``rest`` of the job in it."""
+        with self._lock:
+            self._left = time.monotonic()
+            job = rest or (self._later.popleft() if self._later else None)
+            try:
+                if job is not None:
+                    self._give(job, False)
+                    return
+                self._busy -= 1
+                if not (self._busy or self._idle or self._closed):
+                    self._awaken(1)  # a thread that has nothing to do: it calls `resting` in its time
+            except RuntimeError:  # no thread is left; so the job waits for the next thread that is done
+                if job is not None:
+                    self._later.appendleft(job)
+
+    def close(self) -> None:
+        """Let the idle threads end, and the others after what they do; jobs that wait are still done."""
+        with self._lock:
+            self._close()
+
+    def _give(self, job: Callable[[], object], urgent: bool) -> None:
+        """Have a thread do a job that has its place; the lock is held. Raises RuntimeError; then the place is free."""
+        given = job, urgent
+        self._jobs.append(given)
+        try:
+            self._awaken(1)
+        except RuntimeError:
+            self._jobs.remove(given)
+            self._busy -= not urgent
+            raise
+
+    def _must_start(self) -> bool:
+        return True  # all others may wait for replies for ever
+
+    def _run(self, given: Tuple[Callable[[], object], bool]) -> None:
+        job, urgent = given
+        job()
+        if not urgent:
+            with self._lock:
+                if self._later:
+                    self._jobs.append((self._later.popleft(), False))  # in the same place; this thread looks for it
+                else:
+                    self._busy -= 1
+
+    def _idle_seconds(self) -> float:
+        return REQUEST_IDLE
+
+    def _idle_left(self) -> float:
+        # The last one stays until others have done nothing in their place for as long.
+        return self._left + REQUEST_IDLE - time.monotonic() if len(self._idle) == 1 else 0.0
+
+    def _ended(self, last: bool) -> None:
+        if last:
+            self._resting()

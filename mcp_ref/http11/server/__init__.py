@@ -8,7 +8,7 @@ modules                                  what they are
 `stdlib`, `responses`                    what is borrowed from `http.server`; heads of replies
 `connection`, `exchange`, `tls`          one socket; one request on it and its reply; TLS
 `acceptor`, `reactor`, `commands`        the thread that owns the selector, and what other threads ask of it
-`leader`                                 lets the thread that read a request run its handler; `mcp_ref.worker_pool`
+`leader`                                 lets the thread that read a request run its handler; the pool for others
 `owners`                                 whose address a client has, behind trusted proxies too
 =======================================  ===================================================================
 """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Counter, Deque, Dict, Tuple
 
 from ... import deadline
 from ...diagnostics.packagelog import get_logger
-from ...worker_pool import Job
+from .leader import Job
 
 if TYPE_CHECKING:
     import logging

@@ -7,7 +7,7 @@ a reply is sent by one call with the connection's lock held, so several threads 
 import threading
 from typing import Optional
 
-from ...worker_pool import follow
+from ...threads import follow
 from ..message import Exchange, HttpRequest, Pairs
 from .body_budget import SMALL, NoRoom, weight
 from .commands import get_log

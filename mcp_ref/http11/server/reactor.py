@@ -18,14 +18,13 @@ from typing import Any, Callable, Deque, Dict, Hashable, List, Optional, Tuple
 from ... import deadline
 from ...limits import Limits
 from ...transports.held import Held
-from ...worker_pool import Job, Pool
 from ..message import Exchange
 from .acceptor import Acceptor
 from .body_budget import Bodies, NoRoom
 from .commands import Mailbox, Notices, get_log
 from .connection import PIPELINED, Connection
 from .exchange import HttpExchange
-from .leader import Lead
+from .leader import HandlerPool, Job, LeaderThread
 from .owners import network_of
 from .responses import CONTINUE
 from .stdlib import Refused, refusal
@@ -53,7 +52,7 @@ _BODY_RATE = 1024
 class Reactor:
     """The selector thread's work, and what it works on. ``handler`` as in `HttpServer`."""
 
-    def __init__(self, handler: Callable[[Exchange], None], pool: Pool, limits: Limits,
+    def __init__(self, handler: Callable[[Exchange], None], pool: HandlerPool, limits: Limits,
                  ssl_context: Any = None, name: str = "http", held: Optional[Held] = None) -> None:
         self.handler = handler
         self.limits = limits
@@ -80,7 +79,7 @@ class Reactor:
         self._logs: List[Job] = []
         """Jobs that may block: a log handler does when its file does."""
         self._requests: Deque[HttpExchange] = deque()
-        self._lead = Lead(name, self._step, limits.promote_after)
+        self._lead = LeaderThread(name, self._step, limits.promote_after)
         self._current: Any = None
         self._swept = deadline.clock()
         self._end = 0.0
@@ -113,13 +112,13 @@ class Reactor:
             self._turn()
         except Exception:  # a mistake of ours; one connection pays for it, not the server
             self._survive(sys.exc_info())
-        if self._requests and not self._lead.calm():
+        if self._requests and not self._lead.can_run_inline():
             self._pool.submit([exchange.run for exchange in self._requests])
             self._requests.clear()
         if self._requests:
             self._pool.adopt()
         while self._requests:
-            if not self._lead.run(self._requests.popleft().run):
+            if not self._lead.run_inline(self._requests.popleft().run):
                 break  # from here on all of this belongs to another thread
         return True
 

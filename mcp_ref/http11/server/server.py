@@ -14,7 +14,7 @@ thread                    what it does, and what frees it
                           connections, sends what did not fit at once; blocks in the selector. Runs handlers as long as
                           they are quick, and loses its place to another thread when one is not (`leader`)
 ``mcp-ref:watcher:...``   sees that a handler keeps the selector thread; sleeps while there are no requests
-``mcp-ref:worker:...``    `mcp_ref.worker_pool`: run handlers while they are slow, `Exchange.on_close`,
+``mcp-ref:worker:...``    `leader.HandlerPool`: run handlers while they are slow, `Exchange.on_close`,
                           and log; block in those. A few in reserve do what has no handler when all others are kept
 ========================  ================================================================================
 
@@ -45,8 +45,8 @@ from ...limits import DEFAULT, Limits
 from ...transports.held import Held
 from ...transports.lines.listener import listen_on_port
 from ...transports.lines.sockets import Address
-from ...worker_pool import Pool
 from ..message import Exchange
+from .leader import HandlerPool
 from .reactor import Reactor
 
 _SPARE_DESCRIPTORS = 256
@@ -75,7 +75,7 @@ class HttpServer:
         self._name = name
         self._fds = tuple(fds)
         self._lock = threading.Lock()
-        self._pool = Pool(name, limits)
+        self._pool = HandlerPool(name, limits)
         self._reactor: Optional[Reactor] = None
         self._closed = False
         self._owner = 0

@@ -19,7 +19,7 @@ from .signals import Termination, interrupted, leave_at_once, leave_later, tell
 
 if TYPE_CHECKING:
     from ...peer.dispatcher import Connection
-    from ...peer.executors.main_thread import MainThreadQueue
+    from ...peer.main_thread import MainThreadQueue
     from ..server import Server
 
 _MARGIN = 2.0

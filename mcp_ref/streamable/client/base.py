@@ -31,8 +31,7 @@ from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, FrozenSet, List, M
 from ...deadline import Deadline
 from ...errors import ConnectionLost, HttpStatus, McpError, TransportError
 from ...http11.client.connect import Dialler, Grip, LetGo, place, place_from
-from ...http11.client.connection_pool import Fields, Pool, Stale
-from ...http11.client.crew import Crew
+from ...http11.client.connection_pool import Crew, Fields, Pool, Stale
 from ...http11.client.response import Reply
 from ...jsonrpc import RequestId
 from ...limits import DEFAULT, Limits

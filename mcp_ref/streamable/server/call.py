@@ -27,7 +27,7 @@ from typing import Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple,
 from ... import deadline
 from ...diagnostics.usercode import log_raised
 from ...errors import ConnectionLost, NoThreads, RequestTimeout
-from ...http11.client.crew import Crew
+from ...http11.client.connection_pool import Crew
 from ...http11.message import Exchange, Headers, HttpRequest, Pairs
 from ...http11.server.responses import has_body
 from ...limits import Limits

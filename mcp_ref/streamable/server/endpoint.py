@@ -43,7 +43,7 @@ from ...protocol.streamable_http.refusals import REFUSALS, Verdict
 from ...revisions import REVISIONS, revision
 from ...transports.base import Transport
 from ...transports.held import Held, peer_of
-from ...waiting import Tally
+from ...threads import Tally
 from ..shared.store import Store
 from .authenticate import Authenticate, Denied, Guard, guard_of
 from .post import open_session, post_in_session

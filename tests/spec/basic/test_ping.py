@@ -8,7 +8,7 @@ from mcp_ref.client import Client
 from mcp_ref.errors import ConnectionLost, PeerError, RequestTimeout
 from mcp_ref.limits import Limits
 from mcp_ref.peer.dispatcher import Connection
-from mcp_ref.peer.executors.workers import Inline
+from mcp_ref.peer.executors import Inline
 from tests.support.conversation import PARTIES, conversation
 from tests.support.requirements_table import revisions_of
 from tests.support.scripted import PATIENCE

@@ -18,7 +18,7 @@ from mcp_ref.limits import Limits
 from mcp_ref.messages.elicitation import ElicitResult
 from mcp_ref.messages.mrtr import InputRequiredResult
 from mcp_ref.peer.context import Route
-from mcp_ref.peer.executors.main_thread import MainThreadQueue
+from mcp_ref.peer.main_thread import MainThreadQueue
 from mcp_ref.transports.memory import pair
 from tests.support.conversation import BOUNDED
 from tests.support.scene import SILENT, Failure, Scene, rounds
@@ -272,7 +272,7 @@ def test_callbacks_never_run_on_the_reader(form):
 
 @pytest.mark.parametrize("form", ["call", "future"])
 def test_where_there_is_a_main_thread_it_is_the_one_that_asks(form):
-    """As in the handshake era: see `mcp_ref.peer.executors.main_thread`."""
+    """As in the handshake era: see `mcp_ref.peer.main_thread`."""
     threads = []
     queue = MainThreadQueue()
 

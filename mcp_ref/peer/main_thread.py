@@ -13,12 +13,12 @@ import threading
 from collections import deque
 from typing import Callable, Deque, Optional, Sequence, Tuple
 
-from ...deadline import clock
-from ...errors import INTERNAL_ERROR, RpcError
-from ...options import spelt
-from ...threads import start_thread
-from ..outbox import Outbox
-from .workers import Executor, Job
+from ..deadline import clock
+from ..errors import INTERNAL_ERROR, RpcError
+from ..options import spelt
+from ..threads import start_thread
+from .executors import Executor, Job
+from .outbox import Outbox
 
 
 class MainThreadQueue(Executor):
