@@ -14,67 +14,37 @@ True
 """
 
 import re
-from typing import List, NamedTuple, Tuple
-from urllib.parse import urlsplit
+from typing import List, Tuple
 
 from ..errors import DiscoveryFailed
 from ..protocol.links import perhaps_here
-from ..urls import is_loopback as is_loopback_host
+from ..urls import BadUrl, Url, read_url
 
-_PORTS = {"http": 80, "https": 443}
 _CHARS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+\Z")
 """What a URL can be made of [RFC 3986 §2]: the rest means something to the programs that are started with one."""
-_AUTHORITY = re.compile(r"(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9][A-Za-z0-9._\-]{0,254}))(?::([0-9]{1,5}))?\Z")
+_PLACE = re.compile(r"(?i)https?://(?:\[[0-9a-f:.]{2,45}\]|[a-z0-9][a-z0-9._\-]{0,254})(?::[0-9]{1,5})?(?=[/?#]|\Z)")
+_FAULTS = {
+    "syntax": "is no URL", "user": "has a user or password in it", "scheme": "is no https URL",
+    "port": "names no host and port", "host": "names no host and port",
+}
+"""The error texts for the faults of a `mcp_ref.urls.BadUrl`."""
 _USER = re.compile("//[^/@]*@")
 _LONGEST = 8192
 
 
-class Parts(NamedTuple):
-    """A URL taken apart; ``scheme`` and ``host`` in lower case, an IPv6 address without brackets."""
-
-    scheme: str
-    host: str
-    port: int
-    path: str
-    query: str
-
-    @property
-    def origin(self) -> str:
-        """Scheme, host and port, without the port that the scheme has anyway."""
-        host = "[%s]" % self.host if ":" in self.host else self.host
-        return "%s://%s%s" % (self.scheme, host, "" if self.port == _PORTS[self.scheme] else ":%d" % self.port)
-
-    @property
-    def loopback(self) -> bool:
-        """Whether the host is this machine, by its name or by an address that is written out."""
-        return is_loopback_host(self.host)
-
-    @property
-    def perhaps_here(self) -> bool:
-        """Whether the host may be this machine, in whatever spelling: resolvers know many."""
-        return perhaps_here(self.host)
-
-
-def split(url: str, what: str) -> Parts:
+def split(url: str, what: str) -> Url:
     """Take an http or https URL apart. Raises `DiscoveryFailed`, which says what is wrong with ``what``."""
     if not isinstance(url, str) or not _CHARS.match(url) or len(url) > _LONGEST:
         raise DiscoveryFailed("the %s is no URL" % what)
     try:
-        parts = urlsplit(url)
-    except ValueError:
-        raise DiscoveryFailed("the %s is no URL" % what) from None
-    scheme = parts.scheme.lower()
-    if scheme not in _PORTS or not url[len(scheme):].startswith("://"):
-        raise DiscoveryFailed("the %s is no https URL" % what)
-    if "@" in parts.netloc:
-        raise DiscoveryFailed("the %s has a user or password in it" % what)
-    place = _AUTHORITY.match(parts.netloc)
-    port = int(place.group(3) or _PORTS[scheme]) if place else 0
-    if place is None or not 0 < port < 65536:
-        raise DiscoveryFailed("the %s names no host and port" % what)
+        found = read_url(url)
+    except BadUrl as bad:
+        raise DiscoveryFailed("the %s %s" % (what, _FAULTS[bad.fault])) from None
+    if not _PLACE.match(url):
+        raise DiscoveryFailed("the %s %s" % (what, _FAULTS["host"]))
     if "#" in url:
         raise DiscoveryFailed("the %s has a fragment" % what)
-    return Parts(scheme, (place.group(1) or place.group(2)).lower(), port, parts.path, parts.query)
+    return found
 
 
 def checked(url: str, what: str, here: bool = True) -> str:
@@ -85,7 +55,7 @@ def checked(url: str, what: str, here: bool = True) -> str:
     text shows scheme, host and port only.
     """
     parts = split(url, what)
-    if parts.perhaps_here and not here:
+    if not here and perhaps_here(parts.host):
         raise DiscoveryFailed("the %s is on this machine (%s), but the server that names it is not"
                               % (what, parts.origin))
     if parts.scheme != "https" and not parts.loopback:

@@ -10,10 +10,22 @@ then `finish`. The handler may return while the stream is open; it then costs no
 thread may go on sending.
 """
 
+import re
 from typing import Callable, Dict, Hashable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 Pairs = Sequence[Tuple[str, str]]
 """Names and values of header fields, in order."""
+_ENDS_LINE = re.compile("[\r\n\0]").search
+
+
+def check_fields(fields: Pairs) -> None:
+    """Raise ValueError for a header field with CR, LF or NUL in it [RFC 9110 §5.5].
+
+    With a line end in a value, whoever chose the value would write a header, or a whole reply, of its own.
+    """
+    if _ENDS_LINE("".join([text for field in fields for text in field])):
+        name = next(name for name, value in fields if _ENDS_LINE(name) or _ENDS_LINE(value))
+        raise ValueError("a header with a line end in it: %s" % name.encode("ascii", "backslashreplace").decode())
 
 
 class Headers:

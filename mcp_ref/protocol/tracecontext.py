@@ -24,6 +24,8 @@ it came; whoever makes spans writes a ``traceparent`` of its own.
 import re
 from typing import Any, Dict, Mapping
 
+from ..urls import TOKEN
+
 TRACEPARENT = "traceparent"
 TRACESTATE = "tracestate"
 BAGGAGE = "baggage"
@@ -39,9 +41,8 @@ _STATE = (
     r"([a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})"
     r"=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]"
 )
-_KEY = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PAIR = _KEY + r"[ \t]*=[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*"
-_PROPERTY = "(?:%s|%s)" % (_PAIR, _KEY)
+_PAIR = TOKEN + r"[ \t]*=[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*"
+_PROPERTY = "(?:%s|%s)" % (_PAIR, TOKEN)
 """Compiled when first needed, which `re` remembers."""
 
 

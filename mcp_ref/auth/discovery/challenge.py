@@ -18,7 +18,9 @@ MUST.
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-_WORD = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+from ...urls import TOKEN, is_token
+
+_WORD = re.compile(TOKEN)
 _TOKEN68 = re.compile(r"([A-Za-z0-9\-._~+/]+=*)[ \t]*(?=,|\Z)")
 _EQUALS = re.compile(r"[ \t]*=[ \t]*")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
@@ -133,7 +135,7 @@ def format_challenge(scheme: str, params: Sequence[Tuple[str, str]] = ()) -> str
     """One challenge as the value of a field. Raises ValueError for what such a field cannot carry: line ends, other
     control characters, and what is not ASCII."""
     for name in [scheme] + [name for name, _ in params]:
-        if not re.match(_WORD.pattern + r"\Z", name):
+        if not is_token(name):
             raise ValueError("%.80r cannot be a name in a challenge" % name)
     for name, value in params:
         if not _PRINTABLE.match(value):

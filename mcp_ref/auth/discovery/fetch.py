@@ -19,13 +19,13 @@ from urllib.parse import quote_plus, urlencode, urljoin
 
 from ...deadline import Deadline
 from ...errors import AnswerLost, AuthError, DiscoveryFailed, TransportError
-from ...http11.client.connect import Dialler, Grip, Place, place
+from ...http11.client.connect import Dialler, Grip, place
 from ...http11.client.response import BROKEN, Reply, words
 from ...jsonrpc import json_type
 from ...jsontext import JsonError, dumps, loads
 from ...limits import DEFAULT, Limits
-from ...protocol.streamable_http.header_values import TOKEN
-from ..urls import checked, origin, shown, split
+from ...urls import Url, is_token
+from ..urls import checked, origin, shown
 
 if TYPE_CHECKING:
     import ssl
@@ -286,7 +286,7 @@ def _target(asked: str, location: str) -> str:
     return target
 
 
-def _head(method: str, where: Place, headers: Fields, body: Optional[bytes]) -> bytes:
+def _head(method: str, where: Url, headers: Fields, body: Optional[bytes]) -> bytes:
     """The head of a request; no proxy reads it. Raises `AuthError` for a field that cannot be sent, without its value.
     """
     fields = [("Host", where.authority), ("Accept", "application/json"), ("Connection", "close"), *headers]
@@ -295,7 +295,7 @@ def _head(method: str, where: Place, headers: Fields, body: Optional[bytes]) -> 
     if not any(name.lower() == "user-agent" for name, _ in headers):
         fields.append(("User-Agent", "mcp_ref"))
     for name, value in fields:
-        if not (value.isascii() and value.isprintable() and TOKEN.match(name)):
+        if not (value.isascii() and value.isprintable() and is_token(name)):
             raise AuthError("the header field %.80r cannot be sent" % name)
     lines = ["%s %s HTTP/1.1" % (method, where.target)] + ["%s: %s" % pair for pair in fields]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")

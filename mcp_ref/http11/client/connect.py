@@ -21,16 +21,21 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from ...errors import ConnectFailed, ConnectionLost, TransportError
 from ...transports.lines.fds import keep_socket_from_forks
-from ...urls import is_loopback
+from ...urls import BadUrl, Url, read_url
 from .response import BROKEN, Reply, words
 
 if TYPE_CHECKING:
     import ssl
 
-_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[A-Za-z0-9._:%\-]{1,255}\Z")
 _KEPT = "%/:=&?~+!$,;'@()*[]"
 """Characters that a request target keeps, besides letters, digits and ``_.-``."""
+_FORM = "{url} is no URL of the form http://host:port/path or https://..."
+_FAULTS = {
+    "syntax": "{url} is no URL: {why}", "scheme": _FORM, "port": _FORM, "host": "{url} names no host",
+    "user": "a URL with a user or password in it: pass token=... or headers={{...}} instead",
+}
+"""The error texts for the faults of a `BadUrl`."""
 
 
 class LetGo(ConnectionLost):
@@ -115,56 +120,26 @@ def _shut(sock: socket.socket) -> None:
         pass  # not connected, or not any more
 
 
-class Place(NamedTuple):
-    """Where a URL points to. ``host`` without brackets; ``target``: path and query as they go into a request."""
+def place(url: str) -> Url:
+    """Read the URL of a server, and write its path and query as they go into a request.
 
-    scheme: str
-    host: str
-    port: int
-    target: str
-
-    @property
-    def authority(self) -> str:
-        """Host and port, as in the field Host."""
-        host = "[%s]" % self.host if ":" in self.host else self.host
-        return host if self.port == _PORTS[self.scheme] else "%s:%d" % (host, self.port)
-
-    @property
-    def origin(self) -> str:
-        """Scheme, host and port, such as ``https://example.com``."""
-        return "%s://%s" % (self.scheme, self.authority)
-
-    @property
-    def url(self) -> str:
-        """All of it."""
-        return self.origin + self.target
-
-    def __repr__(self) -> str:
-        return "Place(%s%s)" % (self.origin, self.target.partition("?")[0])  # a query may hold secrets
-
-
-def place(url: str) -> Place:
-    """Read a URL. Raises `ConnectFailed` that says what is wrong with it, without repeating secrets."""
+    Raises `ConnectFailed` that says what is wrong with it, without repeating secrets.
+    """
     try:
-        parts = urlsplit(url)
-        scheme, host, port = parts.scheme.lower(), parts.hostname or "", parts.port
-    except ValueError as error:
-        raise ConnectFailed("%.200r is no URL: %s" % (url, error)) from None
-    if "@" in parts.netloc:
-        raise ConnectFailed("a URL with a user or password in it: pass token=... or headers={...} instead")
-    if scheme not in _PORTS or port == 0:
-        raise ConnectFailed("%.200r is no URL of the form http://host:port/path or https://..." % url)
+        found = read_url(url)
+    except BadUrl as bad:
+        raise ConnectFailed(_FAULTS[bad.fault].format(url="%.200r" % url, why=bad)) from None
     try:
-        name = host.encode("idna").decode("ascii") if not host.isascii() else host
+        name = found.host.encode("idna").decode("ascii") if not found.host.isascii() else found.host
     except UnicodeError:
         name = ""
     if not _HOST.match(name):
         raise ConnectFailed("%.200r names no host" % url)
-    target = quote(parts.path or "/", safe=_KEPT) + ("?" + quote(parts.query, safe=_KEPT) if parts.query else "")
-    return Place(scheme, name.lower(), port or _PORTS[scheme], target)
+    return found._replace(host=name.lower(), path=quote(found.path or "/", safe=_KEPT),
+                          query=quote(found.query, safe=_KEPT))
 
 
-def place_from(base: str, reference: str, whence: str) -> Place:
+def place_from(base: str, reference: str, whence: str) -> Url:
     """Read a URL that a peer names, perhaps relative to ``base``. Raises `ConnectFailed`; ``whence`` says who names it.
 
     `urljoin` raises ValueError for some references, such as ``http://[::1``.
@@ -190,10 +165,10 @@ class Proxy(NamedTuple):
         return "Proxy(%r, %d)" % (self.host, self.port)
 
 
-def find_proxy(where: Place) -> Optional[Proxy]:
+def find_proxy(where: Url) -> Optional[Proxy]:
     """The proxy that the environment asks for. Raises `ConnectFailed` for one that is none."""
     asked = os.name == "nt" or sys.platform == "darwin" or any(name.lower().endswith("_proxy") for name in os.environ)
-    if not asked or is_loopback(where.host.lower()):
+    if not asked or where.loopback:
         return None
     from urllib.request import getproxies, proxy_bypass  # late: it loads half of the library
 
@@ -228,7 +203,7 @@ class Dialler:
     """
 
     def __init__(
-        self, where: Place, timeout: float, ssl_context: "Optional[ssl.SSLContext]" = None,
+        self, where: Url, timeout: float, ssl_context: "Optional[ssl.SSLContext]" = None,
         cafile: Optional[str] = None, refusal: Optional[Callable[[str], Optional[Exception]]] = None,
     ) -> None:
         self.where = where

@@ -18,11 +18,11 @@ import re
 from typing import Dict, List, NamedTuple, NoReturn, Optional
 
 from ...limits import DEFAULT, Limits
+from ...urls import TOKEN, is_token
 from ..message import Headers
 from .stdlib import Refused, unusual_request_line
 
-_USUAL = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+) (/[!-~]*) HTTP/1\.([01])").fullmatch
-TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+_USUAL = re.compile(r"(%s) (/[!-~]*) HTTP/1\.([01])" % TOKEN).fullmatch
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(?::[0-9]*)?").fullmatch
 _LENGTH = re.compile(r"[0-9]{1,19}").fullmatch
 _USUAL_LENGTH = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ?([0-9]{1,19})(?=\r\n|\Z)").search
@@ -157,7 +157,7 @@ def _field_name(name: str, colon: str) -> str:
         bad("a folded header line")
     if colon and name[-1:] in (" ", "\t"):
         bad("space between a field name and its colon")
-    if not TOKEN(name):
+    if not is_token(name):
         bad("a header line that does not begin with a field name and a colon")
     lower = name.lower()
     if len(_names) < _MOST_NAMES and len(name) < 64:

@@ -18,8 +18,9 @@ import re
 from typing import List, Optional, Tuple
 
 from ...limits import DEFAULT, Limits
+from ...urls import is_token
 from .body_budget import Bodies
-from .head import HARMLESS, TOKEN, Head, Heads, bad, check_size
+from .head import HARMLESS, Head, Heads, bad, check_size
 from .stdlib import Refused
 
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})(?:[ \t]*;[\t -~\x80-\xff]*)?").fullmatch
@@ -263,6 +264,6 @@ class RequestParser:
             return "done"
         self._overhead += len(line) + 2
         name, colon, _ = line.decode("latin-1").partition(":")
-        if not colon or not TOKEN(name) or line.translate(None, HARMLESS):
+        if not colon or not is_token(name) or line.translate(None, HARMLESS):
             bad("a trailer that is no field")
         return "trailers"

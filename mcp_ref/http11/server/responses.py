@@ -2,14 +2,12 @@
 
 Reason phrases and dates are those of `http.server`. The head is put together here, because ``send_response``,
 ``send_header`` and ``end_headers`` take 6 microseconds for one, and this takes 0.7. Refusals are `stdlib.refusal`.
-
-A value with a line end in it would let whoever chose it write a header, or a whole reply, of its own: `ValueError`.
 """
 
 import time
 from typing import Dict, Tuple
 
-from ..message import Pairs
+from ..message import Pairs, check_fields
 from .stdlib import Shape
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -52,11 +50,9 @@ def reply_head(status: int, headers: Pairs, framing: str, close: bool) -> bytes:
     lines = (_status_lines.get(status) or _status_line(status)) + _date_line() + framing
     if close:
         lines += "Connection: close\r\n"
+    check_fields(headers)
     for name, value in headers:
-        line = name + ": " + value
-        if "\n" in line or "\r" in line or "\0" in line:
-            raise ValueError("a header with a line end in it: %s" % name.encode("ascii", "backslashreplace").decode())
-        lines += line + "\r\n"
+        lines += name + ": " + value + "\r\n"
     return (lines + "\r\n").encode("latin-1")
 
 

@@ -15,10 +15,11 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, NoReturn, Optional, Tuple
 from urllib.parse import urlsplit
 
+from ...urls import is_token
+
 RETRY_AFTER = {503: "5"}
 """Status -> seconds for Retry-After [RFC 9110 §10.2.3]."""
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 _VERSION = re.compile(r"HTTP/1\.[0-9]").fullmatch
 _TARGET = re.compile(r"[!-~]+").fullmatch
 
@@ -80,7 +81,7 @@ def unusual_request_line(line: str) -> Tuple[str, str, str, Optional[str]]:
     readable = shape.parse_request()
     version = shape.request_version
     method, target = (shape.command or "", line.split(" ")[1]) if readable and " " in line else ("", "")
-    if "%s %s %s" % (method, target, version) != line or not _TOKEN(method) or not _TARGET(target):
+    if "%s %s %s" % (method, target, version) != line or not is_token(method) or not _TARGET(target):
         raise Refused(400, "a request line that is not: method, target and version with one space between them")
     if not _VERSION(version):
         raise Refused(400, "a version other than HTTP/1.0 and HTTP/1.1")

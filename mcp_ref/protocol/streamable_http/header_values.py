@@ -11,11 +11,12 @@ True
 import re
 from typing import Iterable, List, NamedTuple, Optional, Tuple
 
+from ...urls import is_token
+
 LOOPBACK: Tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
 """Names of this machine, as they stand in a URL."""
 
 _USUAL_PORTS = {"http": "80", "https": "443"}
-TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 _QUALITY = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\Z")
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}\Z")
 _PORT = re.compile(r"[0-9]{1,5}\Z")
@@ -28,7 +29,7 @@ _NAME = re.compile(r"(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._\-]{1,255})\Z")
 def media_type(value: Optional[str]) -> str:
     """The media type of a Content-Type, in lower case and without parameters; "" where it is none [RFC 9110 §8.3]."""
     kind, slash, subtype = (value or "").partition(";")[0].strip().lower().partition("/")
-    return "%s/%s" % (kind, subtype) if slash and TOKEN.match(kind) and TOKEN.match(subtype) else ""
+    return "%s/%s" % (kind, subtype) if slash and is_token(kind) and is_token(subtype) else ""
 
 
 def accepts(value: Optional[str], wanted: str) -> bool:
@@ -84,7 +85,7 @@ def authority(value: str) -> Optional[Authority]:
 def origin(value: str) -> Optional[Tuple[str, Authority]]:
     """Scheme and authority of an Origin field; None for ``null`` and for what is no origin [RFC 6454 §7]."""
     scheme, separator, rest = value.strip(" \t").partition("://")
-    found = authority(rest) if separator and TOKEN.match(scheme) else None
+    found = authority(rest) if separator and is_token(scheme) else None
     if found is None:
         return None
     scheme = scheme.lower()

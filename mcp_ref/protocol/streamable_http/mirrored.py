@@ -25,7 +25,7 @@ from base64 import b64decode, b64encode
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ...jsonrpc import json_type, shown
-from .header_values import TOKEN
+from ...urls import is_token
 
 HEADER = "x-mcp-header"
 """The keyword of a property's schema that asks for it to be mirrored."""
@@ -147,7 +147,7 @@ _CHECKS: Tuple[_Check, ...] = (
     lambda name, schema, path: "" if isinstance(name, str) else "is a string, not %s" % json_type(name),
     lambda name, schema, path: "" if name else "is empty: it is the end of the name of a header field",
     # A token has no control characters, no blanks and nothing beyond ASCII.
-    lambda name, schema, path: "" if TOKEN.match(name) else
+    lambda name, schema, path: "" if is_token(name) else
     "is %s: a header field's name has only letters, digits and !#$%%&'*+-.^_`|~" % ascii(name[:80]),
     lambda name, schema, path: "" if path else
     "is not reached by \"properties\" alone: only a property can be mirrored, and none inside arrays, references,"

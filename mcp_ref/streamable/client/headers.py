@@ -4,6 +4,7 @@ import re
 from typing import Dict, Mapping, Optional
 
 from ...http11.client.connection_pool import Fields
+from ...urls import is_token
 
 _OURS = frozenset((
     "accept", "accept-encoding", "connection", "content-length", "content-type", "host", "last-event-id",
@@ -19,7 +20,6 @@ ACCEPT: Dict[str, Fields] = {
     "GET": (("Accept", "text/event-stream"), ("Cache-Control", "no-store")),
     "DELETE": (),
 }
-_FIELD = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*\Z")
 
 
@@ -37,7 +37,7 @@ def added(headers: Mapping[str, str], token: Optional[str]) -> Fields:
 def check(name: str, value: str) -> None:
     """Raise ValueError for a field that is not for others to set, or cannot be sent, without repeating its value."""
     key = name.lower()
-    if key in _OURS or key.startswith(_MIRRORED) or not _FIELD.match(name):
+    if key in _OURS or key.startswith(_MIRRORED) or not is_token(name):
         raise ValueError("%.80r is no header field that you can set" % name)
     if not isinstance(value, str) or not _VALUE.match(value):
         raise ValueError("the value of the header field %s cannot be sent" % name)

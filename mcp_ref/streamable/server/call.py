@@ -28,14 +28,13 @@ from ... import deadline
 from ...diagnostics.usercode import log_raised
 from ...errors import ConnectionLost, NoThreads, RequestTimeout
 from ...http11.client.connection_pool import Crew
-from ...http11.message import Exchange, Headers, HttpRequest, Pairs
+from ...http11.message import Exchange, Headers, HttpRequest, Pairs, check_fields
 from ...http11.server.responses import has_body
 from ...limits import Limits
 from ...threads import available
 
 _TICK = 1.0
 """Seconds between two looks at the sessions."""
-_FORBIDDEN = ("\r", "\n", "\0")
 
 
 class HeldExchange(Exchange):
@@ -107,9 +106,7 @@ class HeldExchange(Exchange):
     def _begin(self, status: int, headers: Pairs) -> bool:
         if self.status and not self.gone:
             raise RuntimeError("this exchange has its reply already")
-        for name, value in headers:
-            if any(sign in name or sign in value for sign in _FORBIDDEN):
-                raise ValueError("a header with a line end in it: %s" % ascii(name))
+        check_fields(headers)
         self.status, self.headers = status, tuple(headers)
         return not self.gone
 
