@@ -25,7 +25,7 @@ from ...jsonrpc import json_type
 from ...jsontext import JsonError, dumps, loads
 from ...limits import DEFAULT, Limits
 from ...urls import Url, is_token
-from ..urls import checked, origin, shown
+from ..urls import checked, origin, shown, split
 
 if TYPE_CHECKING:
     import ssl
