@@ -29,8 +29,7 @@ from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
 from ..revisions import Revision
-from .hints.signature import BindError, Signature
-from .hints.validator import LazyValidator
+from .hints.signature import BindError, LazyValidator, Signature
 from .registry.checks import Paging, check_texts, name_of
 from .registry.listing import Listing
 from .results.content import check_asking, checked_block, content_of

@@ -38,8 +38,7 @@ from ..peer.params import params_reader
 from ..protocol.uris import fault
 from ..revisions import Revision
 from ..uritemplate import Template
-from .hints.signature import BindError, Signature
-from .hints.validator import LazyValidator
+from .hints.signature import BindError, LazyValidator, Signature
 from .registry.checks import Paging, check_cache, check_texts
 from .registry.listing import Listing
 from .results.content import check_asking, checked_contents, contents_of

@@ -45,9 +45,7 @@ from ..peer.params import params_reader
 from ..peer.rates import Rate
 from ..protocol.items import tool_name_fault
 from ..revisions import Revision
-from .hints.coercion import coerce
-from .hints.signature import BindError, Signature, Unresolved, to_json
-from .hints.validator import LazyValidator
+from .hints.signature import BindError, LazyValidator, Signature, Unresolved, to_json
 from .registry.checks import Paging, check_texts, name_of
 from .registry.listing import Listing
 from .results.content import check_asking
@@ -272,6 +270,8 @@ class Tools:
 
     def _unstring(self, context: Context, tool: RegisteredTool, arguments: Dict[str, Any]) -> Dict[str, Any]:
         """Arguments whose arrays, objects and numbers came as strings, as some clients send them."""
+        from .hints.coercion import coerce
+
         mended, notes = coerce(arguments, tool.input_schema)
         for note in notes:
             context.connection.counters.note("stringified argument", "tool %s: %s" % (tool.name, note))

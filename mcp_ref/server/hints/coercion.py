@@ -15,17 +15,14 @@ null                             allows no null and requires no value  nothing
 ===============================  ====================================  =========================
 """
 
-from typing import Any, Dict, FrozenSet, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
 from ...jsonrpc import json_type
 from ...jsontext import JsonError, loads
-
-Schema = Mapping[str, Any]
-
-_ANYTHING: FrozenSet[str] = frozenset(("string", "null"))
+from .members import types_of
 
 
-def coerce(arguments: Dict[str, Any], schema: Schema) -> Tuple[Dict[str, Any], List[str]]:
+def coerce(arguments: Dict[str, Any], schema: Mapping[str, Any]) -> Tuple[Dict[str, Any], List[str]]:
     """The mended arguments and one line for each thing that was mended; the arguments themselves if none was."""
     notes: List[str] = []
     mended: Dict[str, Any] = _mend(arguments, schema, "arguments", notes)
@@ -46,7 +43,7 @@ def _mend(value: Any, schema: Any, path: str, notes: List[str]) -> Any:
     return value
 
 
-def _mend_object(value: Dict[str, Any], schema: Schema, path: str, notes: List[str]) -> Dict[str, Any]:
+def _mend_object(value: Dict[str, Any], schema: Mapping[str, Any], path: str, notes: List[str]) -> Dict[str, Any]:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return value
@@ -64,7 +61,7 @@ def _mend_object(value: Dict[str, Any], schema: Schema, path: str, notes: List[s
     return mended if changed else value
 
 
-def _unstring(text: str, schema: Schema, path: str, notes: List[str]) -> Any:
+def _unstring(text: str, schema: Mapping[str, Any], path: str, notes: List[str]) -> Any:
     """What a string holds, where the schema wants that and no string."""
     wanted = types_of(schema)
     if "string" in wanted:
@@ -79,20 +76,3 @@ def _unstring(text: str, schema: Schema, path: str, notes: List[str]) -> Any:
         notes.append("%s: %s sent as a string" % (path, kind))
         return value
     return text
-
-
-def types_of(schema: Any) -> FrozenSet[str]:
-    """The JSON types that a schema allows, as far as its own keywords tell; strings and null where it is open."""
-    if not isinstance(schema, Mapping):
-        return _ANYTHING
-    named = schema.get("type")
-    if isinstance(named, str):
-        return frozenset((named,))
-    if isinstance(named, list):
-        return frozenset(name for name in named if isinstance(name, str))
-    for keyword in ("anyOf", "oneOf"):
-        if isinstance(schema.get(keyword), list):
-            return frozenset().union(*map(types_of, schema[keyword]))
-    if isinstance(schema.get("enum"), list):
-        return frozenset(map(json_type, schema["enum"]))
-    return frozenset((json_type(schema["const"]),)) if "const" in schema else _ANYTHING

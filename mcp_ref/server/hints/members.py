@@ -1,6 +1,6 @@
 """Forms: what a type hint means to a client, and what can be built of them.
 
-A `Form` is the JSON Schema of an annotation's values with the reader that makes them from JSON that
+A `TypeForm` is the JSON Schema of an annotation's values with the reader that makes them from JSON that
 fits. `Members` is a set of named forms, which is what the parameters of a function, the fields of a
 dataclass, and the keys of a TypedDict all are. A `Scope` is where an annotation stands.
 How each kind of annotation becomes a form is in `typeforms`.
@@ -13,9 +13,10 @@ types. Output has nothing to leave out either: there all members are required, a
 import builtins
 import itertools
 import sys
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from ...errors import ToolError
+from ...jsonrpc import json_type
 from .values import to_json
 
 Schema = Dict[str, Any]
@@ -26,6 +27,7 @@ MISSING: Any = object()
 
 DEEPEST = 20
 """Classes inside each other, at most."""
+_OPEN: FrozenSet[str] = frozenset(("string", "null"))
 
 
 class SignatureError(TypeError):
@@ -57,7 +59,7 @@ class BindError(ToolError, ValueError):
         return "%s%s: %s" % (whole, self._place, self.text)
 
 
-class Form(NamedTuple):
+class TypeForm(NamedTuple):
     """What an annotation means. ``read`` None: the JSON value is the Python value.
 
     Values whose class is ``exact`` need no reading. ``optional``: None was one of the choices, and ``schema`` is that
@@ -85,7 +87,7 @@ class Definitions:
         self._names: Dict[Any, str] = {}
         self._readers: Dict[Any, Optional[Reader]] = {}
 
-    def refer(self, key: Any, name: str) -> Form:
+    def refer(self, key: Any, name: str) -> TypeForm:
         """The form of a class inside itself, whose definition is still being made."""
         readers = self._readers
 
@@ -93,9 +95,9 @@ class Definitions:
             reader = readers[key]
             return value if reader is None else reader(value)
 
-        return Form({"$ref": "#/$defs/" + self._names.setdefault(key, self._free(name))}, read)
+        return TypeForm({"$ref": "#/$defs/" + self._names.setdefault(key, self._free(name))}, read)
 
-    def define(self, key: Any, form: Form) -> Form:
+    def define(self, key: Any, form: TypeForm) -> TypeForm:
         """Keep the form of a class, if something inside refers to it; the same form."""
         if key in self._names:
             self.schemas[self._names[key]] = form.schema
@@ -144,8 +146,8 @@ class Scope:
     __slots__ = ("place", "find", "names", "local", "output", "inside", "variables", "definitions")
 
     def __init__(
-        self, place: str, find: Callable[[Any, "Scope"], Form], names: Mapping[str, Any], local: Mapping[str, Any],
-        output: bool = False, inside: Tuple[Any, ...] = (), variables: Optional[Mapping[Any, Form]] = None,
+        self, place: str, find: Callable[[Any, "Scope"], TypeForm], names: Mapping[str, Any], local: Mapping[str, Any],
+        output: bool = False, inside: Tuple[Any, ...] = (), variables: Optional[Mapping[Any, TypeForm]] = None,
         definitions: Optional[Definitions] = None,
     ) -> None:
         self.place = place
@@ -154,7 +156,7 @@ class Scope:
         self.local = local
         self.output = output
         self.inside = inside
-        self.variables: Mapping[Any, Form] = {} if variables is None else variables
+        self.variables: Mapping[Any, TypeForm] = {} if variables is None else variables
         self.definitions = Definitions() if definitions is None else definitions
 
     def _changed(self, **changes: Any) -> "Scope":
@@ -168,7 +170,7 @@ class Scope:
         """The same, with the names of the module of a class, and of the class itself."""
         return self._changed(names=_names_of(owner.__module__), local={**self.local, owner.__name__: owner})
 
-    def binding(self, variables: Mapping[Any, Form]) -> "Scope":
+    def binding(self, variables: Mapping[Any, TypeForm]) -> "Scope":
         """The same, where these type variables stand for these forms."""
         return self._changed(variables={**self.variables, **variables}) if variables else self
 
@@ -183,17 +185,17 @@ class Scope:
             raise self.error("%s is %d classes deep, each inside the one before" % (owner.__name__, DEEPEST))
         return self.within(owner)._changed(inside=(*self.inside, key))
 
-    def form(self, annotation: Any) -> Form:
+    def form(self, annotation: Any) -> TypeForm:
         """The form of an annotation that stands here. Raises SignatureError."""
         return self.find(annotation, self)
 
-    def element(self, annotation: Any) -> Form:
+    def element(self, annotation: Any) -> TypeForm:
         """The form of an item or value, which cannot be left out: where it is optional, null is one of its values."""
         form = self.form(annotation)
         if not form.optional:
-            return Form(described(form), form.read, form.exact)
+            return TypeForm(described(form), form.read, form.exact)
         read = form.read
-        return Form(nullable(described(form)), read and (lambda value: None if value is None else read(value)))
+        return TypeForm(nullable(described(form)), read and (lambda value: None if value is None else read(value)))
 
     def error(self, text: str) -> SignatureError:
         """An error at this place."""
@@ -225,6 +227,21 @@ def _names_of(module: str) -> Mapping[str, Any]:
     return vars(sys.modules[module]) if module in sys.modules else {}
 
 
+def annotations_of(thing: Any) -> Dict[str, Any]:
+    """The annotations in the body of a class or function itself; names that mean nothing yet are a ForwardRef.
+
+    From Python 3.14 on annotations are evaluated when somebody asks [PEP 649], and no longer kept in a class's dict.
+    """
+    if sys.version_info >= (3, 14):
+        import annotationlib
+
+        return annotationlib.get_annotations(thing, format=annotationlib.Format.FORWARDREF)
+    if isinstance(thing, type):
+        own: Dict[str, Any] = thing.__dict__.get("__annotations__", {})
+        return own
+    return thing.__annotations__ or {}
+
+
 class Member(NamedTuple):
     """A parameter, field or key. ``needed``: Python wants a value; ``owner``: the class in whose body it stands."""
 
@@ -241,7 +258,7 @@ class Members:
     __slots__ = ("forms", "output", "required", "_readers", "_fill")
 
     def __init__(self, members: Iterable[Member], scope: Scope, label: str) -> None:
-        self.forms: List[Tuple[Member, Form]] = []
+        self.forms: List[Tuple[Member, TypeForm]] = []
         self.output = scope.output
         self.required: List[str] = []
         self._readers: List[Tuple[str, Optional[type], Reader]] = []
@@ -256,7 +273,7 @@ class Members:
                 form = (where.within(member.owner) if member.owner else where).form(member.annotation)
             self._add(member, form)
 
-    def _add(self, member: Member, form: Form) -> None:
+    def _add(self, member: Member, form: TypeForm) -> None:
         self.forms.append((member, form))
         if form.read is not None:
             self._readers.append((member.name, form.exact, form.read))
@@ -275,7 +292,7 @@ class Members:
             schema["additionalProperties"] = False
         return schema
 
-    def _property(self, member: Member, form: Form, descriptions: Mapping[str, str]) -> Schema:
+    def _property(self, member: Member, form: TypeForm, descriptions: Mapping[str, str]) -> Schema:
         schema = nullable(form.schema) if self.output and form.optional else dict(form.schema)
         description = form.description or descriptions.get(member.name)
         if description:
@@ -323,7 +340,7 @@ def read_at(key: Any, read: Reader, value: Any) -> Any:
         raise BindError(str(error) or type(error).__name__, (key,)) from error
 
 
-def described(form: Form) -> Schema:
+def described(form: TypeForm) -> Schema:
     """The schema where there is no member to carry the description."""
     return dict(form.schema, description=form.description) if form.description else form.schema
 
@@ -343,6 +360,23 @@ def nullable(schema: Schema) -> Schema:
     return schema
 
 
+def types_of(schema: Any) -> FrozenSet[str]:
+    """The JSON types that a schema allows, as far as its own keywords tell; strings and null where it is open."""
+    if not isinstance(schema, Mapping):
+        return _OPEN
+    named = schema.get("type")
+    if isinstance(named, str):
+        return frozenset((named,))
+    if isinstance(named, list):
+        return frozenset(name for name in named if isinstance(name, str))
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(schema.get(keyword), list):
+            return frozenset().union(*map(types_of, schema[keyword]))
+    if isinstance(schema.get("enum"), list):
+        return frozenset(map(json_type, schema["enum"]))
+    return frozenset((json_type(schema["const"]),)) if "const" in schema else _OPEN
+
+
 def _integer(value: Any) -> Any:
     """JSON has one kind of number: 3.0 is an integer."""
     return int(value) if type(value) is float and value.is_integer() else value
@@ -352,17 +386,17 @@ def _number(value: Any) -> Any:
     return float(value) if type(value) is int else value
 
 
-PLAIN: Dict[Any, Form] = {
-    str: Form({"type": "string"}),
-    int: Form({"type": "integer"}, _integer, int),
-    float: Form({"type": "number"}, _number, float),
-    bool: Form({"type": "boolean"}),
-    None: Form({"type": "null"}),
-    type(None): Form({"type": "null"}),
-    Any: Form({}),
-    object: Form({}),
-    MISSING: Form({}),
-    list: Form({"type": "array", "items": {}}),
-    dict: Form({"type": "object"}),
+PLAIN: Dict[Any, TypeForm] = {
+    str: TypeForm({"type": "string"}),
+    int: TypeForm({"type": "integer"}, _integer, int),
+    float: TypeForm({"type": "number"}, _number, float),
+    bool: TypeForm({"type": "boolean"}),
+    None: TypeForm({"type": "null"}),
+    type(None): TypeForm({"type": "null"}),
+    Any: TypeForm({}),
+    object: TypeForm({}),
+    MISSING: TypeForm({}),
+    list: TypeForm({"type": "array", "items": {}}),
+    dict: TypeForm({"type": "object"}),
 }
 """The annotations that most parameters have."""

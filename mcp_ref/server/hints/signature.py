@@ -38,13 +38,14 @@ str, None, Any, content blocks, lists of anything  none, unless asked for by ``s
 =================================================  ===============================================
 """
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+import sys
+from types import FunctionType, MethodType
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...jsontext import dumps
-from .coercion import coerce, types_of
-from .functions import Parts, by_name, take_apart
 from .members import (
-    MISSING, BindError, Definitions, Form, HoldsMessage, Members, Schema, Scope, SignatureError, Unresolved, nullable,
+    MISSING, BindError, Definitions, HoldsMessage, Member, Members, Schema, Scope, SignatureError, TypeForm, Unresolved,
+    annotations_of, nullable, types_of,
 )
 from .typeforms import form_of, origin_of, special_name
 from .values import BYTES, NO_TYPE, to_json
@@ -54,8 +55,10 @@ __all__ = ["BindError", "Signature", "SignatureError", "Unresolved", "to_json"]
 _WRAPPED = frozenset(("number", "integer", "boolean", "array", "object", "null"))
 """JSON types that are worth being structured content."""
 
-_DESCRIBING = ("Arg", "arg", "Param", "param", "PARAM", "ARG", "Attributes", "Keyword", "keyword", ":key", "@key")
-"""One of these stands in every docstring that describes parameters."""
+_VARIABLE = 0x04 | 0x08  # flags of a code object: takes *args, takes **kwargs
+_ASYNCHRONOUS = 0x80 | 0x200  # is a coroutine function, an asynchronous generator function
+_DESCRIBING = ("arg", "param", "attributes", "keyword", ":key", "@key")
+"""One of these stands, in some case, in every docstring that describes parameters."""
 
 
 class Signature:
@@ -107,13 +110,18 @@ class Signature:
 
     def _check_docstring(self) -> None:
         """Raise SignatureError if the docstring describes a parameter that does not exist: a model would be misled."""
-        if not any(word in (self._parts.doc or "") for word in _DESCRIBING):
-            return  # as nearly always; taking it apart can wait
+        if not self._describes_parameters():
+            return  # as nearly always; parsing it can wait
         names = [member.name for member in self._parts.members]
         for name in self._documented().parameters:
             if name not in names:
                 raise SignatureError("%s: the docstring describes a parameter %r; the parameters are %s" % (
                     self.name, name, ", ".join(names) or "none"))
+
+    def _describes_parameters(self) -> bool:
+        """True if the docstring may describe parameters, by the words that all such docstrings contain."""
+        text = (self._parts.doc or "").lower()
+        return any(word in text for word in _DESCRIBING)
 
     def check_returned(self) -> None:
         """Raise SignatureError if the return annotation is of values that cannot be sent.
@@ -154,7 +162,8 @@ class Signature:
         """The schema of the arguments, the same object each time. Raises `Unresolved`."""
         if self._schema is None:
             members = self.resolve()
-            self._schema = self._definitions.closed(members.schema(self._documented().parameters))
+            texts = self._documented().parameters if self._describes_parameters() else {}
+            self._schema = self._definitions.closed(members.schema(texts))
         return self._schema
 
     def choices(self, name: str) -> Optional[List[str]]:
@@ -221,6 +230,8 @@ class Signature:
 
     def coerce(self, arguments: Dict[str, Any]) -> Tuple[Dict[str, Any], List[str]]:
         """Arguments that do not fit, mended where that is possible, and what was mended; see `coercion`."""
+        from .coercion import coerce
+
         return coerce(arguments, self.input_schema)
 
     # What they get
@@ -230,7 +241,7 @@ class Signature:
         return {"result": to_json(value)} if self._returned()[1] else to_json(value)
 
 
-def _result_of(form: Form, wanted: bool) -> Tuple[Optional[Schema], bool]:
+def _result_of(form: TypeForm, wanted: bool) -> Tuple[Optional[Schema], bool]:
     """The output schema for results of this form; an object schema at the root is what all revisions take."""
     if form.schema.get("type") == "object" and not form.optional:
         return form.schema, False
@@ -242,6 +253,174 @@ def _result_of(form: Form, wanted: bool) -> Tuple[Optional[Schema], bool]:
     return {"type": "object", "properties": {"result": result}, "required": ["result"]}, True
 
 
+# A callable taken apart
+
+class FunctionParts(NamedTuple):
+    """A callable taken apart. ``by_position``: names of parameters that cannot be given by name."""
+
+    members: List[Member]
+    by_position: List[str]
+    returns: Any
+    names: Mapping[str, Any]
+    local: Mapping[str, Any]
+    doc: Optional[str]
+
+
+def take_apart(function: Callable[..., Any], name: str, explicit: bool) -> FunctionParts:
+    """The parameters of any callable. Raises SignatureError for those that no object of named arguments can fill."""
+    plain: Any = function.__func__ if type(function) is MethodType else function
+    if type(plain) is not FunctionType or "__wrapped__" in plain.__dict__ or "__signature__" in plain.__dict__:
+        return _inspected(function, name, explicit)
+    code = plain.__code__
+    _check_flags(code.co_flags, name, explicit)
+    count = code.co_argcount
+    names = code.co_varnames[:count + code.co_kwonlyargcount]
+    annotations, defaults = annotations_of(plain), plain.__kwdefaults__ or {}
+    if plain.__defaults__:
+        defaults = {**dict(zip(names[count - len(plain.__defaults__):count], plain.__defaults__)), **defaults}
+    bound = 1 if plain is not function else 0
+    if names[bound:bound + 1] == ("self",):
+        text = "%s is a method without its object: make the object, and register that one's method, object.%s"
+        raise SignatureError(text % (plain.__qualname__, name))
+    members = []
+    for parameter in names[bound:]:
+        default = defaults.get(parameter, MISSING)
+        members.append(Member(parameter, annotations.get(parameter, MISSING), default, default is MISSING))
+    by_position = list(names[bound:code.co_posonlyargcount])
+    return FunctionParts(
+        members, by_position, annotations.get("return", MISSING), plain.__globals__, _local_names(plain), plain.__doc__
+    )
+
+
+def _check_flags(flags: int, name: str, explicit: bool) -> None:
+    if flags & _ASYNCHRONOUS:
+        raise SignatureError("%s is asynchronous; handlers are plain functions, each runs in a thread" % name)
+    if flags & _VARIABLE and not explicit:
+        star = "*args" if flags & 0x04 else "**kwargs"
+        raise SignatureError("%s takes %s, which has no schema; name its parameters, or give a schema" % (name, star))
+
+
+def _local_names(function: Any) -> Mapping[str, Any]:
+    """Names of its type parameters, and of what the function uses from the functions around it."""
+    found = {variable.__name__: variable for variable in getattr(function, "__type_params__", ())}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            pass  # not assigned yet
+    return found
+
+
+def _inspected(function: Callable[..., Any], name: str, explicit: bool) -> FunctionParts:
+    """The same by `inspect`: for wrapped functions, partial ones, instances with __call__, classes, builtins."""
+    import inspect
+
+    try:
+        signature = _signature_of(function)
+    except (TypeError, ValueError) as error:
+        raise SignatureError("%s: its parameters are unknown (%s); wrap it in a function" % (name, error)) from None
+    home = _home(function)
+    _check_flags(home.__code__.co_flags & _ASYNCHRONOUS if home is not None else 0, name, explicit)
+    empty, parameters = inspect.Parameter.empty, list(signature.parameters.values())
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_POSITIONAL or parameter.kind is parameter.VAR_KEYWORD:
+            _check_flags(0x04 if parameter.kind is parameter.VAR_POSITIONAL else 0x08, name, explicit)
+    members = [
+        Member(
+            parameter.name, MISSING if parameter.annotation is empty else parameter.annotation,
+            MISSING if parameter.default is empty else parameter.default, parameter.default is empty,
+        )
+        for parameter in parameters if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    by_position = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_ONLY]
+    returns = MISSING if signature.return_annotation is empty else signature.return_annotation
+    names, local = (home.__globals__, _local_names(home)) if home is not None else ({}, {})
+    return FunctionParts(members, by_position, returns, names, local, _doc(function, home))
+
+
+def _signature_of(function: Callable[..., Any]) -> Any:
+    """An `inspect.Signature` in which names that mean nothing yet are as `annotations_of` leaves them."""
+    import inspect
+
+    if sys.version_info >= (3, 14):
+        import annotationlib
+
+        return inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
+    return inspect.signature(function)
+
+
+def _home(function: Any) -> Any:
+    """The plain function inside a callable, where there is one."""
+    import inspect
+    from functools import partial
+
+    while True:
+        if isinstance(function, partial):
+            function = function.func
+        elif isinstance(function, FunctionType):
+            return inspect.unwrap(function)
+        elif hasattr(function, "__func__"):
+            function = function.__func__
+        elif isinstance(function, type):
+            function = vars(function).get("__init__")
+        else:
+            below = getattr(function, "__wrapped__", None) or getattr(type(function), "__call__", None)
+            if not (isinstance(below, FunctionType) or hasattr(below, "__func__") or hasattr(below, "__wrapped__")):
+                return None
+            function = below
+
+
+def _doc(function: Any, home: Any) -> Optional[str]:
+    """A docstring of its own; that of `functools.partial` says nothing of the function."""
+    if isinstance(function, FunctionType):
+        return function.__doc__
+    own = vars(function).get("__doc__") if hasattr(function, "__dict__") else None
+    return own or getattr(home, "__doc__", None) or (None if hasattr(function, "func") else function.__doc__)
+
+
+def by_name(function: Callable[..., Any], parts: FunctionParts) -> Callable[..., Any]:
+    """The same function, taking everything by name."""
+    defaults = {member.name: member.default for member in parts.members}
+
+    def values(keywords: Dict[str, Any]) -> Iterator[Any]:
+        for name in parts.by_position:
+            value = keywords.pop(name, defaults[name])
+            if value is MISSING:
+                raise TypeError("%s needs an argument %s" % (getattr(function, "__name__", "the function"), name))
+            yield value
+
+    def call(**keywords: Any) -> Any:
+        return function(*list(values(keywords)), **keywords)
+
+    return call
+
+
+# Validation
+
+class LazyValidator:
+    """Finds what is wrong with values; ``schema`` is a function that gives the schema, asked once.
+
+    Threads may share it: at worst two of them compile the same schema.
+    """
+
+    __slots__ = ("_schema", "_validate")
+
+    def __init__(self, schema: Callable[[], Any]) -> None:
+        self._schema = schema
+        self._validate: Optional[Callable[[Any], List[Any]]] = None
+
+    def validate(self, value: Any) -> List[Any]:
+        """The violations of the schema, none where the value is valid.
+
+        Raises `SchemaError` for a schema that is none and `BoundsExceeded` for a value that takes too long.
+        """
+        if self._validate is None:
+            from ...jsonschema import compile
+
+            self._validate = compile(self._schema()).validate
+        return self._validate(value)
+
+
 # The context
 
 def _default_types() -> Sequence[type]:
@@ -250,7 +429,7 @@ def _default_types() -> Sequence[type]:
     return (Context,)
 
 
-def _context_among(parts: Parts, types: Sequence[type]) -> Optional[str]:
+def _context_among(parts: FunctionParts, types: Sequence[type]) -> Optional[str]:
     """The parameter that takes the context. Raises SignatureError if there are two."""
     found = [
         member.name for member in parts.members
@@ -261,7 +440,7 @@ def _context_among(parts: Parts, types: Sequence[type]) -> Optional[str]:
     return found[0] if found else None
 
 
-def _is_context(annotation: Any, parts: Parts, types: Sequence[type]) -> bool:
+def _is_context(annotation: Any, parts: FunctionParts, types: Sequence[type]) -> bool:
     """Whether an annotation is one of the classes or a subclass, also as a string, in Optional or with arguments."""
     if type(annotation) is type:
         return issubclass(annotation, tuple(types))

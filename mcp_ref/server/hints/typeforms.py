@@ -1,6 +1,6 @@
 """Type hints as JSON: what a Python annotation means to a client, and how its values are made.
 
-`form_of` turns an annotation into a `Form`: the JSON Schema that describes its values, and the reader
+`form_of` turns an annotation into a `TypeForm`: the JSON Schema that describes its values, and the reader
 that makes them from JSON that fits the schema. That happens once, when a function is registered.
 
 =======================================  =================================================================
@@ -40,11 +40,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ...jsonrpc import json_type
 from ...model import Model
-from .coercion import types_of
-from .functions import annotations_of
 from .members import (
-    MISSING, PLAIN, BindError, Definitions, Form, HoldsMessage, Member, Members, Reader, Schema, Scope, described,
-    read_at,
+    MISSING, PLAIN, BindError, Definitions, HoldsMessage, Member, Members, Reader, Schema, Scope, TypeForm,
+    annotations_of, described, read_at, types_of,
 )
 from .values import describes_itself, enum_word, flag_names, qualified_name
 
@@ -53,7 +51,7 @@ _NoneType = type(None)
 
 # From an annotation to a form
 
-def form_of(annotation: Any, scope: Scope) -> Form:
+def form_of(annotation: Any, scope: Scope) -> TypeForm:
     """The form of an annotation. Raises SignatureError where JSON has none, `Unresolved` for unknown names."""
     try:
         plain = PLAIN.get(annotation)
@@ -81,7 +79,7 @@ def form_of(annotation: Any, scope: Scope) -> Form:
     raise scope.error("%s has no JSON form; use another annotation, or give an explicit schema" % _shown(annotation))
 
 
-def _variables_of(cls: Any, args: Sequence[Any], scope: Scope) -> Dict[Any, Form]:
+def _variables_of(cls: Any, args: Sequence[Any], scope: Scope) -> Dict[Any, TypeForm]:
     """What the type variables of a class and of its bases stand for: ``Page[int]``, ``class Pages(Page[int])``."""
     variables = getattr(cls, "__parameters__", None) or ()
     found = {variable: scope.element(arg) for variable, arg in zip(variables, args or map(_unbound, variables))}
@@ -108,7 +106,7 @@ def _shown(annotation: Any) -> str:
 
 # Special forms: (annotation, its arguments, scope) -> form
 
-def _annotated(annotation: Any, scope: Scope) -> Form:
+def _annotated(annotation: Any, scope: Scope) -> TypeForm:
     """A string, or an object's ``description`` or ``documentation``, describes; a dict adds keywords of JSON Schema."""
     form = form_of(annotation.__origin__, scope)
     for extra in annotation.__metadata__:
@@ -121,7 +119,7 @@ def _annotated(annotation: Any, scope: Scope) -> Form:
     return form
 
 
-def _union(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
+def _union(annotation: Any, args: Sequence[Any], scope: Scope) -> TypeForm:
     optional = _NoneType in args or None in args
     forms = [form_of(arg, scope) for arg in args if arg is not _NoneType and arg is not None]
     optional = optional or any(form.optional for form in forms)
@@ -129,7 +127,7 @@ def _union(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
         return forms[0]._replace(optional=optional)
     schemas = [described(form) for form in forms]
     read = None if all(form.read is None for form in forms) else _first_fitting(forms, scope.definitions)
-    return Form(_either(schemas), read, None, optional)
+    return TypeForm(_either(schemas), read, None, optional)
 
 
 def _either(schemas: List[Schema]) -> Schema:
@@ -146,12 +144,12 @@ def _either(schemas: List[Schema]) -> Schema:
     return {"anyOf": different}
 
 
-def _first_fitting(forms: Sequence[Form], definitions: Definitions) -> Reader:
+def _first_fitting(forms: Sequence[TypeForm], definitions: Definitions) -> Reader:
     """Reads with the first choice that the value fits; where its type leaves one choice, no validation is needed."""
     choices = [(form, types_of(form.schema) if form.schema and "$ref" not in form.schema else None) for form in forms]
     checks: Dict[int, Any] = {}
 
-    def fits(form: Form, value: Any) -> bool:
+    def fits(form: TypeForm, value: Any) -> bool:
         check = checks.get(id(form))
         if check is None:
             from ...jsonschema import compile
@@ -177,7 +175,7 @@ def _first_fitting(forms: Sequence[Form], definitions: Definitions) -> Reader:
     return read
 
 
-def _literal(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
+def _literal(annotation: Any, args: Sequence[Any], scope: Scope) -> TypeForm:
     words: Dict[Any, Any] = {}
     for value in _flat(args):
         word = enum_word(value) if isinstance(value, enum.Enum) else value
@@ -188,7 +186,7 @@ def _literal(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
     read = None
     if any(isinstance(value, enum.Enum) for value in words.values()):
         read = lambda word: words[type(word), word]  # noqa: E731
-    return Form(_one_of([word for _, word in words]), read, None, optional)
+    return TypeForm(_one_of([word for _, word in words]), read, None, optional)
 
 
 def _flat(args: Sequence[Any]) -> List[Any]:
@@ -201,7 +199,7 @@ def _one_of(words: List[Any]) -> Schema:
     return {"type": types[0] if len(types) == 1 else types, "enum": words}
 
 
-def _wrapped(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
+def _wrapped(annotation: Any, args: Sequence[Any], scope: Scope) -> TypeForm:
     return form_of(args[0], scope)
 
 
@@ -212,13 +210,13 @@ def _unbound(variable: Any) -> Any:
     return Any if variable.__bound__ is None else variable.__bound__
 
 
-def _variable(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
+def _variable(annotation: Any, args: Sequence[Any], scope: Scope) -> TypeForm:
     if annotation in scope.variables:
         return scope.variables[annotation]
     return form_of(_unbound(annotation), scope)
 
 
-def _alias(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
+def _alias(annotation: Any, args: Sequence[Any], scope: Scope) -> TypeForm:
     if annotation in scope.inside:
         return scope.definitions.refer(annotation, annotation.__name__)
     return scope.definitions.define(annotation, form_of(annotation.__value__, scope.into(annotation, annotation)))
@@ -226,16 +224,16 @@ def _alias(annotation: Any, args: Sequence[Any], scope: Scope) -> Form:
 
 # Generic classes: (class, its arguments, scope) -> form
 
-def _array(origin: type, args: Sequence[Any], scope: Scope) -> Form:
-    item = scope.element(args[0]) if args else Form({})
+def _array(origin: type, args: Sequence[Any], scope: Scope) -> TypeForm:
+    item = scope.element(args[0]) if args else TypeForm({})
     schema: Schema = {"type": "array", "items": item.schema}
     make = _ARRAYS[origin]
     if issubclass(make, (set, frozenset)) and not scope.output:
         schema["uniqueItems"] = True
-    return Form(schema, _items_reader(item, make))
+    return TypeForm(schema, _items_reader(item, make))
 
 
-def _items_reader(item: Form, make: Any) -> Optional[Reader]:
+def _items_reader(item: TypeForm, make: Any) -> Optional[Reader]:
     """Reads an array; one whose items need no reading is looked through once, in C."""
     read, exact = item.read, {item.exact}
     if read is None:
@@ -249,12 +247,12 @@ def _items_reader(item: Form, make: Any) -> Optional[Reader]:
     return read_items
 
 
-def _tuple(origin: type, args: Sequence[Any], scope: Scope) -> Form:
+def _tuple(origin: type, args: Sequence[Any], scope: Scope) -> TypeForm:
     if args == ((),):  # how Python 3.8 to 3.10 keep Tuple[()]
         args = ()
     if not args or args[-1] is Ellipsis:
-        item = scope.element(args[0]) if args else Form({})
-        return Form({"type": "array", "items": item.schema}, _items_reader(item, tuple))
+        item = scope.element(args[0]) if args else TypeForm({})
+        return TypeForm({"type": "array", "items": item.schema}, _items_reader(item, tuple))
     items = [scope.element(arg) for arg in args]
     schema: Schema = {"type": "array"}
     if all(item.schema == items[0].schema for item in items):
@@ -263,12 +261,12 @@ def _tuple(origin: type, args: Sequence[Any], scope: Scope) -> Form:
         schema["prefixItems"] = [item.schema for item in items]
     schema.update(minItems=len(items), maxItems=len(items))
     readers = [item.read or (lambda value: value) for item in items]
-    return Form(schema, lambda values: tuple(read_at(at, readers[at], value) for at, value in enumerate(values)))
+    return TypeForm(schema, lambda values: tuple(read_at(at, readers[at], value) for at, value in enumerate(values)))
 
 
-def _mapping(origin: type, args: Sequence[Any], scope: Scope) -> Form:
+def _mapping(origin: type, args: Sequence[Any], scope: Scope) -> TypeForm:
     if not args:
-        return Form({"type": "object"})
+        return TypeForm({"type": "object"})
     key, value = form_of(args[0], scope), scope.element(args[1])
     schema: Schema = {"type": "object"}
     if not scope.output:
@@ -280,23 +278,23 @@ def _mapping(origin: type, args: Sequence[Any], scope: Scope) -> Form:
         schema["additionalProperties"] = value.schema
     read, read_key = value.read, key.read
     if read is None and read_key is None:
-        return Form(schema)
+        return TypeForm(schema)
     of, to = read or (lambda item: item), read_key or (lambda name: name)
-    return Form(schema, lambda members: {
+    return TypeForm(schema, lambda members: {
         read_at(name, to, name): read_at(name, of, member) for name, member in members.items()
     })
 
 
 # Classes: (class, scope) -> form
 
-def _enumeration(cls: Any, scope: Scope) -> Form:
+def _enumeration(cls: Any, scope: Scope) -> TypeForm:
     members = {enum_word(member): member for member in cls}
     if not members:
         raise scope.error("%s has no members" % cls.__name__)
-    return Form(_one_of(list(members)), members.__getitem__)
+    return TypeForm(_one_of(list(members)), members.__getitem__)
 
 
-def _flags(cls: Any, scope: Scope) -> Form:
+def _flags(cls: Any, scope: Scope) -> TypeForm:
     from functools import reduce
     from operator import or_
 
@@ -306,10 +304,10 @@ def _flags(cls: Any, scope: Scope) -> Form:
     schema: Schema = {"type": "array", "items": {"type": "string", "enum": list(names)}}
     if not scope.output:
         schema["uniqueItems"] = True
-    return Form(schema, lambda words: reduce(or_, [names[word] for word in words], cls(0)))
+    return TypeForm(schema, lambda words: reduce(or_, [names[word] for word in words], cls(0)))
 
 
-def _dataclass(cls: Any, scope: Scope) -> Form:
+def _dataclass(cls: Any, scope: Scope) -> TypeForm:
     import dataclasses
 
     members, texts = [], {}
@@ -332,7 +330,7 @@ def _owner(cls: Any, name: str) -> Any:
     return next((base for base in cls.__mro__ if name in annotations_of(base)), cls)
 
 
-def _named_tuple(cls: Any, scope: Scope) -> Form:
+def _named_tuple(cls: Any, scope: Scope) -> TypeForm:
     annotations = next(annotations_of(base) for base in cls.__mro__ if "_fields" in base.__dict__)
     defaults = cls._field_defaults
     members = [
@@ -342,7 +340,7 @@ def _named_tuple(cls: Any, scope: Scope) -> Form:
     return _object(cls, members, scope, cls, {})
 
 
-def _typed_dict(cls: Any, scope: Scope) -> Form:
+def _typed_dict(cls: Any, scope: Scope) -> TypeForm:
     """Python 3.8 does not tell which keys came from a base: there the ``total`` of the class holds for all."""
     annotations = annotations_of(cls)
     required = getattr(cls, "__required_keys__", annotations if cls.__total__ else ())
@@ -359,7 +357,7 @@ def _typed_dict(cls: Any, scope: Scope) -> Form:
 
 def _object(
     cls: Any, members: List[Member], scope: Scope, build: Callable[..., Any], texts: Mapping[str, str]
-) -> Form:
+) -> TypeForm:
     """An object with these members, described by the docstring of the class unless that was generated."""
     from .docstrings import parse
 
@@ -373,23 +371,23 @@ def _object(
     if told.description:
         schema["description"] = told.description
     read = inner.bind if build is dict else lambda values: build(**inner.bind(values))
-    return scope.definitions.define(key, Form(schema, read))
+    return scope.definitions.define(key, TypeForm(schema, read))
 
 
-def _derived(cls: Any, scope: Scope) -> Form:
+def _derived(cls: Any, scope: Scope) -> TypeForm:
     """A class of the user's own that is a str, an int, ...: made by calling it."""
     base = next(base for base in (str, int, float, list, dict) if issubclass(cls, base))
-    return Form(PLAIN[base].schema, cls)
+    return TypeForm(PLAIN[base].schema, cls)
 
 
-def _scalar(cls: Any, scope: Scope) -> Form:
+def _scalar(cls: Any, scope: Scope) -> TypeForm:
     more, read = _SCALARS[qualified_name(cls)]
-    return Form({"type": "string", **more}, cls if read is None else lambda text: read(cls, text))
+    return TypeForm({"type": "string", **more}, cls if read is None else lambda text: read(cls, text))
 
 
-def _decimal(cls: Any, scope: Scope) -> Form:
+def _decimal(cls: Any, scope: Scope) -> TypeForm:
     if scope.output:
-        return Form({"type": "string"})
+        return TypeForm({"type": "string"})
 
     def read(value: Any) -> Any:
         from decimal import InvalidOperation
@@ -402,19 +400,19 @@ def _decimal(cls: Any, scope: Scope) -> Form:
             raise BindError("a finite number is needed, not %s" % made)
         return made
 
-    return Form({"type": ["string", "number"]}, read)
+    return TypeForm({"type": ["string", "number"]}, read)
 
 
-def _modelled(cls: Any, scope: Scope) -> Form:
+def _modelled(cls: Any, scope: Scope) -> TypeForm:
     """A class that describes, reads and writes itself, as pydantic's models do; nothing is imported for that."""
     try:
         schema = cls.model_json_schema(mode="serialization" if scope.output else "validation")
     except TypeError:  # it knows no modes
         schema = cls.model_json_schema()
-    return Form(scope.definitions.adopt(schema), cls.model_validate)
+    return TypeForm(scope.definitions.adopt(schema), cls.model_validate)
 
 
-def _message(cls: Any, scope: Scope) -> Form:
+def _message(cls: Any, scope: Scope) -> TypeForm:
     raise HoldsMessage("%s: %s is a part of protocol messages, it has no schema" % (scope.place, cls.__name__))
 
 
@@ -463,13 +461,13 @@ _ARRAYS: Dict[type, Any] = {
 }
 """Generic class -> what is made of an array."""
 
-_GENERIC: Dict[type, Callable[[type, Sequence[Any], Scope], Form]] = {
+_GENERIC: Dict[type, Callable[[type, Sequence[Any], Scope], TypeForm]] = {
     **{cls: _array for cls in _ARRAYS},
     **{cls: _mapping for cls in (dict, collections.abc.Mapping, collections.abc.MutableMapping)},
     tuple: _tuple,
 }
 
-_SPECIAL: Dict[str, Callable[[Any, Sequence[Any], Scope], Form]] = {
+_SPECIAL: Dict[str, Callable[[Any, Sequence[Any], Scope], TypeForm]] = {
     "Union": _union, "Optional": _union, "UnionType": _union,
     "Literal": _literal,
     "Required": _wrapped, "NotRequired": _wrapped, "ReadOnly": _wrapped, "Final": _wrapped,
@@ -490,7 +488,7 @@ _SCALARS: Dict[str, Tuple[Schema, Optional[Callable[[Any, str], Any]]]] = {
 }
 """Classes, of modules that need not be loaded -> keywords of their schema, and reader where it is not the class."""
 
-_CLASSES: Tuple[Tuple[Callable[[Any], bool], Callable[[Any, Scope], Form]], ...] = (
+_CLASSES: Tuple[Tuple[Callable[[Any], bool], Callable[[Any, Scope], TypeForm]], ...] = (
     (lambda cls: issubclass(cls, Model), _message),
     (lambda cls: issubclass(cls, enum.Flag), _flags),
     (lambda cls: issubclass(cls, enum.Enum), _enumeration),

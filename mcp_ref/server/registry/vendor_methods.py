@@ -12,8 +12,7 @@ from typing import Any, Callable, Dict
 from ...errors import INVALID_PARAMS, RpcError
 from ...peer.context import Context, Route
 from ...peer.vendor import checked_result
-from ..hints.signature import BindError, Signature, to_json
-from ..hints.validator import LazyValidator
+from ..hints.signature import BindError, LazyValidator, Signature, to_json
 
 
 def route_of(name: str, function: Callable[..., Any]) -> Route:
