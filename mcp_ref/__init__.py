@@ -46,7 +46,7 @@ a limit         a field of `limits.Limits`, and its row in the table of the docs
 a transport     a subclass of `transports.base.Transport`; a maker of it in ``tests/transports/makers.py`` has the
                 tests of the contract run on it
 a command       `cli.HOMES`, and ``COMMANDS`` of the module that has it
-an error code   `errors.CODES`; what revisions say of it, `server.results.error_codes`
+an error code   `errors.CODES`; what revisions say of it, `server.results.failures`
 a thread        `threads.start_thread`, and a row of the table there
 ==============  ================================================================================================
 

@@ -188,6 +188,43 @@ METHODS: Tuple[Method, ...] = (
 )
 """Every method. A test checks that no revision finds two rows for one name."""
 
+# The names that other modules compare with; a test checks that each is in the table.
+INITIALIZE = "initialize"
+INITIALIZED = "notifications/initialized"
+DISCOVER = "server/discover"
+PING = "ping"
+CANCELLED = "notifications/cancelled"
+PROGRESS = "notifications/progress"
+LIST_TOOLS = "tools/list"
+CALL_TOOL = "tools/call"
+LIST_RESOURCES = "resources/list"
+LIST_RESOURCE_TEMPLATES = "resources/templates/list"
+READ_RESOURCE = "resources/read"
+SUBSCRIBE = "resources/subscribe"
+UNSUBSCRIBE = "resources/unsubscribe"
+RESOURCE_UPDATED = "notifications/resources/updated"
+LIST_PROMPTS = "prompts/list"
+GET_PROMPT = "prompts/get"
+COMPLETE = "completion/complete"
+SET_LOG_LEVEL = "logging/setLevel"
+LOG_MESSAGE = "notifications/message"
+LISTEN = "subscriptions/listen"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+LIST_ROOTS = "roots/list"
+ROOTS_CHANGED = "notifications/roots/list_changed"
+CREATE_MESSAGE = "sampling/createMessage"
+ELICIT = "elicitation/create"
+ELICITATION_COMPLETE = "notifications/elicitation/complete"
+
+LIST_CHANGED: Dict[str, str] = {
+    row.capability.partition(".")[0]: row.name for row in METHODS
+    if row.sender == SERVER and row.capability is not None and row.capability.endswith(".listChanged")
+}
+"""Feature of a server -> the notification that its list has changed
+[..2025-11-25 server/tools §List Changed Notification] SHOULD,
+[..2025-11-25 server/resources §List Changed Notification] SHOULD,
+[..2025-11-25 server/prompts §List Changed Notification] SHOULD."""
+
 _BY_REVISION: Tuple[Dict[str, Method], ...] = tuple(
     {row.name: row for row in METHODS if revision.has(row.since, row.until)} for revision in REVISIONS
 )

@@ -11,23 +11,13 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional,
 
 from ..errors import LocalProtocolError
 from ..jsonrpc import Notification, encode
+from ..methods import LIST_CHANGED
 from ..peer.context import Context
 from ..peer.dispatcher import Connection
 from ..transports.held import Shared
 
 if TYPE_CHECKING:
-    from .listening import Listeners
-
-LIST_CHANGED: Dict[str, str] = {
-    "tools": "notifications/tools/list_changed",
-    "resources": "notifications/resources/list_changed",
-    "prompts": "notifications/prompts/list_changed",
-}
-"""Feature -> how its change is announced [..2025-11-25 server/tools §List Changed Notification] SHOULD,
-[..2025-11-25 server/resources §List Changed Notification] SHOULD,
-[..2025-11-25 server/prompts §List Changed Notification] SHOULD."""
-UPDATED = "notifications/resources/updated"
-"""How a change of one resource is announced, to those who asked for it."""
+    from .interface import ChangeListeners
 
 
 class Announcements:
@@ -36,7 +26,7 @@ class Announcements:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: List[Connection] = []
-        self.listeners: Optional["Listeners"] = None
+        self.listeners: Optional["ChangeListeners"] = None
         """Where there is no handshake, who listens; once somebody does."""
         self._held = 0
         self._changed: Set[str] = set()

@@ -53,7 +53,7 @@ from ..revisions import Revision
 from .hints.signature import Signature
 
 if TYPE_CHECKING:
-    from .registry.registration import Offering
+    from .interface import Features
 
 MOST = 100
 """Values in one answer, even if ``max_completion_values`` allows more."""
@@ -116,7 +116,7 @@ class _Target(NamedTuple):
 class Completions:
     """What completes the arguments of the prompts and templates of one server."""
 
-    def __init__(self, server: "Offering") -> None:
+    def __init__(self, server: "Features") -> None:
         self._server = server
         self._completers: Dict[Tuple[str, str, str], Completer] = {}
 

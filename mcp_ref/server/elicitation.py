@@ -44,14 +44,14 @@ from ..errors import CapabilityMissing, PeerProtocolError, ToolError
 from ..jsonrpc import shown
 from ..jsontext import dumps
 from ..messages.elicitation import ElicitRequestFormParams, ElicitResult, RequestedSchema
+from ..methods import ELICIT
 from ..peer.session import Session
 from ..protocol.elicitation import CheckedForm, FormError, as_json, modes, read_form
 from ..revisions import LATEST
 
 if TYPE_CHECKING:
-    from .context import Context
+    from .interface import AskingContext
 
-CREATE = "elicitation/create"
 
 Values = Callable[[Dict[str, Any]], Any]
 Form = TypeVar("Form")
@@ -110,7 +110,7 @@ class Answer(Generic[Form]):
 
 
 def elicit(
-    ctx: "Context", message: str, form: Any, timeout: Optional[float] = None, key: Optional[str] = None
+    ctx: "AskingContext", message: str, form: Any, timeout: Optional[float] = None, key: Optional[str] = None
 ) -> "Answer[Any]":
     """Ask the user to fill in a form, and wait.
 
@@ -123,11 +123,11 @@ def elicit(
     prepared = prepare(form)
     params = prepared.params(message)
     answer: "Answer[Any]" = ctx.ask(
-        CREATE, params, timeout, key, lambda result: _answer(ctx, message, prepared, result))
+        ELICIT, params, timeout, key, lambda result: _answer(ctx, message, prepared, result))
     return answer
 
 
-def _answer(ctx: "Context", message: str, prepared: "Prepared", result: ElicitResult) -> "Answer[Any]":
+def _answer(ctx: "AskingContext", message: str, prepared: "Prepared", result: ElicitResult) -> "Answer[Any]":
     """What the user did; raises `PeerProtocolError` for what does not fit the form."""
     if result.action != "accept":
         return Answer(result.action, {}, None, message)

@@ -27,17 +27,17 @@ from ..limits import DEFAULT
 from ..messages.elicitation import (
     ElicitationCompleteNotificationParams, ElicitRequestURLParams, ElicitResult, URLElicitationRequiredErrorData,
 )
+from ..methods import ELICIT, ELICITATION_COMPLETE
 from ..options import spelt
 from ..peer.dispatcher import Connection
 from ..protocol.elicitation import modes
 from ..protocol.links import LinkError, read_link
 from ..revisions import LATEST_HANDSHAKE
-from .elicitation import CREATE, Answer, check_message, need
+from .elicitation import Answer, check_message, need
 
 if TYPE_CHECKING:
-    from .context import Context
+    from .interface import AskingContext
 
-COMPLETE = "notifications/elicitation/complete"
 
 Elicitation = Union[ElicitRequestURLParams, Tuple[str, str], Tuple[str, str, str]]
 """Message and URL, perhaps with an id; or the message class."""
@@ -47,7 +47,7 @@ Elicitation = Union[ElicitRequestURLParams, Tuple[str, str], Tuple[str, str, str
 
 
 def elicit_url(
-    ctx: "Context", message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
+    ctx: "AskingContext", message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
     key: Optional[str] = None,
 ) -> "Answer[None]":
     """Ask the user to follow a link, and wait for their consent, which is all that the answer tells.
@@ -61,14 +61,14 @@ def elicit_url(
     need(ctx.session, "url")
     if not ctx.session.rules.elicitation_ids:
         check_link(message, url, connection)
-        consent: ElicitResult = ctx.ask(CREATE, ElicitRequestURLParams(message=message, url=url), timeout, key)
+        consent: ElicitResult = ctx.ask(ELICIT, ElicitRequestURLParams(message=message, url=url), timeout, key)
         return Answer(consent.action, {}, None, message)
     params = _request(message, url, elicitation_id, connection)
     asked = _asked(connection)
     asked.add(params.elicitation_id, _others(connection))
     accepted = False
     try:
-        result: ElicitResult = ctx.ask(CREATE, params, timeout, key)
+        result: ElicitResult = ctx.ask(ELICIT, params, timeout, key)
         accepted = result.action == "accept"
     finally:
         if not accepted:
@@ -150,7 +150,7 @@ def complete(server: Any, elicitation_id: str) -> None:
     for connection in server.connections:
         if "elicitations" in connection.state and connection.state["elicitations"].take(elicitation_id):
             params = ElicitationCompleteNotificationParams(elicitation_id)
-            connection.notify(COMPLETE, encode(params, connection.session.rules))
+            connection.notify(ELICITATION_COMPLETE, encode(params, connection.session.rules))
             return
     raise ValueError(
         "nobody waits for the elicitation %.80r: no client was asked under this id, or it is completed, was declined, "
@@ -194,7 +194,7 @@ def _as_params(one: Elicitation) -> ElicitRequestURLParams:
     return _request(one[0], one[1], one[2] if len(one) > 2 else None)
 
 
-def required(context: "Context", error: RpcError, in_tool: bool) -> Exception:
+def required(context: "AskingContext", error: RpcError, in_tool: bool) -> Exception:
     """What is sent for an error -32042: itself, its ids remembered, or an ordinary failure; see the class.
 
     [2025-11-25 client/elicitation §URL Elicitation Required Error] MUST, MUST NOT: also of an `RpcError` made by hand.
@@ -215,7 +215,7 @@ def required(context: "Context", error: RpcError, in_tool: bool) -> Exception:
     return error
 
 
-def ask_instead(context: "Context", error: RpcError, in_tool: bool) -> Exception:
+def ask_instead(context: "AskingContext", error: RpcError, in_tool: bool) -> Exception:
     """Ask by the result of a request what the error -32042 would have asked, in a revision that does not have it.
 
     Unwinds (see `mcp_ref.server.mrtr.rounds`) until the user has answered. After that the handler has run once more,

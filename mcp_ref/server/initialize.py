@@ -18,13 +18,13 @@ from ..protocol import lifecycle, negotiation
 from ..revisions import LATEST_HANDSHAKE, Revision, find
 
 if TYPE_CHECKING:
-    from .server import Server
+    from .interface import ServerInterface
 
 _USUAL = 4096
 """Bytes of an introduction that are not counted: ``max_sessions`` bounds those."""
 
 
-def capabilities(server: "Server", revision: Revision) -> ServerCapabilities:
+def capabilities(server: "ServerInterface", revision: Revision) -> ServerCapabilities:
     """What is declared to clients: the features that something was registered for, and logging.
 
     In a handshake every server declares that; without one, where it is deprecated, who may have something to say.
@@ -40,12 +40,12 @@ def capabilities(server: "Server", revision: Revision) -> ServerCapabilities:
     )
 
 
-def declared(server: "Server", revision: Revision) -> Dict[str, Any]:
+def declared(server: "ServerInterface", revision: Revision) -> Dict[str, Any]:
     """The same as it is on the wire of this revision, and what extensions add."""
     return server.with_extensions(encode(capabilities(server, revision), revision), revision)
 
 
-def route(server: "Server") -> Route:
+def route(server: "ServerInterface") -> Route:
     """Answers `initialize`, on the reader: what follows depends on it."""
 
     def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
@@ -58,7 +58,7 @@ def route(server: "Server") -> Route:
     return Route(answer, inline=True)
 
 
-def _agree(server: "Server", context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
+def _agree(server: "ServerInterface", context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
     """[..2025-11-25 basic/lifecycle §Version Negotiation] MUST"""
     session = context.connection.session
     wanted = find(str(params.get("protocolVersion")))

@@ -33,13 +33,13 @@ from ..jsontext import JsonError, dumps, is_deep
 from ..limits import DEFAULT
 from ..options import spelt
 from ..peer import outbox, rates
-from .current import CURRENT
 from .logs import log, send
+from .results.stamp import CURRENT
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from .server import Server
+    from .interface import ServerInterface
 
 SEVERITIES: Tuple[Tuple[int, str], ...] = (
     (70, "emergency"), (60, "alert"), (50, "critical"), (40, "error"), (30, "warning"), (25, "notice"), (20, "info"),
@@ -67,7 +67,7 @@ class WireHandler(logging.Handler):
     """
 
     @spelt
-    def __init__(self, server: "Server", level: int = logging.NOTSET, redact: bool = True,
+    def __init__(self, server: "ServerInterface", level: int = logging.NOTSET, redact: bool = True,
                  traceback: bool = False) -> None:
         super().__init__(level)
         self._server = server

@@ -24,18 +24,18 @@ from .. import deadline
 from ..jsonrpc import Notification, encode
 from ..jsontext import JsonError, dumps
 from ..messages.logs import LEVELS, SetLevelRequestParams
+from ..methods import LOG_MESSAGE
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
 from ..peer.params import params_reader
 from ..revisions import Revision
 from ..transports.held import Shared
 from .announcements import tell
-from .current import CURRENT
+from .results.stamp import CURRENT
 
 if TYPE_CHECKING:
-    from .server import Server
+    from .interface import ServerInterface
 
-METHOD = "notifications/message"
 LIMIT = "max_log_messages_per_second"
 LEFT_OUT = "log messages left out"
 """The counter of those, at each connection."""
@@ -46,7 +46,7 @@ _telling = threading.Lock()
 
 # Act
 
-def log(server: "Server", level: str, data: Any, logger: Optional[str] = None) -> int:
+def log(server: "ServerInterface", level: str, data: Any, logger: Optional[str] = None) -> int:
     """Send a log message to every client that wants it; to how many. Arguments and exceptions as `send`.
 
     Where there is no handshake, messages belong to requests: it goes to the client whose request is being answered by
@@ -57,7 +57,8 @@ def log(server: "Server", level: str, data: Any, logger: Optional[str] = None) -
     encoded = _encoded(level, data, logger) if connections else None
     sent = sum(send(connection, level, data, logger, encoded=encoded) for connection in connections)
     here = CURRENT.get()
-    if here is not None and here.connection.role is server:
+    role: object = None if here is None else here.connection.role
+    if here is not None and role is server:
         sent += send(here.connection, level, data, logger, here)
     return sent
 
@@ -85,7 +86,7 @@ def send(
     params = _params(level, data, logger)
     try:
         if encoded is not None:
-            return tell(connection, METHOD, params, None, encoded())
+            return tell(connection, LOG_MESSAGE, params, None, encoded())
         return _put(connection, params, within)
     except JsonError:
         dumps(data)  # names the place inside the data, where that is at fault
@@ -105,7 +106,7 @@ def _encoded(level: str, data: Any, logger: Optional[str]) -> Callable[[], bytes
 
     def encoded() -> bytes:
         if not made:
-            made.append(Shared(encode(Notification(METHOD, _params(level, data, logger)))))
+            made.append(Shared(encode(Notification(LOG_MESSAGE, _params(level, data, logger)))))
         return made[0]
 
     return encoded
@@ -130,8 +131,8 @@ def _check(level: Any, logger: Any) -> None:
 
 def _put(connection: Connection, params: Dict[str, Any], within: Optional[Context]) -> bool:
     if within is None:
-        return tell(connection, METHOD, params)
-    connection.notify(METHOD, params, within.incoming, within.session)
+        return tell(connection, LOG_MESSAGE, params)
+    connection.notify(LOG_MESSAGE, params, within.incoming, within.session)
     return True
 
 
@@ -154,12 +155,12 @@ def tell_missed(connection: Connection, count: int) -> None:
     """
     level = LEVELS[max(_WARNING, _quietest(connection, None))]
     text = "messages to this client that were dropped, because it had no stream open for them: %d" % count
-    tell(connection, METHOD, {"level": level, "data": {"message": text}})
+    tell(connection, LOG_MESSAGE, {"level": level, "data": {"message": text}})
 
 
 # Level
 
-def set_level_route(server: "Server", revision: Revision) -> Route:
+def set_level_route(server: "ServerInterface", revision: Revision) -> Route:
     """Answers `logging/setLevel` [..2025-11-25 server/utilities/logging §Setting Log Level].
 
     ``Server(on_log_level=...)`` is asked first, on a worker; what it raises is an internal error for the client

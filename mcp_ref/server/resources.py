@@ -32,6 +32,7 @@ from ..messages.resources import (
     ListResourcesResult, ListResourceTemplatesResult, ReadResourceRequestParams, ReadResourceResult, Resource,
     ResourceTemplate,
 )
+from ..methods import LIST_RESOURCE_TEMPLATES, LIST_RESOURCES, READ_RESOURCE
 from ..options import spelt
 from ..peer.context import Context, Route
 from ..peer.params import params_reader
@@ -129,13 +130,13 @@ class Resources:
         describe = RegisteredResource.describe
         self._paging = paging
         self._changed = changed
-        self._cache = caches.get("resources/read")
+        self._cache = caches.get(READ_RESOURCE)
         self.listing: Listing[RegisteredResource] = Listing(
-            "resource", ListResourcesResult, "resources", describe, paging, changed, caches.get("resources/list")
+            "resource", ListResourcesResult, "resources", describe, paging, changed, caches.get(LIST_RESOURCES)
         )
         self.templates: "Listing[Union[RegisteredResource, Directory]]" = Listing(
             "resource template", ListResourceTemplatesResult, "resource_templates", lambda item: item.describe(),
-            paging, changed, caches.get("resources/templates/list"),
+            paging, changed, caches.get(LIST_RESOURCE_TEMPLATES),
         )
         self._directories: "Dict[str, Directory]" = {}
 

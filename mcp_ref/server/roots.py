@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Iterable, List, Optional, Union
 
 from ..errors import LocalProtocolError, PeerProtocolError
 from ..messages.roots import ListRootsRequestParams, Root
+from ..methods import LIST_ROOTS
 from ..peer.dispatcher import Connection
 from ..protocol import roots as rules
 from ..protocol.capabilities import has
 
 if TYPE_CHECKING:
-    from .context import Context
+    from .interface import AskingContext
 
 _KEPT = "roots"
 """Where `Connection.state` holds the kept list, which `Server.arrived` drops."""
@@ -62,7 +63,7 @@ def _kept(connection: Connection) -> _Kept:
     return found
 
 
-def list_roots(ctx: "Context", key: Optional[str] = None) -> List[Root]:
+def list_roots(ctx: "AskingContext", key: Optional[str] = None) -> List[Root]:
     """The client's roots; empty if it has none at the moment. ``key`` names the question, see `Context`.
 
     Raises `CapabilityMissing` if the client did not declare roots [.. client/roots §Implementation Guidelines] SHOULD,
@@ -83,12 +84,12 @@ def list_roots(ctx: "Context", key: Optional[str] = None) -> List[Root]:
     return roots
 
 
-def _ask(ctx: "Context", key: Optional[str]) -> List[Root]:
-    asked: List[Root] = ctx.ask("roots/list", ListRootsRequestParams(), key=key, read=lambda got: _safe(ctx, got.roots))
+def _ask(ctx: "AskingContext", key: Optional[str]) -> List[Root]:
+    asked: List[Root] = ctx.ask(LIST_ROOTS, ListRootsRequestParams(), key=key, read=lambda got: _safe(ctx, got.roots))
     return asked
 
 
-def _safe(ctx: "Context", roots: List[Root]) -> List[Root]:
+def _safe(ctx: "AskingContext", roots: List[Root]) -> List[Root]:
     """Those whose URI can be trusted to mean one place."""
     kept = []
     for root in roots:

@@ -25,13 +25,14 @@ from ..messages.sampling import (
     CreateMessageRequestParams, CreateMessageResult, ModelHint, ModelPreferences, SamplingMessage, ToolChoice,
     ToolResultContent, ToolUseContent,
 )
+from ..methods import CREATE_MESSAGE
 from ..peer.context import Route
 from ..protocol import sampling as rules
 from ..protocol.items import odd_priorities
 
 if TYPE_CHECKING:
     from ..messages.tools import Tool
-    from .context import Context
+    from .interface import AskingContext
     from .tools import Tools
 
 LIMIT = "max_tool_iterations"
@@ -47,7 +48,7 @@ Toolbox = Union[Sequence[str], Mapping[str, Callable[..., Any]]]
 
 
 def sample(
-    ctx: "Context",
+    ctx: "AskingContext",
     messages: Union[Said, Sequence[Said]],
     max_tokens: int,
     *,
@@ -94,7 +95,7 @@ def sample(
 
 
 def _ask(
-    ctx: "Context", params: CreateMessageRequestParams, timeout: Optional[float], key: Optional[str]
+    ctx: "AskingContext", params: CreateMessageRequestParams, timeout: Optional[float], key: Optional[str]
 ) -> CreateMessageResult:
     session = ctx.session
     for fault in rules.sending_faults(params, session.rules, session.peer_capabilities):
@@ -107,7 +108,7 @@ def _ask(
             ctx.connection.counters.note("number out of range", "sampling/createMessage: %s" % odd)
         return result
 
-    answer: CreateMessageResult = ctx.ask("sampling/createMessage", params, timeout, key, read)
+    answer: CreateMessageResult = ctx.ask(CREATE_MESSAGE, params, timeout, key, read)
     return answer
 
 
@@ -153,7 +154,7 @@ def rejected(error: BaseException) -> bool:
 
 
 def sample_with_tools(
-    ctx: "Context",
+    ctx: "AskingContext",
     messages: Union[Said, Sequence[Said]],
     max_tokens: int,
     *,
@@ -208,7 +209,7 @@ def sample_with_tools(
         raise PeerProtocolError("after %d rounds (%s): %s" % (limit, LIMIT, error)) from None
 
 
-def _box(ctx: "Context", tools: Toolbox) -> "Tools":
+def _box(ctx: "AskingContext", tools: Toolbox) -> "Tools":
     """The tools to choose from: the server's, or some made of these functions."""
     server: Any = ctx.connection.role
     if isinstance(tools, str):
@@ -229,7 +230,7 @@ def _box(ctx: "Context", tools: Toolbox) -> "Tools":
 
 
 def _use(
-    ctx: "Context", box: "Tools", route: Route, use: ToolUseContent, offered: "Sequence[Tool]"
+    ctx: "AskingContext", box: "Tools", route: Route, use: ToolUseContent, offered: "Sequence[Tool]"
 ) -> ToolResultContent:
     """Call a tool for the model: its result, or its error as a result that the model can read.
 
@@ -249,16 +250,17 @@ def _use(
     return made
 
 
-def _call(ctx: "Context", box: "Tools", route: Route, use: ToolUseContent, offered: "Sequence[Tool]") -> Any:
+def _call(ctx: "AskingContext", box: "Tools", route: Route, use: ToolUseContent, offered: "Sequence[Tool]") -> Any:
+    context: Any = ctx  # the tool is given the whole context, of which this module knows a part
     if all(tool.name != use.name for tool in offered):
         return _failed("Unknown tool: %s" % use.name)
     try:
-        return route.call(ctx, {"name": use.name, "arguments": use.input, "_meta": ctx.meta})
+        return route.call(context, {"name": use.name, "arguments": use.input, "_meta": ctx.meta})
     except RpcError as error:
         return _failed(error.message)
     except Exception as error:
         ctx.check()  # where the request was cancelled there is nobody left to tell
-        return encode(box.failed(ctx, "tool %r" % use.name, error), ctx.session.rules)
+        return encode(box.failed(context, "tool %r" % use.name, error), ctx.session.rules)
 
 
 def _failed(text: str) -> Dict[str, Any]:

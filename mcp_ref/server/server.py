@@ -1,7 +1,7 @@
 """The server: what it offers, and how each request finds its way there.
 
 A `Server` holds tools, resources and prompts (`mcp_ref.server.registry.registration`) and knows nothing of any one
-connection; it can serve many at once. METHODS says which part answers which request.
+connection; it can serve many at once. ROUTES says which part answers which request.
 """
 
 import threading
@@ -13,7 +13,7 @@ from typing import (
 from ..errors import RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, LocalProtocolError, RpcError
 from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
-from ..methods import is_vendor, lookup
+from ..methods import ROOTS_CHANGED, is_vendor, lookup
 from ..options import refuse, spelt
 from ..peer.context import Route
 from ..peer.dispatcher import Connection
@@ -25,7 +25,7 @@ from ..transports.held import Held
 from .announcements import Announcements
 from .context import Context
 from .registry.checks import check_introduction, check_socket, check_texts, paging_of
-from .registry.registration import Offering
+from .registry.registration import Registration
 
 if TYPE_CHECKING:
     import ssl
@@ -40,19 +40,18 @@ if TYPE_CHECKING:
     from ..streamable.shared.store import Store
     from ..transports.lines.listener import SocketListener
     from ..wiretrace import Trace
-    from .discover import Stamp
     from .loghandler import WireHandler
     from .mrtr.replay import States
     from .registry.caching import Cache
+    from .results.stamp import Stamp
     from .serving.http_listener import HttpListener
 
 _making = threading.Lock()
-ROOTS_CHANGED = "notifications/roots/list_changed"
 REVISED = frozenset((RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, *RESERVED))
-"""Codes that mean something in some revisions only, or in none; see `mcp_ref.server.results.error_codes`."""
+"""Codes that mean something in some revisions only, or in none; see `mcp_ref.server.results.failures`."""
 
 
-class Server(Offering):
+class Server(Registration):
     """A server of any number of clients.
 
     ``name`` and ``version`` introduce it; ``title``, ``description``, ``website_url`` and ``icons`` do so to people.
@@ -414,7 +413,7 @@ class Server(Offering):
     # Answering (see `Role`)
 
     def route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
-        """How this request is answered in this revision; see METHODS."""
+        """How this request is answered in this revision; see ROUTES."""
         made = self._core_route(connection, method, revision)
         if self.extensions is not None:
             made = self.extensions.route(self, method, revision, made)
@@ -423,7 +422,7 @@ class Server(Offering):
         return self._stamp(revision).on(made)
 
     def _core_route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
-        row = METHODS.get(method)
+        row = ROUTES.get(method)
         if row is None:
             if "vendor" in self._features:
                 found: Optional[Route] = self._features["vendor"].route(method)
@@ -457,14 +456,14 @@ class Server(Offering):
     def _stamp(self, revision: Revision) -> "Stamp":
         found = self._stamps.get(revision)
         if found is None:
-            from .discover import Stamp
+            from .results.stamp import Stamp
 
             found = self._stamps[revision] = Stamp(self, revision)
         return found
 
     def declared(self, revision: Revision) -> Dict[str, Any]:
         """What it declares to a client that is served without a handshake; not to be changed."""
-        key = (revision, len(self._features))  # features come and never go; see `Offering._changing`, too
+        key = (revision, len(self._features))  # features come and never go; see `Registration._changing`, too
         known = self._declared  # another one as soon as something is registered
         found = known.get(key)
         if found is None:
@@ -475,10 +474,10 @@ class Server(Offering):
         return found
 
     def answer_error(self, context: Any, error: RpcError, in_tool: bool) -> Exception:
-        """Not every client may be sent every error: see `mcp_ref.server.results.error_codes`."""
+        """Not every client may be sent every error: see `mcp_ref.server.results.failures`."""
         if error.code not in REVISED:
             return error
-        from .results.error_codes import revised
+        from .results.failures import revised
 
         return revised(context, error, in_tool)
 
@@ -583,7 +582,7 @@ def _discover(server: Server, revision: Revision) -> Route:
     return route(server, revision)
 
 
-METHODS: Dict[str, Any] = {
+ROUTES: Dict[str, Any] = {
     "initialize": ("", _initialize),
     "server/discover": ("", _discover),
     "tools/list": ("tools", lambda server, revision: server.tools.list_route(revision)),

@@ -45,11 +45,10 @@ from ..peer.params import params_reader
 from ..peer.rates import Rate
 from ..protocol.items import tool_name_fault
 from ..revisions import Revision
-from .hints.signature import BindError, LazyValidator, Signature, Unresolved, to_json
+from .hints.signature import BindError, LazyValidator, Signature, Unresolved
 from .registry.checks import Paging, check_texts, name_of
 from .registry.listing import Listing
-from .results.content import check_asking
-from .results.tool_result import BadResult, result_of
+from .results.content import BadResult, check_asking, result_of
 
 if TYPE_CHECKING:
     from ..protocol.streamable_http.mirrored import Mirrored
@@ -133,9 +132,9 @@ class RegisteredTool:
             check_asking(context, value)
         return result_of(self, value)
 
-    def to_structured(self, value: Any) -> Any:
-        """The structured content of a returned value, where there is an output schema."""
-        return to_json(value) if self.explicit_output is not None else self.signature.to_structured(value)
+    def to_structured(self, plain: Any) -> Any:
+        """Return the structured content for a returned value, given as JSON; only where there is an output schema."""
+        return plain if self.explicit_output is not None else self.signature.to_structured(plain)
 
     def _bind(self, arguments: Dict[str, Any]) -> Dict[str, Any]:
         try:

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_ref.limits import Limits
 from mcp_ref.server import Server
-from mcp_ref.server.announcements import LIST_CHANGED
+from mcp_ref.methods import LIST_CHANGED
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.sides import HANDSHAKE, eventually
 

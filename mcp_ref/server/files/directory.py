@@ -48,7 +48,6 @@ from .safefiles import DescriptorTree, Missing, Parts, PathTree, TooLarge, Tree,
 
 if TYPE_CHECKING:
     from ..registry.caching import Cache
-    from ..resources import RegisteredResource
 
 LISTED = 1000
 """Resources in a page of a list with directories, where the server has no ``page_size``."""
@@ -229,7 +228,7 @@ class Directory:
 
 
 def page(
-    listing: "Listing[RegisteredResource]", directories: List[Directory], size: Optional[int], revision: Revision,
+    listing: Listing[Any], directories: List[Directory], size: Optional[int], revision: Revision,
     params: Dict[str, Any],
 ) -> Dict[str, Any]:
     """One page of a list with directories: the registered resources, then the files, folder by folder.
@@ -249,7 +248,7 @@ def page(
 
 
 def _files(
-    listing: "Listing[RegisteredResource]", directories: List[Directory], after: str, room: int
+    listing: Listing[Any], directories: List[Directory], after: str, room: int
 ) -> Tuple[List[Resource], Optional[str]]:
     """The files behind the entry with this URI, as many as there is room for, and the cursor of those left over."""
     shown: List[Resource] = []

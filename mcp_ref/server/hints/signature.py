@@ -236,9 +236,9 @@ class Signature:
 
     # What they get
 
-    def to_structured(self, value: Any) -> Any:
-        """The structured content of a returned value; only where there is an output schema. Raises ValueError."""
-        return {"result": to_json(value)} if self._returned()[1] else to_json(value)
+    def to_structured(self, plain: Any) -> Any:
+        """Return the structured content for a returned value, given as JSON; only where there is an output schema."""
+        return {"result": plain} if self._returned()[1] else plain
 
 
 def _result_of(form: TypeForm, wanted: bool) -> Tuple[Optional[Schema], bool]:

@@ -19,7 +19,7 @@ from ...revisions import Revision
 
 if TYPE_CHECKING:
     from ...protocol.requeststate import Binding, State
-    from ..context import Context
+    from ..interface import AskingContext
 
 Read = Callable[[Any], Any]
 """From a decoded result to what the handler gets; raises `PeerProtocolError` for an answer that does not fit."""
@@ -67,7 +67,7 @@ class Rounds:
     # Questions
 
     def ask(
-        self, context: "Context", row: Method, params: Model, key: Optional[str], read: Optional[Read]
+        self, context: "AskingContext", row: Method, params: Model, key: Optional[str], read: Optional[Read]
     ) -> Any:
         """The answer to one question, if there is one that fits. Raises as `mcp_ref.server.mrtr.rounds.ask`."""
         if self.outcome is not None:
@@ -119,7 +119,7 @@ class Rounds:
             return self.responses[name], True
         return None
 
-    def ask_all(self, context: "Context", branches: Mapping[str, Callable[[], Any]]) -> Dict[str, Any]:
+    def ask_all(self, context: "AskingContext", branches: Mapping[str, Callable[[], Any]]) -> Dict[str, Any]:
         """Run all these; those that cannot go on without an answer ask in one round. Raises as `ask`."""
         before, outside, values = set(self.waiting), self.branch, {}
         self.depth += 1
@@ -174,7 +174,7 @@ class Rounds:
         self.outcome = outcome
         raise InputRequired
 
-    def _require(self, context: "Context") -> NoReturn:
+    def _require(self, context: "AskingContext") -> NoReturn:
         try:
             token = self.token(context)
         except LocalProtocolError:
@@ -183,7 +183,7 @@ class Rounds:
         result = {"resultType": "input_required", "inputRequests": self.waiting, "requestState": token}
         self.unwind(result)
 
-    def token(self, context: "Context", note: Optional[str] = None) -> str:
+    def token(self, context: "AskingContext", note: Optional[str] = None) -> str:
         """The state after this round. Raises `LocalProtocolError` for one round too many, and one that is too long."""
         from ...protocol.requeststate import State, seal
 
@@ -200,7 +200,7 @@ class Rounds:
             raise LocalProtocolError(text % (len(token), limits.max_state_bytes))
         return token
 
-    def bound(self, context: "Context") -> "Binding":
+    def bound(self, context: "AskingContext") -> "Binding":
         """What a state of this request is bound to."""
         if self.binding is None:
             from ...protocol.requeststate import bind
@@ -237,7 +237,7 @@ def copied(value: Any) -> Any:
     return [copied(item) for item in value] if type(value) is list else value
 
 
-def rounds_of(context: "Context") -> Rounds:
+def rounds_of(context: "AskingContext") -> Rounds:
     """The rounds of a request, begun when they are first needed."""
     found: Optional[Rounds] = getattr(context, "_rounds", None)
     if found is None:
@@ -268,14 +268,14 @@ class States:
         self.consume = consume
 
 
-def audience_of(context: "Context") -> List[Optional[str]]:
+def audience_of(context: "AskingContext") -> List[Optional[str]]:
     """What tells this server from others whose states are signed with the same keys, and is the same in all processes
     that serve its clients: its name, and the resource that its tokens are for."""
     server: Any = context.connection.role
     return [server.identity[0], getattr(server.auth, "resource", None)]
 
 
-def states_of(context: "Context") -> States:
+def states_of(context: "AskingContext") -> States:
     """How the server of this request signs."""
     found: States = context.connection.role.states  # type: ignore[attr-defined]
     return found

@@ -57,7 +57,7 @@ from ...errors import (
     RpcError,
 )
 from ...jsonrpc import json_type
-from ...methods import EMBEDDED, INPUT_REQUIRED, Method, load, lookup
+from ...methods import CREATE_MESSAGE, ELICIT, EMBEDDED, INPUT_REQUIRED, Method, load, lookup
 from ...peer.context import Route
 from ...protocol.caching import DEPENDING
 from ...protocol.capabilities import check
@@ -67,7 +67,7 @@ from .replay import InputRequired, Read, Rounds, copied, rounds_of, states_of
 
 if TYPE_CHECKING:
     from ...messages.mrtr import InputRequiredResult
-    from ..context import Context
+    from ..interface import AskingContext
 
 PAGE = "2026-07-28 basic/patterns/mrtr §Supported Requests"
 
@@ -76,7 +76,7 @@ PAGE = "2026-07-28 basic/patterns/mrtr §Supported Requests"
 
 
 def ask(
-    context: "Context", method: str, params: Model, key: Optional[str] = None, read: Optional[Read] = None
+    context: "AskingContext", method: str, params: Model, key: Optional[str] = None, read: Optional[Read] = None
 ) -> Any:
     """Ask the client: the answer, if it has come; else unwind.
 
@@ -92,7 +92,7 @@ def ask(
     return rounds_of(context).ask(context, check_asking(context, method), params, key, read)
 
 
-def check_asking(context: "Context", method: str) -> Method:
+def check_asking(context: "AskingContext", method: str) -> Method:
     """The row of a question that may be asked in this request; see `ask`."""
     session = context.session
     row, own = session.lookup(method), session.lookup(context.request.method)
@@ -105,7 +105,7 @@ def check_asking(context: "Context", method: str) -> Method:
     return row
 
 
-def returned(context: "Context", result: "InputRequiredResult") -> NoReturn:
+def returned(context: "AskingContext", result: "InputRequiredResult") -> NoReturn:
     """A handler gave an `InputRequiredResult` by itself: check it, and unwind with it.
 
     Its ``request_state`` is the author's own text; it travels inside the signed state, and comes back as
@@ -127,10 +127,10 @@ def returned(context: "Context", result: "InputRequiredResult") -> NoReturn:
     rounds.unwind(made)
 
 
-def _check_question(context: "Context", request: Any) -> None:
+def _check_question(context: "AskingContext", request: Any) -> None:
     """Hold a question that an author wrote as a message to the rules that `Context.elicit` and the others keep."""
     session, params = context.session, request.params
-    if request.method == "elicitation/create":
+    if request.method == ELICIT:
         from ..elicitation import check_form, need
 
         need(session, params.mode or "form")
@@ -140,14 +140,14 @@ def _check_question(context: "Context", request: Any) -> None:
             check_link(params.message, params.url, context.connection)
         else:
             check_form(params)
-    elif request.method == "sampling/createMessage":
+    elif request.method == CREATE_MESSAGE:
         from ...protocol.sampling import sending_faults
 
         for fault in sending_faults(params, session.rules, session.peer_capabilities):
             fault.refuse()
 
 
-def responses_of(context: "Context") -> Dict[str, Any]:
+def responses_of(context: "AskingContext") -> Dict[str, Any]:
     """The answers that came with this request and are some, by key; those that are none are left out."""
     found: Dict[str, Any] = {}
     for key, answer in rounds_of(context).responses.items():
@@ -188,7 +188,7 @@ def wrap(route: Route, method: str, revision: Revision) -> Route:
     return Route(call, route.fault, route.inline, route.deferred)
 
 
-def _resume(context: "Context", params: Dict[str, Any]) -> Dict[str, Any]:
+def _resume(context: "AskingContext", params: Dict[str, Any]) -> Dict[str, Any]:
     """Take what came back from an earlier round; the params without it.
 
     Raises `RpcError` -32602 for a state that is not accepted, and for responses that are none.
@@ -214,7 +214,7 @@ def _resume(context: "Context", params: Dict[str, Any]) -> Dict[str, Any]:
     return {name: value for name, value in params.items() if name not in DEPENDING}
 
 
-def _failed(context: "Context", error: Exception, in_tool: bool) -> None:
+def _failed(context: "AskingContext", error: Exception, in_tool: bool) -> None:
     """The handler raised: return where it was being unwound, else raise what is to be sent."""
     rounds: Optional[Rounds] = getattr(context, "_rounds", None)
     if rounds is not None and rounds.outcome is not None:
@@ -231,7 +231,7 @@ def _failed(context: "Context", error: Exception, in_tool: bool) -> None:
     raise _missing(context, error) if isinstance(error, CapabilityMissing) else error
 
 
-def _missing(context: "Context", error: CapabilityMissing) -> Exception:
+def _missing(context: "AskingContext", error: CapabilityMissing) -> Exception:
     """[2026-07-28 basic/index §`_meta`] MUST: what the client lacks for this request; or the error, if it is not that.
 
     A handler may talk to other servers as well, and lack something of theirs.
@@ -249,7 +249,7 @@ def _missing(context: "Context", error: CapabilityMissing) -> Exception:
     return RpcError(MISSING_CLIENT_CAPABILITY, text, {"requiredCapabilities": required})
 
 
-def _outcome(context: "Context") -> Any:
+def _outcome(context: "AskingContext") -> Any:
     outcome = rounds_of(context).outcome
     if isinstance(outcome, RpcError):
         raise outcome

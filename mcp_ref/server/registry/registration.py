@@ -12,7 +12,7 @@ clients that are there do not hear of it, which is logged.
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Optional, Sequence, TypeVar, Union, overload
 
 from ...diagnostics.packagelog import get_logger
-from ...methods import lookup
+from ...methods import LIST_PROMPTS, LIST_TOOLS, methods
 from ...options import spelt
 from ...peer.role import Role
 from ...protocol.capabilities import has
@@ -30,14 +30,10 @@ if TYPE_CHECKING:
     from .caching import Cache
     from .checks import Paging
 
-ASKED_BY = {"tools": "tools/list", "resources": "resources/list", "prompts": "prompts/list",
-            "completions": "completion/complete"}
-"""Feature -> a request that needs its capability."""
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class Offering(Role):
+class Registration(Role):
     """The part of a `Server` that authors register with."""
 
     strict: bool
@@ -62,7 +58,7 @@ class Offering(Role):
             from ..tools import Tools
 
             changed = self._changing("tools")
-            made = Tools(not self.strict, self._paging, changed, self.caches.get("tools/list"))
+            made = Tools(not self.strict, self._paging, changed, self.caches.get(LIST_TOOLS))
             self._features.setdefault("tools", made)
         return self._features["tools"]
 
@@ -82,7 +78,7 @@ class Offering(Role):
         if "prompts" not in self._features:
             from ..prompts import Prompts
 
-            made = Prompts(self._paging, self._changing("prompts"), self.caches.get("prompts/list"))
+            made = Prompts(self._paging, self._changing("prompts"), self.caches.get(LIST_PROMPTS))
             self._features.setdefault("prompts", made)
         return self._features["prompts"]
 
@@ -106,9 +102,9 @@ class Offering(Role):
 
     @property
     def listeners(self) -> Any:
-        """Who listens for changes, `mcp_ref.server.listening.Listeners`; made for the first client that does."""
+        """Who listens for changes, `mcp_ref.server.subscriptions.Listeners`; made for the first client that does."""
         if self._announcements.listeners is None:
-            from ..listening import Listeners
+            from ..subscriptions import Listeners
 
             self._announcements.listeners = self._features.setdefault("listeners", Listeners(self))  # type: ignore
         return self._announcements.listeners
@@ -178,9 +174,9 @@ class Offering(Role):
         missed = 0
         for connection in self._announcements.connections:
             session = connection.session
-            row = lookup(ASKED_BY[feature], session.rules)
-            if session.revision is not None and row is not None and row.capability is not None:
-                missed += not has(session.capabilities, row.capability)
+            declarable = any(row.capability == feature for row in methods(session.rules))
+            if session.revision is not None and declarable:
+                missed += not has(session.capabilities, feature)
         mark = object()
         if not missed and not late or self._untold.setdefault(feature, mark) is not mark:
             return

@@ -14,7 +14,7 @@ from ...protocol.content import check_item
 from ...revisions import LATEST_HANDSHAKE
 
 if TYPE_CHECKING:
-    from ..tools import RegisteredTool
+    from ..interface import ToolInterface
 
 
 def odd_name(text: str, lenient: bool) -> None:
@@ -27,7 +27,7 @@ def odd_name(text: str, lenient: bool) -> None:
     warnings.warn(text, stacklevel=_frames_inside() + 1)
 
 
-def check(tool: "RegisteredTool") -> None:
+def check(tool: "ToolInterface") -> None:
     """Refuse schemas, annotations, icons and `_meta` that may not be sent. Raises TypeError or ValueError.
 
     A schema may have an unsupported dialect, a reference that leads nowhere, a keyword with a wrong value, and an

@@ -16,29 +16,44 @@ be on other machines: the text of an exception can hold paths, queries and crede
 (`Server.run_http`, `Server.wsgi`, `Server.handle`) and TCP, also on loopback, where a proxy may stand in front. Clients
 on stdio, on a Unix socket and in the same process are told type and text. ``Server(mask_errors=True)`` and ``False``
 decide it for all.
+
+Some error codes may not be sent to every client [2026-07-28 basic/index §Error Codes] MUST NOT; `revised` replaces
+them:
+
+=================  =============================================================================================
+code               where it may not be sent
+=================  =============================================================================================
+-32042             becomes an ordinary failure; see `mcp_ref.server.elicitation_url.UrlElicitationRequired`
+-32002             becomes the revision's own code for a resource that is not there
+-32099 to -32020   reserved for the protocol: what the revision does not define becomes an internal error
+=================  =============================================================================================
 """
 
 from typing import TYPE_CHECKING, Any, Dict
 
 from ...diagnostics.usercode import one_line, shown_error, text_of
-from ...errors import INTERNAL_ERROR, CapabilityMissing, RpcError, TooManyQuestions, ToolError
+from ...errors import (
+    CODES, INTERNAL_ERROR, RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, CapabilityMissing,
+    LocalProtocolError, RpcError, TooManyQuestions, ToolError,
+)
 from ...jsonrpc import shown
 from ...jsontext import JsonError
+from ...methods import CALL_TOOL, COMPLETE, GET_PROMPT, READ_RESOURCE, ROOTS_CHANGED, SET_LOG_LEVEL
 from ...peer.raised import named, report
 from ...revisions import Revision
-from .tool_result import BadResult
+from .content import BadResult
 
 if TYPE_CHECKING:
     from ...peer.context import Context
-    from ..server import Server
+    from ..interface import AskingContext, ServerInterface
 
-HANDLERS = {"tools/call": "tools", "resources/read": "resources", "prompts/get": "prompts"}
+HANDLERS = {CALL_TOOL: "tools", READ_RESOURCE: "resources", GET_PROMPT: "prompts"}
 """Method -> the feature whose functions answer it."""
-HOOKS = {"logging/setLevel": "on_log_level", "notifications/roots/list_changed": "on_roots_changed"}
+HOOKS = {SET_LOG_LEVEL: "on_log_level", ROOTS_CHANGED: "on_roots_changed"}
 """Method -> the option of `Server` that is called for it."""
 
 
-def handler_of(server: "Server", method: str, params: Dict[str, Any], revision: Revision) -> str:
+def handler_of(server: "ServerInterface", method: str, params: Dict[str, Any], revision: Revision) -> str:
     """What of the author's code takes this message; see `Role.handler_of`. Only registered names are shown."""
     try:
         return HOOKS.get(method) or _registered(server, method, params) or _of_extension(server, method, revision)
@@ -46,8 +61,8 @@ def handler_of(server: "Server", method: str, params: Dict[str, Any], revision: 
         return "handler of %s" % shown(method)
 
 
-def _registered(server: "Server", method: str, params: Dict[str, Any]) -> str:
-    if method == "completion/complete":
+def _registered(server: "ServerInterface", method: str, params: Dict[str, Any]) -> str:
+    if method == COMPLETE:
         return _completion(server, params)
     feature = HANDLERS.get(method, "")
     if not feature or not server.has_feature(feature):
@@ -58,7 +73,7 @@ def _registered(server: "Server", method: str, params: Dict[str, Any]) -> str:
     return "%s %r" % (listing.kind, params["name"]) if listing.get(params["name"]) is not None else ""
 
 
-def _resource(server: "Server", uri: str) -> str:
+def _resource(server: "ServerInterface", uri: str) -> str:
     """By the URI or the template that it was registered with."""
     resources: Any = server.resources
     if resources.listing.get(uri) is not None:
@@ -70,7 +85,7 @@ def _resource(server: "Server", uri: str) -> str:
     return "resource template %r" % described.uri_template
 
 
-def _completion(server: "Server", params: Dict[str, Any]) -> str:
+def _completion(server: "ServerInterface", params: Dict[str, Any]) -> str:
     ref, argument = params["ref"], params["argument"]["name"]
     of = ""
     if ref["type"] == "ref/prompt":
@@ -82,7 +97,7 @@ def _completion(server: "Server", params: Dict[str, Any]) -> str:
     return "completion of %s for %s" % (shown(argument), of) if of else ""
 
 
-def _of_extension(server: "Server", method: str, revision: Revision) -> str:
+def _of_extension(server: "ServerInterface", method: str, revision: Revision) -> str:
     row = None if server.extensions is None else server.extensions.lookup(method, revision)
     name = "handler of %s" % shown(method)
     return name if row is None else "%s of extension %s" % (name, row.extension)
@@ -117,5 +132,25 @@ def _fixed(context: "Context", who: str) -> str:
     return "Internal error in %s (%s); the server's log has the details" % (who, named(context.request.id))
 
 
-def _server_of(context: "Context") -> "Server":
+def _server_of(context: "Context") -> "ServerInterface":
     return context.connection.role  # type: ignore[return-value]
+
+
+def revised(context: "AskingContext", error: RpcError, in_tool: bool) -> Exception:
+    """What is sent for this error to who sent this request: itself, or what it becomes."""
+    rules = context.session.rules
+    if error.code == URL_ELICITATION_REQUIRED:
+        from ..elicitation_url import required
+
+        return required(context, error, in_tool)
+    if error.code == RESOURCE_NOT_FOUND:
+        return RpcError(rules.resource_not_found_code, error.message, error.data)
+    if rules.stateless and error.code in RESERVED and not _defined(error.code, rules):
+        text = "the code %d is reserved for the protocol: use one outside of -32768 to -32000" % error.code
+        return LocalProtocolError(text, "2026-07-28 basic/index §Error Codes")
+    return error
+
+
+def _defined(code: int, rules: Revision) -> bool:
+    row = CODES.get(code)
+    return row is not None and rules.has(row.since, row.until)

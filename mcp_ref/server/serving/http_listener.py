@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ...streamable.server.session_table import SessionTable
     from ...streamable.shared.store import Store
     from ...wiretrace import Trace
-    from ..server import Server
+    from ..interface import ServerInterface
 
 _Served = TypeVar("_Served", "Endpoint", "SseEndpoint")
 PATH = "/mcp"
@@ -68,7 +68,7 @@ class HttpListener:
 
     @spelt
     def __init__(
-        self, server: "Server", address: str, *, auth: Optional[Guard] = None, token: Optional[str] = None,
+        self, server: "ServerInterface", address: str, *, auth: Optional[Guard] = None, token: Optional[str] = None,
         authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Sequence[str]] = None,
         allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
         json_response: Optional[bool] = None, poll_after: Optional[float] = None, legacy: bool = True,
@@ -172,7 +172,7 @@ class HttpListener:
 
 @spelt
 def endpoint_of(
-    server: "Server", *, path: Optional[str] = PATH, auth: Optional[Guard] = None, token: Optional[str] = None,
+    server: "ServerInterface", *, path: Optional[str] = PATH, auth: Optional[Guard] = None, token: Optional[str] = None,
     authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Sequence[str]] = None,
     allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",
     json_response: Optional[bool] = None, poll_after: Optional[float] = None, streams: bool = True, delete: bool = True,
@@ -197,7 +197,7 @@ def _traced(endpoint: _Served, trace: "Optional[Trace]") -> _Served:
 
 
 def _shared_options(
-    server: "Server", auth: Optional[Guard], token: Optional[str], authenticate: Optional[Authenticate],
+    server: "ServerInterface", auth: Optional[Guard], token: Optional[str], authenticate: Optional[Authenticate],
     allowed_hosts: Optional[Sequence[str]], allowed_origins: Optional[Sequence[str]],
     trusted_proxies: Sequence[str], trace: "Optional[Trace]",
 ) -> Dict[str, Any]:
@@ -224,7 +224,7 @@ def _shared_options(
     )
 
 
-def _mirrored_of(server: "Server") -> "Callable[[Any], Sequence[Mirrored]]":
+def _mirrored_of(server: "ServerInterface") -> "Callable[[Any], Sequence[Mirrored]]":
     """Which arguments of a tool are repeated in header fields, by its name; whatever a client says that is."""
 
     find: Any = None
@@ -241,7 +241,7 @@ def _mirrored_of(server: "Server") -> "Callable[[Any], Sequence[Mirrored]]":
 
 @spelt
 def serve_http(
-    server: "Server", address: str, ready: Optional[Callable[[str], Any]] = None, *,
+    server: "ServerInterface", address: str, ready: Optional[Callable[[str], Any]] = None, *,
     auth: Optional[Guard] = None, token: Optional[str] = None,
     authenticate: Optional[Authenticate] = None, allowed_hosts: Optional[Sequence[str]] = None,
     allowed_origins: Optional[Sequence[str]] = None, sessions: "Union[str, SessionTable, Store]" = "memory",

@@ -20,13 +20,13 @@ from .signals import Termination, interrupted, leave_at_once, leave_later, tell
 if TYPE_CHECKING:
     from ...peer.dispatcher import Connection
     from ...peer.main_thread import MainThreadQueue
-    from ..server import Server
+    from ..interface import ServerInterface
 
 _MARGIN = 2.0
 """Seconds that the end of a connection may take beyond what its handlers may."""
 
 
-def serve(server: "Server", transport: Transport, exit_when_stuck: bool = True) -> None:
+def serve(server: "ServerInterface", transport: Transport, exit_when_stuck: bool = True) -> None:
     """Serve one client over this transport on the current thread. Raises `Interrupted` after closing cleanly."""
     connection = server.connection(transport)
     termination = Termination(lambda: _end(connection))
@@ -55,7 +55,7 @@ def serve(server: "Server", transport: Transport, exit_when_stuck: bool = True) 
         leave_later(1, server.limits.shutdown_grace)
 
 
-def _greet_a_person(server: "Server") -> None:
+def _greet_a_person(server: "ServerInterface") -> None:
     """Say what happens, where no client but a person has started this: the wire is no place to find out."""
     try:
         by_hand = os.isatty(0)
