@@ -18,6 +18,7 @@ from mcp_ref.revisions import LATEST, REVISIONS, Revision, revision
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = json.loads((ROOT / "tests/data/spec_index.json").read_text(encoding="utf-8"))
+PAGES_OF_LISTS = ("tools", "resources", "prompts")
 LEGACY = [r for r in REVISIONS if r.handshake]
 
 
@@ -158,6 +159,17 @@ from mcp_ref.messages.content import TextContent
 codec.encode(result([TextContent("x")]), revision("2026-07-28"))
 """)
     assert not pages(loaded) & {"mrtr", "tasks", "sampling", "elicitation", "downgrade"}
+
+
+def test_each_name_is_that_of_a_row() -> None:
+    known = {row.name for row in METHODS}
+    named = {name: value for name, value in vars(methods).items()
+             if isinstance(value, str) and (value in known or value.startswith("notifications/"))}
+    assert len(named) > 20 and set(named.values()) <= known and len(set(named.values())) == len(named)
+
+
+def test_lists_of_a_server_that_can_change_are_found_by_their_capability() -> None:
+    assert methods.LIST_CHANGED == {name: "notifications/%s/list_changed" % name for name in PAGES_OF_LISTS}
 
 
 def test_the_examples_in_the_docstring_hold() -> None:

@@ -127,7 +127,7 @@ def elicit(
     return answer
 
 
-def _answer(ctx: "AskingContext", message: str, prepared: "Prepared", result: ElicitResult) -> "Answer[Any]":
+def _answer(ctx: "AskingContext", message: str, prepared: "PreparedForm", result: ElicitResult) -> "Answer[Any]":
     """What the user did; raises `PeerProtocolError` for what does not fit the form."""
     if result.action != "accept":
         return Answer(result.action, {}, None, message)
@@ -174,11 +174,11 @@ def check_form(params: ElicitRequestFormParams) -> None:
     prepare(params.requested_schema)
 
 
-_PREPARED: "Dict[Any, Prepared]" = {}
+_PREPARED: "Dict[Any, PreparedForm]" = {}
 _MOST_PREPARED = 256
 
 
-class Prepared:
+class PreparedForm:
     """A form to be sent, and what makes Python values of an answer's JSON. Not to be changed."""
 
     __slots__ = ("form", "read", "_params")
@@ -200,7 +200,7 @@ class Prepared:
         return found
 
 
-def prepare(form: Any) -> Prepared:
+def prepare(form: Any) -> PreparedForm:
     """The form that an author wrote, in one of the ways of the module. Raises `FormError` or TypeError.
 
     Kept for the next time that the same form is asked: compiling one costs more than asking it.
@@ -237,7 +237,7 @@ def _words(what: Any) -> Any:
     return what, repr(what)
 
 
-def _prepare(form: Any) -> Prepared:
+def _prepare(form: Any) -> PreparedForm:
     read: Values = dict
     if isinstance(form, RequestedSchema):
         schema = as_json(form, LATEST)
@@ -249,14 +249,14 @@ def _prepare(form: Any) -> Prepared:
         schema = dict(form)
     else:
         schema, read = _of_names(form)
-    return Prepared(read_form(schema, LATEST, sending=True, path="form"), read)
+    return PreparedForm(read_form(schema, LATEST, sending=True, path="form"), read)
 
 
 def _of_class(cls: type) -> Tuple[Dict[str, Any], Values]:
-    from .hints.members import Scope
+    from .hints.members import HintScope
     from .hints.typeforms import form_of
 
-    found = form_of(cls, Scope("form", form_of, {}, {}))
+    found = form_of(cls, HintScope("form", form_of, {}, {}))
     if "properties" not in found.schema:
         raise TypeError("a form is a dataclass or a TypedDict with fields, not %s" % cls.__name__)
     return _flat(found.schema), found.read or dict
@@ -264,15 +264,15 @@ def _of_class(cls: type) -> Tuple[Dict[str, Any], Values]:
 
 def _of_names(form: Mapping[str, Any]) -> Tuple[Dict[str, Any], Values]:
     """Names with types, schemas or schema messages."""
-    from .hints.members import Member, Members, Scope
+    from .hints.members import HintedName, Members, HintScope
     from .hints.typeforms import form_of
 
     schemas = {
         name: encode(what, LATEST) if isinstance(what, Model) else dict(what)
         for name, what in form.items() if isinstance(what, (Model, Mapping))
     }
-    typed = [Member(name, annotation) for name, annotation in form.items() if name not in schemas]
-    members = Members(typed, Scope("form", form_of, {}, {}), "field %r")
+    typed = [HintedName(name, annotation) for name, annotation in form.items() if name not in schemas]
+    members = Members(typed, HintScope("form", form_of, {}, {}), "field %r")
     properties = {**members.schema({})["properties"], **schemas}
     required = members.required + [name for name in schemas if "default" not in schemas[name]]
     return _flat({"properties": {name: properties[name] for name in form}, "required": required}), members.bind

@@ -504,15 +504,15 @@ class Server(Registration):
 
     def keep(self, connection: Connection, uris: Iterable[str]) -> Dict[str, Any]:
         """See `Role.keep`."""
-        from .session_state import keep
+        from .session_state import export_state
 
-        return keep(self, connection, uris)
+        return export_state(self, connection, uris)
 
     def restore(self, connection: Connection, kept: Dict[str, Any], whole: bool) -> None:
         """See `Role.restore`."""
-        from .session_state import restore
+        from .session_state import import_state
 
-        restore(self, connection, kept, whole)
+        import_state(self, connection, kept, whole)
 
     def ending(self, connection: Connection) -> bool:
         """End the streams of who listens on this connection

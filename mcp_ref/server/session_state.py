@@ -16,7 +16,7 @@ SUBSCRIBED = "subscribed "
 not write, or read, all the others."""
 
 
-def keep(server: "ServerInterface", connection: "Connection", uris: Iterable[str]) -> Dict[str, Any]:
+def export_state(server: "ServerInterface", connection: "Connection", uris: Iterable[str]) -> Dict[str, Any]:
     """The log level that the client asked for, and whether it has subscribed to these."""
     kept: Dict[str, Any] = {}
     if _LEVEL in connection.state:
@@ -27,7 +27,7 @@ def keep(server: "ServerInterface", connection: "Connection", uris: Iterable[str
     return kept
 
 
-def restore(server: "ServerInterface", connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
+def import_state(server: "ServerInterface", connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
     """Take over these values; subscriptions are entered as they are, for they were checked before.
 
     ``whole``: these are all there are, so other subscriptions have ended.

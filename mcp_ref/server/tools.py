@@ -255,6 +255,14 @@ class Tools:
             self.counters.add("tool errors")
         return _error_result(failed_tool(context, who, error))
 
+    def mirrored(self, name: Any) -> "Sequence[Mirrored]":
+        """Return the arguments of a tool that are repeated in header fields; () for a name that is no tool's.
+
+        ``name`` is ``params.name`` as a client sent it, before it was validated.
+        """
+        tool = self.listing.get(name) if type(name) is str else None
+        return tool.mirrored or () if tool is not None else ()
+
     def _admit(self, context: Context, name: str) -> RegisteredTool:
         """The tool of this name, if it may be called now [.. server/tools §Security Considerations] MUST."""
         per_client = context.rate(LIMIT)

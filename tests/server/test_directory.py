@@ -14,8 +14,7 @@ from mcp_ref import Server
 from mcp_ref.messages.base import Annotations
 from mcp_ref.server.files import directory as directories
 from mcp_ref.server.files import safefiles
-from mcp_ref.server.files.directory import Directory, mime_type_of
-from mcp_ref.server.files.pathpattern import Pattern
+from mcp_ref.server.files.directory import Directory, PathPattern, mime_type_of
 from mcp_ref.server.files.safefiles import DescriptorTree, Missing, PathTree, TooLarge
 from mcp_ref.server.registry.checks import Paging
 from mcp_ref.uritemplate import Template
@@ -562,13 +561,13 @@ def test_files_of_a_kernel_have_no_size_and_are_read_to_their_end():
     ("a.txt", ["a.txt"], ["a.txtx", "b/a.txt", "aXtxt"], [], ["a.txt"]),
 ])
 def test_patterns(pattern, fits, others, entered, closed):
-    made = Pattern(pattern)
+    made = PathPattern(pattern)
     assert [path for path in fits + others if made.matches(tuple(path.split("/")))] == fits
     assert [path for path in entered + closed if made.leads_on(tuple(path.split("/")))] == entered
 
 
 def test_a_pattern_of_many_stars_costs_little():
-    made = Pattern("/".join(["**", "a"] * 200) + "/b")
+    made = PathPattern("/".join(["**", "a"] * 200) + "/b")
     assert not made.matches(("a",) * 60) and made.leads_on(("a",) * 60)
 
 

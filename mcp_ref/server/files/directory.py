@@ -12,7 +12,15 @@ the name of an entry and never a path (`mcp_ref.server.files.safefiles` says how
 hidden, is no regular file, or does not fit the pattern, is not there. All of these get the same answer
 as a file that does not exist, so nobody learns what lies outside.
 
-Which of them a ``pattern`` picks is told in `mcp_ref.server.files.pathpattern`: ``*.md``, ``**/*.md``, ``src/**``.
+A ``pattern`` picks files by names with slashes between, each matched as `fnmatch` does it. ``**`` is any number of
+folders. Case counts on every platform.
+
+===========  ====================================
+``*.md``     files of the folder itself
+``**/*.md``  those, and those below it
+``src/**``   everything in ``src``
+``a/**/b``   ``a/b``, ``a/x/b``, ``a/x/y/b``
+===========  ====================================
 
 Contents are text where they are UTF-8 without null characters and their type is not one of pictures,
 sound, film or fonts; otherwise they are binary.
@@ -27,7 +35,8 @@ import os
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Dict, Generator, Iterable, List, Optional, Tuple, Union
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Generator, Iterable, List, Optional, Tuple, Union
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from ...codec import encode
@@ -43,7 +52,6 @@ from ...revisions import Revision
 from ..registry.checks import check_cache
 from ..registry.listing import Listing
 from ..results.content import contents_of
-from .pathpattern import Pattern
 from .safefiles import DescriptorTree, Missing, Parts, PathTree, TooLarge, Tree, is_name
 
 if TYPE_CHECKING:
@@ -114,7 +122,7 @@ class Directory:
         self.listed = listed
         check_cache("directory", cache)
         self.cache = cache
-        self._pattern = Pattern(pattern)
+        self._pattern = PathPattern(pattern)
         self._hidden = hidden
         self._max_bytes = max_bytes
         self._annotations = annotations or Annotations()
@@ -222,6 +230,46 @@ class Directory:
 
     def _enters(self, parts: Parts) -> bool:
         return self._allows(parts[-1]) and self._pattern.leads_on(parts)
+
+
+class PathPattern:
+    """A pattern, taken apart once. Raises ValueError for what no path can fit."""
+
+    def __init__(self, pattern: str) -> None:
+        self._names = pattern.split("/")
+        if any(name in ("", ".", "..") for name in self._names):
+            raise ValueError("a pattern is names with slashes between, such as **/*.md, got %r" % pattern)
+
+    def matches(self, parts: Tuple[str, ...]) -> bool:
+        """Whether a file of this path is one."""
+        return len(self._names) in self._places(parts)
+
+    def leads_on(self, parts: Tuple[str, ...]) -> bool:
+        """Whether a folder of this path may hold one."""
+        return any(place < len(self._names) for place in self._places(parts))
+
+    def _places(self, parts: Tuple[str, ...]) -> FrozenSet[int]:
+        """How many names of the pattern may have been used up by these parts."""
+        places = self._onward(frozenset((0,)))
+        for part in parts:
+            used = set()
+            for place in places:
+                if place < len(self._names):
+                    if self._names[place] == "**":
+                        used.add(place)
+                    elif fnmatchcase(part, self._names[place]):
+                        used.add(place + 1)
+            places = self._onward(frozenset(used))
+        return places
+
+    def _onward(self, places: FrozenSet[int]) -> FrozenSet[int]:
+        """And further, since ``**`` may stand for nothing."""
+        found = set(places)
+        for place in places:
+            while place < len(self._names) and self._names[place] == "**":
+                place += 1
+                found.add(place)
+        return frozenset(found)
 
 
 # -- The list ----------------------------------------------------------------------------------

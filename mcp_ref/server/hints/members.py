@@ -2,7 +2,7 @@
 
 A `TypeForm` is the JSON Schema of an annotation's values with the reader that makes them from JSON that
 fits. `Members` is a set of named forms, which is what the parameters of a function, the fields of a
-dataclass, and the keys of a TypedDict all are. A `Scope` is where an annotation stands.
+dataclass, and the keys of a TypedDict all are. A `HintScope` is where an annotation stands.
 How each kind of annotation becomes a form is in `typeforms`.
 
 Optional means two things. A member that may be None can be left out: its schema is that of the other
@@ -136,7 +136,7 @@ def _moved(value: Any, names: Mapping[str, str]) -> Any:
     return [_moved(each, names) for each in value] if isinstance(value, list) else value
 
 
-class Scope:
+class HintScope:
     """Where an annotation stands: what errors call the place, the names it can use, the classes around it.
 
     ``find`` makes forms (it is `typeforms.form_of`), ``output`` says which way the values go. ``inside`` are the
@@ -146,9 +146,9 @@ class Scope:
     __slots__ = ("place", "find", "names", "local", "output", "inside", "variables", "definitions")
 
     def __init__(
-        self, place: str, find: Callable[[Any, "Scope"], TypeForm], names: Mapping[str, Any], local: Mapping[str, Any],
-        output: bool = False, inside: Tuple[Any, ...] = (), variables: Optional[Mapping[Any, TypeForm]] = None,
-        definitions: Optional[Definitions] = None,
+        self, place: str, find: Callable[[Any, "HintScope"], TypeForm], names: Mapping[str, Any],
+        local: Mapping[str, Any], output: bool = False, inside: Tuple[Any, ...] = (),
+        variables: Optional[Mapping[Any, TypeForm]] = None, definitions: Optional[Definitions] = None,
     ) -> None:
         self.place = place
         self.find = find
@@ -159,18 +159,18 @@ class Scope:
         self.variables: Mapping[Any, TypeForm] = {} if variables is None else variables
         self.definitions = Definitions() if definitions is None else definitions
 
-    def _changed(self, **changes: Any) -> "Scope":
-        return Scope(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
+    def _changed(self, **changes: Any) -> "HintScope":
+        return HintScope(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
 
-    def at(self, text: str) -> "Scope":
+    def at(self, text: str) -> "HintScope":
         """The same, further on."""
         return self._changed(place="%s: %s" % (self.place, text))
 
-    def within(self, owner: Any) -> "Scope":
+    def within(self, owner: Any) -> "HintScope":
         """The same, with the names of the module of a class, and of the class itself."""
         return self._changed(names=_names_of(owner.__module__), local={**self.local, owner.__name__: owner})
 
-    def binding(self, variables: Mapping[Any, TypeForm]) -> "Scope":
+    def binding(self, variables: Mapping[Any, TypeForm]) -> "HintScope":
         """The same, where these type variables stand for these forms."""
         return self._changed(variables={**self.variables, **variables}) if variables else self
 
@@ -179,7 +179,7 @@ class Scope:
         forms = [self.variables.get(variable) for variable in getattr(owner, "__parameters__", ())]
         return (owner, *[None if form is None else repr(form.schema) for form in forms]) if any(forms) else owner
 
-    def into(self, owner: Any, key: Any) -> "Scope":
+    def into(self, owner: Any, key: Any) -> "HintScope":
         """Inside a class or alias. Raises SignatureError where it is inside itself with ever other type arguments."""
         if len(self.inside) >= DEEPEST:
             raise self.error("%s is %d classes deep, each inside the one before" % (owner.__name__, DEEPEST))
@@ -242,7 +242,7 @@ def annotations_of(thing: Any) -> Dict[str, Any]:
     return thing.__annotations__ or {}
 
 
-class Member(NamedTuple):
+class HintedName(NamedTuple):
     """A parameter, field or key. ``needed``: Python wants a value; ``owner``: the class in whose body it stands."""
 
     name: str
@@ -257,8 +257,8 @@ class Members:
 
     __slots__ = ("forms", "output", "required", "_readers", "_fill")
 
-    def __init__(self, members: Iterable[Member], scope: Scope, label: str) -> None:
-        self.forms: List[Tuple[Member, TypeForm]] = []
+    def __init__(self, members: Iterable[HintedName], scope: HintScope, label: str) -> None:
+        self.forms: List[Tuple[HintedName, TypeForm]] = []
         self.output = scope.output
         self.required: List[str] = []
         self._readers: List[Tuple[str, Optional[type], Reader]] = []
@@ -273,7 +273,7 @@ class Members:
                 form = (where.within(member.owner) if member.owner else where).form(member.annotation)
             self._add(member, form)
 
-    def _add(self, member: Member, form: TypeForm) -> None:
+    def _add(self, member: HintedName, form: TypeForm) -> None:
         self.forms.append((member, form))
         if form.read is not None:
             self._readers.append((member.name, form.exact, form.read))
@@ -292,7 +292,7 @@ class Members:
             schema["additionalProperties"] = False
         return schema
 
-    def _property(self, member: Member, form: TypeForm, descriptions: Mapping[str, str]) -> Schema:
+    def _property(self, member: HintedName, form: TypeForm, descriptions: Mapping[str, str]) -> Schema:
         schema = nullable(form.schema) if self.output and form.optional else dict(form.schema)
         description = form.description or descriptions.get(member.name)
         if description:

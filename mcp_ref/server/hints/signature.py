@@ -44,8 +44,8 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 from ...jsontext import dumps
 from .members import (
-    MISSING, BindError, Definitions, HoldsMessage, Member, Members, Schema, Scope, SignatureError, TypeForm, Unresolved,
-    annotations_of, nullable, types_of,
+    MISSING, BindError, Definitions, HintedName, HintScope, HoldsMessage, Members, Schema, SignatureError, TypeForm,
+    Unresolved, annotations_of, nullable, types_of,
 )
 from .typeforms import form_of, origin_of, special_name
 from .values import BYTES, NO_TYPE, to_json
@@ -142,8 +142,8 @@ class Signature:
         """The parameters, looked at now if that was left until later. Raises `Unresolved`."""
         return self._members or self._compile()
 
-    def _scope(self, place: str, output: bool = False) -> Scope:
-        return Scope(place, form_of, self._parts.names, self._parts.local, output)
+    def _scope(self, place: str, output: bool = False) -> HintScope:
+        return HintScope(place, form_of, self._parts.names, self._parts.local, output)
 
     # What clients are told
 
@@ -258,7 +258,7 @@ def _result_of(form: TypeForm, wanted: bool) -> Tuple[Optional[Schema], bool]:
 class FunctionParts(NamedTuple):
     """A callable taken apart. ``by_position``: names of parameters that cannot be given by name."""
 
-    members: List[Member]
+    members: List[HintedName]
     by_position: List[str]
     returns: Any
     names: Mapping[str, Any]
@@ -285,7 +285,7 @@ def take_apart(function: Callable[..., Any], name: str, explicit: bool) -> Funct
     members = []
     for parameter in names[bound:]:
         default = defaults.get(parameter, MISSING)
-        members.append(Member(parameter, annotations.get(parameter, MISSING), default, default is MISSING))
+        members.append(HintedName(parameter, annotations.get(parameter, MISSING), default, default is MISSING))
     by_position = list(names[bound:code.co_posonlyargcount])
     return FunctionParts(
         members, by_position, annotations.get("return", MISSING), plain.__globals__, _local_names(plain), plain.__doc__
@@ -326,7 +326,7 @@ def _inspected(function: Callable[..., Any], name: str, explicit: bool) -> Funct
         if parameter.kind is parameter.VAR_POSITIONAL or parameter.kind is parameter.VAR_KEYWORD:
             _check_flags(0x04 if parameter.kind is parameter.VAR_POSITIONAL else 0x08, name, explicit)
     members = [
-        Member(
+        HintedName(
             parameter.name, MISSING if parameter.annotation is empty else parameter.annotation,
             MISSING if parameter.default is empty else parameter.default, parameter.default is empty,
         )
@@ -449,7 +449,7 @@ def _is_context(annotation: Any, parts: FunctionParts, types: Sequence[type]) ->
         if not any(cls.__name__ in text for cls in types):
             return False
         try:
-            found = Scope("", form_of, parts.names, parts.local).evaluate(annotation)
+            found = HintScope("", form_of, parts.names, parts.local).evaluate(annotation)
         except SignatureError:  # imported for the type checker only: the name has to do
             return text.rpartition(".")[2] in [cls.__name__ for cls in types]
         return _is_context(found, parts, types)

@@ -41,7 +41,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from ...jsonrpc import json_type
 from ...model import Model
 from .members import (
-    MISSING, PLAIN, BindError, Definitions, HoldsMessage, Member, Members, Reader, Schema, Scope, TypeForm,
+    MISSING, PLAIN, BindError, Definitions, HintedName, HintScope, HoldsMessage, Members, Reader, Schema, TypeForm,
     annotations_of, described, read_at, types_of,
 )
 from .values import describes_itself, enum_word, flag_names, qualified_name
@@ -51,7 +51,7 @@ _NoneType = type(None)
 
 # From an annotation to a form
 
-def form_of(annotation: Any, scope: Scope) -> TypeForm:
+def form_of(annotation: Any, scope: HintScope) -> TypeForm:
     """The form of an annotation. Raises SignatureError where JSON has none, `Unresolved` for unknown names."""
     try:
         plain = PLAIN.get(annotation)
@@ -79,7 +79,7 @@ def form_of(annotation: Any, scope: Scope) -> TypeForm:
     raise scope.error("%s has no JSON form; use another annotation, or give an explicit schema" % _shown(annotation))
 
 
-def _variables_of(cls: Any, args: Sequence[Any], scope: Scope) -> Dict[Any, TypeForm]:
+def _variables_of(cls: Any, args: Sequence[Any], scope: HintScope) -> Dict[Any, TypeForm]:
     """What the type variables of a class and of its bases stand for: ``Page[int]``, ``class Pages(Page[int])``."""
     variables = getattr(cls, "__parameters__", None) or ()
     found = {variable: scope.element(arg) for variable, arg in zip(variables, args or map(_unbound, variables))}
@@ -106,7 +106,7 @@ def _shown(annotation: Any) -> str:
 
 # Special forms: (annotation, its arguments, scope) -> form
 
-def _annotated(annotation: Any, scope: Scope) -> TypeForm:
+def _annotated(annotation: Any, scope: HintScope) -> TypeForm:
     """A string, or an object's ``description`` or ``documentation``, describes; a dict adds keywords of JSON Schema."""
     form = form_of(annotation.__origin__, scope)
     for extra in annotation.__metadata__:
@@ -119,7 +119,7 @@ def _annotated(annotation: Any, scope: Scope) -> TypeForm:
     return form
 
 
-def _union(annotation: Any, args: Sequence[Any], scope: Scope) -> TypeForm:
+def _union(annotation: Any, args: Sequence[Any], scope: HintScope) -> TypeForm:
     optional = _NoneType in args or None in args
     forms = [form_of(arg, scope) for arg in args if arg is not _NoneType and arg is not None]
     optional = optional or any(form.optional for form in forms)
@@ -175,7 +175,7 @@ def _first_fitting(forms: Sequence[TypeForm], definitions: Definitions) -> Reade
     return read
 
 
-def _literal(annotation: Any, args: Sequence[Any], scope: Scope) -> TypeForm:
+def _literal(annotation: Any, args: Sequence[Any], scope: HintScope) -> TypeForm:
     words: Dict[Any, Any] = {}
     for value in _flat(args):
         word = enum_word(value) if isinstance(value, enum.Enum) else value
@@ -199,7 +199,7 @@ def _one_of(words: List[Any]) -> Schema:
     return {"type": types[0] if len(types) == 1 else types, "enum": words}
 
 
-def _wrapped(annotation: Any, args: Sequence[Any], scope: Scope) -> TypeForm:
+def _wrapped(annotation: Any, args: Sequence[Any], scope: HintScope) -> TypeForm:
     return form_of(args[0], scope)
 
 
@@ -210,13 +210,13 @@ def _unbound(variable: Any) -> Any:
     return Any if variable.__bound__ is None else variable.__bound__
 
 
-def _variable(annotation: Any, args: Sequence[Any], scope: Scope) -> TypeForm:
+def _variable(annotation: Any, args: Sequence[Any], scope: HintScope) -> TypeForm:
     if annotation in scope.variables:
         return scope.variables[annotation]
     return form_of(_unbound(annotation), scope)
 
 
-def _alias(annotation: Any, args: Sequence[Any], scope: Scope) -> TypeForm:
+def _alias(annotation: Any, args: Sequence[Any], scope: HintScope) -> TypeForm:
     if annotation in scope.inside:
         return scope.definitions.refer(annotation, annotation.__name__)
     return scope.definitions.define(annotation, form_of(annotation.__value__, scope.into(annotation, annotation)))
@@ -224,7 +224,7 @@ def _alias(annotation: Any, args: Sequence[Any], scope: Scope) -> TypeForm:
 
 # Generic classes: (class, its arguments, scope) -> form
 
-def _array(origin: type, args: Sequence[Any], scope: Scope) -> TypeForm:
+def _array(origin: type, args: Sequence[Any], scope: HintScope) -> TypeForm:
     item = scope.element(args[0]) if args else TypeForm({})
     schema: Schema = {"type": "array", "items": item.schema}
     make = _ARRAYS[origin]
@@ -247,7 +247,7 @@ def _items_reader(item: TypeForm, make: Any) -> Optional[Reader]:
     return read_items
 
 
-def _tuple(origin: type, args: Sequence[Any], scope: Scope) -> TypeForm:
+def _tuple(origin: type, args: Sequence[Any], scope: HintScope) -> TypeForm:
     if args == ((),):  # how Python 3.8 to 3.10 keep Tuple[()]
         args = ()
     if not args or args[-1] is Ellipsis:
@@ -264,7 +264,7 @@ def _tuple(origin: type, args: Sequence[Any], scope: Scope) -> TypeForm:
     return TypeForm(schema, lambda values: tuple(read_at(at, readers[at], value) for at, value in enumerate(values)))
 
 
-def _mapping(origin: type, args: Sequence[Any], scope: Scope) -> TypeForm:
+def _mapping(origin: type, args: Sequence[Any], scope: HintScope) -> TypeForm:
     if not args:
         return TypeForm({"type": "object"})
     key, value = form_of(args[0], scope), scope.element(args[1])
@@ -287,14 +287,14 @@ def _mapping(origin: type, args: Sequence[Any], scope: Scope) -> TypeForm:
 
 # Classes: (class, scope) -> form
 
-def _enumeration(cls: Any, scope: Scope) -> TypeForm:
+def _enumeration(cls: Any, scope: HintScope) -> TypeForm:
     members = {enum_word(member): member for member in cls}
     if not members:
         raise scope.error("%s has no members" % cls.__name__)
     return TypeForm(_one_of(list(members)), members.__getitem__)
 
 
-def _flags(cls: Any, scope: Scope) -> TypeForm:
+def _flags(cls: Any, scope: HintScope) -> TypeForm:
     from functools import reduce
     from operator import or_
 
@@ -307,7 +307,7 @@ def _flags(cls: Any, scope: Scope) -> TypeForm:
     return TypeForm(schema, lambda words: reduce(or_, [names[word] for word in words], cls(0)))
 
 
-def _dataclass(cls: Any, scope: Scope) -> TypeForm:
+def _dataclass(cls: Any, scope: HintScope) -> TypeForm:
     import dataclasses
 
     members, texts = [], {}
@@ -319,7 +319,7 @@ def _dataclass(cls: Any, scope: Scope) -> TypeForm:
         if factory in (list, dict, set, tuple, frozenset):
             default = factory()
         needed = scope.output or field.default is dataclasses.MISSING and factory is dataclasses.MISSING
-        members.append(Member(field.name, field.type, default, needed, _owner(cls, field.name)))
+        members.append(HintedName(field.name, field.type, default, needed, _owner(cls, field.name)))
         if "description" in field.metadata:
             texts[field.name] = str(field.metadata["description"])
     return _object(cls, members, scope, cls, texts)
@@ -330,17 +330,18 @@ def _owner(cls: Any, name: str) -> Any:
     return next((base for base in cls.__mro__ if name in annotations_of(base)), cls)
 
 
-def _named_tuple(cls: Any, scope: Scope) -> TypeForm:
+def _named_tuple(cls: Any, scope: HintScope) -> TypeForm:
     annotations = next(annotations_of(base) for base in cls.__mro__ if "_fields" in base.__dict__)
     defaults = cls._field_defaults
     members = [
-        Member(name, annotations.get(name, MISSING), defaults.get(name, MISSING), scope.output or name not in defaults)
+        HintedName(
+            name, annotations.get(name, MISSING), defaults.get(name, MISSING), scope.output or name not in defaults)
         for name in cls._fields
     ]
     return _object(cls, members, scope, cls, {})
 
 
-def _typed_dict(cls: Any, scope: Scope) -> TypeForm:
+def _typed_dict(cls: Any, scope: HintScope) -> TypeForm:
     """Python 3.8 does not tell which keys came from a base: there the ``total`` of the class holds for all."""
     annotations = annotations_of(cls)
     required = getattr(cls, "__required_keys__", annotations if cls.__total__ else ())
@@ -351,12 +352,12 @@ def _typed_dict(cls: Any, scope: Scope) -> TypeForm:
             annotation = inside.at("member %s" % name).evaluate(annotation)
         said = special_name(annotation)
         needed = said == "Required" or said != "NotRequired" and name in required
-        members.append(Member(name, annotation, MISSING, needed))
+        members.append(HintedName(name, annotation, MISSING, needed))
     return _object(cls, members, scope, dict, {})
 
 
 def _object(
-    cls: Any, members: List[Member], scope: Scope, build: Callable[..., Any], texts: Mapping[str, str]
+    cls: Any, members: List[HintedName], scope: HintScope, build: Callable[..., Any], texts: Mapping[str, str]
 ) -> TypeForm:
     """An object with these members, described by the docstring of the class unless that was generated."""
     from .docstrings import parse
@@ -374,18 +375,18 @@ def _object(
     return scope.definitions.define(key, TypeForm(schema, read))
 
 
-def _derived(cls: Any, scope: Scope) -> TypeForm:
+def _derived(cls: Any, scope: HintScope) -> TypeForm:
     """A class of the user's own that is a str, an int, ...: made by calling it."""
     base = next(base for base in (str, int, float, list, dict) if issubclass(cls, base))
     return TypeForm(PLAIN[base].schema, cls)
 
 
-def _scalar(cls: Any, scope: Scope) -> TypeForm:
+def _scalar(cls: Any, scope: HintScope) -> TypeForm:
     more, read = _SCALARS[qualified_name(cls)]
     return TypeForm({"type": "string", **more}, cls if read is None else lambda text: read(cls, text))
 
 
-def _decimal(cls: Any, scope: Scope) -> TypeForm:
+def _decimal(cls: Any, scope: HintScope) -> TypeForm:
     if scope.output:
         return TypeForm({"type": "string"})
 
@@ -403,7 +404,7 @@ def _decimal(cls: Any, scope: Scope) -> TypeForm:
     return TypeForm({"type": ["string", "number"]}, read)
 
 
-def _modelled(cls: Any, scope: Scope) -> TypeForm:
+def _modelled(cls: Any, scope: HintScope) -> TypeForm:
     """A class that describes, reads and writes itself, as pydantic's models do; nothing is imported for that."""
     try:
         schema = cls.model_json_schema(mode="serialization" if scope.output else "validation")
@@ -412,7 +413,7 @@ def _modelled(cls: Any, scope: Scope) -> TypeForm:
     return TypeForm(scope.definitions.adopt(schema), cls.model_validate)
 
 
-def _message(cls: Any, scope: Scope) -> TypeForm:
+def _message(cls: Any, scope: HintScope) -> TypeForm:
     raise HoldsMessage("%s: %s is a part of protocol messages, it has no schema" % (scope.place, cls.__name__))
 
 
@@ -461,13 +462,13 @@ _ARRAYS: Dict[type, Any] = {
 }
 """Generic class -> what is made of an array."""
 
-_GENERIC: Dict[type, Callable[[type, Sequence[Any], Scope], TypeForm]] = {
+_GENERIC: Dict[type, Callable[[type, Sequence[Any], HintScope], TypeForm]] = {
     **{cls: _array for cls in _ARRAYS},
     **{cls: _mapping for cls in (dict, collections.abc.Mapping, collections.abc.MutableMapping)},
     tuple: _tuple,
 }
 
-_SPECIAL: Dict[str, Callable[[Any, Sequence[Any], Scope], TypeForm]] = {
+_SPECIAL: Dict[str, Callable[[Any, Sequence[Any], HintScope], TypeForm]] = {
     "Union": _union, "Optional": _union, "UnionType": _union,
     "Literal": _literal,
     "Required": _wrapped, "NotRequired": _wrapped, "ReadOnly": _wrapped, "Final": _wrapped,
@@ -488,7 +489,7 @@ _SCALARS: Dict[str, Tuple[Schema, Optional[Callable[[Any, str], Any]]]] = {
 }
 """Classes, of modules that need not be loaded -> keywords of their schema, and reader where it is not the class."""
 
-_CLASSES: Tuple[Tuple[Callable[[Any], bool], Callable[[Any, Scope], TypeForm]], ...] = (
+_CLASSES: Tuple[Tuple[Callable[[Any], bool], Callable[[Any, HintScope], TypeForm]], ...] = (
     (lambda cls: issubclass(cls, Model), _message),
     (lambda cls: issubclass(cls, enum.Flag), _flags),
     (lambda cls: issubclass(cls, enum.Enum), _enumeration),

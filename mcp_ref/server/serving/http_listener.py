@@ -225,16 +225,19 @@ def _shared_options(
 
 
 def _mirrored_of(server: "ServerInterface") -> "Callable[[Any], Sequence[Mirrored]]":
-    """Which arguments of a tool are repeated in header fields, by its name; whatever a client says that is."""
+    """Return a function that gives the arguments of a tool that are repeated in header fields, by the tool's name.
 
-    find: Any = None
+    The first tool may be registered after the endpoint was made, so the tools are looked for until there are some. The
+    tool is looked up here and again when it is called: between the two the request passes the endpoint and the
+    dispatcher, which know nothing of tools, and another thread may remove the tool.
+    """
+    find: "Optional[Callable[[Any], Sequence[Mirrored]]]" = None
 
     def mirrored(name: Any) -> "Sequence[Mirrored]":
         nonlocal find
         if find is None and server.has_feature("tools"):
-            find = server.tools.listing.get
-        tool = find(name) if find is not None and type(name) is str else None
-        return tool.mirrored or () if tool is not None else ()
+            find = server.tools.mirrored
+        return () if find is None else find(name)
 
     return mirrored
 
