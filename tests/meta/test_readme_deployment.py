@@ -1,4 +1,4 @@
-"""What `examples/deploy.md` shows for systemd and nginx: the units are right, and the program serves on the socket it is given."""
+"""The units and the nginx page of `examples/deploy.md`: they are right, and the program serves on the socket given."""
 import http.client
 import json
 import os
