@@ -12,7 +12,7 @@ from ..jsonrpc import Request
 from ..limits import Limits
 from ..options import REQUEST_TIMEOUT
 from ..peer.dispatcher import Connection
-from ..peer.executors.workers import Executor
+from ..peer.executors import Executor
 from ..peer.extension import Extensions
 from ..peer.inflight import Incoming
 from ..peer.session import Session
