@@ -170,7 +170,6 @@ class Client(Greeting):
         this one takes.
         """
         connection = Connection(transport, self, self.limits, self.executor, lenient=not self.strict)
-        transport.on_standstill = connection.stand_still
         if before is not None:
             connection.table.follow(before.table)
         connection.start()
@@ -221,7 +220,7 @@ class Client(Greeting):
         with self._renewing:
             if self._connection is not ended and self._connection is not None:
                 return self._connection
-            fresh = ended.transport.again() if self.wanted else None
+            fresh = ended.exchanges.reopen() if self.wanted and ended.exchanges is not None else None
             if fresh is None and stateless and self.wanted:
                 fresh = self._restarts.next(ended, error, self._ending)
             if fresh is None:

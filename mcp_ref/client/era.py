@@ -292,5 +292,5 @@ class Opening:
         """Wait no more for what is out; nothing is said of it."""
         for pending in self._out.values():
             if self._connection.table.remove(pending):
-                self._connection.transport.given_up(pending.id)
+                self._connection.abandon(pending)
         self._out.clear()

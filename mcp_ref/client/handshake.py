@@ -82,7 +82,8 @@ class Greeting(Calls):
         session.instructions = self.instructions = result.instructions
         self._begin(connection, self.server_capabilities)
         connection.agree(agreed)
-        connection.transport.agreed(agreed)
+        if connection.exchanges is not None:
+            connection.exchanges.agreed(agreed)
         connection.notify("notifications/initialized")
         connection.keep_alive()
 
@@ -114,11 +115,13 @@ class Greeting(Calls):
         else:
             self._learn(connection, found)
         self._begin(connection, {})  # changes are told to those who listen
-        connection.transport.agreed(connection.session.rules)
-        if connection.transport.mirrors:
-            from .mirroring import annotations_of
+        exchanges = connection.exchanges
+        if exchanges is not None:
+            exchanges.agreed(connection.session.rules)
+            if exchanges.mirrors:
+                from .mirroring import annotations_of
 
-            connection.transport.annotations = annotations_of(connection)
+                exchanges.annotations = annotations_of(connection)
 
     def _ask_for_logs(self, level: str) -> None:
         """Say in each request which log messages we want to hear.

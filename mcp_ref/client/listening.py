@@ -367,9 +367,10 @@ class Listening:
         Its answer may follow or not. False: it names no stream of ours.
         """
         lost = ConnectionLost("the server ends it: %.200s" % reason)
-        if Stream.of(connection, id) is None or not connection.table.fail(id, lost):
+        pending = connection.table.find(id)
+        if pending is None or Stream.of(connection, id) is None or not connection.table.fail(id, lost):
             return False
-        connection.transport.given_up(id)
+        connection.abandon(pending)
         return True
 
     def _ended(self, stream: Stream) -> None:

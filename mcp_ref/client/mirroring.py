@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence
 from ..jsonrpc import shown
 from ..peer.dispatcher import Connection
 from ..protocol.streamable_http.mirrored import Mirrored, annotations
-from ..transports.base import Annotations
+from ..transports.exchanges import Annotations
 
 
 def annotations_of(connection: Connection) -> Annotations:

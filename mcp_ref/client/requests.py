@@ -211,7 +211,9 @@ class Asking(Role):
 
     def _page_reader(self, method: str) -> Reader:
         read, connection = self._reader(method), self.connection
-        picky = method == "tools/list" and connection.transport.mirrors and connection.session.rules.stateless
+        exchanges = connection.exchanges
+        mirrors = exchanges is not None and exchanges.mirrors and connection.session.rules.stateless
+        picky = method == "tools/list" and mirrors
 
         def read_page(result: Dict[str, Any]) -> Any:
             if picky and isinstance(result.get("tools"), list):

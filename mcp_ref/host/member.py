@@ -126,8 +126,9 @@ class ServerClient(Client):
         """Whether the next request begins another connection, or whoever opens this one does; see `Client.renewed`."""
         if not self.wanted:
             return False
-        transport = connection.transport
-        return (transport.renew() if connection.session.rules.stateless else transport.again()) is not None
+        if connection.session.rules.stateless:
+            return connection.transport.renew() is not None
+        return connection.exchanges is not None and connection.exchanges.reopen() is not None
 
     def _lose(self, reason: str) -> None:
         self.end = reason

@@ -22,7 +22,7 @@ answers ping and the handshake, applies cancellations, and hands the rest over i
 burst. So ping, responses, progress and cancellations never wait behind a handler, and a handler may
 itself wait for the peer.
 
-Where a transport is ``routed`` (HTTP) nobody reads: threads of the HTTP server bring what arrives to
+Over HTTP nobody reads at a server (`mcp_ref.transports.replies`): threads of the HTTP server bring what arrives to
 `receive`, one at a time, and run the handlers themselves (see `mcp_ref.peer.executors.CallerRuns`). A reader comes
 only at the end, to `finish`.
 
@@ -126,7 +126,7 @@ class Connection(Sender):
         if not self.transport.threadless:
             need("the transport %s" % self.transport.name)
         self.transport.open()
-        if not self.transport.park(self._end_routed if self.transport.routed else self._start_reader):
+        if not self.transport.park(self._start_reader if self.replies is None else self._end_routed):
             self._start_reader()
         return self
 
@@ -203,7 +203,7 @@ class Connection(Sender):
             first, self._reason = self._reason is None, self._reason or reason
         if first and not self.outbox.full and self._tell_of_the_end():
             self.outbox.settle(self.limits.drain)
-        self.table.end(self._reason, self.transport.unsent)
+        self.table.end(self._reason, self._unsent)
         self.transport.close()
 
     def stop_accepting(self) -> None:
@@ -227,7 +227,7 @@ class Connection(Sender):
 
         Not where messages are routed: there may be no stream that could carry a ping, while the peer is well.
         """
-        if self.role.keepalive is not None and not self.transport.routed:
+        if self.role.keepalive is not None and self.replies is None:
             from .keepalive import keep_alive
 
             keep_alive(self, self.role.keepalive)
@@ -254,7 +254,7 @@ class Connection(Sender):
         with self._lock:
             ours, self._reason = self._reason is not None, self._reason or reason
             reason = self._reason
-        self.table.end(reason, self.transport.unsent)
+        self.table.end(reason, self._unsent)
         if not ours:
             self._tell_of_the_end()
             self._drain()
@@ -291,7 +291,8 @@ class Connection(Sender):
                     self._send(Error(None, item.code, str(item)))
                 continue
             if isinstance(item, Failed):
-                self.table.fail(item.id, item.error)
+                if self.table.active(item.id):
+                    self.table.fail(item.id, item.error)
                 continue
             self._arrived = len(item)
             try:
@@ -308,11 +309,12 @@ class Connection(Sender):
     def receive(self, frame: Frame, data: bytes, about: Optional[RequestId] = None, principal: Any = None) -> List[Job]:
         """Take one message that came by another way than `Transport.read`: what is to be done, for `work`.
 
-        ``data``: its bytes. ``about``: what the answer is called in `Transport.post`, for a batch, and for a request
-        whose id need not be the only one of its kind here. ``principal``: who sent it. From any thread.
+        ``data``: its bytes. ``about``: what the answer is called in `ReplyTransport.post`, for a batch, and for a
+        request whose id need not be the only one of its kind here. ``principal``: who sent it. From any thread.
         """
         jobs: List[Job] = []
-        self.transport.arrived(data)
+        if self.replies is not None:
+            self.replies.arrived(data)
         with self._receiving:
             self._arrived = len(data)
             if isinstance(frame, Batch):
@@ -331,7 +333,10 @@ class Connection(Sender):
             return False
         if not isinstance(frame, (Result, Error)) or frame.id != id:
             return False
-        self.receive(frame, data)
+        if self.exchanges is not None:
+            self.exchanges.arrived(data)
+        if not (isinstance(frame, Result) and may_have_meta(data) and self._fails_by_names(frame, data)):
+            self.table.resolve(frame)
         return True
 
     def work(self, jobs: Sequence[Job]) -> None:
@@ -439,7 +444,8 @@ class Connection(Sender):
         call = Call(self, request, incoming, route if isinstance(route, Route) else _NO_ROUTE, batch, session)
         if isinstance(route, RpcError):
             self.counters.note("refused request", "%s: %s" % (shown(request.method), route.message))
-            self.transport.refused(incoming.id, route.code)
+            if self.replies is not None:
+                self.replies.refused(incoming.id, route.code)
             call.abandon(route)
         elif route.inline:
             self.perform(call)
@@ -468,7 +474,7 @@ class Connection(Sender):
             most = self.limits.max_inflight
             return RpcError(INTERNAL_ERROR, "Busy: max_inflight (%d) requests are running" % most if most >= 0 else
                             "The server is shutting down")
-        if self._arrived > _LARGE and not route.inline and not self.transport.routed:
+        if self._arrived > _LARGE and not route.inline and self.replies is None:
             return self._count_large(incoming) or route
         return route
 
@@ -675,8 +681,8 @@ class Connection(Sender):
         if isinstance(error, RpcError) and type(error.code) is int and type(error.message) is str:
             error = self.role.answer_error(context, error, fault is not None)
             if isinstance(error, RpcError):
-                if error.code in ABOUT_REQUESTS:
-                    self.transport.refused(call.incoming.id, error.code)
+                if self.replies is not None and error.code in ABOUT_REQUESTS:
+                    self.replies.refused(call.incoming.id, error.code)
                 return Error(request.id, error.code, error.message, error.data)
         if isinstance(error, RequestCancelled) and call.incoming.cancelled:
             return Error(request.id, INTERNAL_ERROR, "Cancelled")  # never sent: the request is cancelled

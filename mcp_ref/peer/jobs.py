@@ -126,7 +126,7 @@ class BatchAnswer:
 
     def __init__(self, about: Optional[RequestId] = None, most: int = DEFAULT.max_batch_answer_bytes) -> None:
         self.about = about
-        """What it is called in `Transport.post`."""
+        """What it is called in `ReplyTransport.post`."""
         self.most = most
         self.full = False
         """Whether an answer was left out; then handlers of this batch that have not begun need not run."""

@@ -13,7 +13,7 @@ has had its turn nobody else tries: one who sends without a pause would always b
 
 import threading
 from collections import deque
-from typing import Callable, Deque, List, Optional
+from typing import Any, Callable, Deque, Dict, List, Optional
 
 from ..errors import ConnectionLost
 from ..jsonrpc import RequestId
@@ -31,7 +31,8 @@ class Outbox:
         self._transport = transport
         self._name = name
         self._max_bytes = max_bytes
-        self._waiting: Deque[bytes] = deque()
+        self._waiting: Deque[Any] = deque()
+        """What `outgoing` makes of messages: bytes, or what knows its length in bytes."""
         self._size = 0
         self._counted = 0
         """Bytes that are counted in the account, see `mcp_ref.transports.held`."""
@@ -46,13 +47,20 @@ class Outbox:
         self.on_failure: Callable[[ConnectionLost], None] = lambda error: None
         """Called once when the peer cannot be written to any more."""
 
-    def put(
-        self, message: bytes, wait: bool = True, about: Optional[RequestId] = None, final: bool = False
-    ) -> None:
+    def outgoing(
+        self, data: bytes, method: str, id: Optional[RequestId] = None, params: Optional[Dict[str, Any]] = None,
+    ) -> Any:
+        """Return what `put` and `send` take for a request or a notification: here its bytes, which say all.
+
+        An answer always goes as bytes.
+        """
+        return data
+
+    def put(self, message: Any, wait: bool = True, about: Optional[RequestId] = None, final: bool = False) -> None:
         """Append a message without writing it.
 
         A sender that may ``wait`` does so while more than ``max_outbox_bytes`` are queued. ``about`` and ``final`` tell
-        what it belongs to, see `Transport.post`; here everything goes the same way.
+        what it belongs to, see `ReplyTransport.post`; here everything goes the same way.
         """
         with self._lock:
             if wait and self.full:
@@ -116,7 +124,7 @@ class Outbox:
     def unanswered(self, about: RequestId) -> None:
         """There will be no answer to this request of the peer's."""
 
-    def send(self, message: bytes, about: Optional[RequestId] = None, final: bool = False) -> None:
+    def send(self, message: Any, about: Optional[RequestId] = None, final: bool = False) -> None:
         """Append and see to the writing; at once, where nobody is before us and nothing needs waiting."""
         if not self._waiting and not self._closed and self._writing.acquire(False):
             try:
@@ -160,8 +168,8 @@ class Outbox:
         while self._waiting:
             self._write(self._take())
 
-    def _take(self) -> List[bytes]:
-        messages: List[bytes] = []
+    def _take(self) -> List[Any]:
+        messages: List[Any] = []
         size = 0
         with self._lock:
             while self._waiting and (not messages or size + len(self._waiting[0]) <= CHUNK):
@@ -176,27 +184,29 @@ class Outbox:
                 self._room.notify_all()
         return messages
 
-    def _write(self, messages: List[bytes]) -> None:
+    def _write(self, messages: List[Any]) -> None:
         if not messages:
             return
         try:
             self._transport.write(messages)
         except ConnectionLost as error:
-            self.close()
-            self.on_failure(error)
+            self._failed(error)
 
-    def _write_now(self, messages: List[bytes]) -> bool:
+    def _write_now(self, messages: List[Any]) -> bool:
         """Write without waiting; False: nothing was written. A peer that is gone takes everything."""
         if not messages:
             return True
         try:
             return self._transport.write_now(messages)
         except ConnectionLost as error:
-            self.close()
-            self.on_failure(error)
+            self._failed(error)
             return True
 
-    def _put_back(self, messages: List[bytes]) -> None:
+    def _failed(self, error: ConnectionLost) -> None:
+        self.close()
+        self.on_failure(error)
+
+    def _put_back(self, messages: List[Any]) -> None:
         with self._lock:
             if not self._closed:
                 self._waiting.extendleft(reversed(messages))

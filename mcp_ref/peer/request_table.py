@@ -21,7 +21,7 @@ from 1. The id is also the progress token, which makes tokens unique across acti
 
 import threading
 from queue import Empty, SimpleQueue
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union
 
 from ..deadline import Deadline
 from ..diagnostics.counters import Counters
@@ -29,6 +29,9 @@ from ..errors import Busy, ConnectionLost, McpError, PeerError, RequestTimeout
 from ..jsonrpc import Error, RequestId, Result
 from ..limits import DEFAULT, Limits
 from ..transports.lines.fds import FORKED
+
+if TYPE_CHECKING:
+    from ..transports.exchanges import Outgoing
 
 ProgressCallback = Callable[[float, Optional[float], Optional[str]], object]
 """Called with progress, total and message."""
@@ -53,7 +56,8 @@ class Pending:
     """One request of ours that has no answer yet."""
 
     __slots__ = (
-        "id", "method", "deadline", "idle", "on_progress", "last_progress", "settle", "about", "still", "_queue",
+        "id", "method", "deadline", "idle", "on_progress", "last_progress", "settle", "about", "still", "message",
+        "_queue",
     )
 
     def __init__(
@@ -78,6 +82,8 @@ class Pending:
         """The peer's request that it belongs to; its cancellation does, too."""
         self.still = False
         """Whether its time stands still, because it waits for a person here before it goes out."""
+        self.message: "Optional[Outgoing]" = None
+        """What was sent, or is still to be, where the transport knows messages as such."""
         self._queue: "Optional[SimpleQueue[Union[Outcome, Progress]]]" = SimpleQueue() if settle is None else None
 
     def deliver(self, item: Union[Outcome, Progress]) -> None:

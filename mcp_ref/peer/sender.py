@@ -7,7 +7,7 @@
 import threading
 from functools import partial
 from queue import Empty
-from typing import Any, Callable, Dict, Hashable, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Hashable, Optional, Sequence, Tuple, cast
 
 from .. import deadline
 from ..deadline import Deadline
@@ -19,13 +19,18 @@ from ..limits import Limits
 from ..options import REQUEST_TIMEOUT
 from ..protocol.envelope import VERSION
 from ..threads import Tally, Wait, available, count_waiting, start_thread
-from ..transports.base import Transport
+from ..transports.base import EXCHANGES, REPLIES, Transport
 from .executors import CallerRuns, Executor, Inline, Workers
 from .inflight import Incoming
 from .outbox import Outbox
 from .rates import Rate
 from .request_table import Pending, Progress, ProgressCallback, RequestTable, Settle
 from .session import Session
+
+if TYPE_CHECKING:
+    from ..transports.exchanges import ExchangeTransport, Outgoing
+    from ..transports.replies import ReplyTransport
+    from .routing import ExchangeOutbox
 
 _SLICE = 0.5
 """Seconds that a caller waits in one go. A Ctrl-C that comes between looking for signals and beginning to wait is seen
@@ -45,22 +50,6 @@ def may_have_meta(data: bytes) -> bool:
     return len(data) > _LONG or b'"_meta"' in data
 
 
-def _outbox(transport: Transport, limits: Limits) -> Outbox:
-    if not transport.routed:
-        return Outbox(transport, transport.name, limits.max_outbox_bytes)
-    from .routing import RoutedOutbox
-
-    return RoutedOutbox(transport)
-
-
-def _executor(transport: Transport, limits: Limits) -> Executor:
-    if not available():
-        return Inline()
-    if not transport.routed:
-        return Workers(transport.name, limits)
-    return CallerRuns(transport.name, limits)
-
-
 class Sender:
     """What both halves of a connection share, and everything that sends. Thread-safe."""
 
@@ -69,6 +58,10 @@ class Sender:
     """Whether only requests are taken that stand alone; see `mcp_ref.peer.stateless`."""
     _envelope: Optional[Dict[str, Any]] = None
     _sealed = b""  # the same, encoded, and the end of a request after it
+    replies: "Optional[ReplyTransport]" = None
+    """The transport, if messages each go their own way (a server over HTTP); see `mcp_ref.transports.base`."""
+    exchanges: "Optional[ExchangeTransport]" = None
+    """The transport, if each message is a request of its own (a client over HTTP)."""
     _timer: Optional["_Timer"] = None
     _timers_over = False
     questions: Sequence[Tuple[Tally, Hashable]] = ()
@@ -81,14 +74,29 @@ class Sender:
         self.limits = limits
         self.counters = Counters(transport.finding)
         self.session = Session(party, lenient)
-        self.executor = executor or _executor(transport, limits)
         self._own_executor = executor is None
         """Another one may serve other connections as well, so it is not for us to close."""
         self.table = RequestTable(limits, self.counters)
-        self.outbox = _outbox(transport, limits)
+        self.outbox, usual = self._by_contract(transport, limits)
+        self.executor = executor or (usual(transport.name, limits) if available() else Inline())
         self._lock = threading.Lock()
         self._rates: Dict[Any, Rate] = {}
         self._rates_due = _FEW_RATES
+
+    def _by_contract(self, transport: Transport, limits: Limits) -> Tuple[Outbox, Callable[[str, Limits], Executor]]:
+        """Return the outbox that fits the contract of the transport, and what makes the usual executor."""
+        if transport.contract == REPLIES:
+            from .routing import ReplyOutbox
+
+            self.replies = cast("ReplyTransport", transport)
+            return ReplyOutbox(self.replies), CallerRuns
+        if transport.contract == EXCHANGES:
+            from .routing import ExchangeOutbox
+
+            self.exchanges = cast("ExchangeTransport", transport)
+            self.exchanges.on_pause = self.stand_still
+            return ExchangeOutbox(self.exchanges, transport.name, limits.max_outbox_bytes), Workers
+        return Outbox(transport, transport.name, limits.max_outbox_bytes), Workers
 
     def rate(self, name: str, who: Any = None) -> Rate:
         """How often something may happen on this connection: the bucket for the limit of this name.
@@ -123,15 +131,17 @@ class Sender:
 
     def _check_meta(self, data: bytes, message: Any, session: Optional[Session] = None) -> None:
         """Raise `LocalProtocolError` if params or a result (encoded: ``data``) hold a `_meta` that may not be sent."""
-        if isinstance(message, dict) and may_have_meta(data):
+        if isinstance(message, dict) and (len(data) > _LONG or b'"_meta"' in data):  # see `may_have_meta`
             from ..protocol import metakeys
 
             rules, extensions = (session or self.session).rules, (session or self.session).extensions
             metakeys.check(message, rules, () if extensions is None else extensions.meta_keys(rules))
 
     def _send(self, message: Message, about: Optional[RequestId] = None) -> None:
-        frame = self._with_id(message) if isinstance(message, Error) else message
-        self.outbox.send(encode(frame, self.limits), about)
+        """Send an error, or a notification that the dispatcher itself has to send."""
+        data = encode(self._with_id(message) if isinstance(message, Error) else message, self.limits)
+        self.outbox.send(
+            self.outbox.outgoing(data, message.method) if isinstance(message, Notification) else data, about)
 
     def notify(
         self, method: str, params: Optional[Dict[str, Any]] = None, within: Optional[Incoming] = None,
@@ -148,12 +158,13 @@ class Sender:
         if data is None:
             data = encode(Notification(method, params), self.limits)
         self._check_meta(data, params, session)
+        message = self.outbox.outgoing(data, method)
         if within is None:
-            self.outbox.send(data)
+            self.outbox.send(message)
             return
         if wait and self.executor.blocking:
             self.outbox.wait_for_room()
-        if within.while_wanted(lambda: self.outbox.put(data, wait=False, about=within.id)):
+        if within.while_wanted(lambda: self.outbox.put(message, wait=False, about=within.id)):
             self.outbox.flush_soon()
 
     def request(
@@ -179,33 +190,39 @@ class Sender:
             text = "%s would wait for the peer on the thread that reads from it; %s"
             raise LocalProtocolError(text % (method, instead))
         if within is not None:
-            self._check_room_to_ask(method)
+            return self._request_within(method, params, timeout, on_progress, extend_on_progress, within)
+        pending, message = self._enter(method, params, timeout, on_progress, extend_on_progress)
+        if self.exchanges is None:
+            self.outbox.send(message)
+            self._start(pending, timeout)
+            return self.wait(pending)
         try:
-            return self._send_and_wait(method, params, timeout, on_progress, extend_on_progress, within)
-        finally:
-            if within is not None:
-                for tally, key in self.questions:
-                    tally.leave(key)
+            self._start(pending, timeout)
+        except BaseException:  # a Ctrl-C, or a timeout that is no number: it was not sent
+            self.table.remove(pending)
+            raise
+        return self.wait(pending, message)
 
-    def _send_and_wait(
+    def _request_within(
         self, method: str, params: Optional[Dict[str, Any]], timeout: Optional[float],
-        on_progress: Optional[ProgressCallback], extend_on_progress: bool, within: Optional[Incoming],
+        on_progress: Optional[ProgressCallback], extend_on_progress: bool, within: Incoming,
     ) -> Dict[str, Any]:
-        about = None if within is None else within.id
-        attended = on_progress is None and self.executor.waiting() is None
-        pending = self.open_request(
-            method, params, timeout, on_progress, extend_on_progress, about=about, attended=attended)
-        if within is None:
-            return self.wait(pending, attended)
-
-        def cancelled() -> None:
-            self.cancel(pending, "the request it belongs to was cancelled")
-
-        within.watch(cancelled)
+        """Send a request of a handler; see `request`."""
+        self._check_room_to_ask(method)
         try:
-            return self.wait(pending, attended)
+            pending = self.open_request(method, params, timeout, on_progress, extend_on_progress, about=within.id)
+
+            def cancelled() -> None:
+                self.cancel(pending, "the request it belongs to was cancelled")
+
+            within.watch(cancelled)
+            try:
+                return self.wait(pending)
+            finally:
+                within.unwatch(cancelled)
         finally:
-            within.unwatch(cancelled)
+            for tally, key in self.questions:
+                tally.leave(key)
 
     def _check_room_to_ask(self, method: str) -> None:
         """Count a question of a handler, if those are counted. Raises `TooManyQuestions`; then nothing is counted."""
@@ -234,32 +251,41 @@ class Sender:
         extend_on_progress: bool = False,
         settle: Optional[Settle] = None,
         about: Optional[RequestId] = None,
-        attended: bool = False,
     ) -> Pending:
         """Enter a request in the table and send it, without waiting; ``settle`` takes what arrives for it.
 
-        ``about``: the id of the peer's request that it belongs to. ``attended``: this thread then waits for the answer,
-        and for nothing else.
+        ``about``: the id of the peer's request that it belongs to.
         """
-        self.session.check_sending(method, "request")
+        pending, message = self._enter(method, params, timeout, on_progress, extend_on_progress, settle)
+        pending.about = about
+        self.outbox.send(message, about)
+        self._start(pending, timeout)  # now: a cancellation comes after
+        return pending
+
+    def _start(self, pending: Pending, timeout: Optional[float]) -> None:
+        """Let the time of a request begin."""
         if timeout is REQUEST_TIMEOUT:
             timeout = self.limits.request_timeout
-        idle = timeout if extend_on_progress else None
+        self.table.start(pending, Deadline(timeout, self.limits.request_ceiling))
+
+    def _enter(
+        self, method: str, params: Optional[Dict[str, Any]], timeout: Optional[float],
+        on_progress: Optional[ProgressCallback], extend_on_progress: bool, settle: Optional[Settle] = None,
+    ) -> Tuple[Pending, Any]:
+        """Enter a request in the table. Returns it, and the message that is to be sent."""
+        self.session.check_sending(method, "request")
+        idle = None
+        if extend_on_progress:
+            idle = self.limits.request_timeout if timeout is REQUEST_TIMEOUT else timeout
         pending = self.table.add(method, Deadline(None), idle, on_progress, settle)
-        pending.about = about
         if on_progress is not None:
             params = dict(params or {})
             params["_meta"] = dict(params.get("_meta") or {}, progressToken=pending.id)
         try:
-            data = self._enclosed(pending.id, method, params)
+            return pending, self._enclosed(pending, params)
         except (JsonError, LocalProtocolError) as error:
             self.table.remove(pending)
             raise LocalProtocolError("%s: %s" % (method, error)) from None
-        if attended:
-            self.transport.attend(pending.id)
-        self.outbox.send(data, about)
-        self.table.start(pending, Deadline(timeout, self.limits.request_ceiling))  # now: a cancellation comes after
-        return pending
 
     @property
     def envelope(self) -> Optional[Dict[str, Any]]:
@@ -274,28 +300,27 @@ class Sender:
         self._envelope = envelope
         self._sealed = b"" if envelope is None else b'"_meta":%b}}' % dumps(envelope).encode("ascii")
 
-    def _enclosed(self, id: int, method: str, params: Optional[Dict[str, Any]]) -> bytes:
-        """The bytes of a request, in its envelope if there is one.
+    def _enclosed(self, pending: Pending, params: Optional[Dict[str, Any]]) -> Any:
+        """Return the message of a request, for the outbox; in its envelope, if there is one.
 
         Most requests have no `_meta` of their own: they get the bytes that are made already. Raises `JsonError`, and
         `LocalProtocolError` for what may not be sent.
         """
-        sealed = self._sealed
-        if not sealed:
-            data = encode(Request(id, method, params), self.limits)
-            self._check_meta(data, params)
-            return data
-        if params and "_meta" in params:
+        sealed, method = self._sealed, pending.method
+        if sealed and params and "_meta" in params:
             params = self._with_envelope(params)
-            data = encode(Request(id, method, params), self.limits)
-            self._check_meta(data, params)
-        else:
-            data = encode(Request(id, method, params or {}), self.limits)  # which ends with the params
-            self._check_meta(data, params)
+            sealed = b""
+        data = encode(Request(pending.id, method, params if params or not sealed else {}), self.limits)
+        self._check_meta(data, params)
+        if sealed:  # the bytes end with the params
             data = b"%b%b%b" % (data[:-2], b"," if params else b"", sealed)
-        if self.transport.mirrors:
-            self.transport.announce(id, method, {"_meta": self._envelope, **(params or {})})
-        return data
+        if self.exchanges is None:
+            return data
+        message = pending.message = self.outbox.outgoing(data, method, pending.id, params)
+        if self._sealed and self.exchanges.mirrors:
+            message.params = {"_meta": self._envelope, **(params or {})}
+            self.exchanges.prepare(message)
+        return message
 
     def _with_envelope(self, params: Dict[str, Any]) -> Dict[str, Any]:
         """The same params; members that the caller has given hold for this request, but the version is not theirs."""
@@ -304,14 +329,16 @@ class Sender:
             raise LocalProtocolError("_meta[%s] is the connection's to set, to %s" % (VERSION, envelope[VERSION]))
         return dict(params, _meta=dict(envelope, **given))
 
-    def wait(self, pending: Pending, attended: bool = False) -> Dict[str, Any]:
-        """Wait for the outcome of an open request in this thread; see `request`, and `open_request` for ``attended``.
+    def wait(self, pending: Pending, unsent: "Optional[Outgoing]" = None) -> Dict[str, Any]:
+        """Wait for the outcome of an open request in this thread; see `request`.
+
+        ``unsent``: its message, which is still to be sent, by this thread.
         """
         work = self.executor.waiting()
         try:
             with Wait(self.limits.max_waiting):
-                if attended:
-                    self.transport.carry(pending.id, pending.deadline, partial(self.take_answer, pending.id))
+                if unsent is not None:
+                    self._send_from_here(pending, unsent, work is None)
                 while True:
                     item = self._next(pending, work)
                     if item is None:
@@ -325,6 +352,18 @@ class Sender:
         except BaseException:
             self.cancel(pending, "the caller gave up")  # does nothing if the outcome is there
             raise
+
+    def _send_from_here(self, pending: Pending, message: "Outgoing", may: bool) -> None:
+        """Send a request over HTTP, and wait for its reply if the transport takes that; else it goes as all others do.
+
+        ``may``: this thread has nothing else to do meanwhile.
+        """
+        # Nothing that this thread has sent before may be overtaken, such as `notifications/initialized`: so that has
+        # to have left the outbox. Progress comes by the reader, and would wait for this thread.
+        outbox, transport = cast("ExchangeOutbox", self.outbox), cast("ExchangeTransport", self.exchanges)
+        if not (may and pending.on_progress is None and outbox.idle and transport.send_and_wait(
+                message, pending.deadline, partial(self.take_answer, pending.id))):
+            outbox.send(message)
 
     def take_answer(self, id: RequestId, data: bytes) -> bool:
         """Take the answer to our request of this id, which did not come by `Transport.read`; False: it is none."""
@@ -370,11 +409,26 @@ class Sender:
         # [..2025-11-25 basic/utilities/cancellation §Implementation Notes] SHOULD: both parties log the reason.
         get_logger(__name__).info("%s (request %d) given up: %s", pending.method, pending.id, reason)
         # [2026-07-28 basic/patterns/cancellation §Transport-Specific Cancellation]: or the transport shows it
-        if pending.method != "initialize" and not (self._sealed and self.transport.mirrors):
+        if pending.method != "initialize" and not (
+                self._sealed and self.exchanges is not None and self.exchanges.mirrors):
             cancelled = Notification("notifications/cancelled", {"requestId": pending.id, "reason": reason})
             self._send(cancelled, pending.about)
-        self.transport.given_up(pending.id)
+        self.abandon(pending)
         return True
+
+    def abandon(self, pending: Pending) -> None:
+        """Have the transport know that nobody waits for the answer to this request any more."""
+        if self.exchanges is not None:
+            if pending.message is not None:
+                pending.message.given_up = True
+            self.exchanges.given_up(pending.id)
+        elif self.replies is not None:
+            self.replies.given_up(pending.id)
+
+    def _unsent(self, id: RequestId) -> bool:
+        """Return True if our request of this id has certainly not reached the peer, now that the connection has ended.
+        """
+        return self.exchanges is not None and self.exchanges.unsent(id)
 
     def give_up_all(self, reason: str) -> None:
         """End all our requests that have no answer yet: the peer has gone away, though the connection goes on."""
@@ -397,7 +451,7 @@ class Sender:
             timer.close()  # it may have been made after the end of the connection looked for one
 
     def stand_still(self, id: RequestId, begins: bool) -> None:
-        """See `Transport.on_standstill`."""
+        """See `mcp_ref.transports.exchanges.ExchangeTransport.on_pause`."""
         pending = self.table.stand_still(id, begins)
         if pending is not None and not begins and pending.settle is not None:
             self.time_out_later(pending)
@@ -432,7 +486,8 @@ class Sender:
         if message is not None and session.rules.progress_message:
             params["message"] = message
         session.check_sending("notifications/progress", "notification")
-        self.outbox.put(encode(Notification("notifications/progress", params)), wait=False, about=about)
+        data = encode(Notification("notifications/progress", params))
+        self.outbox.put(self.outbox.outgoing(data, "notifications/progress"), wait=False, about=about)
 
 
 class _Timer:

@@ -266,4 +266,5 @@ class Context(RequestContext):
         [2025-11-25 basic/transports §Sending Messages to the Server] MAY. False: nothing of the kind is possible here,
         and nothing was done.
         """
-        return self.connection.transport.poll_later(self.request_id)
+        replies = self.connection.replies
+        return replies is not None and replies.poll_later(self.request_id)

@@ -1,17 +1,22 @@
-"""What the transports of an HTTP server have in common: messages are brought to them, and nobody reads."""
+"""The contract of a server's side of HTTP: messages are brought to it, nobody reads, and each goes its own way.
+
+The answer to a request travels in the reply to the POST that brought it, what belongs to that request before it in the
+same reply, and everything else on a stream of its own. Which of these a message is, the dispatcher knows and says.
+"""
 
 import threading
 from typing import Any, Callable, Dict, List, Optional
 
+from ..jsonrpc import RequestId
 from ..limits import Limits
-from .base import Received, Transport
+from .base import REPLIES, Received, Transport
 
 
-class HttpRouted(Transport):
+class ReplyTransport(Transport):
     """Carries what POSTs bring and what their replies take back; a subclass says where a message goes. Thread-safe."""
 
     name = "http"
-    routed = True
+    contract = REPLIES
     threadless = True
 
     def __init__(self, limits: Limits) -> None:
@@ -21,15 +26,42 @@ class HttpRouted(Transport):
         self._lock = threading.RLock()  # an exchange may find out that the client is gone while it is given something
         self._resume: Optional[Callable[[], None]] = None
         self.ended = False
-        """Whether it was closed."""
+        """True once it was closed."""
         self._counts: Dict[str, int] = {}
 
+    def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
+        """Send one message where it belongs. Never waits and never raises.
+
+        ``about``: the id of the peer's request that it answers or belongs to. ``final``: it is the answer, nothing
+        more comes for that request; None: there is none, because the request was cancelled.
+        """
+        raise NotImplementedError
+
+    def arrived(self, message: bytes) -> None:
+        """Note that the dispatcher was given this message; for who watches the traffic."""
+
+    def refused(self, about: RequestId, code: int) -> None:
+        """Note that the request of this key is refused as such, with this code, before or instead of being worked on.
+
+        Its answer follows by `post`. For transports that have a word of their own for that, such as a status of HTTP.
+        """
+
+    def poll_later(self, about: RequestId) -> bool:
+        """End the connection that would carry the answer to this request, and have the peer ask for it again.
+
+        Returns False where there is no such thing.
+        """
+        return False
+
+    def given_up(self, id: RequestId) -> None:
+        """Note that nobody waits for the answer to our request of this id any more. Never waits."""
+
     def read(self) -> Optional[List[Received]]:
-        """The end, for nothing else is ever read."""
+        """Return the end, for nothing else is ever read."""
         return None
 
     def park(self, resume: Callable[[], None]) -> bool:
-        """Nobody has to read until this ends; see `Transport.park`."""
+        """Have the reader wait until this ends; see `Transport.park`."""
         with self._lock:
             self._resume = resume
             ended = self.ended
@@ -38,14 +70,14 @@ class HttpRouted(Transport):
         return True
 
     def _wake(self) -> None:
-        """It has ended: whoever is to see to that may."""
+        """Let the dispatcher see to the end, which has come."""
         with self._lock:
             resume, self._resume = self._resume, None
         if resume is not None:
             resume()
 
     def counters(self) -> Dict[str, int]:
-        """What was dropped, by reason."""
+        """Return what was dropped, by reason."""
         with self._lock:
             return dict(self._counts)
 

@@ -4,15 +4,17 @@ Sent messages are told before they are written and received ones after they were
 request always comes before its answer. What could not be sent is told as a finding.
 """
 
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, List, Optional, Sequence
 
 from ..deadline import Deadline
 from ..diagnostics.usercode import shown_error
 from ..errors import TransportError
 from ..jsonrpc import RequestId
-from ..revisions import Revision
 from ..wiretrace import CLIENT, SERVER, Trace
-from .base import Annotations, Failed, Received, Standstill, Transport
+from .base import Failed, Finding, Received, Transport
+from .exchanges import Outgoing, Unanswered
+from .forwarding import Forwarding
 
 _OURS = frozenset((
     "refused work", "dropped notification", "dropped progress", "dropped log message", "sampling above the rate",
@@ -31,8 +33,10 @@ def tap(transport: Transport, trace: Optional[Trace], side: str) -> Transport:
     return transport if trace is None else Tap(transport, trace, side)
 
 
-class Tap(Transport):
-    """See the module. Attributes that a `Transport` does not have are those of the one inside."""
+class Tap(Forwarding):
+    """A transport of whichever contract, seen; see the module."""
+
+    finding: Optional[Finding] = None
 
     def __init__(self, transport: Transport, trace: Trace, side: str) -> None:
         if side not in (CLIENT, SERVER):
@@ -41,12 +45,6 @@ class Tap(Transport):
             raise TypeError("trace is a Trace, such as mcp_ref.wiretrace.to_text(sys.stderr), not %s"
                             % type(trace).__name__)
         self.inner = transport
-        self.name = transport.name
-        self.origin = transport.origin
-        self.address = transport.address
-        self.routed, self.threadless = transport.routed, transport.threadless
-        self.mirrors = transport.mirrors
-        self.held, self.holder, self.tells_apart = transport.held, transport.holder, transport.tells_apart
         self.trace = trace
         self.side = side
         self.peer = SERVER if side == CLIENT else CLIENT
@@ -88,11 +86,6 @@ class Tap(Transport):
 
         transport.on_stderr = heard
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "inner":  # before __init__
-            raise AttributeError(name)
-        return getattr(self.inner, name)
-
     def open(self) -> None:
         """See `Transport.open`."""
         try:
@@ -104,7 +97,7 @@ class Tap(Transport):
 
     def read(self) -> Optional[List[Received]]:
         """See `Transport.read`."""
-        items = self.inner.read()
+        items: Optional[List[Received]] = self.inner.read()
         if items is None:
             self.trace.transport("end of the connection: %s" % self.inner.reason())
             return None
@@ -112,7 +105,7 @@ class Tap(Transport):
             if isinstance(item, bytes):
                 self.trace.message(self.peer, item)
             elif isinstance(item, Failed):
-                if not item.guard:
+                if not isinstance(item, Unanswered):
                     self.trace.finding("no answer to request %r: %s" % (item.id, item.error))
             else:
                 self.trace.finding("refused: %s" % item, self.peer)
@@ -122,85 +115,47 @@ class Tap(Transport):
         """See `Transport.write`."""
         for message in messages:
             self.trace.message(self.side, message)
-        try:
+        with self._findings():
             self.inner.write(messages)
+
+    @contextmanager
+    def _findings(self) -> Iterator[None]:
+        try:
+            yield
         except TransportError as error:
             self.trace.finding("not sent, or not all of it: %s" % error)
             raise
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
-        """See `Transport.post`."""
+        """See `ReplyTransport.post`."""
         if message is not None:
             self.trace.message(self.side, message)
         self.inner.post(message, about, final)
 
     def arrived(self, message: bytes) -> None:
-        """See `Transport.arrived`."""
+        """See `ReplyTransport.arrived`; also of what `send_and_wait` brings."""
         self.trace.message(self.peer, message)
 
-    def refused(self, about: RequestId, code: int) -> None:
-        """See `Transport.refused`."""
-        self.inner.refused(about, code)
+    def send(self, messages: Sequence[Outgoing]) -> None:
+        """See `ExchangeTransport.send`."""
+        for message in messages:
+            self._show(message)
+        with self._findings():
+            self.inner.send(messages)
 
-    def announce(self, id: RequestId, method: str, params: Optional[Dict[str, Any]]) -> None:
-        """See `Transport.announce`."""
-        self.inner.announce(id, method, params)
+    def send_and_wait(self, message: Outgoing, until: Deadline, take: Callable[[bytes], bool]) -> bool:
+        """See `ExchangeTransport.send_and_wait`."""
+        self._show(message)
+        return bool(self.inner.send_and_wait(message, until, take))
 
-    def attend(self, id: RequestId) -> None:
-        """See `Transport.attend`."""
-        self.inner.attend(id)
+    def _show(self, message: Outgoing) -> None:
+        if not message.traced:
+            message.traced = True
+            self.trace.message(self.side, message.data)
 
-    def carry(self, id: RequestId, until: Deadline, take: Callable[[bytes], bool]) -> None:
-        """See `Transport.carry`."""
-        self.inner.carry(id, until, take)
-
-    @property
-    def session_id(self) -> Optional[str]:  # type: ignore[override]  # of one inside that may get it later
-        """See `Transport.session_id`."""
-        return self.inner.session_id
-
-    @property
-    def same_machine(self) -> bool:  # type: ignore[override]
-        """See `Transport.same_machine`."""
-        return self.inner.same_machine
-
-    @property
-    def annotations(self) -> Optional[Annotations]:
-        """See `Transport.annotations`."""
-        return self.inner.annotations
-
-    @annotations.setter
-    def annotations(self, annotations: Optional[Annotations]) -> None:
-        self.inner.annotations = annotations
-
-    @property
-    def on_standstill(self) -> Optional[Standstill]:
-        """See `Transport.on_standstill`."""
-        return self.inner.on_standstill
-
-    @on_standstill.setter
-    def on_standstill(self, told: Optional[Standstill]) -> None:
-        self.inner.on_standstill = told
-
-    def poll_later(self, about: RequestId) -> bool:
-        """See `Transport.poll_later`."""
-        return self.inner.poll_later(about)
-
-    def agreed(self, revision: Revision) -> None:
-        """See `Transport.agreed`."""
-        self.inner.agreed(revision)
-
-    def given_up(self, id: RequestId) -> None:
-        """See `Transport.given_up`."""
-        self.inner.given_up(id)
-
-    def unsent(self, id: RequestId) -> bool:
-        """See `Transport.unsent`."""
-        return self.inner.unsent(id)
-
-    def again(self) -> Optional[Transport]:
-        """See `Transport.again`; that one is seen, too."""
-        fresh = self.inner.again()
+    def reopen(self) -> Optional[Transport]:
+        """See `ExchangeTransport.reopen`; that one is seen, too."""
+        fresh = self.inner.reopen()
         return fresh and Tap(fresh, self.trace, self.side)
 
     def renew(self) -> Optional[Transport]:
@@ -212,25 +167,9 @@ class Tap(Transport):
             fresh.on_stderr = self._unheard
         return fresh and Tap(fresh, self.trace, self.side)
 
-    def ready(self, size: int) -> bool:
-        """See `Transport.ready`."""
-        return self.inner.ready(size)
-
-    def park(self, resume: Callable[[], None]) -> bool:
-        """See `Transport.park`."""
-        return self.inner.park(resume)
-
     def close(self) -> None:
         """See `Transport.close`."""
         if not self._closed:
             self._closed = True
             self.trace.transport("closed", self.side)
         self.inner.close()
-
-    def reason(self) -> str:
-        """See `Transport.reason`."""
-        return self.inner.reason()
-
-    def counters(self) -> Dict[str, int]:
-        """See `Transport.counters`."""
-        return self.inner.counters()

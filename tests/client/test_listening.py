@@ -167,7 +167,7 @@ def test_a_stream_that_is_torn_down_is_left_by_the_transport_too() -> None:
     with Streams() as scene:
         _, first = scene.wish("tools")
         left: "queue.Queue[Any]" = queue.Queue()
-        scene.client.connection.transport.given_up = left.put  # type: ignore
+        scene.client.connection.abandon = lambda pending: left.put(pending.id)  # type: ignore
         scene.tell(first["id"], "notifications/cancelled", requestId=first["id"])
         assert left.get(timeout=PATIENCE) == first["id"]
         scene.accept()

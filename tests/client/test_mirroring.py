@@ -7,6 +7,7 @@ import logging
 
 import pytest
 
+from mcp_ref.transports.exchanges import ExchangeTransport
 from mcp_ref.transports.memory import MemoryTransport
 from tests.support.scene import Scene
 
@@ -26,8 +27,13 @@ KEPT = ["plain", "good", "last"]
 
 @pytest.fixture
 def mirroring(monkeypatch):
-    """Memory transports that say they mirror."""
-    monkeypatch.setattr(MemoryTransport, "mirrors", True)
+    """Memory transports that say they are exchanges, and mirror."""
+    def send(self, messages):
+        self.write([message.data for message in messages])
+
+    members = {name: value for name, value in vars(ExchangeTransport).items() if name[0] != "_" and name != "write"}
+    for name, value in dict(members, mirrors=True, send=send).items():
+        monkeypatch.setattr(MemoryTransport, name, value, raising=False)
 
 
 def scene(revision=MODERN, tools=LISTED):
@@ -54,10 +60,12 @@ def test_such_a_tool_is_not_found_by_its_name(mirroring):
             acting.client.tool("blank")
 
 
-def test_other_transports_and_other_revisions_leave_no_tool_out(monkeypatch):
+def test_other_transports_leave_no_tool_out():
     with scene() as acting:
         assert len(list(acting.client.tools())) == len(LISTED)
-    monkeypatch.setattr(MemoryTransport, "mirrors", True)
+
+
+def test_other_revisions_leave_no_tool_out(mirroring):
     with scene("2025-11-25") as acting:
         assert len(list(acting.client.tools())) == len(LISTED)
         assert acting.client.connection.transport.annotations is None

@@ -8,106 +8,23 @@ The last three work on the bytes of what is read: the messages become a stream o
 happens to it, and a `LineSplitter` makes messages of what is left. Nothing here sleeps.
 """
 import threading
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Callable, Iterator, List, Mapping, Optional, Sequence
 
-from mcp_ref.deadline import Deadline
 from mcp_ref.errors import ConnectionLost, Rejected
 from mcp_ref.limits import DEFAULT
-from mcp_ref.transports.base import Annotations, Received, Transport
+from mcp_ref.transports.base import Received, Transport
+from mcp_ref.transports.forwarding import Forwarding
 from mcp_ref.transports.lines.framing import LineSplitter
 
 PATIENCE = 20.0
 """Seconds that a gate may stay shut before the test is declared stuck."""
 
 
-class Wrapper(Transport):
+class Wrapper(Forwarding):
     """Does what the transport inside does."""
 
     def __init__(self, inner: Transport) -> None:
         self.inner = inner
-        self.name = inner.name
-        self.routed, self.threadless = inner.routed, inner.threadless
-        self.origin = inner.origin
-        self.mirrors = inner.mirrors
-        self.held, self.holder, self.tells_apart = inner.held, inner.holder, inner.tells_apart
-        self.address = inner.address
-        self.finding = inner.finding
-
-    def open(self) -> None:
-        self.inner.open()
-
-    def read(self) -> Optional[List[Received]]:
-        return self.inner.read()
-
-    def write(self, messages: Sequence[bytes]) -> None:
-        self.inner.write(messages)
-
-    def ready(self, size: int) -> bool:
-        return self.inner.ready(size)
-
-    def park(self, resume: Callable[[], None]) -> bool:
-        return self.inner.park(resume)
-
-    def post(self, message: Optional[bytes], about: Any = None, final: bool = False) -> None:
-        self.inner.post(message, about, final)
-
-    def arrived(self, message: bytes) -> None:
-        self.inner.arrived(message)
-
-    def refused(self, about: Any, code: int) -> None:
-        self.inner.refused(about, code)
-
-    def announce(self, id: Any, method: str, params: Optional[Dict[str, Any]]) -> None:
-        self.inner.announce(id, method, params)
-
-    def attend(self, id: Any) -> None:
-        self.inner.attend(id)
-
-    def carry(self, id: Any, until: Deadline, take: Callable[[bytes], bool]) -> None:
-        self.inner.carry(id, until, take)
-
-    def poll_later(self, about: Any) -> bool:
-        return self.inner.poll_later(about)
-
-    def agreed(self, revision: Any) -> None:
-        self.inner.agreed(revision)
-
-    def given_up(self, id: Any) -> None:
-        self.inner.given_up(id)
-
-    def unsent(self, id: Any) -> bool:
-        return self.inner.unsent(id)
-
-    def again(self) -> Optional[Transport]:
-        return self.inner.again()
-
-    @property
-    def session_id(self) -> Optional[str]:  # type: ignore[override]
-        return self.inner.session_id
-
-    @property
-    def same_machine(self) -> bool:  # type: ignore[override]
-        return self.inner.same_machine
-
-    @property
-    def annotations(self) -> Optional[Annotations]:
-        return self.inner.annotations
-
-    @annotations.setter
-    def annotations(self, annotations: Optional[Annotations]) -> None:
-        self.inner.annotations = annotations
-
-    def renew(self) -> Optional[Transport]:
-        return self.inner.renew()
-
-    def close(self) -> None:
-        self.inner.close()
-
-    def reason(self) -> str:
-        return self.inner.reason()
-
-    def counters(self) -> Dict[str, int]:
-        return self.inner.counters()
 
 
 class Delayed(Wrapper):

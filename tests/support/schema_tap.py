@@ -6,12 +6,14 @@ sends is judged as it arrives. What a scripted peer sends is not: it may lie.
 """
 import json
 import threading
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
+from mcp_ref.deadline import Deadline
 from mcp_ref.peer.sender import Sender
 from mcp_ref.protocol.envelope import VERSION
 from mcp_ref.revisions import find
 from mcp_ref.transports.base import Received, Transport
+from mcp_ref.transports.exchanges import Outgoing
 from mcp_ref.transports.lines.child import StdioChild
 
 from . import official_schema
@@ -45,12 +47,26 @@ class SchemaTap(Wrapper):
 
     def write(self, messages: Sequence[bytes]) -> None:
         for data in messages:
-            if b"\n" in data:
-                self._findings.append("a line end inside a message: %.200r" % data)
-            for message in _messages(data):
-                self._note(message, self._asked_by_us)
-                self._judge(message, self._party(), self._asked_by_peer)
+            self._sent(data)
         self.inner.write(messages)
+
+    def send(self, messages: Sequence[Outgoing]) -> None:
+        for message in messages:
+            self._sent(message.data)
+        self.inner.send(messages)
+
+    def send_and_wait(self, message: Outgoing, until: Deadline, take: Callable[[bytes], bool]) -> bool:
+        sent: bool = self.inner.send_and_wait(message, until, take)
+        if sent:
+            self._sent(message.data)
+        return sent
+
+    def _sent(self, data: bytes) -> None:
+        if b"\n" in data:
+            self._findings.append("a line end inside a message: %.200r" % data)
+        for message in _messages(data):
+            self._note(message, self._asked_by_us)
+            self._judge(message, self._party(), self._asked_by_peer)
 
     def post(self, message: Optional[bytes], about: Any = None, final: bool = False) -> None:
         for sent in [] if message is None else _messages(message):

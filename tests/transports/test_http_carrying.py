@@ -10,6 +10,7 @@ import pytest
 
 from mcp_ref import connect
 from mcp_ref.client import Client
+from mcp_ref.deadline import Deadline
 from mcp_ref.errors import AnswerLost, ConnectionLost, RequestCancelled, RequestTimeout
 from mcp_ref.http11.client import connection_pool
 from mcp_ref.http11.client.connect import Grip
@@ -22,6 +23,8 @@ from mcp_ref.streamable.client import direct_send
 from mcp_ref.streamable.client.base import HttpChannel, Post
 from mcp_ref.streamable.client.direct_send import is_whole
 from mcp_ref.streamable.client.inbox import Inbox
+from mcp_ref.streamable.client.streamable import StreamableHttp
+from mcp_ref.transports.exchanges import Outgoing
 from mcp_ref.wiretrace import Event, Trace
 from tests.support.scripted import PATIENCE
 from tests.support.scripted_http import Cut, Request, ScriptedHttp, head, notification, said
@@ -208,10 +211,14 @@ def test_over_tls_the_crew_does_it(threads: "Dict[str, List[int]]") -> None:
 
 
 def test_what_comes_with_more_than_an_answer_is_left_to_the_crew(server: ScriptedHttp) -> None:
+    def sent_here(method: str) -> bool:
+        message = Outgoing(b'{"jsonrpc":"2.0","id":77,"method":"%b"}' % method.encode(), 77, method)
+        return channel_of(client).send_and_wait(message, Deadline(PATIENCE), lambda data: True)
+
     with opened(server) as client:
-        channel = channel_of(client)
-        assert [channel._carries(Post(1, method, b"", ())) for method in
-                ("tools/call", "ping", "initialize", "subscriptions/listen")] == [True, True, False, False]
+        assert [sent_here(method) for method in ("tools/call", "ping", "initialize", "subscriptions/listen")] == [
+            True, True, False, False]
+        assert [len(server.seen(method)) for method in ("ping", "initialize", "subscriptions/listen")] == [1, 1, 0]
 
 
 @pytest.mark.race
@@ -566,11 +573,13 @@ def test_an_interrupt_just_after_it_was_sent_does_not_send_it_again(
 @pytest.mark.race
 def test_what_is_said_to_be_unsent_is_not_sent(server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     taken, letting = Gate(), Gate()
-    carry, let_go = HttpChannel.carry, Grip.let_go
+    let_go, ids = Grip.let_go, []
+    send_and_wait = StreamableHttp.send_and_wait
 
-    def carried(self: HttpChannel, *arguments: Any) -> None:
+    def sent(self: StreamableHttp, message: Outgoing, *arguments: Any) -> bool:
+        ids.append(message.id)
         taken.hold()
-        carry(self, *arguments)
+        return send_and_wait(self, message, *arguments)
 
     def let(self: Grip) -> None:
         letting.hold()
@@ -579,14 +588,13 @@ def test_what_is_said_to_be_unsent_is_not_sent(server: ScriptedHttp, monkeypatch
     with opened(server) as client, taken, letting:
         channel = channel_of(client)
         before = len(server.seen("tools/call"))
-        monkeypatch.setattr(HttpChannel, "carry", carried)
+        monkeypatch.setattr(StreamableHttp, "send_and_wait", sent)
         waiting = in_thread(call, client)
         taken.entered()
-        id = next(iter(channel._posts))
         monkeypatch.setattr(Grip, "let_go", let)
         ending = in_thread(channel._end, "over")
         letting.entered()
-        assert channel.unsent(id)
+        assert ids and channel.unsent(ids[0])
         taken.open()
         with pytest.raises(Exception):
             waiting.get()
@@ -627,8 +635,8 @@ def test_what_was_answered_as_the_connection_ended_is_not_said_to_be_unsent(
         if not quiet:
             server.on["tools/call"] = lambda request: request.answer(said("x" * 70_000))
         monkeypatch.setattr(Inbox, "put", slow)
-        taken_up = channel._taken_up
-        monkeypatch.setattr(channel, "_taken_up", lambda data: (ids.extend(channel._posts), taken_up(data))[1])
+        run_post = channel._run_post
+        monkeypatch.setattr(channel, "_run_post", lambda post, *rest: (ids.append(post.id), run_post(post, *rest))[1])
         waiting = in_thread(call, client)
         gate.entered()
         channel._end("over")

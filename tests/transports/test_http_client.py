@@ -18,8 +18,9 @@ from mcp_ref.http11.client import connection_pool
 from mcp_ref.http11.client.connect import place
 from mcp_ref.http11.client.response import Reply
 from mcp_ref.limits import Limits
-from mcp_ref.streamable.client.inbox import Inbox, is_answer, opening
+from mcp_ref.streamable.client.inbox import Inbox, is_answer
 from mcp_ref.streamable.client.streamable import StreamableHttp, Trail
+from mcp_ref.transports.exchanges import Outgoing
 from tests.support.clocks import by_hand
 from tests.support.scripted import PATIENCE
 from tests.support.scripted_http import EVERYTHING, SERVER, Request, ScriptedHttp, chunk, head, log, said
@@ -965,8 +966,9 @@ def test_a_server_that_ends_streams_at_once_is_asked_less_and_less_often(monkeyp
     (b'{"jsonrpc":"2.0","id":7,"result":{"method":"x"}}', (None, "")),
     (b'{"method":"a\\"b","id":"s","jsonrpc":"2.0"}', ("s", 'a"b')), (b"[]", (None, "")), (b"nonsense", (None, "")),
 ])
-def test_the_opening_of_messages(message: bytes, expected: Any) -> None:
-    assert opening(message) == expected
+def test_what_is_read_of_a_message_of_which_only_the_bytes_are_known(message: bytes, expected: Any) -> None:
+    read = Outgoing.read(message)
+    assert (read.id, read.method) == expected and read.data is message
 
 
 @pytest.mark.parametrize("data, expected", [

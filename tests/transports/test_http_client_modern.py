@@ -1,12 +1,14 @@
 """Streamable HTTP without sessions, the client's transport: heads, outcomes, streams that break, what is given up."""
 import itertools
 import json
+import sys
 import threading
 from queue import SimpleQueue
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
+from mcp_ref.deadline import Deadline
 from mcp_ref.errors import (
     AnswerLost, ConnectFailed, HttpStatus, LocalProtocolError, PeerError, PeerProtocolError, TransportError,
 )
@@ -17,7 +19,8 @@ from mcp_ref.revisions import LATEST, LATEST_HANDSHAKE
 from mcp_ref.streamable.client.detect import HttpAuto
 from mcp_ref.streamable.client.http_sse import HttpSse
 from mcp_ref.streamable.client.streamable import StreamableHttp
-from mcp_ref.transports.base import Failed, Transport
+from mcp_ref.transports.base import Failed
+from mcp_ref.transports.exchanges import ExchangeTransport, Outgoing, Unanswered
 from mcp_ref.transports.tap import Tap
 from mcp_ref.wiretrace import Trace
 from tests.support.scripted import PATIENCE
@@ -33,9 +36,9 @@ TOOL = mirrored.annotations({"type": "object", "properties": {
 
 
 class Wire:
-    """A transport and who uses it: announces and writes requests, and reads on a thread of its own."""
+    """A transport and who uses it: prepares and sends requests, and reads on a thread of its own."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: ExchangeTransport) -> None:
         self.transport = transport
         self.items: List[Any] = []
         self._changed = threading.Condition()
@@ -52,20 +55,22 @@ class Wire:
                 self._changed.notify_all()
             items = self.transport.read()
 
-    def announce(self, method: str, params: Optional[Dict[str, Any]] = None) -> Tuple[int, bytes]:
-        """The id of a request, and its bytes, which are still to be written."""
+    def prepared(self, method: str, params: Optional[Dict[str, Any]] = None) -> Tuple[int, Outgoing]:
+        """The id of a request, and the request, which is still to be sent."""
         id, params = next(self._ids), dict(params or {}, _meta=META)
-        self.transport.announce(id, method, params)
-        return id, encoded({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+        message = Outgoing(
+            encoded({"jsonrpc": "2.0", "id": id, "method": method, "params": params}), id, method, params)
+        self.transport.prepare(message)
+        return id, message
 
     def send(self, method: str, params: Optional[Dict[str, Any]] = None) -> int:
         """Send a request of the stateless era; its id."""
-        id, data = self.announce(method, params)
-        self.transport.write([data])
+        id, message = self.prepared(method, params)
+        self.transport.send([message])
         return id
 
     def plain(self, method: str, params: Optional[Dict[str, Any]] = None) -> int:
-        """Send a request of a session, or one that was not announced."""
+        """Send a request of a session, or one that was not prepared."""
         id = next(self._ids)
         self.transport.write([encoded({"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}})])
         return id
@@ -98,7 +103,7 @@ class Wire:
 
 
 def encoded(message: Dict[str, Any]) -> bytes:
-    return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 @pytest.fixture
@@ -193,7 +198,7 @@ def test_what_no_header_field_can_hold_is_refused_before_anything_is_sent(
     with wire(server) as client:
         client.transport.annotations = {"it": TOOL}.get
         with pytest.raises(LocalProtocolError):
-            client.announce(method, params)
+            client.prepared(method, params)
         assert client.call("tools/list")
     assert [request.key for request in server.requests] == ["tools/list"]
 
@@ -202,11 +207,11 @@ def test_what_no_header_field_can_hold_is_refused_before_anything_is_sent(
 def test_a_version_that_is_no_token_is_refused(server: ScriptedHttp, version: Any) -> None:
     with wire(server) as client:
         with pytest.raises(LocalProtocolError, match="header field|no string"):
-            client.transport.announce(1, "tools/list", {"_meta": {envelope.VERSION: version}})
+            client.transport.prepare(Outgoing(b"{}", 1, "tools/list", {"_meta": {envelope.VERSION: version}}))
 
 
 @pytest.mark.spec("http.header-version-every-post")
-def test_a_message_that_was_not_announced_has_the_fields_that_every_message_has(server: ScriptedHttp) -> None:
+def test_a_message_that_was_not_prepared_has_the_fields_that_every_message_has(server: ScriptedHttp) -> None:
     """[2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST: notifications, too."""
     with wire(server) as client:
         client.call("server/discover")
@@ -221,15 +226,10 @@ def test_a_message_that_was_not_announced_has_the_fields_that_every_message_has(
     assert heads["tools/call"] == dict(version, **{"mcp-method": "tools/call"})
 
 
-def test_announcements_whose_bytes_do_not_come_are_bounded(server: ScriptedHttp) -> None:
-    with wire(server, limits=Limits(max_pending=3)) as client:
-        waiting = [client.announce("tools/call", {"name": str(number)}) for number in range(5)]
-        assert len(client.transport._announced) == 3  # type: ignore[attr-defined]
-        for id, data in waiting:
-            client.transport.write([data])
-            client.outcome(id)
-        assert not client.transport._announced  # type: ignore[attr-defined]
-    assert [request.headers.get("mcp-name") for request in server.requests] == [None, None, "2", "3", "4"]
+def test_the_transport_keeps_nothing_of_a_request_that_was_prepared_and_not_sent(server: ScriptedHttp) -> None:
+    with wire(server) as client:
+        holders = [sys.getrefcount(client.prepared("tools/call", {"name": "it"})[1]) for _ in range(3)]
+        assert holders == [sys.getrefcount(Outgoing(b""))] * 3
 
 
 @pytest.mark.parametrize("name", ["Mcp-Method", "MCP-NAME", "mcp-protocol-version", "Mcp-Param-Region", "mcp-param-"])
@@ -546,11 +546,13 @@ def test_giving_a_request_up_closes_its_connection_and_says_nothing_more(server:
     assert [request.key for request in server.requests] == ["tools/call", "tools/list"]
 
 
-def test_a_request_that_is_given_up_before_its_bytes_come_is_not_sent(server: ScriptedHttp) -> None:
+def test_a_request_that_is_given_up_before_it_is_sent_is_not_sent(server: ScriptedHttp) -> None:
     with wire(server) as client:
-        id, data = client.announce("tools/call", {"name": "it"})
+        id, message = client.prepared("tools/call", {"name": "it"})
+        message.given_up = True
         client.transport.given_up(id)
-        client.transport.write([data])
+        client.transport.send([message])
+        assert client.transport.send_and_wait(message, Deadline(PATIENCE), pytest.fail)
         client.transport.given_up(98)
         assert client.call("tools/list")
     assert [request.key for request in server.requests] == ["tools/list"]
@@ -753,7 +755,7 @@ def test_another_request_that_fails_says_nothing_of_initialize(server: ScriptedH
     server.wait_for("initialize")
     auto._first.refusal = 405
     other, its = Failed(1, HttpStatus("no", 405)), Failed(2, HttpStatus("no", 405))
-    assert [auto._about_initialize(item) for item in (b"{}", other, its, Failed(2, its.error, True))] == [
+    assert [auto._about_initialize(item) for item in (b"{}", other, its, Unanswered(2, lambda: its.error))] == [
         False, False, True, False]
     auto.close()
 
@@ -791,6 +793,6 @@ def test_a_trace_in_between_changes_nothing(server: ScriptedHttp) -> None:
 
 
 def test_only_streamable_http_mirrors() -> None:
-    assert StreamableHttp.mirrors and HttpAuto.mirrors
-    assert not Transport.mirrors and not HttpSse.mirrors and Transport.annotations is None
-    Transport().announce(1, "tools/list", {})
+    assert StreamableHttp.mirrors and HttpAuto("http://127.0.0.1:1").mirrors
+    assert not ExchangeTransport.mirrors and not HttpSse.mirrors and ExchangeTransport.annotations is None
+    ExchangeTransport().prepare(Outgoing(b"{}", 1, "tools/list", {}))

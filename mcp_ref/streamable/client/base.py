@@ -28,21 +28,20 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ...deadline import Deadline
-from ...errors import ConnectionLost, HttpStatus, McpError, TransportError
+from ...errors import ConnectionLost, HttpStatus, McpError, PeerProtocolError, TransportError
 from ...http11.client.connect import Dialler, Grip, LetGo, place, place_from
 from ...http11.client.connection_pool import Crew, Fields, Pool, Stale
 from ...http11.client.response import Reply
 from ...jsonrpc import RequestId
 from ...limits import DEFAULT, Limits
 from ...revisions import Revision
-from ...transports.base import Failed, Received, Transport
+from ...transports.base import Failed, Received
+from ...transports.exchanges import ExchangeTransport, Outgoing, Unanswered
 from ...transports.lines.fds import FORKED, tell_of_fork
 from .auth_provider import Authorizer, Authorizing, Gate, Refusal
-from .direct_send import Attended, has_come
 from .errors import refused
 from .headers import ACCEPT, added
-from .inbox import CAPACITY, Inbox, offered, opening
+from .inbox import CAPACITY, Inbox, offered
 
 if TYPE_CHECKING:
     import ssl
@@ -57,31 +56,32 @@ _ERROR_BODY = 64 * 1024
 _LOUD = 10
 LASTING = ("subscriptions/listen",)
 """Requests whose answer comes at the end of a long stream: like the streams of GET they take no other's turn."""
+CITATION = "2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server"
 INITIALIZED = "notifications/initialized"
 _CANCELLED = "notifications/cancelled"
 
 
 class Post:
-    """A request on its way."""
+    """A request on its way. ``begun``: a thread has taken it up."""
 
     __slots__ = ("id", "method", "data", "fields", "grip", "begun")
 
-    def __init__(self, id: RequestId, method: str, data: bytes, fields: Fields) -> None:
+    def __init__(self, id: RequestId, message: Outgoing, fields: Fields, begun: bool = False) -> None:
         self.id = id
-        self.method = method
-        self.data = data
+        self.method = message.method
+        self.data = message.data
         self.fields = fields
         """All header fields of a request that belongs to no session; () for those of every request now."""
         self.grip = Grip()
-        self.begun = False
-        """Whether a thread has taken it up."""
+        self.begun = begun
 
     def may_have(self, id: Any) -> bool:
-        """Whether an error with this id, in the reply, may be the answer; older servers write there what they like."""
+        """Return True if an error with this id, in the reply, may be the answer; older servers write there what they
+        like."""
         return not self.fields or id is None or id == self.id
 
 
-class HttpChannel(Transport):
+class HttpChannel(ExchangeTransport):
     """Base of the two; subclasses say what becomes of the answer to a `POST` (`_perform`).
 
     ``headers``: more header fields for every request; ``token``: sent as ``Authorization: Bearer``; or ``auth``, what
@@ -116,7 +116,6 @@ class HttpChannel(Transport):
         self._dialler = Dialler(self.where, limits.connect_timeout, ssl_context, cafile)
         self._pool = Pool(self._dialler, limits.http_keep_alive)
         self._crew = Crew(self.where.authority, limits.max_http_requests, self._pool.prune)
-        self._attended = Attended()
         self._inbox = Inbox()
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
@@ -157,43 +156,43 @@ class HttpChannel(Transport):
             self._left.wait(2 * self.limits.shutdown_grace)
         return items or None
 
-    def write(self, messages: Sequence[bytes]) -> None:
-        """See `Transport.write`: hands them over to other threads, and waits only if too much waits there."""
+    def send(self, messages: Sequence[Outgoing]) -> None:
+        """See `ExchangeTransport.send`: hands them over to other threads, and waits only if too much waits there."""
         for message in messages:
             self._enter(message)
 
-    def _enter(self, message: bytes) -> None:
-        id, method = opening(message)
+    def _enter(self, message: Outgoing) -> None:
         with self._lock:
             while self._waiting and self._waiting + len(message) > CAPACITY and not self._closed:
                 self._room.wait()
             if self._closed or self._why:
                 raise ConnectionLost(self.reason())
-            fields = self._own_fields(id, method)
+            fields = self._own_fields(message)
             if fields is None:
                 return
             self._waiting += len(message)
             post = None
             begin = False
-            if id is not None:
-                post = self._posts[id] = Post(id, method, message, fields)
+            if message.id is not None:
+                post = self._posts[message.id] = Post(message.id, message, fields)
                 if self._held is not None:
                     self._held.append(post)
                     return
             else:
-                if method == INITIALIZED:
+                if message.method == INITIALIZED:
                     self._held = []
-                self._lane.append((method, message, fields))
+                self._lane.append((message.method, message.data, fields))
                 begin, self._in_lane = not self._in_lane, True
                 self._lane_empty.clear()
         if post is not None:
-            if not (self._carries(post) and self._attended.keep(post)):
-                self._begin(post)
+            self._begin(post)
         elif begin:
             self._crew.submit(self._run_lane, urgent=True)  # or the server may wait for what all the others wait for
 
-    def _own_fields(self, id: Optional[RequestId], method: str) -> Optional[Fields]:
-        """All header fields of this message, made under the lock; (): those of every message now; None: do not send it.
+    def _own_fields(self, message: Outgoing) -> Optional[Fields]:
+        """Return all header fields of this message. Called under the lock.
+
+        (): those of every message now. None: do not send it.
         """
         return ()
 
@@ -304,51 +303,17 @@ class HttpChannel(Transport):
         if not self._crew.submit(lambda: self._run_post(post), urgent=post.method in LASTING):
             self._inbox.put(Failed(post.id, ConnectionLost(self.reason())))
 
-    def _carries(self, post: Post) -> bool:
-        """Whether the thread that waits for the answer to this may carry it."""
-        return False
-
-    def attend(self, id: RequestId) -> None:
-        """See `Transport.attend`."""
-        left = self._attended.attend(id)
-        if left is not None:
-            self._begin(left)
-
-    def carry(self, id: RequestId, until: Deadline, take: Callable[[bytes], bool]) -> None:
-        """See `Transport.carry`, and `direct_send`."""
-        post = self._attended.claim(id)
-        if post is None:
-            return
-        if not self._crew.take_place():
-            self._begin(post)
-            return
-        begun: Optional[Reply] = None
-        rest: Optional[Callable[[], object]] = lambda: self._run_post(post, begun)
-        try:
-            self._take_up(post)
-            if not self._why:  # otherwise it is said to be `unsent`
-                fields = post.fields or self._fields("POST")
-                begun = self._pool.begin("POST", self._target, fields, post.grip, post.data)
-            if begun is not None and has_come(begun, until):
-                rest = self._run_post(post, begun, take)
-        except BaseException:
-            post.grip.let_go()  # nobody waits for it, and it may have been sent
-            raise
-        finally:
-            self._crew.leave_place(rest)
-
-    def _take_up(self, post: Post) -> None:
-        """Take up a request, once."""
-        if not post.begun:
-            post.begun = True
-            self._taken_up(post.data)
-
     def _run_post(
         self, post: Post, begun: Optional[Reply] = None, take: Optional[Callable[[bytes], bool]] = None,
     ) -> Optional[Callable[[], object]]:
-        """See a request through. ``take`` is offered the answer; what may have to wait then is returned, to be called.
+        """Send a request, unless that was ``begun``, and process its reply.
+
+        With ``take``, offer it the answer first. If it declines, return a callable that queues the answer, which may
+        have to wait.
         """
-        self._take_up(post)
+        if not post.begun:
+            post.begun = True
+            self._taken_up(post.data)
         if self._gate.authorizer is not None:
             post.grip.on_standstill = partial(self._stands_still, post.id)
         last: Sequence[Received] = ()
@@ -367,14 +332,17 @@ class HttpChannel(Transport):
             get_logger(__name__).exception("%s", self.name)
             last = (Failed(post.id, TransportError("%s: %r" % (self.name, error))),)
         if take is not None:
+            # The answer may be taken here only if nothing came before it that the reader has not read.
             if not (last and self._inbox.quiet and isinstance(last[0], bytes) and take(last[0])):
                 return partial(self._hand_in, post, last)  # there may be no room
-            last = ()  # nothing came before it that nobody has read
+            last = ()
         self._hand_in(post, last)
         return None
 
     def _hand_in(self, post: Post, last: Sequence[Received]) -> None:
-        """A request is over; ``last``: what is last to be read of it, as soon as there is room."""
+        """End a request. ``last``: what is last to be read of it, as soon as there is room."""
+        if last and isinstance(last[-1], bytes):
+            last = (*last, Unanswered(post.id, partial(no_answer, post.method)))
         read = not last or self._inbox.put(*last)
         with self._lock:
             if self._posts.get(post.id) is post:
@@ -390,8 +358,8 @@ class HttpChannel(Transport):
                 self._room.notify_all()
 
     def _stands_still(self, id: RequestId, begins: bool) -> None:
-        if self.on_standstill is not None:
-            self.on_standstill(id, begins)
+        if self.on_pause is not None:
+            self.on_pause(id, begins)
 
     def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
         """Send a request, unless that was ``begun``, and see to its answer; what is last to be read of it. An exception
@@ -462,12 +430,13 @@ class HttpChannel(Transport):
             if self.http_trace is not None:
                 self.http_trace.exchanged(method, target, all_fields, reply.status, reply.headers.pairs())
             reply.given = given
-            if reply.status not in Gate.STATUSES:
-                self._answered(reply, self.where.origin + target, grip)
-            elif ask and self._gate.authorizer is not None:
-                if not self._let_in(reply, method, target, self._revision(body, fields), grip):
-                    return reply
-                continue
+            if self._gate.authorizer is not None:
+                if reply.status not in Gate.STATUSES:
+                    self._answered(reply, self.where.origin + target, grip)
+                elif ask:
+                    if not self._let_in(reply, method, target, self._revision(body, fields), grip):
+                        return reply
+                    continue
             if not 300 <= reply.status < 400:
                 return reply
             redirects += 1
@@ -558,3 +527,8 @@ class HttpChannel(Transport):
             from ...diagnostics.usercode import one_line
 
             get_logger(__name__).warning("%s: %s: %s", self.origin, name, one_line(text))
+
+
+def no_answer(method: str) -> McpError:
+    """Return the failure of a request whose reply held no response to it."""
+    return PeerProtocolError("the answer to %s holds no response to it" % method, CITATION)

@@ -15,7 +15,7 @@ Reading: 401 and 403 ask for authorization or deny it, whatever the transport, a
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Callable, List, Mapping, Optional, Sequence, Union
 
 from ...deadline import Deadline
 from ...errors import AnswerLost, TransportError
@@ -24,25 +24,25 @@ from ...limits import DEFAULT, Limits
 from ...options import spelt
 from ...protocol.eras import modern
 from ...revisions import LATEST_HANDSHAKE, Revision, find
-from ...transports.base import Annotations, Failed, Received, Standstill, Transport
+from ...transports.base import Failed, Received, Transport
+from ...transports.exchanges import ExchangeTransport, Outgoing, Unanswered
+from ...transports.forwarding import Forwarding
 from .auth_provider import Authorizer, Authorizing
 from .base import HttpChannel
-from .inbox import offered, opening
+from .inbox import offered
 from .streamable import StreamableHttp
 
 if TYPE_CHECKING:
     import ssl
 
-    from ...wiretrace import Trace
-
 _AUTHORIZATION = (401, 403)
 
 
-class HttpAuto(Transport):
+class HttpAuto(Forwarding, ExchangeTransport):
     """A client's connection to the server at a URL; arguments and exceptions as `HttpChannel`."""
 
-    name = "http"
-    mirrors = True
+    inner: HttpChannel
+    """The transport in use."""
 
     @spelt
     def __init__(
@@ -53,20 +53,13 @@ class HttpAuto(Transport):
         self._url = url
         self._first = StreamableHttp(
             url, headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile, limits=limits)
-        self.inner: HttpChannel = self._first
-        """The transport in use."""
-        self.origin = self._first.origin
-        self.address = self._first.address
+        self.inner = self._first
         self._lock = threading.Lock()
         self._closed = False
-        self._initialize: Optional[bytes] = None
+        self._initialize: Optional[Outgoing] = None
         self._asked: List[RequestId] = []
         """Ids of what was sent until it was clear what the server is."""
         self._clear = False
-
-    def open(self) -> None:
-        """See `Transport.open`."""
-        self.inner.open()
 
     def read(self) -> Optional[List[Received]]:
         """See `Transport.read`."""
@@ -82,38 +75,38 @@ class HttpAuto(Transport):
             if items:
                 return items
 
-    def _left_behind(self, initialize: bytes) -> List[Received]:
+    def _left_behind(self, initialize: Outgoing) -> List[Received]:
         """The end of whatever else was asked, for nobody reads the answers to it any more."""
         lost = AnswerLost("%s speaks HTTP+SSE: what was asked before is lost" % self.origin)
-        return [Failed(id, lost) for id in self._asked if id != opening(initialize)[0]]
+        return [Failed(id, lost) for id in self._asked if id != initialize.id]
 
     def _about_initialize(self, item: Received) -> bool:
         """Whether this says that `initialize` was refused."""
-        return (isinstance(item, Failed) and not item.guard and self._first.refusal is not None
-                and self._initialize is not None and opening(self._initialize)[0] == item.id)
+        return (isinstance(item, Failed) and not isinstance(item, Unanswered) and self._first.refusal is not None
+                and self._initialize is not None and self._initialize.id == item.id)
 
-    def _may_be_older(self, initialize: bytes, refused: Received) -> bool:
+    def _may_be_older(self, initialize: Outgoing, refused: Received) -> bool:
         """Whether `initialize` was refused as a server of HTTP+SSE might do it."""
         status = self._first.refusal or 0
         if status in _AUTHORIZATION or (isinstance(refused, Failed) and modern(refused.error)):
             return False
-        named = (find(offered(initialize) or "") or LATEST_HANDSHAKE).fallback_statuses
+        named = (find(offered(initialize.data) or "") or LATEST_HANDSHAKE).fallback_statuses
         return 400 <= status < 500 if named == "4xx" else str(status) in named.split()
 
-    def _fall_back(self, initialize: bytes) -> bool:
+    def _fall_back(self, initialize: Outgoing) -> bool:
         """Whether HTTP+SSE it is; the handshake has begun again then."""
         from .http_sse import HttpSse
 
         second = HttpSse(self._url, **self._first.options)
         second.http_trace = self._first.http_trace
-        second.opens_for, second.on_standstill = opening(initialize)[0], self._first.on_standstill
+        second.opens_for, second.on_pause = initialize.id, self._first.on_pause
         with self._lock:
             if self._closed:
                 return False
             self.inner = second
         try:
             second.open()
-            second.write([initialize])
+            second.send([initialize])
         except TransportError as error:
             from ...diagnostics.packagelog import get_logger
 
@@ -121,74 +114,37 @@ class HttpAuto(Transport):
             with self._lock:
                 self.inner = self._first
             return False
-        self.name = second.name
         self._first.close()
         return True
 
-    def write(self, messages: Sequence[bytes]) -> None:
-        """See `Transport.write`."""
+    write = ExchangeTransport.write
+
+    def send(self, messages: Sequence[Outgoing]) -> None:
+        """See `ExchangeTransport.send`."""
         for message in () if self._clear else messages:
-            id, method = opening(message)
-            if id is not None:
-                self._asked.append(id)
-            if method == "initialize" and self._first.refusal is None:
-                self._initialize = message
-        self.inner.write(messages)
+            self._note(message)
+        self.inner.send(messages)
 
-    def announce(self, id: RequestId, method: str, params: Optional[Dict[str, Any]]) -> None:
-        """See `Transport.announce`."""
-        self.inner.announce(id, method, params)
+    def send_and_wait(self, message: Outgoing, until: Deadline, take: Callable[[bytes], bool]) -> bool:
+        """See `ExchangeTransport.send_and_wait`."""
+        if not self._clear:
+            self._note(message)
+        return self.inner.send_and_wait(message, until, take)
 
-    def attend(self, id: RequestId) -> None:
-        """See `Transport.attend`; HTTP+SSE has nothing to carry, for its answers come all by one stream."""
-        self._first.attend(id)
-
-    def carry(self, id: RequestId, until: Deadline, take: Callable[[bytes], bool]) -> None:
-        """See `Transport.carry`."""
-        self._first.carry(id, until, take)
-
-    def show_http(self, trace: "Trace") -> None:
-        """See `HttpChannel.show_http`."""
-        self._first.show_http(trace)
-
-    @property
-    def annotations(self) -> Optional[Annotations]:
-        """See `Transport.annotations`."""
-        return self._first.annotations
-
-    @annotations.setter
-    def annotations(self, annotations: Optional[Annotations]) -> None:
-        self._first.annotations = annotations
-
-    @property
-    def on_standstill(self) -> Optional[Standstill]:
-        """See `Transport.on_standstill`."""
-        return self._first.on_standstill
-
-    @on_standstill.setter
-    def on_standstill(self, told: Optional[Standstill]) -> None:
-        self._first.on_standstill = told
-
-    def ready(self, size: int) -> bool:
-        """See `Transport.ready`."""
-        return self.inner.ready(size)
+    def _note(self, message: Outgoing) -> None:
+        if message.id is not None:
+            self._asked.append(message.id)
+        if message.method == "initialize" and self._first.refusal is None:
+            self._initialize = message
 
     def agreed(self, revision: Revision) -> None:
-        """See `Transport.agreed`."""
+        """See `ExchangeTransport.agreed`."""
         self._clear, self._asked, self._initialize = True, [], None
         self.inner.agreed(revision)
 
-    def given_up(self, id: RequestId) -> None:
-        """See `Transport.given_up`."""
-        self.inner.given_up(id)
-
-    def unsent(self, id: RequestId) -> bool:
-        """See `Transport.unsent`."""
-        return self.inner.unsent(id)
-
-    def again(self) -> Optional[Transport]:
-        """See `Transport.again`."""
-        return HttpAuto(self._url, **self._first.options) if self.inner.again() is not None else None
+    def reopen(self) -> Optional[Transport]:
+        """See `ExchangeTransport.reopen`."""
+        return HttpAuto(self._url, **self._first.options) if self.inner.reopen() is not None else None
 
     def close(self) -> None:
         """See `Transport.close`."""
@@ -197,11 +153,3 @@ class HttpAuto(Transport):
             inner = self.inner
         inner.close()
         self._first.close()
-
-    def reason(self) -> str:
-        """See `Transport.reason`."""
-        return self.inner.reason()
-
-    def counters(self) -> Dict[str, int]:
-        """See `HttpChannel.counters`."""
-        return self.inner.counters()

@@ -12,16 +12,11 @@ one has got to.
 
 import re
 import socket
-import threading
-from typing import TYPE_CHECKING, Optional
 
 from ... import deadline
 from ...http11.client.response import Reply
-from ...jsonrpc import RequestId
+from ...transports.exchanges import Outgoing
 from ...transports.lines.fds import wait_ready
-
-if TYPE_CHECKING:
-    from .base import Post
 
 _SHORT = 16 * 1024
 """Bytes of a request that an idle connection takes at once."""
@@ -38,40 +33,22 @@ _USUAL_HEAD = re.compile(
 
 
 def is_whole(data: bytes) -> bool:
-    """Whether this is all of a reply with status 200 and JSON, of a length that nobody reads otherwise."""
+    """Return True if this is all of a reply with status 200 and JSON, of a length that nobody reads otherwise."""
     head = _USUAL_HEAD(data)
     return head is not None and len(data) == head.end() + int(head.group(1))
 
 
-class Attended(threading.local):
-    """The request that a thread sends next, and whose answer it then has to wait for; each thread has its own."""
-
-    id: Optional[RequestId] = None
-    post: "Optional[Post]" = None
-    """The same, once it has come to be sent."""
-
-    def attend(self, id: RequestId) -> "Optional[Post]":
-        """It is the one of this id; given back is one from before that was not claimed, as something came between."""
-        left, self.id, self.post = self.post, id, None
-        return left
-
-    def keep(self, post: "Post") -> bool:
-        """Keep it for this thread, if it is that one; False: it is for others to send."""
-        if self.id != post.id or len(post.data) > _SHORT:
-            return False
-        self.post = post
-        return True
-
-    def claim(self, id: RequestId) -> "Optional[Post]":
-        """The request of this id, if it was kept for this thread; once."""
-        if self.id != id:
-            return None
-        post, self.id, self.post = self.post, None, None
-        return post
+def is_short(message: Outgoing) -> bool:
+    """Return True for a request that an idle connection takes at once."""
+    return len(message.data) <= _SHORT
 
 
 def has_come(reply: Reply, until: "deadline.Deadline") -> bool:
-    """Wait for a reply, until then at most; whether all of it has come, and is of the usual kind. It is not read."""
+    """Wait until a reply begins to come, at most until then.
+
+    Returns True if the whole reply has come and is a 200 with JSON and Content-Length, so that reading it cannot block.
+    It is looked at; nothing of it is read.
+    """
     sock = reply.link.sock
     left = until.left()
     while not wait_ready(sock, _SLICE if left is None else min(left, _SLICE)):

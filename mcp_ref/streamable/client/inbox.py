@@ -1,18 +1,14 @@
 """What an HTTP client has received and not read yet, and what it has to know of messages to send and receive them."""
 
-import re
 import threading
-from typing import List, Optional, Tuple
+from typing import List, Optional
 
-from ...jsonrpc import RequestId
 from ...jsontext import JsonError, loads
 from ...limits import DEFAULT, Limits
 from ...transports.base import Received
 
 CAPACITY = 1024 * 1024
 """Bytes of messages that may wait for a thread, and of messages that may wait to be read, before others have to."""
-_REQUEST = re.compile(rb'\{"jsonrpc":"2\.0","id":([0-9]{1,18}),"method":"([^"\\]*)"')
-_NOTIFICATION = re.compile(rb'\{"jsonrpc":"2\.0","method":"([^"\\]*)"')
 
 
 class Inbox:
@@ -71,23 +67,6 @@ class Inbox:
             self._ended = True
             self._room.notify_all()
             self._wake()
-
-
-def opening(message: bytes) -> Tuple[Optional[RequestId], str]:
-    """Id and method of a message of ours: no id for notifications, neither for responses and batches."""
-    found = _REQUEST.match(message)  # that is how ours look
-    if found is not None:
-        return int(found.group(1)), found.group(2).decode("utf-8", "replace")
-    found = _NOTIFICATION.match(message)
-    if found is not None:
-        return None, found.group(1).decode("utf-8", "replace")
-    try:
-        value = loads(message)
-    except JsonError:
-        return None, ""
-    if not isinstance(value, dict) or not isinstance(value.get("method"), str):
-        return None, ""
-    return value.get("id"), value["method"]
 
 
 def offered(message: Optional[bytes]) -> Optional[str]:

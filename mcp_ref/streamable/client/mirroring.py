@@ -1,8 +1,7 @@
-"""The header fields of requests of the stateless era, made before their bytes come.
+"""The header fields of requests of the stateless era.
 
-Such a request says in its head what its body says, see `mcp_ref.protocol.streamable_http.mirrored`, and nobody should
-have to read the bytes for that: whoever sends it announces it (`mcp_ref.transports.base.Transport.announce`), with what
-it is made of.
+Such a request says in its head what its body says, see `mcp_ref.protocol.streamable_http.mirrored`. They are made of
+what the body was made of (`mcp_ref.transports.exchanges.ExchangeTransport.prepare`), not of its bytes.
 """
 
 import re
@@ -14,7 +13,7 @@ from ...http11.client.connection_pool import Fields
 from ...jsonrpc import json_type, shown
 from ...protocol import envelope
 from ...protocol.streamable_http import mirrored
-from ...transports.base import Annotations
+from ...transports.exchanges import Annotations
 
 CITATION = "2026-07-28 basic/transports/streamable-http §Client Behavior"
 _VISIBLE = re.compile(r"[!-~]+\Z")

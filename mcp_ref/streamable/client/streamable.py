@@ -6,7 +6,7 @@ events. What the handshake revisions add to that:
 
 - The session: its id comes with the answer to `initialize`, goes with everything after that, and is given back by a
   `DELETE` when the transport is closed. If the server does not know it any more (404), that request fails with
-  `SessionExpired`, and the connection is over: `again` makes the next one, see `mcp_ref.client.client`.
+  `SessionExpired`, and the connection is over: `reopen` makes the next one, see `mcp_ref.client.client`.
 - The stream on which the server speaks unasked: a `GET` after ``notifications/initialized``, and another one whenever
   it ends. A server that has none answers 405.
 - Resuming: a stream that ends before its answer is asked for again by `GET` with the id of its last event, as long
@@ -15,7 +15,7 @@ events. What the handshake revisions add to that:
   reached, we wait longer each time, up to ``max_reconnect_delay``. Without an event id nothing can be resumed, and
   the request fails with `AnswerLost`. It is never sent again: the server may have worked on it.
 
-In the stateless era there is none of this. Its requests are those that were announced (`StreamableHttp.announce`), and
+In the stateless era there is none of this. Its requests are those that were prepared (`StreamableHttp.prepare`), and
 each is a conversation of its own:
 
 - Its head says what its body says: revision, method, names, arguments that the tool wants there; see `mirroring`.
@@ -31,16 +31,17 @@ next `POST` will tell.
 """
 
 import random
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Union
+from functools import partial
+from typing import TYPE_CHECKING, Callable, Mapping, Optional, Sequence, Union
 
 from ... import deadline
+from ...deadline import Deadline
 from ...errors import (
     AnswerLost, ConnectFailed, HttpStatus, McpError, PeerProtocolError, SessionExpired, TransportError,
 )
 from ...http11.client.connect import Grip, LetGo
 from ...http11.client.connection_pool import Fields
 from ...http11.client.response import Reply
-from ...jsonrpc import RequestId
 from ...limits import DEFAULT, Limits
 from ...options import spelt
 from ...protocol import envelope
@@ -48,8 +49,10 @@ from ...protocol.streamable_http.header_values import is_session_id, media_type
 from ...protocol.streamable_http.sse import Parser
 from ...revisions import Revision
 from ...transports.base import Failed, Received, Transport
+from ...transports.exchanges import Outgoing, Unanswered
 from .auth_provider import Authorizer, Authorizing
-from .base import LASTING, HttpChannel, Post
+from .base import CITATION, LASTING, HttpChannel, Post, no_answer
+from .direct_send import has_come, is_short
 from .headers import ACCEPT
 from .inbox import is_answer
 from .mirroring import common, fields_of
@@ -60,7 +63,8 @@ if TYPE_CHECKING:
     from ..http_trace import StreamTrace
 
 EVENTS = "text/event-stream"
-_CITATION = "2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server"
+_NOT_DIRECT = ("initialize", *LASTING)
+"""Requests with more than a single answer: what comes with a handshake, or in a lasting reply."""
 _FIRST_DELAY = 0.5
 _LASTED = 1.0
 """Seconds after which a connection that brought nothing was not in vain; also how far the shortest wait grows while
@@ -137,19 +141,19 @@ class StreamableHttp(HttpChannel):
         self._bare = self._added + ACCEPT["POST"]
         self._shaken = False  # the client has agreed on a revision with the server, once and for all
         self._alone: Optional[str] = None  # in the stateless era: the revision of the last request
-        self._announced: Dict[RequestId, Optional[Fields]] = {}  # whose bytes have not come yet; None: not wanted now
+        self._direct = self.where.scheme == "http" and self._gate.authorizer is None
         self._session: Optional[str] = None
         self._expired = False
         self._listening = Grip()
         self.refusal: Optional[int] = None
 
     def agreed(self, revision: Revision) -> None:
-        """See `Transport.agreed`."""
+        """See `ExchangeTransport.agreed`."""
         self._shaken = revision.handshake
         super().agreed(revision)
 
-    def again(self) -> Optional[Transport]:
-        """See `Transport.again`."""
+    def reopen(self) -> Optional[Transport]:
+        """See `ExchangeTransport.reopen`."""
         return type(self)(self._url, **self.options) if self._expired else None
 
     def _conversation(self) -> Fields:
@@ -159,37 +163,56 @@ class StreamableHttp(HttpChannel):
 
     # Requests without a session
 
-    def announce(self, id: RequestId, method: str, params: Optional[Dict[str, Any]]) -> None:
-        """See `Transport.announce`. Of more than ``max_pending`` whose bytes do not come the oldest are forgotten."""
+    def prepare(self, message: Outgoing) -> None:
+        """See `ExchangeTransport.prepare`."""
+        params = message.params
         if params is None or self._shaken or not envelope.carries(params):
             return  # it belongs to a session
-        fields = self._bare + fields_of(method, params, self.annotations)
-        with self._lock:
-            self._alone = params["_meta"][envelope.VERSION]
-            self._announced[id] = fields
-            if len(self._announced) > self.limits.max_pending:
-                del self._announced[next(iter(self._announced))]
+        message.fields = self._bare + fields_of(message.method, params, self.annotations)
+        self._alone = params["_meta"][envelope.VERSION]
 
-    def _own_fields(self, id: Optional[RequestId], method: str) -> Optional[Fields]:
-        if method == "initialize":
+    def _own_fields(self, message: Outgoing) -> Optional[Fields]:
+        """See `HttpChannel._own_fields`; a request that was given up before it could be sent is not sent."""
+        if message.method == "initialize":
             self._alone = None
         if self._alone is None:
             return ()
-        return self._announced.pop(id) if id in self._announced else self._bare + common(self._alone, method)
-
-    def given_up(self, id: RequestId) -> None:
-        """See `HttpChannel.given_up`; what was announced and not written is not even sent."""
-        with self._lock:
-            if id in self._announced:
-                self._announced[id] = None
-        super().given_up(id)
+        if message.fields is None:
+            return self._bare + common(self._alone, message.method)
+        return None if message.given_up else message.fields
 
     # Requests
 
-    def _carries(self, post: Post) -> bool:
-        """See `HttpChannel._carries`; what comes with a handshake, or in a lasting reply, is no single answer."""
-        return (self.where.scheme == "http" and self._gate.authorizer is None
-                and post.method != "initialize" and post.method not in LASTING)
+    def send_and_wait(self, message: Outgoing, until: Deadline, take: Callable[[bytes], bool]) -> bool:
+        """See `ExchangeTransport.send_and_wait`, and `direct_send`."""
+        if not (self._direct and is_short(message)) or message.method in _NOT_DIRECT or not self._crew.take_place():
+            return False
+        post: Optional[Post] = None
+        begun: Optional[Reply] = None
+        rest: Optional[Callable[[], object]] = None
+        try:
+            # One hold of the lock: either the connection ends before, and the request is left to `send`, which says so;
+            # or `_end` finds a request that has begun, and does not call it `unsent`.
+            with self._lock:
+                if self._closed or self._why or self._held is not None or message.id is None:
+                    return False
+                if message.given_up:
+                    return True
+                fields = self._own_fields(message) or ()
+                post = self._posts[message.id] = Post(message.id, message, fields, begun=True)
+            begun = self._pool.begin("POST", self._target, fields or self._fields("POST"), post.grip, post.data)
+            if begun is not None and has_come(begun, until):
+                rest = self._run_post(post, begun, take)
+            else:
+                rest = partial(self._run_post, post, begun)
+        except BaseException:
+            if post is not None:
+                post.grip.let_go()  # nobody waits for it, and it may have been sent
+                rest = partial(self._run_post, post, begun)
+            raise
+        finally:
+            self._crew.leave_place(rest)
+        return True
 
     def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
         session = None if post.fields else self._session
@@ -202,13 +225,12 @@ class StreamableHttp(HttpChannel):
             self._check(reply, post)
             kind = media_type(reply.headers.get("content-type"))
             if kind == "application/json":
-                body = reply.whole(self.limits.max_message_bytes)
-                return body, _guard(post)
+                return (reply.whole(self.limits.max_message_bytes),)
             if kind == EVENTS:
                 self._follow(post, reply)
-                return (_guard(post),)
+                return (Unanswered(post.id, partial(no_answer, post.method)),)
             text = "%s answered %s with %d and content type %.80r"
-            raise PeerProtocolError(text % (self._shown, post.method, reply.status, kind), _CITATION)
+            raise PeerProtocolError(text % (self._shown, post.method, reply.status, kind), CITATION)
         except SessionExpired as error:
             self._inbox.put(Failed(post.id, error))
             self._end(str(error))
@@ -403,8 +425,3 @@ class StreamableHttp(HttpChannel):
 
 def _is_stream(reply: Reply) -> bool:
     return reply.status == 200 and media_type(reply.headers.get("content-type")) == EVENTS
-
-
-def _guard(post: Post) -> Failed:
-    """What becomes of a request whose answer was not in the answer after all."""
-    return Failed(post.id, PeerProtocolError("the answer to %s holds no response to it" % post.method, _CITATION), True)

@@ -36,7 +36,7 @@ from ...jsonrpc import Frame, RequestId, id_key
 from ...limits import Limits
 from ...protocol.streamable_http.sse import comment, encode_event
 from ...transports.held import Held, peer_of
-from ...transports.replies import HttpRouted
+from ...transports.replies import ReplyTransport
 from .reply_stream import LISTENING, STREAM_HEADERS, EventId, Kept, Replay, Stream
 
 Whole = Tuple[Exchange, int, Pairs, bytes]
@@ -48,7 +48,7 @@ _ENDED = (
 )
 
 
-class HttpSession(HttpRouted):
+class HttpSession(ReplyTransport):
     """One session; or, with ``id`` None, one POST that stands alone.
 
     ``principal``: who began it, as `authenticate` said. Thread-safe.

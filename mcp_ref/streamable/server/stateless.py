@@ -39,7 +39,7 @@ from ...protocol.streamable_http import mirrored
 from ...protocol.streamable_http.era import mismatch
 from ...protocol.streamable_http.refusals import Verdict
 from ...protocol.streamable_http.sse import comment, encode_event
-from ...transports.replies import HttpRouted
+from ...transports.replies import ReplyTransport
 from .authenticate import Guard
 from .reply_stream import STREAM_HEADERS
 from .session import JSON_HEADERS
@@ -135,7 +135,7 @@ class Reply:
                 self.exchange.send(_COMMENT)
 
 
-class ModernTransport(HttpRouted):
+class ModernTransport(ReplyTransport):
     """What carries the requests of all clients of one endpoint. Thread-safe."""
 
     def __init__(self, limits: Limits) -> None:
