@@ -20,7 +20,7 @@ from mcp_ref.peer.outbox import CHUNK, Outbox
 from mcp_ref.peer.request_table import Progress, RequestTable
 from mcp_ref.protocol.streamable_http.sse import Parser
 from mcp_ref.streamable.server.authenticate import OneToken
-from mcp_ref.streamable.server.reply_stream import EventId, Replay, Stream
+from mcp_ref.streamable.server.reply_stream import EventId, Replay, ReplyStream
 from mcp_ref.streamable.server.session import HttpSession
 from mcp_ref.transports.base import Transport
 from mcp_ref.transports.held import SLOT, SMALL, Held, Shared, peer_of
@@ -148,13 +148,13 @@ def test_the_oldest_events_of_a_session_go_first() -> None:
     replay = Replay(Limits(), "id")
     replay.held = held
     data = b"d" * SMALL
-    assert all(replay.keep(EventId("p", 1, place), data, 0.0) for place in range(20))
+    assert all(replay.add(EventId("p", 1, place), data, 0.0) for place in range(20))
     kept = [event.id.place for event in replay.of("p", 1)]
     assert kept == list(range(20))[-len(kept):] and 0 < len(kept) <= 10
     assert held.total == len(kept) * (SLOT + SMALL)
     replay.take_back()
     assert held.total == (len(kept) - 1) * (SLOT + SMALL)
-    assert not replay.keep(EventId("p", 2, 0), b"d" * 30 * SMALL, 0.0), "not even alone"
+    assert not replay.add(EventId("p", 2, 0), b"d" * 30 * SMALL, 0.0), "not even alone"
     assert list(replay.of("p", 1)) == [] and held.total == 0
     replay.take_back()  # of what was not kept: nothing
     assert len(replay) == 0
@@ -386,12 +386,12 @@ def test_an_answer_that_comes_after_the_end_of_its_session_is_not_kept() -> None
     session.count(held)
     made = exchange("POST", {}, opening("2025-11-25"))
     session.connection = SimpleNamespace(session=SimpleNamespace(revision=None))
-    stream = Stream("p", made, (), False, True, (id_key(1),))
+    stream = ReplyStream(made, (), False, True, keys=(id_key(1),), session=session)
     stream.held = []
     assert session.expect(stream) == ""
     session.post(b"{}" * 1000, 1, final=True)
     session.close()
-    session.answer(stream, b"{}" * 1000)
+    stream.answer(b"{}" * 1000)
     assert made.finished and held.total == 0 and vars_of(held)["_peers"] == {}
 
 

@@ -253,8 +253,8 @@ def test_a_main_thread_queue_answers_later():
     queued = working_server({"quick": lambda ctx: "q"}, executor=queue)
     with web(server=queued, revision=None, sessions="none") as alone:
         reply = alone.ask(1, "tools/call", work_params("quick"))
-        assert len(alone.endpoint._alone) == 1 and queue.pump() == 1 and said(reply.message) == "q"
-        eventually(lambda: not alone.endpoint._alone)
+        assert len(alone.endpoint._tracked) == 1 and queue.pump() == 1 and said(reply.message) == "q"
+        eventually(lambda: not alone.endpoint._tracked)
     queue.close()
 
 
@@ -331,7 +331,7 @@ def test_each_post_stands_alone(revision):
         assert client.respond(1, {}).status == 400
         assert client.post([PING]).status == (200 if revision == "2025-03-26" else 400)
         assert client.post(b"{").code == -32700 and client.post(PING, {"MCP-Protocol-Version": "x"}).status == 400
-        assert not client.endpoint._alone and client.server.connections == []
+        assert not client.endpoint._tracked and client.server.connections == []
 
 
 def test_handlers_know_who_sends_a_post_that_stands_alone():

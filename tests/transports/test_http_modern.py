@@ -9,7 +9,7 @@ import pytest
 
 from mcp_ref.limits import Limits
 from mcp_ref.server.serving.http_listener import HttpListener
-from mcp_ref.streamable.server.stateless import Reply
+from mcp_ref.streamable.server.reply_stream import ReplyStream
 from tests.support.http_exchange import opening, request
 from tests.support.http_modern import OUT, STATELESS, enveloped, made, mirror
 from tests.support.scripted import PATIENCE
@@ -96,15 +96,15 @@ def test_nothing_is_sent_to_who_has_gone_away():
     """[2026-07-28 basic/transports/streamable-http §Cancellation] MUST NOT"""
     for begun in (False, True):
         gone = made(called("quick"))
-        reply = Reply(gone, (), 1, True, True)
+        reply = ReplyStream(gone, (), True, True)
         if begun:
             assert reply.send(b"{}")
         before = list(gone.calls)
-        reply.leave()
+        reply.lost(gone)
         assert reply.send(b"{}") is False
-        reply.keep(1e9, 0)
-        reply.end(b"{}")
-        reply.cut()
+        reply.keep_alive(1e9, 0)
+        reply.answer(b"{}")
+        reply.cut(503, b"{}")
         assert gone.calls == before
 
 

@@ -8,7 +8,7 @@ from mcp_ref.peer.executors import CallerRuns
 from mcp_ref.peer.outbox import Outbox
 from mcp_ref.peer.routing import ReplyOutbox
 from mcp_ref.revisions import revision
-from mcp_ref.streamable.server.reply_stream import LISTENING, REPLY, EventId, Replay, Stream, event_id
+from mcp_ref.streamable.server.reply_stream import LISTENING, REPLY, EventId, Replay, ReplyStream, event_id
 from mcp_ref.streamable.server.session import HttpSession
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
@@ -37,7 +37,7 @@ def session():
 
 def reply_to(session, *keys, json=True, sse=True):
     made = exchange("POST")
-    stream = Stream(REPLY, made, (), json, sse, keys)
+    stream = ReplyStream(made, (), json, sse, keys=keys, session=session)
     assert session.expect(stream) == ""
     return made
 
@@ -55,7 +55,7 @@ def test_answers_are_told_apart_by_type_of_id(session):
 
 def test_an_id_may_be_used_again_after_its_answer_only(session):
     reply_to(session, 1)
-    assert session.expect(Stream(REPLY, exchange("POST"), keys=(2, 1))) == "id in use"
+    assert session.expect(ReplyStream(exchange("POST"), keys=(2, 1), session=session)) == "id in use"
     assert not reply_to(session, 2).calls  # the refused one has taken nothing
     session.post(b"1", 1, True)
     reply_to(session, 1)
@@ -147,7 +147,7 @@ def test_the_end_wakes_whoever_parked_once_and_whoever_comes_later():
 
 def test_after_the_end_nothing_is_taken(session):
     session.close()
-    stream = Stream(REPLY, exchange("POST"), keys=(1,))
+    stream = ReplyStream(exchange("POST"), keys=(1,), session=session)
     assert session.expect(stream) == "session"
     assert session.listen(exchange("GET")) is False
     session.post(b"1")
@@ -165,15 +165,15 @@ def kept(replay, kind=REPLY, stream=1):
 def test_kept_events_are_bounded_by_number_bytes_and_time():
     replay = Replay(Limits(max_replay_events=3, max_replay_bytes=1000, replay_seconds=10.0))
     for place in range(5):
-        replay.keep(EventId(REPLY, 1, place), b"%d" % place, float(place))
+        replay.add(EventId(REPLY, 1, place), b"%d" % place, float(place))
     assert kept(replay) == [b"2", b"3", b"4"]
     replay.forget(13.0)
     assert kept(replay) == [b"4"]
-    replay.keep(EventId(REPLY, 1, 5), b"5" * 999, 5.0)
+    replay.add(EventId(REPLY, 1, 5), b"5" * 999, 5.0)
     assert kept(replay) == [b"4", b"5" * 999]
-    replay.keep(EventId(REPLY, 1, 6), b"6" * 5000, 5.0)
+    replay.add(EventId(REPLY, 1, 6), b"6" * 5000, 5.0)
     assert kept(replay) == [b"6" * 5000]  # more than the limit: it is the answer that somebody waits for
-    replay.keep(EventId(REPLY, 1, 7), b"7", 5.0)
+    replay.add(EventId(REPLY, 1, 7), b"7", 5.0)
     assert kept(replay) == [b"7"]
 
 
@@ -181,7 +181,7 @@ def test_events_of_streams_are_kept_apart():
     replay = Replay(Limits())
     for kind in (REPLY, LISTENING):
         for stream in (1, 2):
-            replay.keep(EventId(kind, stream, 0), b"%d" % (stream + 10 * (kind == REPLY)), 0.0)
+            replay.add(EventId(kind, stream, 0), b"%d" % (stream + 10 * (kind == REPLY)), 0.0)
     assert [kept(replay, kind, stream) for kind in (REPLY, LISTENING) for stream in (1, 2, 3)] == [
         [b"11"], [b"12"], [], [b"1"], [b"2"], []]
 
@@ -232,7 +232,7 @@ def test_json_replies_are_not_kept():
     with Web(working_server({"quick": lambda ctx: "x"})) as web:
         for number in range(20):
             web.ask(number, "tools/call", work_params("quick"))
-        assert len(web.session._replay) == 0 and not web.session.busy
+        assert len(web.session.replay) == 0 and not web.session.busy
 
 
 # -- Threads -----------------------------------------------------------------------------------

@@ -21,9 +21,9 @@ What carries the requests refuses some before there is one to judge, in plain te
 ======  ==============================================================================================================
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ...errors import INTERNAL_ERROR, INVALID_REQUEST
+from ...errors import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from ...jsonrpc import Batch, Error, Malformed, Notification, Request, Result
 from ...revisions import Revision
 from .header_values import Hosts, accepts, media_type
@@ -35,11 +35,15 @@ Pairs = Tuple[Tuple[str, str], ...]
 
 
 class Refusal(NamedTuple):
-    """How one reason is answered. ``text`` has a place for what was found, and says what to do about it."""
+    """The reply to one reason. ``text`` has a place for what was found, and says what to do about it.
+
+    ``retry``: True if the reply says in Retry-After when the request may be sent again.
+    """
 
     status: int
     code: int
     text: str
+    retry: bool = False
 
 
 REFUSALS: Dict[str, Refusal] = {
@@ -57,21 +61,30 @@ REFUSALS: Dict[str, Refusal] = {
     "credentials": Refusal(400, INVALID_REQUEST, "Malformed authorization%s"),
     "principal": Refusal(401, INVALID_REQUEST, "Not authenticated%s"),
     "scope": Refusal(403, INVALID_REQUEST, "Not allowed%s"),
-    "unchecked": Refusal(503, INTERNAL_ERROR, "Authorization cannot be checked now%s"),
+    "unchecked": Refusal(503, INTERNAL_ERROR, "Authorization cannot be checked now%s", True),
     "media type": Refusal(415, INVALID_REQUEST, "Content-Type must be application/json, not %s"),
     "accept": Refusal(406, INVALID_REQUEST, "Accept must list application/json and text/event-stream, not %s"),
     "stream accept": Refusal(406, INVALID_REQUEST, "Accept must list text/event-stream, not %s"),
     "length": Refusal(413, INVALID_REQUEST, "message of %s bytes exceeds max_message_bytes"),
+    # [2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST; see `era`, which says the code, too
+    "era": Refusal(400, HEADER_MISMATCH, "%s"),
+    # [2025-03-26..2025-11-25 basic/transports §Session Management] MUST: 404 for an id that is none (any more)
     "session": Refusal(404, INVALID_REQUEST, "No such session%s: it has ended, or never began; initialize a new one"),
     "body": Refusal(400, INVALID_REQUEST, "%s"),
+    # [2025-03-26..2025-11-25 basic/transports §Session Management] SHOULD: 400 for a request without an id
     "no session": Refusal(400, INVALID_REQUEST, "Mcp-Session-Id is missing%s: initialize gives one"),
+    # [2025-06-18..2025-11-25 basic/transports §Protocol Version Header] MUST
     "version": Refusal(400, INVALID_REQUEST, "MCP-Protocol-Version: %s"),
     "batch": Refusal(400, INVALID_REQUEST, "Invalid request: %s"),
-    "closing": Refusal(503, INTERNAL_ERROR, "The server is shutting down%s"),
-    "full": Refusal(503, INTERNAL_ERROR, "Too many sessions: max_sessions (%s) are open"),
+    "closing": Refusal(503, INTERNAL_ERROR, "The server is shutting down%s", True),
+    # [2026-07-28 basic/transports/streamable-http §Server Validation] MUST; see `mirrored`
+    "fields": Refusal(400, HEADER_MISMATCH, "%s"),
+    "no stream": Refusal(404, METHOD_NOT_FOUND, "%s"),
+    "busy": Refusal(503, INTERNAL_ERROR, "%s"),
+    "full": Refusal(503, INTERNAL_ERROR, "Too many sessions: max_sessions (%s) are open", True),
     "full share": Refusal(
         503, INTERNAL_ERROR, "Too many sessions of this client: max_session_share leaves %s of max_sessions to one"
-        " subject or address; behind a proxy the server needs the option trusted_proxies"),
+        " subject or address; behind a proxy the server needs the option trusted_proxies", True),
     "id in use": Refusal(400, INVALID_REQUEST, "Invalid request: %s"),
     "event": Refusal(400, INVALID_REQUEST, "Last-Event-ID %s: nothing of that stream is kept any more"),
     "failure": Refusal(500, INTERNAL_ERROR, "Internal error%s"),
@@ -81,13 +94,20 @@ REFUSALS: Dict[str, Refusal] = {
 _SITE = ("repeated", "host", "origin", "path", "method")
 _WHO = ("credentials", "unchecked", "principal")
 ORDER: Dict[str, Tuple[str, ...]] = {
-    "POST": _SITE + ("media type", "accept", *_WHO, "length", "scope", "session", "body", "no session", "version",
-                     "batch", "closing", "full", "full share", "id in use"),
+    "POST": _SITE + ("media type", "accept", *_WHO, "length", "scope", "era", "session", "body", "no session",
+                     "version", "batch", "closing", "fields", "no stream", "busy", "full", "full share", "id in use"),
     "GET": _SITE + ("stream accept", *_WHO, "scope", "no session", "session", "version", "closing", "event"),
     "DELETE": _SITE + (*_WHO, "scope", "no session", "session", "version"),
     "OPTIONS": _SITE,
 }
 """Method -> the reasons to refuse it, first to last. Any other method is refused by ``method`` at the latest."""
+HTTP_SSE: Dict[str, Tuple[str, ...]] = {
+    "GET": _SITE + ("stream accept", *_WHO, "scope", "version", "closing", "full", "full share"),
+    "POST": _SITE + ("media type", *_WHO, "length", "no session", "session", "version", "scope", "body", "batch",
+                     "closing"),
+    "OPTIONS": _SITE,
+}
+"""The same for the two addresses of HTTP+SSE. A POST may accept what it likes there, for its reply has no body."""
 
 SINGLE = ("Host", "Origin", "Content-Type", "Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID")
 """Fields that decide something here and are no lists. Those that repeat the body are looked at with it, see
@@ -119,16 +139,19 @@ class Rules:
 
     ``path``: that of the endpoint, None for any. ``methods``: those it has. ``hosts`` and ``origins``: see
     `header_values.Hosts`. ``strict``: a POST must accept both JSON and streams; otherwise one of them is enough.
+    ``order``: ORDER, or HTTP_SSE.
     """
 
     def __init__(
-        self, path: Optional[str], methods: Sequence[str], hosts: Hosts, origins: Hosts, strict: bool = False
+        self, path: Optional[str], methods: Sequence[str], hosts: Hosts, origins: Hosts, strict: bool = False,
+        order: Mapping[str, Tuple[str, ...]] = ORDER,
     ) -> None:
         self._path = None if path is None else path.rstrip("/")
         self._methods = tuple(methods)
         self._hosts = hosts
         self._origins = origins
         self._strict = strict
+        self._order = order
 
     def judge(
         self, method: str, path: str, host: Optional[str], origin: Optional[str], accept: Optional[str],
@@ -155,7 +178,7 @@ class Rules:
             "accept": (all(taken) if self._strict else any(taken), accept),
             "stream accept": (taken[1], accept),
         }
-        for reason in ORDER.get(method, _SITE):
+        for reason in self._order.get(method, _SITE):
             right, found = rungs.get(reason, (True, None))
             if not right:
                 return reason, (found or "nothing")[:200]

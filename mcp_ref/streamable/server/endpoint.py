@@ -25,40 +25,37 @@ HTTP transport, may be agreed here, too.
 
 import functools
 import threading
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from ... import deadline
-from ...diagnostics.usercode import log_raised
 from ...errors import HEADER_MISMATCH, RpcError
 from ...http11.message import Exchange, Pairs
 from ...http11.server.owners import Owners, subject
 from ...http11.server.stdlib import RETRY_AFTER
-from ...jsonrpc import Error, Frame, Malformed, Request, RequestId, encode, parse, shown
+from ...jsonrpc import Error, encode
 from ...limits import DEFAULT, Limits
 from ...protocol.streamable_http import refusals
-from ...protocol.streamable_http.era import LEGACY, MODERN, HttpEras
+from ...protocol.streamable_http.era import HttpEras
 from ...protocol.streamable_http.header_values import LOOPBACK, Hosts
 from ...protocol.streamable_http.mirrored import Mirrored
-from ...protocol.streamable_http.refusals import REFUSALS, Verdict
+from ...protocol.streamable_http.refusals import ORDER, REFUSALS, Verdict
 from ...revisions import REVISIONS, revision
 from ...transports.base import Transport
-from ...transports.held import Held, peer_of
+from ...transports.held import Held
 from ...threads import Tally
 from ..shared.store import Store
-from .authenticate import Authenticate, Denied, Guard, guard_of
-from .post import open_session, post_in_session
-from .reply_stream import REPLY, Stream, event_id
-from .session import JSON_HEADERS, HttpSession
+from .authenticate import Authenticate, Guard, guard_of
+from .post import SESSION_ID, VERSION, AnyPost, Case, Guarded, InSession, Opening, OfSession, Refused, Sessionless, Way
+from .reply_stream import JSON_HEADERS, ReplyStream, event_id
+from .session import HttpSession
 from .session_table import SessionTable
-from .stateless import ModernTransport, post_modern, refuse_modern
+from .stateless import Stateless
 
 Connect = Callable[[Transport], Any]
 """Makes and starts the `Connection` over a transport: `Server.connect`."""
 
 ALL = tuple(map(str, REVISIONS))
 UNASKED = "with json_response=True and streams=False nothing can carry a question to a client: allow one of them"
-_SESSION = "mcp-session-id"
-_VERSION = "mcp-protocol-version"
 _TRIES = 8
 """How often a new session looks for another one that makes room; somebody else may be quicker to take it."""
 
@@ -81,9 +78,49 @@ class Counts:
             return dict(self._counts)
 
 
-def _id_of(frame: Optional[Frame]) -> Optional[RequestId]:
-    """That of a request, to name it in a refusal; a response has the id of a request of ours, not of one of theirs."""
-    return frame.id if isinstance(frame, Request) else None
+class Listening(Guarded, OfSession):
+    """A GET: it opens a stream of the session, or the rest of one.
+
+    [2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server] MUST
+    """
+
+    order = ORDER["GET"]
+
+    def need_session(self, case: Case) -> Optional[Refused]:
+        """Refuse a request without a session id."""
+        return Refused("no session") if case.exchange.request.headers.lower(SESSION_ID) is None else None
+
+    def be_open(self, case: Case) -> Optional[Refused]:
+        """Refuse new streams while the endpoint closes."""
+        return Refused("closing") if self.endpoint.closing else None
+
+    def answer(self, case: Case) -> Optional[Refused]:
+        """Open the stream. Returns the refusal of an event that is not kept, or of a session that has just ended."""
+        session, cors = case.session, case.verdict.cors
+        assert session is not None
+        last = case.exchange.request.headers.get("last-event-id")
+        if last is None:
+            begun: Optional[bool] = session.listen(case.exchange, cors)
+        else:
+            since = event_id(last)
+            begun = None if since is None else session.resume(case.exchange, since, cors)
+        if begun is None:
+            return Refused("event", "%.80r" % last)
+        return None if begun else Refused("session")
+
+
+class Ending(Guarded, OfSession):
+    """A DELETE: it ends the session [2025-03-26..2025-11-25 basic/transports §Session Management]."""
+
+    order = ORDER["DELETE"]
+    need_session = Listening.need_session
+
+    def answer(self, case: Case) -> Optional[Refused]:
+        """End the session."""
+        assert case.session is not None
+        self.endpoint.end(case.session, "the client ended the session")
+        case.exchange.reply(204, case.verdict.cors)
+        return None
 
 
 class Endpoint:
@@ -123,6 +160,8 @@ class Endpoint:
         delete: bool = True,
         held: Optional[Held] = None,
         trusted_proxies: Sequence[str] = (),
+        order: Mapping[str, Tuple[str, ...]] = ORDER,
+        ways: "Optional[Mapping[str, Callable[[Endpoint], Way]]]" = None,
     ) -> None:
         if sessions not in ("memory", "none") and not isinstance(sessions, (SessionTable, Store)):
             raise ValueError("sessions is 'memory', 'none', a Store or a SessionTable, not %r" % (sessions,))
@@ -142,21 +181,26 @@ class Endpoint:
         self.sessions: Optional[SessionTable] = None
         self.unasked = "" if streams or json_response is not True else UNASKED
         """Why no client of the handshake era can be asked anything here, if that is so; shells may know more."""
-        self._guard = guard_of(authenticate)
-        self._tells_apart = self._guard is not None and self._guard.tells_apart
-        self._owners = Owners(trusted_proxies, self._tells_apart)
+        self.guard = guard_of(authenticate)
+        self.tells_apart = self.guard is not None and self.guard.tells_apart
+        self._owners = Owners(trusted_proxies, self.tells_apart)
         self._questions = Tally("max_questions", limits.max_questions)
         self._owned = Tally("max_session_share of max_waiting",
                             max(1, int(limits.max_session_share * limits.max_waiting)))
-        self._shared: Optional[ModernTransport] = None
         if sessions != "none" and self.eras.legacy:
             self.sessions = self._table(sessions, streams)
-        self._methods = self._offered(streams, delete)
-        self._methods["OPTIONS"] = self._options
+        self.stateless, self.in_session = Stateless(self), InSession(self)
+        self.opening, self.sessionless = Opening(self), Sessionless(self)
+        if ways is None:
+            ways = {"POST": AnyPost}
+            if self.sessions is not None:
+                ways = {"GET": Listening, "POST": AnyPost, "DELETE": Ending}
+        self._ways = {method: ways[method](self) for method in ways
+                      if (streams or method != "GET") and (delete or method != "DELETE")}
         self._rules = refusals.Rules(
-            path, tuple(self._methods), Hosts(allowed_hosts), Hosts(allowed_origins), strict)
+            path, (*self._ways, "OPTIONS"), Hosts(allowed_hosts), Hosts(allowed_origins), strict, order)
         self._judge = functools.lru_cache(maxsize=128)(self._rules.judge)  # a client sends the same fields each time
-        self._alone: Dict[HttpSession, Any] = {}
+        self._tracked: Dict[HttpSession, None] = {}
         self._lock = threading.Lock()
 
     def _table(self, sessions: Union[str, SessionTable, Store], streams: bool) -> SessionTable:
@@ -168,72 +212,85 @@ class Endpoint:
 
         return StoreTable(sessions, self.limits, self.connected, streams)
 
-    def _offered(self, streams: bool, delete: bool) -> Dict[str, Callable[[Exchange, Verdict], None]]:
-        """The methods that are answered, but for OPTIONS."""
-        if self.sessions is None:
-            return {"POST": self._post}
-        methods = {"GET": self._get, "POST": self._post, "DELETE": self._delete}
-        return {name: methods[name] for name in methods if (streams or name != "GET") and (delete or name != "DELETE")}
-
     def connected(self, session: HttpSession) -> Any:
         """A session's connection, which it has from now on."""
-        session.count(self.held, self._tells_apart)
+        session.count(self.held, self.tells_apart)
         connection = session.connection = self.connect(session)
         connection.session.principal = session.principal
         connection.session.unasked = self.unasked
-        known = self._tells_apart and session.principal is not None
+        known = self.tells_apart and session.principal is not None
         connection.questions = [(self._questions, subject(session.principal) if known else session)]
         if session.owner is not None:
             connection.questions.append((self._owned, session.owner))
         return connection
 
-    def enter(
-        self, exchange: Exchange, verdict: Verdict, session: HttpSession, id: Optional[RequestId] = None
-    ) -> bool:
-        """Enter a session that begins with this request, in place of another one if need be; the reply is out if there
-        is no room."""
+    def enter(self, case: Case, session: HttpSession) -> Optional[Refused]:
+        """Enter a session that begins with this request into the table, in place of another one if need be."""
         sessions = self.sessions
-        if sessions is None:
-            return False
-        session.owner = self._owners.of(exchange.request, session.principal)
+        assert sessions is not None
+        session.owner = self._owners.of(case.exchange.request, session.principal)
         for _ in range(_TRIES):
             if sessions.add(session):
-                return True
+                return None
             other = sessions.dispensable(session)
             if other is None:
                 break
             self.counters.add("sessions that made room")
             self.end(other, "a new session took the place of this one, since max_sessions are open")
         reason, found = sessions.full(session)
-        self.refuse(exchange, verdict, reason, found, id=id)
-        return False
+        return Refused(reason, found, case.id())
+
+    def reply_to(self, case: Case, session: Optional[HttpSession] = None) -> ReplyStream:
+        """Return the place for the answers to a POST, as JSON or as a stream.
+
+        It is JSON or a stream as the client accepts; where it accepts both, ``json_response`` decides, and without that
+        whatever suits the answer.
+        """
+        verdict, prefer = case.verdict, self.json_response
+        json, sse = verdict.json, verdict.sse
+        if prefer is not None and json and sse:
+            json, sse = prefer, not prefer
+        return ReplyStream(case.exchange, verdict.cors, json, sse, keys=case.keys, session=session)
+
+    def find(self, id: str, principal: Any) -> Optional[HttpSession]:
+        """Find the session of this id, if it is this principal's, and note that it is used."""
+        session = self.sessions.get(id) if self.sessions is not None else None
+        if session is None or session.principal != principal or session.connection is None:
+            return None
+        session.used = deadline.clock()
+        session.shown = principal
+        return session
 
     # What shells call
 
     def handle(self, exchange: Exchange) -> None:
         """Answer one request, now or later."""
         request = exchange.request
-        if self._guard is not None and self._guard.answers(exchange):
+        if self.guard is not None and self.guard.answers(exchange):
             return
         get = request.headers.lower
         verdict = self._judge(
             request.method, request.path, get("host"), get("origin"), get("accept"), get("content-type"))
-        if request.headers.several and self._repeats(exchange, verdict):
-            return
-        if verdict.reason is None:
-            self._methods[request.method](exchange, verdict)
-        else:
-            self.refuse(exchange, verdict, verdict.reason, verdict.found)
+        case = Case(exchange, verdict)
+        refused = self._repeated(exchange) if request.headers.several else None
+        if refused is None and verdict.reason is not None:
+            refused = Refused(verdict.reason, verdict.found)
+        if refused is None and request.method == "OPTIONS":
+            self._options(exchange, verdict)
+        elif refused is None:
+            refused = self._ways[request.method].take(case)
+        if refused is not None:
+            self.refuse(case, refused)
 
     def tick(self) -> None:
         """Keep streams alive, or end them, and end idle sessions; to be called about once a second."""
         now = deadline.clock()
         for session in self._all():
-            session.keep(now, self.poll_after)
+            session.tick(now, self.poll_after)
             if session.deserted(now):
                 session.connection.give_up_all("its session has had no connection for question_grace (%g) seconds"
                                                % self.limits.question_grace)
-            if self._guard is not None and self._guard.expired(session.shown):
+            if self.guard is not None and self.guard.expired(session.shown):
                 session.hang_up()
             if session.busy:
                 session.used = now
@@ -241,8 +298,7 @@ class Endpoint:
                 self.end(session, "no request came for session_idle (%g) seconds" % self.limits.session_idle, False)
         if self.sessions is not None:
             self.sessions.tick(now)
-        if self._shared is not None:
-            self._shared.keep(now, self._guard)
+        self.stateless.tick(now)
 
     def close(self, grace: float) -> None:
         """Take no new requests; what runs has ``grace`` seconds; then every stream and session ends.
@@ -251,8 +307,7 @@ class Endpoint:
         """
         self.closing = True
         end = deadline.Deadline(grace)
-        with self._lock:
-            shared = [] if self._shared is None else [self._shared.connection]
+        shared = self.stateless.connections()
         for connection in shared:
             connection.role.ending(connection)
         for connection in shared + [session.connection for session in self._all()]:
@@ -276,106 +331,35 @@ class Endpoint:
 
     def _all(self) -> "list[HttpSession]":
         with self._lock:
-            alone = list(self._alone)
-        return alone if self.sessions is None else [s for s in self.sessions.all() if s.connection is not None]
+            tracked = list(self._tracked)
+        return tracked if self.sessions is None else [s for s in self.sessions.all() if s.connection is not None]
 
     # Refusing
 
-    def _repeats(self, exchange: Exchange, verdict: Verdict) -> bool:
-        """Whether a field came more than once that has one value; the reply is out then."""
-        single = refusals.SINGLE + tuple(self._guard.single if self._guard is not None else ())
+    def _repeated(self, exchange: Exchange) -> Optional[Refused]:
+        """Return the refusal of a field that came more than once and has one value; None where there is none."""
+        single = refusals.SINGLE + tuple(self.guard.single if self.guard is not None else ())
         name = exchange.request.headers.repeated(single)
         if name is None:
-            return False
-        required = name.lower() == _VERSION and self.eras.modern
-        self.refuse(exchange, verdict, "repeated", name, HEADER_MISMATCH if required else None)
-        return True
+            return None
+        text = REFUSALS["repeated"].text % name
+        required = name.lower() == VERSION and self.eras.modern
+        return Refused("repeated", name, None, RpcError(HEADER_MISMATCH, text) if required else None)
 
-    def refuse(
-        self, exchange: Exchange, verdict: Verdict, reason: str, found: str = "", code: Optional[int] = None,
-        id: Optional[RequestId] = None, challenges: Sequence[str] = (),
-    ) -> None:
-        """Reply with the refusal of that name in `httprules.REFUSALS`."""
+    def refuse(self, case: Case, refused: Refused) -> None:
+        """Reply with a refusal, as REFUSALS says."""
+        reason, found, id, error, challenges = refused
         refusal = REFUSALS[reason]
         self.counters.add("refused: " + reason)
-        headers = JSON_HEADERS + verdict.cors
+        headers = JSON_HEADERS + case.verdict.cors
         if reason == "method":
             headers += (("Allow", self._rules.allow),)
-        elif refusal.status in RETRY_AFTER:
+        elif refusal.retry:
             headers += (("Retry-After", RETRY_AFTER[refusal.status]),)
         headers += tuple(("WWW-Authenticate", challenge) for challenge in challenges)
-        text = refusal.text % found
-        body = encode(Error(id, refusal.code if code is None else code, text))
-        exchange.reply(refusal.status, headers, body)
-
-    def _admit(self, exchange: Exchange, verdict: Verdict) -> "tuple[bool, Any]":
-        """Whether the request is let in, and who sends it; the reply is out if it is not."""
-        if self._guard is None:
-            return True, None
-        try:
-            return True, self._guard.admit(exchange.request)
-        except Exception as error:
-            self._deny(exchange, verdict, error)
-            return False, None
-
-    def _allows(self, exchange: Exchange, verdict: Verdict, principal: Any, frame: Optional[Frame] = None) -> bool:
-        """Whether whom we have let in may ask for this; the reply is out if he may not."""
-        if self._guard is None:
-            return True
-        try:
-            denied: Optional[Exception] = self._guard.allows(principal, frame)
-        except Exception as error:
-            denied = error
-        if denied is not None:
-            self._deny(exchange, verdict, denied, _id_of(frame))
-        return denied is None
-
-    def _deny(self, exchange: Exchange, verdict: Verdict, error: Exception, id: Optional[RequestId] = None) -> None:
-        """Reply with what the guard has raised."""
-        if isinstance(error, Denied):
-            reason = refusals.DENIED[error.status]
-            self.refuse(exchange, verdict, reason, error.why, id=id, challenges=error.challenges)
-            return
-        log_raised("authenticate", error, "%s %s" % (shown(exchange.request.method), shown(exchange.request.path)))
-        self.refuse(exchange, verdict, "failure", id=id)
-
-    def _session(self, exchange: Exchange, verdict: Verdict) -> Optional[HttpSession]:
-        """The session of a request that must have one, and its checks; the reply is out if there is none."""
-        admitted, principal = self._admit(exchange, verdict)
-        if not admitted or not self._allows(exchange, verdict, principal):
-            return None
-        id = exchange.request.headers.get(_SESSION)
-        session = None if id is None else self._known(id, principal)
-        if session is None:
-            self.refuse(exchange, verdict, "no session" if id is None else "session")
-        elif self._version_refused(exchange, verdict, session):
-            return None
-        else:
-            exchange.holder = session.holder
-        return session
-
-    def _known(self, id: str, principal: Any) -> Optional[HttpSession]:
-        """The session of this id, if it is this principal's."""
-        session = self.sessions.get(id) if self.sessions is not None else None
-        if session is None or session.principal != principal or session.connection is None:
-            return None
-        session.used = deadline.clock()
-        session.shown = principal
-        return session
-
-    def _version_refused(self, exchange: Exchange, verdict: Verdict, session: HttpSession) -> bool:
-        version = exchange.request.headers.lower(_VERSION)
-        agreed = session.connection.session.revision
-        if version is None or (agreed is not None and version == agreed.name):
-            return False
-        fault = refusals.version_fault(version, self.revisions, agreed, self.strict)
-        if fault:
-            self.refuse(exchange, verdict, "version", fault)
-            return True
-        session.connection.counters.note("other version header", "%s in a session of %s" % (version, agreed))
-        return False
-
-    # OPTIONS, GET, DELETE
+        if error is None:
+            error = RpcError(refusal.code, refusal.text % found)
+        case.exchange.reply(refusal.status, headers, encode(Error(id, error.code, error.message, error.data)))
 
     def _options(self, exchange: Exchange, verdict: Verdict) -> None:
         headers: Pairs = (("Allow", self._rules.allow),)
@@ -384,31 +368,7 @@ class Endpoint:
             headers = verdict.cors + refusals.preflight(self._rules.allow, wanted)
         exchange.reply(204, headers)
 
-    def _get(self, exchange: Exchange, verdict: Verdict) -> None:
-        """[2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server] MUST"""
-        session = self._session(exchange, verdict)
-        if session is None:
-            return
-        if self.closing:
-            self.refuse(exchange, verdict, "closing")
-            return
-        last = exchange.request.headers.get("last-event-id")
-        if last is None:
-            listening: Optional[bool] = session.listen(exchange, verdict.cors)
-        else:
-            since = event_id(last)
-            listening = None if since is None else session.resume(exchange, since, verdict.cors)
-        if listening is None:
-            self.refuse(exchange, verdict, "event", "%.80r" % last)
-        elif not listening:
-            self.refuse(exchange, verdict, "session")
-
-    def _delete(self, exchange: Exchange, verdict: Verdict) -> None:
-        """[2025-03-26..2025-11-25 basic/transports §Session Management]"""
-        session = self._session(exchange, verdict)
-        if session is not None:
-            self.end(session, "the client ended the session")
-            exchange.reply(204, verdict.cors)
+    # Sessions that end
 
     def end(self, session: HttpSession, reason: str, everywhere: bool = True) -> None:
         """End a session, or the connection of a POST that stood alone.
@@ -417,7 +377,7 @@ class Endpoint:
         """
         if session.id is None:
             with self._lock:
-                if self._alone.pop(session, self) is self:
+                if self._tracked.pop(session, self) is self:
                     return
         elif self.sessions is None or not (self.sessions.remove if everywhere else self.sessions.let_go)(session):
             return
@@ -425,104 +385,7 @@ class Endpoint:
             self.counters.add("sessions ended")
         session.connection.close(reason)
 
-    def alone(self, session: HttpSession) -> None:
-        """A POST that stands alone is being answered."""
+    def track(self, session: HttpSession) -> None:
+        """Note that a POST without a session is being answered."""
         with self._lock:
-            self._alone[session] = None
-
-    # POST, of whichever era
-
-    def _post(self, exchange: Exchange, verdict: Verdict) -> None:
-        principal = None
-        if self._guard is not None:
-            admitted, principal = self._admit(exchange, verdict)
-            if not admitted:
-                return
-            exchange.holder = peer_of(principal if self._tells_apart else None, None)
-        if self.too_long(exchange, verdict):
-            return
-        get = exchange.request.headers.lower
-        id, version = get(_SESSION), get(_VERSION)
-        try:
-            frame = parse(exchange.request.body, True, self.limits)
-        except Malformed as error:
-            if not self._allows(exchange, verdict, principal):
-                return
-            if id is None or self.sessions is None or self.eras.kind(version) == MODERN:
-                self.broken(exchange, verdict, None, error)
-            else:
-                self._post_to_session(exchange, verdict, error, principal, id)
-            return
-        if self._guard is not None and not self._allows(exchange, verdict, principal, frame):
-            return
-        era = self.eras.judge(frame, version, id is not None) if self.eras.modern else LEGACY
-        if era == MODERN:
-            post_modern(self, exchange, verdict, frame, principal)
-        elif isinstance(era, RpcError):
-            refuse_modern(self, exchange, verdict, era, _id_of(frame))
-        elif self.sessions is None:
-            from .sessionless import post_alone
-
-            post_alone(self, exchange, verdict, frame, principal)
-        elif id is not None:
-            self._post_to_session(exchange, verdict, frame, principal, id)
-        elif isinstance(frame, Request) and frame.method == "initialize":
-            open_session(self, exchange, verdict, frame, principal)
-        else:
-            self.refuse(exchange, verdict, "no session", id=_id_of(frame))
-
-    def shared(self) -> ModernTransport:
-        """What carries the requests of the stateless era; made with the first one, and anew if a handler closed it."""
-        shared = self._shared
-        if shared is None or shared.ended:
-            with self._lock:
-                shared = self._shared
-                if shared is None or (shared.ended and not self.closing):
-                    shared = ModernTransport(self.limits)
-                    shared.held, shared.tells_apart = self.held, self._tells_apart
-                    shared.connection = self.connect(shared)
-                    shared.connection.share(self.limits.max_http_connections)
-                    self._shared = shared
-        return shared
-
-    def broken(
-        self, exchange: Exchange, verdict: Verdict, session: Optional[HttpSession], error: Malformed
-    ) -> None:
-        """Reply to a body that is no message."""
-        if session is not None:
-            session.connection.malformed(error)
-        self.refuse(exchange, verdict, "body", error.message, error.code, None if error.silent else error.id)
-
-    def too_long(self, exchange: Exchange, verdict: Verdict) -> bool:
-        """Whether the body is over the limit; the reply is out then."""
-        size = len(exchange.request.body)
-        if size > self.limits.max_message_bytes:
-            self.refuse(exchange, verdict, "length", str(size))
-            return True
-        return False
-
-    # POST in a session
-
-    def _post_to_session(
-        self, exchange: Exchange, verdict: Verdict, frame: Union[Frame, Malformed], principal: Any, id: str
-    ) -> None:
-        """[2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST"""
-        session = self._known(id, principal)
-        if session is None:
-            self.refuse(exchange, verdict, "session")
-        elif isinstance(frame, Malformed):
-            self.broken(exchange, verdict, session, frame)
-        elif not self._version_refused(exchange, verdict, session):
-            exchange.holder = session.holder
-            post_in_session(self, exchange, verdict, frame, session, principal)
-
-    def forms(self, verdict: Verdict) -> Tuple[bool, bool]:
-        """Whether a reply may be JSON, and whether it may be a stream: what the client takes and we prefer."""
-        prefer = self.json_response
-        return (verdict.json and (prefer is not False or not verdict.sse),
-                verdict.sse and (prefer is not True or not verdict.json))
-
-    def stream(self, exchange: Exchange, verdict: Verdict, keys: Sequence[Any]) -> Stream:
-        """The place for the answers, as JSON or as a stream; ``keys``: see `id_key`."""
-        json, sse = self.forms(verdict)
-        return Stream(REPLY, exchange, verdict.cors, json, sse, keys)
+            self._tracked[session] = None

@@ -21,22 +21,20 @@ not depend on each other: a later one may be agreed here, with its version heade
 """
 
 import functools
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 from urllib.parse import parse_qs
 
-from ... import deadline
 from ...http11.message import Exchange, Pairs
-from ...jsonrpc import Batch, Malformed, Request, RequestId, parse
+from ...jsonrpc import Batch, RequestId
 from ...limits import DEFAULT, Limits
-from ...protocol.streamable_http import refusals
 from ...protocol.streamable_http.header_values import LOOPBACK
-from ...protocol.streamable_http.refusals import Verdict
+from ...protocol.streamable_http.refusals import HTTP_SSE, version_fault
 from ...protocol.streamable_http.sse import encode_event
 from ...transports.held import Held
 from .authenticate import Authenticate, Guard
 from .endpoint import ALL, Connect, Endpoint
-from .post import tell
-from .reply_stream import LISTENING, Stream
+from .post import VERSION, Case, Guarded, OfSession, Posted, Reading, Refused, in_batch, tell
+from .reply_stream import LISTENING, ReplyStream
 from .session import HttpSession
 from .session_table import SessionTable, new_id
 
@@ -54,12 +52,12 @@ class SseSession(HttpSession):
 
         False: the session has ended before.
         """
-        stream = Stream(LISTENING, exchange, headers)
-        with self._lock:
+        stream = ReplyStream(exchange, headers, kind=LISTENING)
+        with self.lock:
             if self.ended:
                 return False
-            stream.begin(0, deadline.clock())
-            stream.write(encode_event(address.encode("ascii"), event="endpoint"), deadline.clock())
+            stream.begin()
+            stream.write(encode_event(address.encode("ascii"), event="endpoint"))
             self._listening.append(stream)
         return True
 
@@ -68,8 +66,8 @@ class SseSession(HttpSession):
         if message is None:
             return
         event = encode_event(message, event="message")
-        with self._lock:
-            if not any(stream.write(event, deadline.clock()) for stream in self._listening):
+        with self.lock:
+            if not any(stream.write(event) for stream in self._listening):
                 self._count("messages without a stream")
 
     def hang_up(self) -> None:
@@ -98,11 +96,11 @@ class SseEndpoint:
         options: Dict[str, Any] = dict(
             limits=limits, sessions=self.sessions, authenticate=authenticate, allowed_hosts=allowed_hosts,
             allowed_origins=allowed_origins, strict=strict, revisions=revisions, held=held,
-            trusted_proxies=trusted_proxies,
+            trusted_proxies=trusted_proxies, order=HTTP_SSE,
         )
-        self._streams = _Streams(connect, path=path, **options)
-        self._streams.address = messages
-        self._messages = _Messages(connect, path=messages, **options)
+        self._streams = Endpoint(
+            connect, path=path, ways={"GET": lambda endpoint: _Streams(endpoint, messages)}, **options)
+        self._messages = Endpoint(connect, path=messages, ways={"POST": _Messages}, **options)
         self._messages.counters = self._streams.counters
         self.counters = self._streams.counters
 
@@ -125,99 +123,79 @@ class SseEndpoint:
         self._streams.close(grace)
 
 
-_Methods = Dict[str, Callable[[Exchange, Verdict], None]]
+class _Streams(Guarded):
+    """A GET of the first address: it opens a stream, and with it a session."""
 
+    order = HTTP_SSE["GET"]
 
-class _Streams(Endpoint):
-    """Where streams are opened."""
+    def __init__(self, endpoint: Endpoint, address: str) -> None:
+        super().__init__(endpoint)
+        self._address = address
 
-    address = ""
+    def judge_version(self, case: Case) -> Optional[Refused]:
+        """Refuse a version that is not served."""
+        version, endpoint = case.exchange.request.headers.lower(VERSION), self.endpoint
+        fault = "" if version is None else version_fault(version, endpoint.revisions, None, endpoint.strict)
+        return Refused("version", fault) if fault else None
 
-    def _offered(self, streams: bool, delete: bool) -> _Methods:
-        return {"GET": self._get}
+    def be_open(self, case: Case) -> Optional[Refused]:
+        """Refuse new sessions while the endpoint closes."""
+        return Refused("closing") if self.endpoint.closing else None
 
-    def _get(self, exchange: Exchange, verdict: Verdict) -> None:
-        admitted, principal = self._admit(exchange, verdict)
-        if not admitted or not self._allows(exchange, verdict, principal):
-            return
-        version = exchange.request.headers.get("mcp-protocol-version")
-        fault = "" if version is None else refusals.version_fault(version, self.revisions, None, self.strict)
-        if fault:
-            self.refuse(exchange, verdict, "version", fault)
-        elif self.closing:
-            self.refuse(exchange, verdict, "closing")
-        else:
-            self._begin(exchange, verdict, principal)
+    def enter(self, case: Case) -> Optional[Refused]:
+        """Make the session, which has a place in the table from now on."""
+        session = case.session = SseSession(new_id(), case.principal, self.endpoint.limits)
+        return self.endpoint.enter(case, session)
 
-    def _begin(self, exchange: Exchange, verdict: Verdict, principal: Any) -> None:
-        session = SseSession(new_id(), principal, self.limits)
-        sessions = self.sessions
-        if sessions is None or not self.enter(exchange, verdict, session):
-            return
+    def answer(self, case: Case) -> Optional[Refused]:
+        """Begin the session and its stream."""
+        endpoint, session, exchange = self.endpoint, case.session, case.exchange
+        sessions = endpoint.sessions
+        assert isinstance(session, SseSession) and sessions is not None
         try:
-            self.connected(session)
+            endpoint.connected(session)
         except BaseException:
             sessions.remove(session)
             raise
-        exchange.on_close = lambda: self.end(session, "the client closed the stream")
-        address = "%s%s?%s=%s" % (exchange.request.root, self.address, SESSION, session.id)
-        if session.begin(exchange, address, verdict.cors):
-            self.counters.add("sessions begun")
-        else:
-            self.refuse(exchange, verdict, "closing")
+        exchange.on_close = functools.partial(endpoint.end, session, "the client closed the stream")
+        address = "%s%s?%s=%s" % (exchange.request.root, self._address, SESSION, session.id)
+        if not session.begin(exchange, address, case.verdict.cors):
+            return Refused("closing")
+        endpoint.counters.add("sessions begun")
+        return None
 
 
-class _Messages(Endpoint):
-    """Where messages are posted. What the client accepts does not matter: there is nothing in a reply."""
+class _Messages(Guarded, Reading, OfSession, Posted):
+    """A POST to the second address: its message goes to the connection of the session that the address names."""
 
-    def __init__(self, connect: Connect, **options: Any) -> None:
-        super().__init__(connect, **options)
-        self._judge = functools.lru_cache(maxsize=128)(self._judge_unaccepting)
+    order = HTTP_SSE["POST"]
 
-    def _judge_unaccepting(
-        self, method: str, path: str, host: Optional[str], origin: Optional[str], accept: Optional[str],
-        content_type: Optional[str],
-    ) -> Verdict:
-        return self._rules.judge(method, path, host, origin, None, content_type)
+    def need_session(self, case: Case) -> Optional[Refused]:
+        """Refuse an address that names no session."""
+        if _named(case):
+            return None
+        return Refused("body", "%s is missing: post to the address in the endpoint event" % SESSION)
 
-    def _offered(self, streams: bool, delete: bool) -> _Methods:
-        return {"POST": self._post}
+    def find_session(self, case: Case) -> Optional[Refused]:
+        """Find the session, which must be this principal's; the address names one and no more."""
+        named = _named(case)
+        case.session = self.endpoint.find(named[0], case.principal) if len(named) == 1 else None
+        return Refused("session") if case.session is None else None
 
-    def _post(self, exchange: Exchange, verdict: Verdict) -> None:
-        request = exchange.request
-        admitted, principal = self._admit(exchange, verdict)
-        if not admitted:
-            return
-        if self.too_long(exchange, verdict):
-            return
-        named: List[str] = parse_qs(request.query).get(SESSION, [])
-        session = self._known(named[0], principal) if len(named) == 1 else None
-        if not named:
-            self.refuse(exchange, verdict, "body", "%s is missing: post to the address in the endpoint event" % SESSION)
-        elif session is None:
-            self.refuse(exchange, verdict, "session")
-        elif not self._version_refused(exchange, verdict, session):
-            self._take(exchange, verdict, session, principal)
+    def judge_batch(self, case: Case) -> Optional[Refused]:
+        """Refuse a batch where the revision has none. What belongs into one, no page says of this transport."""
+        assert case.session is not None
+        batching = bool(case.session.connection.batching)
+        fault = in_batch(case, batching)
+        if isinstance(case.frame, Batch) and len(case.keys) == 1:
+            case.keys = ()  # nothing but messages that are none: their refusal goes on the stream, also while we close
+        return Refused("batch", fault) if fault and not batching else None
 
-    def _take(self, exchange: Exchange, verdict: Verdict, session: HttpSession, principal: Any) -> None:
-        """Take a message. Batches go by the rules of pipes: what belongs into one, no page says of this transport."""
-        try:
-            frame = parse(exchange.request.body, True, self.limits)
-        except Malformed as error:
-            if self._allows(exchange, verdict, principal):
-                self.broken(exchange, verdict, session, error)
-            return
-        if not self._allows(exchange, verdict, principal, frame):
-            return
-        if isinstance(frame, Batch):
-            found = refusals.kinds(frame)
-            fault = "" if session.connection.batching else refusals.batch_fault(found, False)
-            asks = bool(found.requests)
-        else:
-            fault, asks = "", isinstance(frame, Request)
-        if fault:
-            self.refuse(exchange, verdict, "batch", fault)
-        elif asks and self.closing:
-            self.refuse(exchange, verdict, "closing", id=getattr(frame, "id", None))
-        else:
-            tell(exchange, verdict, session, frame, principal)
+    def answer(self, case: Case) -> Optional[Refused]:
+        """Give the connection the message; all answers go on the stream."""
+        tell(case, case.principal)
+        return None
+
+
+def _named(case: Case) -> List[str]:
+    return parse_qs(case.exchange.request.query).get(SESSION, [])

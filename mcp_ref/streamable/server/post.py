@@ -1,104 +1,446 @@
-"""POSTs of a session: the first opens it, the others bring messages to its connection.
+"""The ladder: the checks that a request passes before it is answered, walked in the order of the refusals.
 
-[2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST. What comes before, and which session it
-is, is the endpoint's business; where the answers go, that of `session`.
+`mcp_ref.protocol.streamable_http.refusals.ORDER` lists for each HTTP method the reasons to refuse a request, first to
+last. RUNGS says which method of a `Way` looks for which reason; a way walks those that it has in that order, and then
+answers. What the header fields alone decide (host, origin, media type and so on) was found before, by `Rules`.
+
+A POST has this way in common, whatever it brings: `AnyPost`. When its message has been read, it goes on in another:
+
+==================  =================================  ==========================================================
+way                 the POST                           what it does
+==================  =================================  ==========================================================
+`InSession`         has a session id                   gives the message to the connection of that session
+`Opening`           is `initialize`, has none          begins a session
+`Sessionless`       where there are no sessions        answers it on a connection of its own
+`Stateless`         is of 2026-07-28                   answers it on the one connection of all such requests
+==================  =================================  ==========================================================
+
+The last is in `stateless`; the ways of GET and DELETE are in `endpoint`, those of HTTP+SSE in `http_sse`.
+
+[2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST,
+[2026-07-28 basic/transports/streamable-http §Receiving Messages] MUST.
 """
 
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from ...diagnostics.usercode import log_raised
+from ...errors import RpcError
 from ...http11.message import Exchange
-from ...jsonrpc import Batch, Frame, Request, RequestId, id_key
+from ...jsonrpc import Batch, Frame, Malformed, Notification, Request, RequestId, id_key, parse, shown
 from ...protocol.streamable_http import refusals
+from ...protocol.streamable_http.era import MODERN
 from ...protocol.streamable_http.refusals import Verdict
+from ...revisions import R2025_03_26, revision
+from ...transports.held import peer_of
+from .authenticate import Denied
+from .reply_stream import ReplyStream
 from .session import HttpSession
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
-
-def post_in_session(
-    endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame: Frame, session: HttpSession, principal: Any
-) -> None:
-    """Answer one POST of this session; ``principal``: who sent it, by the credentials of this very request."""
-    if isinstance(frame, Request):
-        _ask(endpoint, exchange, verdict, session, frame, principal, (id_key(frame.id),))
-    elif isinstance(frame, Batch):
-        _batch(endpoint, exchange, verdict, session, frame, principal)
-    else:
-        tell(exchange, verdict, session, frame)
+ASSUMED = R2025_03_26
+"""The revision of a client that sends no version header
+[2025-06-18..2025-11-25 basic/transports §Protocol Version Header] SHOULD."""
+NO_WAY_BACK = "sessions='none' (--stateless) has no way back to the client: its answer could reach another process"
+SESSION_ID = "mcp-session-id"
+VERSION = "mcp-protocol-version"
 
 
-def tell(exchange: Exchange, verdict: Verdict, session: HttpSession, frame: Frame, principal: Any = None) -> None:
-    """A message whose answer, if there is one, goes another way than in this reply."""
-    jobs = session.receive(frame, exchange.request.body, principal=principal)
-    exchange.reply(202, verdict.cors)
+class Refused(NamedTuple):
+    """A refusal that a check has found."""
+
+    reason: str
+    """A key of REFUSALS."""
+    found: str = ""
+    """The part of the text that depends on the request."""
+    id: Optional[RequestId] = None
+    """The id of the request that the reply names."""
+    error: Optional[RpcError] = None
+    """The error of the reply where its code or its data are not those of REFUSALS."""
+    challenges: Sequence[str] = ()
+    """Values of WWW-Authenticate."""
+
+
+class Case:
+    """One HTTP request that is being judged, and what the checks have found so far."""
+
+    __slots__ = ("exchange", "verdict", "principal", "frame", "modern", "session", "keys", "about", "reply")
+
+    def __init__(self, exchange: Exchange, verdict: Verdict) -> None:
+        self.exchange = exchange
+        self.verdict = verdict
+        """The judgement of the header fields alone."""
+        self.principal: Any = None
+        self.frame: Union[Frame, Malformed, None] = None
+        """The message of a POST."""
+        self.modern = False
+        """True if the message is of the stateless era."""
+        self.session: Optional[HttpSession] = None
+        self.keys: Tuple[Any, ...] = ()
+        """The keys under which answers are expected, see `id_key`; () where nothing is to be answered."""
+        self.about: Any = None
+        """The key of the answer to a batch, in `Transport.post`."""
+        self.reply: Optional[ReplyStream] = None
+
+    def id(self) -> Optional[RequestId]:
+        """Return the id of the request, to name it in a refusal. A response has the id of a request of ours."""
+        return self.frame.id if isinstance(self.frame, Request) else None
+
+
+Check = Callable[[Case], Optional[Refused]]
+RUNGS: Dict[str, str] = {
+    "credentials": "admit", "unchecked": "admit", "principal": "admit",
+    "length": "read",
+    "scope": "allow",
+    "era": "judge_era",
+    "no session": "need_session",
+    "session": "find_session",
+    "body": "need_message",
+    "version": "judge_version",
+    "batch": "judge_batch",
+    "closing": "be_open",
+    "fields": "compare_fields",
+    "no stream": "offer_stream",
+    "busy": "take_place",
+    "full": "enter", "full share": "enter",
+    "id in use": "expect",
+}
+"""Reason -> the method of a `Way` that looks for it. The reasons that are not here are found by `Rules`, or by the
+answer itself."""
+
+
+class Way:
+    """One way in which requests are answered: its checks are the methods that RUNGS names, and `answer` ends it.
+
+    A way has the checks that it defines; they are walked in its ``order``, whatever the order of their definitions.
+    ``guarded``: the checks that are there only where the endpoint has a guard.
+    """
+
+    order: Sequence[str] = refusals.ORDER["POST"]
+    guarded = ("admit", "allow")
+
+    def __init__(self, endpoint: "Endpoint") -> None:
+        self.endpoint = endpoint
+        self.checks: Tuple[Check, ...] = tuple(getattr(self, name) for name in self.rungs())
+
+    def rungs(self) -> List[str]:
+        """Return the names of the checks in the order in which they are walked."""
+        names = [RUNGS[reason] for reason in self.order if hasattr(self, RUNGS.get(reason, "no check"))]
+        if self.endpoint.guard is None:
+            names = [name for name in names if name not in self.guarded]
+        return list(dict.fromkeys(names))
+
+    def take(self, case: Case) -> Optional[Refused]:
+        """Walk the ladder and answer; returns the first refusal, and then nothing was sent."""
+        for check in self.checks:
+            refused = check(case)
+            if refused is not None:
+                return refused
+        return self.answer(case)
+
+    def answer(self, case: Case) -> Optional[Refused]:
+        """Answer a request that has passed all checks."""
+        raise NotImplementedError
+
+
+# -- Checks that several ways have -------------------------------------------------------------
+
+
+class Guarded(Way):
+    """The checks of the guard: who sends the request, and whether they may have it answered."""
+
+    def admit(self, case: Case) -> Optional[Refused]:
+        """Ask the guard who sends the request, by its header fields."""
+        guard, exchange = self.endpoint.guard, case.exchange
+        assert guard is not None
+        try:
+            principal = case.principal = guard.admit(exchange.request)
+        except Exception as error:
+            return self._denied(case, error)
+        exchange.holder = peer_of(principal if guard.tells_apart else None, None)
+        return None
+
+    def allow(self, case: Case) -> Optional[Refused]:
+        """Ask the guard whether this principal may have this message answered."""
+        guard, frame = self.endpoint.guard, case.frame
+        assert guard is not None
+        try:
+            denied: Optional[Exception] = guard.allows(case.principal, None if isinstance(frame, Malformed) else frame)
+        except Exception as error:
+            denied = error
+        return None if denied is None else self._denied(case, denied)
+
+    def _denied(self, case: Case, error: Exception) -> Refused:
+        """Return the refusal for what the guard has raised or returned."""
+        if isinstance(error, Denied):
+            return Refused(refusals.DENIED[error.status], error.why, case.id(), None, error.challenges)
+        request = case.exchange.request
+        log_raised("authenticate", error, "%s %s" % (shown(request.method), shown(request.path)))
+        return Refused("failure", "", case.id())
+
+
+class Reading(Way):
+    """The check of the body's size, which also reads the message: the guard is asked about it, whatever it is."""
+
+    def read(self, case: Case) -> Optional[Refused]:
+        """Read the message. One that is none is refused further up, by `need_message`."""
+        body, limits = case.exchange.request.body, self.endpoint.limits
+        if len(body) > limits.max_message_bytes:
+            return Refused("length", str(len(body)))
+        try:
+            frame = case.frame = parse(body, True, limits)
+        except Malformed as error:
+            case.frame = error
+            return None
+        if type(frame) is Request:
+            case.keys = (id_key(frame.id),)
+        return None
+
+
+class Posted(Way):
+    """The checks of a message that has been read."""
+
+    def need_message(self, case: Case) -> Optional[Refused]:
+        """Refuse a body that is no message."""
+        error = case.frame
+        if not isinstance(error, Malformed):
+            return None
+        if case.session is not None:
+            case.session.connection.malformed(error)
+        return Refused("body", error.message, None if error.silent else error.id, error)
+
+    def be_open(self, case: Case) -> Optional[Refused]:
+        """Refuse requests while the endpoint closes; answers are taken, for handlers may wait for them."""
+        return Refused("closing", "", case.id()) if case.keys and self.endpoint.closing else None
+
+
+def in_batch(case: Case, batching: bool) -> str:
+    """Look into a batch and note which answers it expects. Returns why it breaks the rules, "" where it does not.
+
+    [2025-03-26 basic/transports §Sending Messages to the Server] MUST. ``batching``: the revision has batches.
+    """
+    batch = case.frame
+    if not isinstance(batch, Batch):
+        return ""
+    found = refusals.kinds(batch)
+    if found.requests or found.broken:
+        case.about = object()
+        case.keys = (case.about, *dict.fromkeys(map(id_key, found.requests)))
+    return refusals.batch_fault(found, batching)
+
+
+def tell(case: Case, principal: Any = None) -> None:
+    """Give the session a message whose answer, if there is one, goes another way than in this reply: 202."""
+    session, frame = case.session, case.frame
+    assert session is not None and frame is not None and not isinstance(frame, Malformed)
+    # Step 1 [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server]: an accepted response or
+    # notification is answered with 202 and no body, before a handler runs.
+    jobs = session.receive(frame, case.exchange.request.body, principal=principal)
+    case.exchange.reply(202, case.verdict.cors)
     session.connection.work(jobs)
 
 
-def _batch(
-    endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, session: HttpSession, batch: Batch, principal: Any
-) -> None:
-    """[2025-03-26 basic/transports §Sending Messages to the Server] MUST"""
-    connection = session.connection
-    found = refusals.kinds(batch)
-    fault = refusals.batch_fault(found, connection.batching)
-    if fault and (endpoint.strict or not connection.batching):
-        endpoint.refuse(exchange, verdict, "batch", fault)
-        return
-    if fault:
-        connection.counters.note("mixed batch", fault)
-    if found.requests or found.broken:
-        key: Any = object()
-        keys = (key, *dict.fromkeys(map(id_key, found.requests)))
-        _ask(endpoint, exchange, verdict, session, batch, principal, keys, key)
-    else:
-        tell(exchange, verdict, session, batch)
+# -- The ways of POSTs -------------------------------------------------------------------------
 
 
-def _ask(
-    endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, session: HttpSession, frame: Frame, principal: Any,
-    keys: Sequence[Any], about: Optional[RequestId] = None,
-) -> None:
-    """A message with requests in it: the reply comes when they are answered, or before with something else."""
-    if endpoint.closing:
-        endpoint.refuse(exchange, verdict, "closing", id=getattr(frame, "id", None))
-        return
-    reason = session.expect(endpoint.stream(exchange, verdict, keys))
-    if reason:
-        found = "id is in use" if reason == "id in use" else ""
-        endpoint.refuse(exchange, verdict, reason, found)
-        return
-    session.connection.work(session.receive(frame, exchange.request.body, about, principal=principal))
+class AnyPost(Guarded, Reading):
+    """The first part of the ladder of any POST, up to its era. The answer is the rest of the ladder, in another way."""
+
+    def judge_era(self, case: Case) -> Optional[Refused]:
+        """Find out which revisions the message belongs to, see `mcp_ref.protocol.streamable_http.era`."""
+        eras = self.endpoint.eras
+        if eras.modern:
+            get, frame = case.exchange.request.headers.lower, case.frame
+            if isinstance(frame, Malformed):
+                case.modern = eras.kind(get(VERSION)) == MODERN
+                return None
+            assert frame is not None
+            era = eras.judge(frame, get(VERSION), get(SESSION_ID) is not None)
+            if isinstance(era, RpcError):
+                return Refused("era", era.message, case.id(), era)
+            case.modern = era == MODERN
+        return None
+
+    def answer(self, case: Case) -> Optional[Refused]:
+        """Go on in the way of this message."""
+        endpoint = self.endpoint
+        if case.modern:
+            way: Way = endpoint.stateless
+        elif endpoint.sessions is None:
+            way = endpoint.sessionless
+        elif case.exchange.request.headers.lower(SESSION_ID) is not None:
+            way = endpoint.in_session
+        else:
+            way = endpoint.opening
+        return way.take(case)
 
 
-def open_session(
-    endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame: Request, principal: Any
-) -> None:
-    """Begin a session; its id goes with the result of `initialize`
-    [2025-03-26..2025-11-25 basic/transports §Session Management]."""
-    sessions = endpoint.sessions
-    if endpoint.closing or sessions is None:
-        endpoint.refuse(exchange, verdict, "closing", id=frame.id)
-        return
-    session = sessions.make(principal)
-    if not endpoint.enter(exchange, verdict, session, frame.id):
-        return
-    try:
+class OfSession(Way):
+    """The checks of a request of a session."""
+
+    def find_session(self, case: Case) -> Optional[Refused]:
+        """Find the session, which must be this principal's."""
+        id = case.exchange.request.headers.lower(SESSION_ID)
+        # Step 3 [2025-03-26..2025-11-25 basic/transports §Session Management]: 404 where the session has ended.
+        session = case.session = self.endpoint.find(id or "", case.principal)
+        if session is None:
+            return Refused("session")
+        case.exchange.holder = session.holder
+        return None
+
+    def judge_version(self, case: Case) -> Optional[Refused]:
+        """Compare the version header with the revision of the session."""
+        assert case.session is not None
+        version = case.exchange.request.headers.lower(VERSION)
+        connection = case.session.connection
+        agreed = connection.session.revision
+        if version is None or (agreed is not None and version == agreed.name):
+            return None
+        fault = refusals.version_fault(version, self.endpoint.revisions, agreed, self.endpoint.strict)
+        if fault:
+            return Refused("version", fault)
+        connection.counters.note("other version header", "%s in a session of %s" % (version, agreed))
+        return None
+
+
+class InSession(OfSession, Posted):
+    """A POST that has a session id: its message goes to the connection of that session."""
+
+    def judge_batch(self, case: Case) -> Optional[Refused]:
+        """Refuse a batch that breaks the rules; a mixed one is taken unless we are strict."""
+        if type(case.frame) is Request:
+            return None
+        assert case.session is not None
+        connection = case.session.connection
+        fault = in_batch(case, connection.batching)
+        if fault and (self.endpoint.strict or not connection.batching):
+            return Refused("batch", fault)
+        if fault:
+            connection.counters.note("mixed batch", fault)
+        return None
+
+    def expect(self, case: Case) -> Optional[Refused]:
+        """Note where the answers go, unless one of the ids is in use."""
+        if case.keys:
+            assert case.session is not None
+            reply = self.endpoint.reply_to(case, case.session)
+            reason = case.session.expect(reply)
+            if reason:
+                return Refused(reason, "id is in use" if reason == "id in use" else "")
+        return None
+
+    def answer(self, case: Case) -> Optional[Refused]:
+        """Give the connection the message. The reply comes with the answers, or before them as a stream."""
+        session, frame = case.session, case.frame
+        if not case.keys:
+            tell(case)
+            return None
+        assert session is not None and frame is not None and not isinstance(frame, Malformed)
+        session.connection.work(session.receive(frame, case.exchange.request.body, case.about, case.principal))
+        return None
+
+
+class Opening(Posted):
+    """A POST without a session id, where there are sessions: `initialize` begins one."""
+
+    def need_session(self, case: Case) -> Optional[Refused]:
+        """Refuse anything but `initialize`."""
+        # Step 2 [2025-03-26..2025-11-25 basic/transports §Session Management]: without an id SHOULD be 400.
+        frame = case.frame
+        if isinstance(frame, Request) and frame.method == "initialize":
+            return None
+        return Refused("no session", "", case.id())
+
+    def enter(self, case: Case) -> Optional[Refused]:
+        """Make the session, which has a place in the table from now on."""
+        sessions = self.endpoint.sessions
+        assert sessions is not None
+        session = case.session = sessions.make(case.principal)
+        return self.endpoint.enter(case, session)
+
+    def answer(self, case: Case) -> Optional[Refused]:
+        """Begin the session; its id goes with the result of `initialize`.
+
+        [2025-03-26..2025-11-25 basic/transports §Session Management]
+        """
+        endpoint, session, frame = self.endpoint, case.session, case.frame
+        sessions = endpoint.sessions
+        assert sessions is not None and session is not None and isinstance(frame, Request)
+        try:
+            connection = endpoint.connected(session)
+            sessions.connected(session)
+        except BaseException:
+            sessions.remove(session)
+            raise
+        # The answer is held back: only a session that has begun has its id in the reply, and the client must not see
+        # the id before the table knows that the handshake succeeded.
+        reply = endpoint.reply_to(case, session)
+        held = reply.held = []
+        session.expect(reply)
+        connection.work(session.receive(frame, case.exchange.request.body))
+        reply.held = None
+        begun = connection.session.revision is not None
+        if begun:
+            # Step 1 [2025-03-26..2025-11-25 basic/transports §Session Management]: the id is a header field of the
+            # reply that has the result.
+            endpoint.counters.add("sessions begun")
+            reply.headers = (*case.verdict.cors, ("Mcp-Session-Id", session.id or ""))
+        reply.answer(b"".join(held))
+        if not begun:
+            sessions.remove(session)
+            connection.close("initialize was refused")
+        return None
+
+
+class Sessionless(Posted):
+    """A POST of the handshake era where there are no sessions, so that any process may get any request.
+
+    Each POST has a connection of its own, which operates at once by the revision that the version header names. Nothing
+    is known of the client: the handshake was with another process, or is forgotten. The client cannot be asked
+    anything, for its answer would be another POST, which knows nothing of the question. What a handler sends to the
+    client before it answers still travels in the reply.
+    """
+
+    def judge_version(self, case: Case) -> Optional[Refused]:
+        """Refuse a version that is not served; `initialize` says its own."""
+        version = self._version(case)
+        fault = "" if version is None else refusals.version_fault(version, self.endpoint.revisions, None, False)
+        return Refused("version", fault) if fault else None
+
+    def judge_batch(self, case: Case) -> Optional[Refused]:
+        """Refuse a batch that breaks the rules, and a response, for no request waits for it."""
+        frame = case.frame
+        if not isinstance(frame, (Request, Batch, Notification)):
+            return Refused("body", "Invalid request: no request waits for this response: " + NO_WAY_BACK)
+        batching = bool(self._rules(case).batching)
+        fault = in_batch(case, batching)
+        return Refused("batch", fault) if fault and (self.endpoint.strict or not batching) else None
+
+    def answer(self, case: Case) -> Optional[Refused]:
+        """Answer on a connection that ends with the reply; a notification concerns nobody and is dropped."""
+        endpoint, frame, exchange = self.endpoint, case.frame, case.exchange
+        if not case.keys:
+            exchange.reply(202, case.verdict.cors)
+            return None
+        assert frame is not None and not isinstance(frame, Malformed)
+        session = HttpSession(None, case.principal, endpoint.limits)
         connection = endpoint.connected(session)
-        sessions.connected(session)
-    except BaseException:
-        sessions.remove(session)
-        raise
-    stream = endpoint.stream(exchange, verdict, (id_key(frame.id),))
-    held = stream.held = []
-    session.expect(stream)
-    connection.work(session.receive(frame, exchange.request.body))
-    stream.held = None
-    if connection.session.revision is not None:
-        endpoint.counters.add("sessions begun")
-        stream.headers = (*verdict.cors, ("Mcp-Session-Id", session.id or ""))
-        session.answer(stream, b"".join(held))
-    else:
-        session.answer(stream, b"".join(held))
-        sessions.remove(session)
-        connection.close("initialize was refused")
+        if not self._is_opening(case):
+            connection.assume(self._rules(case), NO_WAY_BACK)
+        session.expect(endpoint.reply_to(case, session))
+        endpoint.track(session)
+        connection.work(connection.receive(frame, exchange.request.body, case.about))
+        session.when_answered(lambda: endpoint.end(session, "the request was answered"))
+        return None
+
+    @staticmethod
+    def _is_opening(case: Case) -> bool:
+        return isinstance(case.frame, Request) and case.frame.method == "initialize"
+
+    def _version(self, case: Case) -> Optional[str]:
+        """Return the version header; None where there is none, or `initialize` makes it meaningless."""
+        return None if self._is_opening(case) else case.exchange.request.headers.lower(VERSION)
+
+    def _rules(self, case: Case) -> Any:
+        return revision(self._version(case) or ASSUMED)

@@ -28,21 +28,17 @@ SHOULD NOT: the handler goes on, what it says is kept, and the client asks for i
 The lock is held while an exchange is given something to send, which never waits; two streams of one session take turns.
 """
 
-from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence
 
 from ... import deadline
 from ...http11.message import Exchange, Pairs
 from ...jsonrpc import Frame, RequestId, id_key
 from ...limits import Limits
-from ...protocol.streamable_http.sse import comment, encode_event
+from ...protocol.streamable_http.sse import encode_event
 from ...transports.held import Held, peer_of
 from ...transports.replies import ReplyTransport
-from .reply_stream import LISTENING, STREAM_HEADERS, EventId, Kept, Replay, Stream
+from .reply_stream import LISTENING, EventId, Replay, ReplyStream, SentEvent, Whole
 
-Whole = Tuple[Exchange, int, Pairs, bytes]
-"""A reply in one piece, and where it goes."""
-JSON_HEADERS = (("Content-Type", "application/json"),)
-_COMMENT = comment("keep-alive")
 _ENDED = (
     b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"The session ended before the request was answered"}}'
 )
@@ -61,17 +57,19 @@ class HttpSession(ReplyTransport):
 
     def __init__(self, id: Optional[str], principal: Any, limits: Limits) -> None:
         super().__init__(limits)
+        self.lock = self._lock
+        """The lock of the session and of all its streams."""
         self.id = id
         self.principal = principal
         self.shown = principal
         """The same, as the guard has made it of what came with the latest request."""
         self.used = deadline.clock()
         """When something last came from the client."""
-        self._replies: Dict[Any, Stream] = {}
+        self._replies: Dict[Any, ReplyStream] = {}
         """By what `id_key` makes of the ids of the requests that wait for them."""
-        self._listening: List[Stream] = []
+        self._listening: List[ReplyStream] = []
         self.holder = peer_of(principal, id or self)
-        self._replay = Replay(limits, self.holder) if id is not None else None
+        self.replay = Replay(limits, self.holder) if id is not None else None
         self._waiting: List[bytes] = []
         self._waiting_bytes = 0
         self._listened = False
@@ -89,9 +87,9 @@ class HttpSession(ReplyTransport):
         self.held, self.tells_apart = held, tells_apart
         if not tells_apart:
             self.holder = self.id or self
-        if self._replay is not None:
-            self._replay = Replay(self._limits, self.holder)
-            self._replay.held = held
+        if self.replay is not None:
+            self.replay = Replay(self._limits, self.holder)
+            self.replay.held = held
 
     # What the dispatcher asks for
 
@@ -102,26 +100,18 @@ class HttpSession(ReplyTransport):
 
     def close(self) -> None:
         """End the session: its streams end, and POSTs without an answer are told."""
-        with self._lock:
+        with self.lock:
             self.ended = True
             streams = list(dict.fromkeys(self._replies.values())) + self._listening
             self._replies, self._listening = {}, []
             for stream in streams:
-                self._cut(stream)
+                stream.cut(404, _ENDED)
             while self._waiting:
                 self._not_waiting()
-            if self._replay is not None:
-                self._replay.clear()
-                self._replay = None  # an answer may be on its way yet, and nobody would let go of it
+            if self.replay is not None:
+                self.replay.clear()
+                self.replay = None  # an answer may be on its way yet, and nobody would let go of it
         self._wake()
-
-    def _cut(self, stream: Stream) -> None:
-        exchange = stream.exchange
-        if stream.started or exchange is None:
-            stream.end()
-        else:
-            stream.exchange = None
-            exchange.reply(404, JSON_HEADERS + tuple(stream.headers), _ENDED)
 
     def reason(self) -> str:
         """See `Transport.reason`."""
@@ -129,33 +119,42 @@ class HttpSession(ReplyTransport):
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
         """See `Transport.post`, and the module for where a message goes."""
-        self._route(message, about, final)
-        if self._answered is not None and final and not self._replies:
-            self._answered()
-
-    def _route(self, message: Optional[bytes], about: Optional[RequestId], final: bool) -> None:
-        with self._lock:
+        with self.lock:
             stream = None if about is None else self._replies.get(id_key(about))
             if not final:
                 if message is not None and not self.ended:
-                    if stream is None or not self._related(stream, message):
+                    if stream is None or not stream.streams:
                         self._unrelated(message)
+                    else:
+                        stream.send(message)
                 return
-            if stream is None:
-                self._count("answers without a request")
-                return
-            for key in stream.keys:
-                self._replies.pop(key, None)
-            if stream.held is not None:
-                stream.held.append(message or b"")
-                return
-            whole = self._conclude(stream, message)
+            whole = self._take_answer(stream, message)
         if whole is not None:
             whole[0].reply(*whole[1:])
+        if self._answered is not None and not self._replies:
+            self._answered()
+
+    def _take_answer(self, stream: Optional[ReplyStream], message: Optional[bytes]) -> Optional[Whole]:
+        """Conclude the reply to a POST. Returns a whole reply, which is handed to its exchange without the lock.
+
+        The answer is encoded and kept under the same lock under which its request leaves the table, so a GET that
+        resumes the stream finds either of them.
+        """
+        if stream is None:
+            self._count("answers without a request")
+            return None
+        for key in stream.keys:
+            self._replies.pop(key, None)
+        if stream.held is not None:
+            stream.held.append(message or b"")
+            return None
+        if stream.started and stream.exchange is None:
+            self._count("answers kept for later")
+        return stream.conclude(message)
 
     def when_answered(self, action: Callable[[], None]) -> None:
         """Call ``action`` when no request is without answer, at once if that is so."""
-        with self._lock:
+        with self.lock:
             if self._replies:
                 self._answered = action
                 return
@@ -167,15 +166,15 @@ class HttpSession(ReplyTransport):
         [2025-11-25 basic/transports §Sending Messages to the Server] MAY, so False in other revisions; also where the
         reply is no stream, or has no connection any more.
         """
-        with self._lock:
+        with self.lock:
             stream = self._replies.get(id_key(about))
-            return stream is not None and self._part(stream)
+            return stream is not None and stream.poll(self._limits.stream_retry)
 
     # What the endpoint asks for
 
-    def expect(self, stream: Stream) -> str:
+    def expect(self, stream: ReplyStream) -> str:
         """The requests of a POST are about to be received; "" if they may be, else why not, a key of REFUSALS."""
-        with self._lock:
+        with self.lock:
             if self.ended:
                 return "session"
             replies = self._replies
@@ -195,22 +194,15 @@ class HttpSession(ReplyTransport):
         jobs: List[Any] = self.connection.receive(frame, data, about, principal)
         return jobs
 
-    def answer(self, stream: Stream, message: bytes) -> None:
-        """Send an answer that was held."""
-        with self._lock:
-            whole = self._conclude(stream, message)
-        if whole is not None:
-            whole[0].reply(*whole[1:])
-
     def listen(self, exchange: Exchange, headers: Pairs = ()) -> bool:
         """Open a stream for what belongs to no request, on the exchange of a GET; False: the session has ended."""
-        begun = self._attach(Stream(LISTENING, exchange, headers), exchange, [])
+        begun = self._attach(ReplyStream(exchange, headers, kind=LISTENING, session=self), [])
         self._tell_missed()
         return begun
 
     def _tell_missed(self) -> None:
         """Have the client told how many messages for it were dropped, now that it has opened a stream."""
-        with self._lock:
+        with self.lock:
             missed, self._missed = self._missed, 0
         if missed:
             self.connection.role.missed(self.connection, missed)
@@ -222,7 +214,7 @@ class HttpSession(ReplyTransport):
         [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery] MUST NOT. A stream of a GET goes on even
         if nothing of it is kept: what is gone is gone, and what comes next can still be sent.
         """
-        with self._lock:
+        with self.lock:
             begun = self._go_on(exchange, since, headers)
         if begun and since.kind == LISTENING:
             self._tell_missed()
@@ -231,30 +223,30 @@ class HttpSession(ReplyTransport):
     def _go_on(self, exchange: Exchange, since: EventId, headers: Pairs) -> Optional[bool]:
         """`resume`, with the lock held."""
         found = self._find(since)
-        kept = list(self._replay.of(since.kind, since.stream)) if self._replay is not None else []
+        kept = list(self.replay.of(since.kind, since.stream)) if self.replay is not None else []
         if found is not None:
             found.end()  # the connection that it had; the client is not there, or it would not have come here
             found.exchange, found.headers = exchange, headers
         elif since.stream <= self._numbers and (since.kind == LISTENING or kept):
-            found = Stream(since.kind, exchange, headers)
+            found = ReplyStream(exchange, headers, kind=since.kind, session=self)
             found.revive(since.stream, max([since.place] + [event.id.place for event in kept]) + 1)
         else:
             return None
         missed = [event for event in kept if event.id.place > since.place and event.data]
-        return self._attach(found, exchange, missed)
+        return self._attach(found, missed)
 
-    def keep(self, now: float, poll_after: Optional[float]) -> None:
+    def tick(self, now: float, poll_after: Optional[float]) -> None:
         """From time to time: keep quiet streams alive, forget old events, let long streams be polled."""
-        with self._lock:
-            if self._replay is not None:
-                self._replay.forget(now)
+        limits = self._limits
+        with self.lock:
+            if self.replay is not None:
+                self.replay.forget(now)
             for stream in [*dict.fromkeys(self._replies.values()), *self._listening]:
                 if stream.exchange is None or not stream.started:
                     continue
-                if poll_after is not None and stream.opened_at + poll_after <= now and self._part(stream):
+                if poll_after is not None and stream.opened_at + poll_after <= now and stream.poll(limits.stream_retry):
                     continue
-                if stream.sent_at + self._limits.stream_keepalive <= now:
-                    stream.write(_COMMENT, now)
+                stream.keep_alive(now, limits.stream_keepalive)
 
     def deserted(self, now: float) -> bool:
         """Whether a question is open, and for ``question_grace`` there was no connection and nothing came.
@@ -270,113 +262,58 @@ class HttpSession(ReplyTransport):
         return since + self._limits.question_grace <= now
 
     def _is_connected(self) -> bool:
-        with self._lock:
+        with self.lock:
             exchanges = [stream.exchange for stream in [*self._replies.values(), *self._listening]]
         return any(exchange is not None and not exchange.gone for exchange in exchanges)
 
     def hang_up(self) -> None:
         """End the connections of the streams of GETs; the session goes on, and so do they when they are asked for."""
-        with self._lock:
+        with self.lock:
             for stream in self._listening:
-                if not self._part(stream):
+                if not stream.poll(self._limits.stream_retry):
                     stream.end()
 
     @property
     def busy(self) -> bool:
         """Whether a request has no answer yet, or a stream is open."""
-        with self._lock:
+        with self.lock:
             return bool(self._replies) or any(stream.exchange is not None for stream in self._listening)
 
     # Streams, with the lock held
 
     @property
-    def _polls(self) -> bool:
+    def polls(self) -> bool:
+        """True if clients of the revision can be told to poll, and events can have ids."""
         revision = self.connection.session.revision
-        return self._replay is not None and revision is not None and bool(revision.stream_polling)
+        return self.replay is not None and revision is not None and bool(revision.stream_polling)
 
-    def _find(self, since: EventId) -> Optional[Stream]:
+    def next_number(self) -> int:
+        """Return the number of a stream that begins."""
+        self._numbers += 1
+        return self._numbers
+
+    def _find(self, since: EventId) -> Optional[ReplyStream]:
         """The stream of this event, if it has not ended."""
         for stream in [*self._replies.values(), *self._listening]:
             if stream.started and (stream.kind, stream.number) == since[:2]:
                 return stream
         return None
 
-    def _begin(self, stream: Stream) -> None:
-        """Begin a stream, with an event that says nothing but its id, where the revision has that
-        [2025-11-25 basic/transports §Sending Messages to the Server] SHOULD."""
-        exchange = stream.exchange
-        if exchange is not None:
-            exchange.on_close = lambda: self._lost(stream, exchange)
-        fresh, now = not stream.started, deadline.clock()
-        if fresh:
-            self._numbers += 1
-        stream.begin(self._numbers, now)
-        if fresh and self._polls:
-            stream.send(b"", self._replay, now)
-
-    def _lost(self, stream: Stream, exchange: Exchange) -> None:
-        """The client has gone away from this exchange."""
-        with self._lock:
-            if stream.exchange is exchange:
-                stream.exchange = None
-
-    def _related(self, stream: Stream, message: bytes) -> bool:
-        """Send a message on the stream of the request it belongs to; False if that can be none."""
-        if not stream.sse or stream.held is not None:
-            return False
-        if not stream.started:
-            self._begin(stream)
-        stream.send(message, self._replay, deadline.clock())
-        return True
-
-    def _conclude(self, stream: Stream, message: Optional[bytes]) -> Optional[Whole]:
-        """End a reply with the answer, or without one; where nothing was sent before, the whole reply, for the caller.
-
-        After the answer a stream ends [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] SHOULD.
-        """
-        now, exchange, headers = deadline.clock(), stream.exchange, tuple(stream.headers)
-        if stream.started:
-            if exchange is None:
-                self._count("answers kept for later")
-            stream.end(b"" if message is None else stream.event(message, self._replay, now))
-            return None
-        stream.exchange = None
-        if exchange is None:
-            return None
-        if message is None:
-            return (exchange, 200, STREAM_HEADERS + headers, b"") if stream.sse else (exchange, 202, headers, b"")
-        if stream.json:
-            return exchange, 200, JSON_HEADERS + headers, message
-        self._numbers += 1
-        stream.number = self._numbers
-        prime = stream.event(b"", self._replay, now) if self._polls else b""
-        return exchange, 200, STREAM_HEADERS + headers, prime + stream.event(message, self._replay, now)
-
-    def _part(self, stream: Stream) -> bool:
-        """End the connection of a stream and not the stream; the client asks for the rest."""
-        if stream.exchange is None or not stream.sse or stream.held is not None or not self._polls:
-            return False
-        if not stream.started:
-            self._begin(stream)
-        retry = int(self._limits.stream_retry * 1000)
-        stream.end(stream.event(b"", self._replay, deadline.clock(), retry))
-        return True
-
-    def _attach(self, stream: Stream, exchange: Exchange, missed: Sequence[Kept]) -> bool:
-        """Have a stream carried by the exchange of a GET, beginning with what was missed."""
-        with self._lock:
+    def _attach(self, stream: ReplyStream, missed: Sequence[SentEvent]) -> bool:
+        """Have a stream carried by the exchange of a GET, beginning with the events that the client has missed."""
+        with self.lock:
             if self.ended:
                 return False
-            self._begin(stream)
+            stream.begin()
             for event in missed:
-                stream.write(encode_event(event.data, str(event.id)), deadline.clock())
+                stream.write(encode_event(event.data, str(event.id)))
             if stream.kind == LISTENING:
                 self._listen(stream)
             elif not any(stream is reply for reply in self._replies.values()):
-                stream.end()  # its answer was among the missed, or was got before
+                stream.end()  # its answer was among the missed events, or was received before
         return True
 
-    def _listen(self, stream: Stream) -> None:
+    def _listen(self, stream: ReplyStream) -> None:
         self._listened = True
         if stream in self._listening:
             self._listening.remove(stream)
@@ -392,14 +329,14 @@ class HttpSession(ReplyTransport):
                 return
             self._not_waiting()
 
-    def _try(self, stream: Stream, message: bytes) -> bool:
+    def _try(self, stream: ReplyStream, message: bytes) -> bool:
         """Send a message on this stream; False if it was not, so that it may go on another."""
         if stream.exchange is None:
             return False
-        if stream.send(message, self._replay, deadline.clock()):
+        if stream.send(message):
             return True
-        if self._replay is not None:
-            self._replay.take_back()
+        if self.replay is not None:
+            self.replay.take_back()
         return False
 
     def _unrelated(self, message: bytes) -> None:

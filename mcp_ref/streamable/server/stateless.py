@@ -23,31 +23,28 @@ principal here, its `subscriptions/listen` streams included (see ``authenticate`
 are cannot be told apart). All clients together have ``max_http_connections``, since HTTP/1.1 has one request on each.
 """
 
+import functools
 import threading
-from typing import TYPE_CHECKING, Any, Dict, Hashable, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Hashable, List, Optional, Sequence
 
-from ... import deadline
 from ...errors import (
     HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY,
     UNSUPPORTED_PROTOCOL_VERSION, RpcError,
 )
 from ...http11.message import Exchange
-from ...jsonrpc import Error, Frame, Notification, Request, RequestId, encode
+from ...jsonrpc import Error, Notification, Request, encode
 from ...limits import Limits
 from ...protocol import envelope
 from ...protocol.streamable_http import mirrored
 from ...protocol.streamable_http.era import mismatch
-from ...protocol.streamable_http.refusals import Verdict
-from ...protocol.streamable_http.sse import comment, encode_event
 from ...transports.replies import ReplyTransport
 from .authenticate import Guard
-from .reply_stream import STREAM_HEADERS
-from .session import JSON_HEADERS
+from .post import Case, Posted, Refused
+from .reply_stream import ReplyStream
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
-Fields = Tuple[Tuple[str, str], ...]
 LISTEN = "subscriptions/listen"
 STATUSES: Dict[int, int] = {
     METHOD_NOT_FOUND: 404,  # [2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST
@@ -59,84 +56,11 @@ STATUSES: Dict[int, int] = {
 }
 """Code of a request that is refused as such -> status. What a handler answers has 200, errors as well."""
 NO_STREAMS = "no streams are offered here, for each would hold a thread (streams=True allows that)"
-_COMMENT = comment("keep-alive")
 _GONE = "the client went away"
 
 
-class Reply:
-    """The reply to one POST, and what its request is called on the connection. Thread-safe."""
-
-    client: Optional[Hashable] = None
-    """Who counts it among their requests; None: nobody."""
-    status = 200
-    """Of a reply that is no stream."""
-    gone = False
-    """Whether the client has gone away."""
-    sent_at = 0.0
-    listens = False
-    """Whether the client only listens; see `authenticate`."""
-    _started = False
-    _over = False
-
-    def __init__(self, exchange: Exchange, headers: Fields, id: RequestId, json: bool, sse: bool) -> None:
-        self.exchange = exchange
-        self.headers = headers
-        self.id = id
-        self.json = json
-        """Whether it may be a JSON object; otherwise it is a stream."""
-        self.sse = sse
-        """Whether it may be a stream."""
-        self._lock = threading.Lock()
-
-    def send(self, message: bytes) -> bool:
-        """Send what comes before the answer; False: it cannot be, or nobody is there."""
-        with self._lock:
-            if self._over or not self.sse:
-                return False
-            if not self._started:
-                self._started = True
-                self.exchange.start(200, STREAM_HEADERS + self.headers)
-            self.sent_at = deadline.clock()
-            return self.exchange.send(encode_event(message))
-
-    def end(self, message: bytes) -> None:
-        """Send the answer."""
-        with self._lock:
-            if self._over:
-                return
-            self._over = True
-            if self._started:
-                self.exchange.finish(encode_event(message))
-            elif self.json or self.status != 200:
-                self.exchange.reply(self.status, JSON_HEADERS + self.headers, message)
-            else:
-                self.exchange.reply(200, STREAM_HEADERS + self.headers, encode_event(message))
-
-    def cut(self) -> None:
-        """End it without an answer; a client that has got nothing yet is told."""
-        self.status = 503
-        with self._lock:
-            if self._started and not self._over:
-                self._over = True
-                self.exchange.finish()
-        self.end(encode(Error(self.id, INTERNAL_ERROR, "The server is shutting down")))
-
-    def leave(self) -> None:
-        """The client has gone away: nothing more is sent."""
-        self.gone = True
-        with self._lock:
-            self._over = True
-
-    def keep(self, now: float, quiet: float) -> None:
-        """Send a comment on a stream on which nothing was sent for ``quiet`` seconds."""
-        with self._lock:
-            if self._started and not self._over and self.sent_at + quiet <= now:
-                self.sent_at = now
-                self.exchange.send(_COMMENT)
-
-
-class ModernTransport(ReplyTransport):
-    """What carries the requests of all clients of one endpoint. Thread-safe."""
+class StatelessTransport(ReplyTransport):
+    """The transport of the requests of all clients of one endpoint. Thread-safe."""
 
     def __init__(self, limits: Limits) -> None:
         super().__init__(limits)
@@ -149,7 +73,7 @@ class ModernTransport(ReplyTransport):
         with self._lock:
             self.ended = True
         for reply in self._running():
-            reply.cut()
+            _cut(reply)
         self._wake()
 
     def _running(self) -> List[Any]:
@@ -169,19 +93,19 @@ class ModernTransport(ReplyTransport):
         if about is None:
             self._count("messages without a stream")
         elif not final:
-            if message is not None and not about.send(message):
+            if message is not None and not (about.streams and about.send(message)):
                 self._count("messages after the client left" if about.gone else "messages without a stream")
         else:
             if about.client is not None:
                 self._release(about.client)
             if message is not None:
-                about.end(message)
+                about.answer(message)
             elif not about.gone:
-                about.cut()  # cancelled, and not by the client: this is the end
+                _cut(about)  # the request was cancelled, and not by the client: the connection ends
 
     # What the endpoint asks for
 
-    def expect(self, reply: Reply, principal: Any) -> bool:
+    def expect(self, reply: ReplyStream, principal: Any) -> bool:
         """A request of this principal is about to be received; False if there are too many already."""
         client: Hashable = principal if isinstance(principal, Hashable) else repr(principal)
         with self._lock:
@@ -200,96 +124,140 @@ class ModernTransport(ReplyTransport):
             else:
                 del self._clients[client]
 
-    def lost(self, reply: Reply) -> None:
+    def lost(self, reply: ReplyStream, exchange: Exchange) -> None:
         """The client of this request has gone away [2026-07-28 basic/patterns/cancellation §Transport-Specific
         Cancellation] MUST."""
-        reply.leave()
+        reply.lost(exchange)
         self.abandon(reply)
 
-    def abandon(self, reply: Reply) -> None:
+    def abandon(self, reply: ReplyStream) -> None:
         """Cancel the request of a client that has gone away, if it is there already and not answered."""
         if self.connection.inflight.cancel(reply, _GONE):
             from ...diagnostics.packagelog import get_logger
 
-            get_logger(__name__).info("request %.80r cancelled: %s", reply.id, _GONE)
+            get_logger(__name__).info("request %.80r cancelled: %s", reply.request_id, _GONE)
 
-    def keep(self, now: float, guard: Optional[Guard]) -> None:
+    def tick(self, now: float, guard: Optional[Guard]) -> None:
         """From time to time: keep quiet streams alive; end those on which somebody listens who may not any more."""
         for reply in self._running():
-            reply.keep(now, self._limits.stream_keepalive)
+            reply.keep_alive(now, self._limits.stream_keepalive)
             if reply.listens and guard is not None and guard.expired(reply.client):
                 self.connection.inflight.cancel(reply, "what the client has shown is good no longer")
 
 
-def post_modern(endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame: Frame, principal: Any) -> None:
-    """Answer one POST of this era."""
-    if isinstance(frame, Notification):
-        # This era defines none here; those of extensions go on, and the dispatcher counts all others.
-        connection = endpoint.shared().connection
-        jobs = connection.receive(frame, exchange.request.body)
-        exchange.reply(202, verdict.cors)
-        connection.work(jobs)
-    elif isinstance(frame, Request):
-        if endpoint.closing:
-            endpoint.refuse(exchange, verdict, "closing", id=frame.id)
-            return
-        fault = header_fault(endpoint, exchange, frame)
-        if fault is not None:
-            refuse_modern(endpoint, exchange, verdict, fault, frame.id)
-        else:
-            _ask(endpoint, exchange, verdict, frame, principal)
+def _cut(reply: ReplyStream) -> None:
+    """End a reply without an answer; a client that has received nothing yet is told."""
+    reply.cut(503, encode(Error(reply.request_id, INTERNAL_ERROR, "The server is shutting down")))
 
 
-def _ask(endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, frame: Request, principal: Any) -> None:
-    listens = frame.method == LISTEN
-    if listens and not (endpoint.listens and verdict.sse):
-        why = "the client accepts no stream" if endpoint.listens else NO_STREAMS
-        refuse_modern(endpoint, exchange, verdict, RpcError(METHOD_NOT_FOUND, "%s: %s" % (LISTEN, why)), frame.id)
-        return
-    json, sse = endpoint.forms(verdict)
-    reply = Reply(exchange, verdict.cors, frame.id, json, sse or listens)
-    reply.listens = listens
-    transport = endpoint.shared()
-    if principal is not None and not transport.expect(reply, principal):
-        text = "Busy: max_inflight (%d) requests of this client are running" % endpoint.limits.max_inflight
-        refuse_modern(endpoint, exchange, verdict, RpcError(INTERNAL_ERROR, text), frame.id)
-        return
-    exchange.on_close = lambda: transport.lost(reply)
-    exchange.watch()
-    connection = transport.connection
-    jobs = connection.receive(frame, exchange.request.body, reply, principal)
-    if reply.gone:  # before there was anything to cancel
-        transport.abandon(reply)
-    connection.work(jobs)
+class Stateless(Posted):
+    """A POST of the stateless era; see the module. It has the connection of all these requests."""
 
+    def __init__(self, endpoint: "Endpoint") -> None:
+        super().__init__(endpoint)
+        self._transport: Optional[StatelessTransport] = None
+        self._lock = threading.Lock()
 
-def header_fault(endpoint: "Endpoint", exchange: Exchange, request: Request) -> Optional[RpcError]:
-    """The refusal of a request whose header fields do not fit its body; None where they do.
+    # Step 1 [2026-07-28 basic/transports/streamable-http §Receiving Messages]: the body holds one message
+    # (`need_message`); a batch or a response was refused with the era. `be_open` comes next.
 
-    What is wrong with the envelope is told first: by which rules it goes decides what the fields have to be.
-    """
-    params, method = request.params, request.method
-    asked: Sequence[mirrored.Mirrored] = ()
-    if method == "tools/call" and params and endpoint.mirrored is not None:
-        asked = endpoint.mirrored(params.get("name"))
-    headers = exchange.request.headers
-    fault = mirrored.fault(method, params, asked, headers.get)
-    if headers.several and fault is None:
-        name = headers.repeated([mirrored.METHOD, mirrored.NAME, *(mirrored.PARAM + one.name for one in asked)])
-        fault = None if name is None else "more than one field %s, which has one value" % name
-    if fault is None or not envelope.carries(params):
+    def compare_fields(self, case: Case) -> Optional[Refused]:
+        """Compare the header fields of a request with its body.
+
+        What is wrong with the envelope is told first: its version decides what the fields have to be.
+        """
+        request = case.frame
+        if not isinstance(request, Request):
+            return None
+        params, method = request.params, request.method
+        asked: Sequence[mirrored.Mirrored] = ()
+        # Step 2 [2026-07-28 basic/transports/streamable-http §Server Behavior for Custom Headers]: only arguments that
+        # the schema of the tool annotates are compared; other Mcp-Param-* fields are ignored.
+        if method == "tools/call" and params and self.endpoint.mirrored is not None:
+            asked = self.endpoint.mirrored(params.get("name"))
+        headers = case.exchange.request.headers
+        fault = mirrored.fault(method, params, asked, headers.get)
+        if headers.several and fault is None:
+            name = headers.repeated([mirrored.METHOD, mirrored.NAME, *(mirrored.PARAM + one.name for one in asked)])
+            fault = None if name is None else "more than one field %s, which has one value" % name
+        if fault is None or not envelope.carries(params):
+            return None
+        error = mismatch(fault)
+        try:
+            envelope.read(params, self.endpoint.eras.ours)
+        except RpcError as wrong:
+            error = wrong
+        return Refused("fields", error.message, request.id, error)
+
+    def offer_stream(self, case: Case) -> Optional[Refused]:
+        """Refuse to listen where the client or the endpoint has no streams; make the reply of any other request."""
+        request, verdict, endpoint = case.frame, case.verdict, self.endpoint
+        if not isinstance(request, Request):
+            return None
+        listens = request.method == LISTEN
+        if listens and not (endpoint.listens and verdict.sse):
+            why = "the client accepts no stream" if endpoint.listens else NO_STREAMS
+            return Refused("no stream", "%s: %s" % (LISTEN, why), request.id)
+        reply = case.reply = endpoint.reply_to(case)
+        reply.request_id = request.id
+        if listens:
+            reply.listens = reply.sse = True
         return None
-    try:
-        envelope.read(params, endpoint.eras.ours)
-    except RpcError as error:
-        return error
-    return mismatch(fault)
 
+    def take_place(self, case: Case) -> Optional[Refused]:
+        """Count the request among those of its client, unless too many are running."""
+        reply, principal = case.reply, case.principal
+        if reply is None or principal is None or self.transport().expect(reply, principal):
+            return None
+        text = "Busy: max_inflight (%d) requests of this client are running" % self.endpoint.limits.max_inflight
+        return Refused("busy", text, case.id())
 
-def refuse_modern(
-    endpoint: "Endpoint", exchange: Exchange, verdict: Verdict, error: RpcError, id: Optional[RequestId]
-) -> None:
-    """Reply with the refusal of a request, or of what is none."""
-    endpoint.counters.add("refused: %d" % error.code)
-    exchange.reply(STATUSES.get(error.code, 400), JSON_HEADERS + verdict.cors,
-                   encode(Error(id, error.code, error.message, error.data)))
+    def answer(self, case: Case) -> Optional[Refused]:
+        """Give the connection the message. The reply comes with the answer, or before it as a stream."""
+        exchange, frame, reply = case.exchange, case.frame, case.reply
+        assert isinstance(frame, (Request, Notification))
+        transport = self.transport()
+        connection = transport.connection
+        if reply is None:
+            # This era defines no notifications of clients here; those of extensions go on, others are counted.
+            jobs = connection.receive(frame, exchange.request.body)
+            exchange.reply(202, case.verdict.cors)
+            connection.work(jobs)
+            return None
+        # The exchange is watched before the request is known: a client that goes away in between is found here, as
+        # `lost` had nothing to cancel.
+        exchange.on_close = functools.partial(transport.lost, reply, exchange)
+        exchange.watch()
+        jobs = connection.receive(frame, exchange.request.body, reply, case.principal)
+        if reply.gone:
+            transport.abandon(reply)
+        connection.work(jobs)
+        return None
+
+    def transport(self) -> StatelessTransport:
+        """Return the transport of all requests; made with the first one, and anew if a handler has closed it."""
+        transport = self._transport
+        if transport is None or transport.ended:
+            with self._lock:
+                transport = self._transport
+                if transport is None or (transport.ended and not self.endpoint.closing):
+                    transport = self._transport = self._made()
+        return transport
+
+    def _made(self) -> StatelessTransport:
+        endpoint = self.endpoint
+        transport = StatelessTransport(endpoint.limits)
+        transport.held, transport.tells_apart = endpoint.held, endpoint.tells_apart
+        transport.connection = endpoint.connect(transport)
+        transport.connection.share(endpoint.limits.max_http_connections)
+        return transport
+
+    def tick(self, now: float) -> None:
+        """Keep quiet streams alive, and end those on which nobody may listen any more; about once a second."""
+        if self._transport is not None:
+            self._transport.tick(now, self.endpoint.guard)
+
+    def connections(self) -> List[Any]:
+        """Return the connection, if there is one yet."""
+        with self._lock:
+            return [] if self._transport is None else [self._transport.connection]

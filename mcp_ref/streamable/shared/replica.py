@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Union
 from ...http11.message import Exchange, Pairs
 from ...jsonrpc import Batch, Error, Frame, Malformed, Message, Notification, Request, RequestId, Result
 from ...limits import Limits
-from ..server.reply_stream import EventId, Stream
+from ..server.reply_stream import EventId, ReplyStream
 from ..server.session import HttpSession
 from .store import Values
 
@@ -38,12 +38,12 @@ class StoreSession(HttpSession):
         self.told: Dict[str, int] = {}
         """How often the client announced what, in any process."""
         self._table = table
-        self._replay = None
+        self.replay = None
         self._changing: Dict[RequestId, Sequence[str]] = {}  # each with the URIs that it is about
 
     # What the endpoint asks for
 
-    def expect(self, stream: Stream) -> str:
+    def expect(self, stream: ReplyStream) -> str:
         """See `HttpSession.expect`."""
         refused = super().expect(stream)
         if not refused:
@@ -103,7 +103,7 @@ class StoreSession(HttpSession):
         """Whether a letter about this is for this process."""
         kind, connection = subject[0], self.connection
         if subject == MESSAGE:
-            with self._lock:
+            with self.lock:
                 return any(stream.exchange is not None for stream in self._listening)
         if kind == "cancel":
             return subject[1] in connection.inflight
@@ -159,7 +159,7 @@ class StoreSession(HttpSession):
 
     def deliver(self, message: bytes) -> bool:
         """Send a message that another process has left; False if it cannot be."""
-        with self._lock:
+        with self.lock:
             return any(self._try(stream, message) for stream in reversed(self._listening))
 
 
