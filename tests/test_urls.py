@@ -6,8 +6,8 @@ from mcp_ref.auth.urls import split
 from mcp_ref.errors import ConnectFailed, DiscoveryFailed
 from mcp_ref.http11.client.connect import place
 from mcp_ref.http11.message import check_fields
-from mcp_ref.http11.server.head import parse_head
-from mcp_ref.http11.server.stdlib import Refused
+from mcp_ref.http11.server.request_parser import parse_head
+from mcp_ref.http11.server.responses import Refused
 from mcp_ref.protocol.links import read_link
 from mcp_ref.protocol.streamable_http.header_values import media_type
 from mcp_ref.streamable.client.headers import check

@@ -1,16 +1,29 @@
-"""The loggers of this package: named after its modules, and silent unless the application listens.
+"""The loggers of this package, and the counts of what was dropped, refused or tolerated.
 
 As a library the package prints nothing. Without any handler, `logging` itself would print warnings to standard
-error, so a handler that does nothing stands at the top of the package's loggers; records still reach
-whatever the application has set up. `logging` is loaded with the first record.
+error, so a handler that does nothing stands at the top of the package's loggers; records still reach the handlers that
+the application has set up. `logging` is loaded with the first record.
 
 Where the process is ours (`Server.run`, `Server.run_http`, the command line and its workers) nobody else may be there
 to set up `logging`, and a library that logs to nobody has said nothing. There `own_process` has records from WARNING
 up written to standard error, as long as the application has set up nothing; see `mcp_ref.diagnostics.stderrlog`.
+
+Every odd message of a peer raises a count (`Counters`) and writes a log record. A peer that repeats itself must not
+flood the log, so a rule says which of the records of one kind are written:
+
+================  ==================================================  ==========================
+rule              what is written                                     for
+================  ==================================================  ==========================
+`is_told`         the first LOUD, then every thousandth               messages of a connection
+`is_doubled`      the 1st, 2nd, 4th, 8th ...                          connections that are refused
+`OncePerSecond`   the first in each second                            an HTTP server's clients
+================  ==================================================  ==========================
 """
 
 import threading
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Callable, Dict, Optional
+
+from .. import deadline
 
 if TYPE_CHECKING:
     import logging
@@ -79,3 +92,90 @@ def is_one_stream(first: int, second: int) -> bool:
         return False
     same = (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
     return same and (stat.S_ISFIFO(one.st_mode) or stat.S_ISSOCK(one.st_mode))
+
+
+# --- Counts -----------------------------------------------------------------------------------------------------------
+
+LOUD = 10
+"""Log records of one kind that are written before they become rare."""
+
+
+def is_told(count: int) -> bool:
+    """Return True if the log tells of something that has happened so many times now."""
+    return count <= LOUD or count % 1000 == 0
+
+
+def is_doubled(name: str, count: int) -> bool:
+    """Return True for 1, 2, 4, 8 ...: a flood writes a few lines."""
+    return count & (count - 1) == 0
+
+
+class OncePerSecond:
+    """A rule that lets one record of each kind through in a second. For one thread."""
+
+    def __init__(self) -> None:
+        self._told: Dict[str, float] = {}
+
+    def __call__(self, name: str, count: int) -> bool:
+        now = deadline.clock()
+        if now - self._told.get(name, -1.0) < 1.0:
+            return False
+        self._told[name] = now
+        return True
+
+
+class Counters:
+    """Thread-safe named counts, some of which are logged.
+
+    ``told``: gets whatever is noted, each time, such as `Transport.finding`. ``write(name, text, count)`` writes a log
+    record; by default a warning of the logger ``mcp_ref.peer``. ``rule(name, count)``: whether it is to be written; by
+    default `is_told`.
+    """
+
+    def __init__(
+        self, told: Optional[Callable[[str, str, Optional[BaseException]], None]] = None,
+        write: Optional[Callable[[str, str, int], None]] = None, rule: Optional[Callable[[str, int], bool]] = None,
+    ) -> None:
+        self._told = told
+        self._write = write or _log
+        self._rule = rule
+        self._lock = threading.Lock()
+        self._counts: Dict[str, int] = {}
+
+    def add(self, name: str) -> int:
+        """Count one more, and return the count."""
+        with self._lock:
+            count = self._counts[name] = self._counts.get(name, 0) + 1
+        return count
+
+    def note(self, name: str, text: str) -> None:
+        """Count one more, and log it if the rule says so.
+
+        For what peers send. Exceptions of our users' code go to `mcp_ref.diagnostics.usercode`, which keeps silent
+        about nothing. Never raises, whatever filters and handlers the program has: the reader calls it.
+        """
+        count = self.add(name)
+        if self._told is not None:
+            self._told(name, text, None)
+        if is_told(count) if self._rule is None else self._rule(name, count):
+            try:
+                self._write(name, text, count)
+            except Exception:
+                self.add("log records lost")
+
+    def snapshot(self) -> Dict[str, int]:
+        """Return a copy of all counts."""
+        with self._lock:
+            return dict(self._counts)
+
+    def __getitem__(self, name: str) -> int:
+        with self._lock:
+            return self._counts.get(name, 0)
+
+
+def _log(name: str, text: str, count: int) -> None:
+    from .plaintext import one_line
+
+    said = one_line(text)  # a peer's words may be in it
+    # Named for those who read and configure logs, wherever this module is.
+    get_logger(_PACKAGE + ".peer").warning("%s: %s (count %d)", name, said, count)

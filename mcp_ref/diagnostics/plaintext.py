@@ -2,6 +2,7 @@
 
 INDENT = "\n    "
 """What stands before each line of a server's stderr that an error quotes, where it quotes several."""
+_LONGEST_TEXT = 500
 
 
 def escaped(text: str) -> str:
@@ -13,3 +14,9 @@ def escaped(text: str) -> str:
         return text
     return "".join(sign if sign.isprintable() or sign in "\n\t" else sign.encode("unicode_escape").decode("ascii")
                    for sign in text)
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line of Unicode, cut after 500 characters, with `escaped` signs."""
+    text = text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "..."
+    return escaped(" ".join(text.encode("utf-8", "backslashreplace").decode("utf-8").split()))

@@ -23,7 +23,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from .. import deadline
 from .packagelog import get_logger
-from .plaintext import escaped
+from .plaintext import escaped, one_line
 
 RECORDS_PER_MINUTE = 30
 """Records of one place: a loop of a developer is seen, and a flood of one place costs some 2 MB of log in an hour, and
@@ -32,7 +32,6 @@ MOST_PLACES = 1000
 """Places that are remembered, some 300 bytes each; when all of them are busy, all further ones share one."""
 MINUTE = 60.0
 _SETTLE_SECONDS = 0.1
-_LONGEST_TEXT = 500
 LONGEST_IN_TRACEBACK = 4000
 """Characters of one exception's text in a traceback; pydantic lists dozens of mistakes in so many."""
 _LONGEST_TRACEBACK = 16 * 1024
@@ -178,12 +177,6 @@ def shown_error(error: BaseException) -> str:
     """Type and text of an exception on one line, for texts about it; of one that fails to tell its text, the type."""
     name, text = type(error).__name__, text_of(error)
     return "%s: %s" % (name, one_line(text)) if text else name
-
-
-def one_line(text: str) -> str:
-    """A text as one line of Unicode that is not too long."""
-    text = text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "..."
-    return escaped(" ".join(text.encode("utf-8", "backslashreplace").decode("utf-8").split()))
 
 
 def name_of(function: Any) -> str:

@@ -40,7 +40,7 @@ import threading
 import time
 from typing import IO, Any, Callable, Dict, List, Optional, Union
 
-from ..diagnostics.counters import Counters
+from ..diagnostics.packagelog import Counters
 from ..diagnostics.redaction import redact, redact_text
 from ..diagnostics.usercode import log_raised
 from ..options import spelt

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..codec import encode
-from ..diagnostics.counters import Counters
+from ..diagnostics.packagelog import Counters
 from ..errors import METHOD_NOT_FOUND, PeerError
 from ..messages.prompts import Prompt
 from ..messages.resources import Resource, ResourceTemplate

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Mapping, NamedT
 from ..client import Client
 from ..client.connecting import Target, scheme_of, transport_to
 from ..client.roots import Place, Roots
-from ..diagnostics.counters import Counters
+from ..diagnostics.packagelog import Counters
 from ..errors import ConnectionLost, LocalProtocolError, McpError
 from ..limits import Limits
 from ..peer.dispatcher import Connection

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 from .. import deadline
 from ..client.roots import Roots
 from ..codec import decode, encode
-from ..diagnostics.counters import LOUD, Counters, is_told
+from ..diagnostics.packagelog import LOUD, Counters, is_told
 from ..messages.lifecycle import RootsCapability
 from ..messages.roots import ListRootsResult, Root
 from ..peer.context import Context, Route

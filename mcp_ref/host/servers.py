@@ -11,7 +11,7 @@ from .. import __version__
 from ..client import Client, SharedAnswers
 from ..client.roots import Place, Roots
 from ..deadline import Deadline
-from ..diagnostics.counters import Counters
+from ..diagnostics.packagelog import Counters
 from ..diagnostics.usercode import log_raised, name_of
 from ..errors import ConnectFailed, ConnectionLost, McpError, RequestTimeout
 from ..jsonrpc import shown

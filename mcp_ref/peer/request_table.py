@@ -24,7 +24,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union
 
 from ..deadline import Deadline
-from ..diagnostics.counters import Counters
+from ..diagnostics.packagelog import Counters
 from ..errors import Busy, ConnectionLost, McpError, PeerError, RequestTimeout
 from ..jsonrpc import Error, RequestId, Result
 from ..limits import DEFAULT, Limits

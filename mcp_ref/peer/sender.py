@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Hashable, Optional, Seque
 
 from .. import deadline
 from ..deadline import Deadline
-from ..diagnostics.counters import Counters
+from ..diagnostics.packagelog import Counters
 from ..errors import ConnectionLost, LocalProtocolError, McpError, NoThreads, RequestCancelled, TooManyQuestions
 from ..jsonrpc import Error, Message, Notification, Request, RequestId, encode
 from ..jsontext import JsonError, dumps

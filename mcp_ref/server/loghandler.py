@@ -25,7 +25,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any, Dict, Tuple
 
-from ..diagnostics import counters
+from ..diagnostics import packagelog
 from ..diagnostics.redaction import redact
 from ..diagnostics.redactionfilter import extras_of, message_of
 from ..diagnostics.usercode import log_raised
@@ -47,7 +47,7 @@ SEVERITIES: Tuple[Tuple[int, str], ...] = (
 """Level of a record, at least -> level of the message; the rest is ``debug``."""
 
 _PACKAGE = __name__.rpartition(".server.")[0]
-_SENDING = tuple(vars(module) for module in (counters, outbox, rates))
+_SENDING = tuple(vars(module) for module in (packagelog, outbox, rates))
 
 
 def severity(number: int) -> str:
@@ -73,7 +73,7 @@ class WireHandler(logging.Handler):
         self._server = server
         self._redact = redact
         self._traceback = traceback
-        self.counters = counters.Counters()
+        self.counters = packagelog.Counters()
         """``own records``, ``records while sending``, ``broken records``."""
 
     def createLock(self) -> None:

@@ -32,7 +32,7 @@ Whoever is on the way can read header fields: nothing secret belongs there
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 
 from ..codec import Model, encoder
-from ..diagnostics.counters import Counters
+from ..diagnostics.packagelog import Counters
 from ..errors import INVALID_PARAMS, RpcError, ToolError
 from ..jsonrpc import shown
 from ..jsontext import JsonError

@@ -7,6 +7,7 @@ same reply, and everything else on a stream of its own. Which of these a message
 import threading
 from typing import Any, Callable, Dict, List, Optional
 
+from ..diagnostics.packagelog import Counters
 from ..jsonrpc import RequestId
 from ..limits import Limits
 from .base import REPLIES, Received, Transport
@@ -27,7 +28,7 @@ class ReplyTransport(Transport):
         self._resume: Optional[Callable[[], None]] = None
         self.ended = False
         """True once it was closed."""
-        self._counts: Dict[str, int] = {}
+        self._counts = Counters()
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
         """Send one message where it belongs. Never waits and never raises.
@@ -78,9 +79,7 @@ class ReplyTransport(Transport):
 
     def counters(self) -> Dict[str, int]:
         """Return what was dropped, by reason."""
-        with self._lock:
-            return dict(self._counts)
+        return self._counts.snapshot()
 
     def _count(self, name: str) -> None:
-        with self._lock:
-            self._counts[name] = self._counts.get(name, 0) + 1
+        self._counts.add(name)

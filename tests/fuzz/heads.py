@@ -4,7 +4,7 @@ from random import Random
 from typing import Any, List, Tuple
 
 from mcp_ref.http11.client.response import BROKEN, Reply
-from mcp_ref.http11.server.head import Heads, parse_head
+from mcp_ref.http11.server.request_parser import Heads, parse_head
 from mcp_ref.protocol.streamable_http.header_values import media_type
 from mcp_ref.streamable.client.direct_send import is_whole
 from tests.transports.http_cases import LIMITS, told

@@ -9,7 +9,7 @@ from mcp_ref.host.config import ServerEntry
 from mcp_ref.host.member import Launch
 from mcp_ref.http11.client.connect import place
 from mcp_ref.http11.message import Headers, HttpRequest
-from mcp_ref.http11.server.head import Head
+from mcp_ref.http11.server.request_parser import Head
 from mcp_ref.messages.content import ImageContent, TextContent
 from mcp_ref.messages.tools import CallToolResult, Tool
 from mcp_ref.streamable.server.call import Answer

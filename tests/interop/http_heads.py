@@ -17,7 +17,7 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools")]
 
 from mcp_ref.http11.server.request_parser import RequestParser  # noqa: E402
-from mcp_ref.http11.server.stdlib import Refused  # noqa: E402
+from mcp_ref.http11.server.responses import Refused  # noqa: E402
 from official_walk import expect, report  # noqa: E402
 
 SEED = 20261122

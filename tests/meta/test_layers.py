@@ -152,8 +152,8 @@ def test_imports_inside_the_package_are_relative() -> None:
     ("codec", "from . import methods", "goes up or sideways"),
     ("checker/rules", "from ..protocol import lifecycle", "makes the judge depend on what it judges"),
     ("checker/rules", "from ..wiretrace import Event", ""),
-    ("http11/server/head", "from ...protocol import httprules", "makes HTTP know what is sent over it"),
-    ("http11/server/head", "from ...limits import Limits", ""),
+    ("http11/server/reactor", "from ...protocol import httprules", "makes HTTP know what is sent over it"),
+    ("http11/server/reactor", "from ...limits import Limits", ""),
     ("novel", "from . import errors", "has no level: add it to LAYERS"),
 ])
 def test_the_checker_sees_what_breaks_the_order(module: str, line: str, verdict: str,

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_ref import deadline
 from mcp_ref.deadline import Deadline
-from mcp_ref.diagnostics.counters import Counters
+from mcp_ref.diagnostics.packagelog import Counters
 from mcp_ref.errors import Busy, ConnectionLost, PeerError, RequestCancelled
 from mcp_ref.jsonrpc import Error, Result
 from mcp_ref.limits import Limits

@@ -14,7 +14,7 @@ from mcp_ref.errors import ConnectionLost, Rejected
 from mcp_ref.limits import DEFAULT
 from mcp_ref.transports.base import Received, Transport
 from mcp_ref.transports.forwarding import Forwarding
-from mcp_ref.transports.lines.framing import LineSplitter
+from mcp_ref.transports.lines.stream import LineSplitter
 
 PATIENCE = 20.0
 """Seconds that a gate may stay shut before the test is declared stuck."""

@@ -5,8 +5,8 @@ is not: the server must refuse it, and end the connection, without being told th
 """
 from typing import Callable, List, NamedTuple, Tuple
 
-from mcp_ref.http11.server.head import Head
-from mcp_ref.http11.server.stdlib import Refused
+from mcp_ref.http11.server.request_parser import Head
+from mcp_ref.http11.server.responses import Refused
 from mcp_ref.limits import Limits
 
 LIMITS = Limits(max_message_bytes=1000, max_request_line_bytes=100, max_header_bytes=600, max_header_fields=10)

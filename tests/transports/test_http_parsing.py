@@ -5,9 +5,8 @@ from typing import Iterator, List, Tuple
 import pytest
 
 from mcp_ref.http11.message import Headers
-from mcp_ref.http11.server.head import Heads, parse_head
-from mcp_ref.http11.server.request_parser import RequestParser
-from mcp_ref.http11.server.stdlib import Refused
+from mcp_ref.http11.server.request_parser import Heads, RequestParser, parse_head
+from mcp_ref.http11.server.responses import Refused
 from mcp_ref.limits import Limits
 from tests.transports.http_cases import ACCEPTED, CASES, LIMITS, Case, chunked, request, sized, told
 

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_ref import Server
 from mcp_ref.http11.message import Headers
-from mcp_ref.http11.server.head import Heads, parse_head
+from mcp_ref.http11.server.request_parser import Heads, parse_head
 from mcp_ref.protocol.streamable_http.refusals import SINGLE
 from tests.spec.basic.test_http_modern_headers import refused
 from tests.support.http_exchange import Web, exchange, request

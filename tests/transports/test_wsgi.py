@@ -11,7 +11,7 @@ from wsgiref.validate import validator
 import pytest
 
 from mcp_ref import deadline
-from mcp_ref.http11.server.stdlib import Refused
+from mcp_ref.http11.server.responses import Refused
 from mcp_ref.limits import Limits
 from mcp_ref.streamable.server.endpoint import Endpoint
 from mcp_ref.streamable.server.http_sse import SseEndpoint

@@ -1,15 +1,55 @@
-"""Accepting connections for the HTTP engine's selector, and pausing while the process has no descriptor left."""
+"""What the HTTP engine's selector waits for besides its clients: commands of other threads, and new connections."""
 
 import errno
 import selectors
 import socket
-from typing import Callable, List, Optional
+from collections import deque
+from typing import Any, Callable, Deque, List, Optional, Tuple
 
 from ... import deadline
 
 _PAUSE_SECONDS = 1.0
 _AT_ONCE = 32
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class Mailbox:
+    """Commands for the selector's thread; `put` is for any thread, the rest for that one."""
+
+    def __init__(self, selector: selectors.BaseSelector) -> None:
+        self._woken, self._wake = socket.socketpair()
+        for sock in (self._woken, self._wake):
+            sock.setblocking(False)
+        selector.register(self._woken, selectors.EVENT_READ, self._empty)
+        self._ringing = False
+        self._commands: Deque[Tuple[Any, ...]] = deque()
+
+    def put(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Have this called. Never waits."""
+        self._commands.append((function, *arguments))
+        if not self._ringing:
+            self._ringing = True
+            try:
+                self._wake.send(b"!")
+            except OSError:
+                pass  # full, or over: it is awake anyway
+
+    def _empty(self) -> None:
+        try:
+            while len(self._woken.recv(1024)) == 1024:
+                pass
+        except BlockingIOError:
+            pass
+        self._ringing = False  # before the queue is emptied: whoever comes from here on rings again
+
+    def take(self) -> Tuple[Any, ...]:
+        """The next command and its arguments; () for none."""
+        return self._commands.popleft() if self._commands else ()
+
+    def close(self) -> None:
+        """Nobody listens any more."""
+        self._woken.close()
+        self._wake.close()
 
 
 class Acceptor:

@@ -28,7 +28,7 @@ Not in it: heads and what a client sends ahead, which are bounded for each conne
 import threading
 
 from ...limits import Limits
-from .stdlib import Refused
+from .responses import Refused
 
 SMALL = 16 * 1024
 """Bytes; with the default limits there is room for such a body of each connection."""

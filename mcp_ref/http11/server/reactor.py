@@ -16,18 +16,16 @@ from itertools import islice
 from typing import Any, Callable, Deque, Dict, Hashable, List, Optional, Tuple
 
 from ... import deadline
+from ...diagnostics.packagelog import Counters, OncePerSecond
 from ...limits import Limits
 from ...transports.held import Held
 from ..message import Exchange
-from .acceptor import Acceptor
+from .acceptor import Acceptor, Mailbox
 from .body_budget import Bodies, NoRoom
-from .commands import Mailbox, Notices, get_log
-from .connection import PIPELINED, Connection
-from .exchange import HttpExchange
+from .connection import PIPELINED, Connection, HttpExchange, get_log
 from .leader import HandlerPool, Job, LeaderThread
 from .owners import network_of
-from .responses import CONTINUE
-from .stdlib import Refused, refusal
+from .responses import CONTINUE, Refused, refusal
 
 _SWEEP_SECONDS = 1.0
 _LINGER_SECONDS = 3.0
@@ -60,9 +58,10 @@ class Reactor:
         self.held = Held(limits) if held is None else held
         self.draining = False
         self.closing = False
-        self._notices = Notices(lambda job: self._logs.append(job))
-        self._note = self._notices.note
-        self.counters = self._notices.counters
+        get_log()  # loads what it takes, which fails later if no descriptor is left, and that is worth a record
+        self.counters = Counters(write=self._log_later, rule=OncePerSecond())
+        """What was refused or let go. It is logged once a second: an attacker must not fill a disk."""
+        self._note = self.counters.note
         self.connections: Dict[Connection, None] = {}
         """In the order in which `_make_room` looks at them."""
         self._pool = pool
@@ -100,6 +99,9 @@ class Reactor:
         """Have room made, since a limit of `mcp_ref.transports.held` is passed by what waits for this client. Its lock
         held."""
         self.command(self._close_slow_readers, connection.holder)
+
+    def _log_later(self, kind: str, text: str, count: int) -> None:
+        self._logs.append(lambda: get_log().info("%s (%s so far: %d)", text, kind, count))
 
     # The loop
 
@@ -156,7 +158,7 @@ class Reactor:
             self._pool.leave(jobs)
 
     def _survive(self, error: Any) -> None:
-        self.counters["internal errors"] += 1
+        self.counters.add("internal errors")
         self._logs.append(lambda: get_log().error("a mistake in the HTTP server", exc_info=error))
         if isinstance(self._current, Connection):
             self.lose(self._current)

@@ -1,14 +1,118 @@
-"""What an HTTP server writes: heads of replies.
+"""What an HTTP server writes, heads of replies and refusals, and what `http.server` gives to the engine for that.
 
-Reason phrases and dates are those of `http.server`. The head is put together here, because ``send_response``,
-``send_header`` and ``end_headers`` take 6 microseconds for one, and this takes 0.7. Refusals are `stdlib.refusal`.
+The engine reads usual requests and writes usual replies itself: ``send_response``, ``send_header`` and ``end_headers``
+take 6 microseconds for a head, and `reply_head` takes 0.7. For everything else there is `BaseHTTPRequestHandler`, here
+without its sockets: its ``send_error`` words every refusal, its tables give reason phrases and dates, and its
+``parse_request`` reads request lines of unusual form and knows how to refuse them.
+
+Nothing that decides where a request ends is left to it. It takes a line of two words as HTTP/0.9, any run of spaces as
+one, and, by way of `email`, most of what requests are smuggled with. So it gets a request line without fields, and
+what it makes of it is compared with what came.
 """
 
+import io
+import re
 import time
-from typing import Dict, Tuple
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Dict, NoReturn, Optional, Tuple
+from urllib.parse import urlsplit
 
+from ...urls import is_token
 from ..message import Pairs, check_fields
-from .stdlib import Shape
+
+RETRY_AFTER = {503: "5"}
+"""Status -> seconds for Retry-After [RFC 9110 §10.2.3]."""
+
+_VERSION = re.compile(r"HTTP/1\.[0-9]").fullmatch
+_TARGET = re.compile(r"[!-~]+").fullmatch
+
+
+class Refused(Exception):
+    """A request that is answered with ``status`` and ``reason``, and is the last one of its connection."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+class Shape(BaseHTTPRequestHandler):
+    """The handler of `http.server`, without a socket: for one request line, or one refusal."""
+
+    protocol_version = "HTTP/1.1"
+    default_request_version = "HTTP/0.9"
+    error_content_type = "text/plain;charset=utf-8"
+    error_message_format = "%(code)d %(message)s: %(explain)s\n"
+
+    def __init__(self, line: str = "", command: str = "") -> None:
+        """Unlike the original it handles nothing yet."""
+        self.raw_requestline = line.encode("latin-1")
+        self.rfile = io.BytesIO(b"\r\n")
+        self.wfile = io.BytesIO()
+        self.request_version = "HTTP/1.1"
+        self.requestline = line
+        self.command = command
+
+    def send_response(self, code: int, message: Optional[str] = None) -> None:
+        """Says also when it is worth another try, as the endpoints do."""
+        super().send_response(code, message)
+        if code in RETRY_AFTER:
+            self.send_header("Retry-After", RETRY_AFTER[code])
+
+    def version_string(self) -> str:
+        """Names nothing that an attacker could look up."""
+        return "mcp_ref"
+
+    def log_message(self, *arguments: Any) -> None:
+        """The engine logs refusals itself."""
+
+
+class _RequestLine(Shape):
+    """For reading a request line: an error is raised, not sent."""
+
+    def send_error(self, code: int, message: Optional[str] = None, explain: Optional[str] = None) -> NoReturn:
+        """See `Refused`."""
+        raise Refused(int(code), "a request line that cannot be read" if code == 400 else message or "")
+
+
+def unusual_request_line(line: str) -> Tuple[str, str, str, Optional[str]]:
+    """Method, target, minor version and, of a target with a host in it, the host. Raises `Refused`.
+
+    Such lines are: ``OPTIONS *``, ``CONNECT host:port``, a whole URL as the target, other versions, and mistakes.
+    """
+    shape = _RequestLine(line)
+    readable = shape.parse_request()
+    version = shape.request_version
+    method, target = (shape.command or "", line.split(" ")[1]) if readable and " " in line else ("", "")
+    if "%s %s %s" % (method, target, version) != line or not is_token(method) or not _TARGET(target):
+        raise Refused(400, "a request line that is not: method, target and version with one space between them")
+    if not _VERSION(version):
+        raise Refused(400, "a version other than HTTP/1.0 and HTTP/1.1")
+    authority = None
+    if not (target.startswith("/") or (target == "*" and method == "OPTIONS") or method == "CONNECT"):
+        authority, target = _split_url(target)
+    return method, target, version[-1], authority
+
+
+def _split_url(target: str) -> Tuple[str, str]:
+    """[RFC 9112 §3.2.2]: a server accepts a whole URL as the target, and its host counts, not the Host field."""
+    try:
+        parts = urlsplit(target)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise Refused(400, "a target that is neither a path nor a URL of this server")
+    return parts.netloc, (parts.path or "/") + ("?" + parts.query if parts.query else "")
+
+
+def refusal(status: int, reason: str = "", method: str = "") -> bytes:
+    """A whole reply that refuses a request in plain text and ends the connection; in usual words without ``reason``."""
+    shape = Shape(command=method)
+    shape.send_error(status, None, reason.encode("ascii", "backslashreplace").decode() or None)
+    return shape.wfile.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+# --- Heads of replies -------------------------------------------------------------------------------------------------
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"

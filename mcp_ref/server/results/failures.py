@@ -31,7 +31,8 @@ code               where it may not be sent
 
 from typing import TYPE_CHECKING, Any, Dict
 
-from ...diagnostics.usercode import one_line, shown_error, text_of
+from ...diagnostics.plaintext import one_line
+from ...diagnostics.usercode import shown_error, text_of
 from ...errors import (
     CODES, INTERNAL_ERROR, RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, CapabilityMissing,
     LocalProtocolError, RpcError, TooManyQuestions, ToolError,

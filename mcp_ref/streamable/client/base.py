@@ -28,6 +28,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
+from ...diagnostics.packagelog import Counters, get_logger, is_told
 from ...errors import ConnectionLost, HttpStatus, McpError, PeerProtocolError, TransportError
 from ...http11.client.connect import Dialler, Grip, LetGo, place, place_from
 from ...http11.client.connection_pool import Crew, Fields, Pool, Stale
@@ -53,7 +54,6 @@ _MOST_REDIRECTS = 5
 _REDIRECTS = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (307, 308)}
 """Statuses that send a request elsewhere unchanged; the others would make a GET of a POST [RFC 9110 §15.4]."""
 _ERROR_BODY = 64 * 1024
-_LOUD = 10
 LASTING = ("subscriptions/listen",)
 """Requests whose answer comes at the end of a long stream: like the streams of GET they take no other's turn."""
 CITATION = "2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server"
@@ -134,7 +134,7 @@ class HttpChannel(ExchangeTransport):
         self._why = ""
         self._closed = False
         self._left = threading.Event()
-        self._counts: Dict[str, int] = {}
+        self._counts = Counters()
         tell_of_fork(self)
 
     def show_http(self, trace: "Trace") -> None:
@@ -253,7 +253,7 @@ class HttpChannel(ExchangeTransport):
 
     def counters(self) -> Dict[str, int]:
         """``undelivered``: notifications and answers that the server did not take; and whatever else went wrong."""
-        return dict(self._counts)
+        return self._counts.snapshot()
 
     # The end
 
@@ -327,8 +327,6 @@ class HttpChannel(ExchangeTransport):
         except McpError as error:
             last = (Failed(post.id, error),)
         except Exception as error:
-            from ...diagnostics.packagelog import get_logger
-
             get_logger(__name__).exception("%s", self.name)
             last = (Failed(post.id, TransportError("%s: %r" % (self.name, error))),)
         if take is not None:
@@ -520,11 +518,8 @@ class HttpChannel(ExchangeTransport):
         """Count something odd, and log it the first times."""
         if self.http_trace is not None:
             self.http_trace.finding(name, text)
-        with self._lock:
-            count = self._counts[name] = self._counts.get(name, 0) + 1
-        if count <= _LOUD:
-            from ...diagnostics.packagelog import get_logger
-            from ...diagnostics.usercode import one_line
+        if is_told(self._counts.add(name)):
+            from ...diagnostics.plaintext import one_line
 
             get_logger(__name__).warning("%s: %s: %s", self.origin, name, one_line(text))
 

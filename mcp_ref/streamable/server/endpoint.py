@@ -28,10 +28,11 @@ import threading
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from ... import deadline
+from ...diagnostics.packagelog import Counters
 from ...errors import HEADER_MISMATCH, RpcError
 from ...http11.message import Exchange, Pairs
 from ...http11.server.owners import Owners, subject
-from ...http11.server.stdlib import RETRY_AFTER
+from ...http11.server.responses import RETRY_AFTER
 from ...jsonrpc import Error, encode
 from ...limits import DEFAULT, Limits
 from ...protocol.streamable_http import refusals
@@ -58,24 +59,6 @@ ALL = tuple(map(str, REVISIONS))
 UNASKED = "with json_response=True and streams=False nothing can carry a question to a client: allow one of them"
 _TRIES = 8
 """How often a new session looks for another one that makes room; somebody else may be quicker to take it."""
-
-
-class Counts:
-    """How often what happened."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._counts: Dict[str, int] = {}
-
-    def add(self, name: str) -> None:
-        """Once more."""
-        with self._lock:
-            self._counts[name] = self._counts.get(name, 0) + 1
-
-    def snapshot(self) -> Dict[str, int]:
-        """A copy."""
-        with self._lock:
-            return dict(self._counts)
 
 
 class Listening(Guarded, OfSession):
@@ -177,7 +160,7 @@ class Endpoint:
         """Whether `subscriptions/listen` is served."""
         self.poll_after = poll_after
         self.closing = False
-        self.counters = Counts()
+        self.counters = Counters()
         self.sessions: Optional[SessionTable] = None
         self.unasked = "" if streams or json_response is not True else UNASKED
         """Why no client of the handshake era can be asked anything here, if that is so; shells may know more."""

@@ -35,7 +35,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 from urllib.parse import quote
 
 from ...http11.message import Headers, HttpRequest
-from ...http11.server.stdlib import Refused, Shape
+from ...http11.server.responses import Refused, Shape
 from ...protocol.streamable_http.mirrored import METHOD
 from ...protocol.streamable_http.refusals import SINGLE
 from .call import Caller, Chunks

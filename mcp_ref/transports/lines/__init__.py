@@ -5,8 +5,8 @@ A reading order:
 =====================  ========================================================================
 modules                what they are
 =====================  ========================================================================
-`framing`, `fds`       bytes to lines and back; file descriptors that can be woken and closed
-`stream`               the transport over any pair of descriptors
+`fds`                  file descriptors that can be woken and closed
+`stream`               bytes to lines and back; the transport over any pair of descriptors
 `stdio`                this process's standard input and output, as a server
 `commands`             a command as a user writes it, and the environment a child gets
 `process`, `child`     a child process and its end; the transport to a server in one

@@ -48,6 +48,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ... import deadline
 from ...deadline import Deadline
+from ...diagnostics.packagelog import Counters, get_logger, is_doubled
 from ...errors import ConnectFailed
 from ...limits import DEFAULT, Limits
 from ...threads import need
@@ -90,7 +91,7 @@ class SocketListener:
         self._connections: Dict[SocketTransport, Any] = {}  # and what serves it
         self._closing = False
         self._draining = False
-        self._refused = 0
+        self._counts = Counters(write=self._log_refused, rule=is_doubled)
         self._paused = False  # of the listener's thread alone
         self._timing = False  # whether some line may be unfinished
         self._swept = 0.0
@@ -130,7 +131,7 @@ class SocketListener:
     @property
     def refused(self) -> int:
         """How many were closed because there were too many."""
-        return self._refused
+        return self._counts["refused"]
 
     def __enter__(self) -> "SocketListener":
         return self
@@ -273,11 +274,9 @@ class SocketListener:
         limit = self.limits.max_connections
         with self._lock:
             full = len(self._connections) >= limit
-            self._refused += full
         if full:
             sock.close()
-            if self._refused & (self._refused - 1) == 0:  # 1, 2, 4, ...: a flood must not fill the log
-                _log().warning("%s: max_connections (%d) are open; refused: %d", self.address, limit, self._refused)
+            self._counts.note("refused", "max_connections (%d) are open" % limit)
             return
         try:
             transport = SocketTransport(sock, self.limits, self._park, self._idle_after, self._gone)
@@ -296,6 +295,9 @@ class SocketListener:
         except Exception:
             _log().exception("%s: the connection could not be served", self.address)
             transport.close()
+
+    def _log_refused(self, name: str, text: str, count: int) -> None:
+        _log().warning("%s: %s; refused: %d", self.address, text, count)
 
     def _watch(self, transport: SocketTransport, resume: Resume) -> None:
         self._selector.register(transport.socket, selectors.EVENT_READ, lambda: self._let_go(transport, resume))
@@ -327,8 +329,6 @@ class SocketListener:
 
 
 def _log() -> Any:
-    from ...diagnostics.packagelog import get_logger
-
     return get_logger(__name__)
 
 

@@ -1,22 +1,195 @@
-"""What stdio and the sockets have in common: messages as lines on a stream of bytes.
+"""Messages as lines on a stream of bytes: what stdio and the sockets have in common.
+
+A message is one line of UTF-8 JSON and ends with a
+newline, so it holds none itself [..2025-11-25 basic/transports §stdio] MUST NOT. `frame` turns
+messages into bytes, a `LineSplitter` turns arriving bytes back into messages, however they were
+cut on the way. Nothing is decoded here: U+2028 or broken UTF-8 inside a line pass as they are.
+
+====================================  ==========================================================
+what arrives                          what comes out
+====================================  ==========================================================
+``{...}\\n``                           the line, as bytes
+``{...}\\r\\n``                         the same: one carriage return before the newline is dropped
+an empty line                         nothing
+a line over ``max_message_bytes``     one `Rejected`, when the line ends; its bytes are not kept
+a line over what peers may make us    the same, with the code of what may be tried again
+hold (see `mcp_ref.transports.held`)
+a line that never ends                nothing. Reading: a message is delimited by its newline, so
+                                      what was cut off is no message; see `LineSplitter.unfinished`
+====================================  ==========================================================
+
+The limit counts the bytes of the message, without its line end, and counts them the same however
+they were split. A long line costs its own size once: it is collected in one growing buffer, which
+is handed over without a copy, and not in a list of pieces that is joined at the end.
 
 A `LineTransport` needs functions from its subclass, which sets them in ``open``: `_receive` waits for bytes,
 `_send` gets rid of some, `_can_send` says whether that would not wait. It adds the framing, the order of
-writers, the counters, and what is told about the end.
-
-The framing works unchanged on any reliable stream of bytes, and a transport of your own that has one
-should reuse it [2026-07-28 basic/transports/index §Custom Transports] SHOULD: subclass this.
+writers, the counters, and what is told about the end. The framing works unchanged on any reliable stream of bytes, and
+a transport of your own that has one should reuse it
+[2026-07-28 basic/transports/index §Custom Transports] SHOULD: subclass `LineTransport`.
 """
 
 import threading
-from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence
+from io import BytesIO
+from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence, cast
 
-from ...errors import ConnectionLost
+from ...errors import INTERNAL_ERROR, ConnectionLost, LocalProtocolError, Rejected
 from ...limits import Limits
 from ..base import Received, Transport
 from ..held import Held
 from .fds import FORKED, Closed
-from .framing import LineSplitter, frame
+
+_JOIN_BELOW = 64 * 1024
+"""Messages under this size are copied together into one write; a larger one is sent from where it stands."""
+
+_COUNT_FROM = 64 * 1024
+"""Bytes of an unfinished line that are not counted; more are, as many at a time."""
+_NEWLINE_INSIDE = "a message on a line-framed transport must not contain a newline"
+_PAGE = "2025-11-25 basic/transports §stdio"
+
+
+def frame(messages: Sequence[bytes]) -> List[bytes]:
+    """The bytes to send for these messages, in order, as few pieces as do not need large copies.
+
+    Raises `LocalProtocolError` if one contains a newline: the peer would take it for two.
+    """
+    if len(messages) == 1 and len(messages[0]) < _JOIN_BELOW:
+        if b"\n" in messages[0]:
+            raise LocalProtocolError(_NEWLINE_INSIDE, _PAGE)
+        return [messages[0] + b"\n"]
+    if sum(map(len, messages)) < _JOIN_BELOW:
+        if b"\n" in b"".join(messages):  # faster than looking at each
+            raise LocalProtocolError(_NEWLINE_INSIDE, _PAGE)
+        return [b"\n".join((*messages, b""))]
+    if any(b"\n" in message for message in messages):
+        raise LocalProtocolError(_NEWLINE_INSIDE, _PAGE)
+    return _pieces(messages)
+
+
+def _pieces(messages: Sequence[bytes]) -> List[bytes]:
+    """Small messages joined, large ones alone; the newline of a large one starts the next piece."""
+    pieces: List[bytes] = []
+    joined: List[bytes] = []
+    size = 0
+    for message in messages:
+        size += len(message)
+        if size >= _JOIN_BELOW:
+            if joined:
+                pieces.append(b"\n".join((*joined, b"")))
+            pieces.append(message)
+            joined, size = [b""], 0
+        else:
+            joined.append(message)
+    if joined:
+        pieces.append(b"\n".join((*joined, b"")))
+    return pieces
+
+
+class LineSplitter:
+    """Splits bytes, chunk by chunk, into messages of at most ``max_message_bytes`` bytes.
+
+    ``rejected`` counts the lines that were too long. ``held`` and ``holder``: the account in which a long line without
+    an end is counted, and for whom; None: in none. Where there is no room for it, it is refused as one that is too long
+    is. One thread at a time.
+    """
+
+    __slots__ = ("rejected", "held", "holder", "_limit", "_size", "_buffer", "_ends_in_return", "_counted", "_crowded")
+
+    def __init__(self, max_message_bytes: int) -> None:
+        self.rejected = 0
+        self.held: Optional[Held] = None
+        self.holder: Hashable = None
+        self._counted = 0  # bytes of it in the account
+        self._crowded = False  # whether there was no room there for this line
+        self._limit = max_message_bytes
+        self._size = 0  # bytes of the unfinished line, kept or not
+        self._buffer: Optional[BytesIO] = None  # the unfinished line; None: there is none, or it is too long
+        self._ends_in_return = False
+
+    @property
+    def unfinished(self) -> int:
+        """Bytes of the line whose end has not arrived."""
+        return self._size
+
+    def drop(self) -> None:
+        """Keep nothing of the line whose end will not arrive."""
+        self._buffer = None
+        self._uncount()
+
+    def _uncount(self) -> None:
+        if self._counted and self.held is not None:
+            self.held.free(self.holder, self._counted)
+        self._counted = 0
+
+    def _count(self, held: Held) -> None:
+        """Count what has come of the line since it was last counted; without room for it, it is not kept."""
+        if held.take(self.holder, self._size - self._counted, "unfinished lines"):
+            self._counted = self._size
+        else:
+            self._crowded = True
+            self.drop()
+
+    def feed(self, chunk: bytes) -> List[Received]:
+        """The messages which this chunk completes; [] if there are none."""
+        if self._size:
+            return self._continue(chunk)
+        lines = chunk.split(b"\n")
+        tail = lines.pop()
+        if tail:
+            self._keep(tail)
+        if len(chunk) > self._limit or b"\r" in chunk or not all(lines):
+            return [item for item in map(self._checked, lines) if item]
+        return cast("List[Received]", lines)
+
+    def _continue(self, chunk: bytes) -> List[Received]:
+        end = chunk.find(b"\n")
+        if end < 0:
+            self._keep(chunk)
+            return []
+        self._keep(chunk[:end])
+        first = self._finish()
+        items = self.feed(chunk[end + 1:])
+        if first:
+            items.insert(0, first)
+        return items
+
+    def _keep(self, part: bytes) -> None:
+        """Add to the unfinished line. One byte over the limit is kept: it may turn out to be the carriage return."""
+        if self._size == 0:
+            self._buffer = BytesIO()
+        self._size += len(part)
+        if part:
+            self._ends_in_return = part.endswith(b"\r")
+        if self._size > self._limit + 1:
+            self._buffer = None
+        elif self._buffer is not None:
+            self._buffer.write(part)
+            if self.held is not None and self._size > self._counted + _COUNT_FROM:
+                self._count(self.held)
+
+    def _finish(self) -> Optional[Received]:
+        """The line that has just ended; None if it is blank."""
+        buffer, size, crowded = self._buffer, self._size, self._crowded
+        self._buffer, self._size, self._crowded = None, 0, False
+        self._uncount()
+        if crowded:
+            self.rejected += 1
+            return Rejected("Busy: message of %d bytes, while max_held_bytes or max_held_bytes_per_peer has been"
+                            " reached; send it again later" % size, INTERNAL_ERROR)
+        if buffer is None:
+            return self._refused(size - self._ends_in_return)
+        return self._checked(buffer.getvalue())  # the buffer's own bytes, not a copy
+
+    def _checked(self, line: bytes) -> Optional[Received]:
+        if line.endswith(b"\r"):
+            line = line[:-1]
+        if len(line) > self._limit:
+            return self._refused(len(line))
+        return line or None
+
+    def _refused(self, size: int) -> Rejected:
+        self.rejected += 1
+        return Rejected("message of %d bytes exceeds max_message_bytes (%d)" % (size, self._limit))
 
 
 class LineTransport(Transport):
