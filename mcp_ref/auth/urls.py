@@ -1,4 +1,4 @@
-"""URLs of authorization: which may be asked at all, and where the documents of a server are to be found.
+"""URLs of authorization: which may be asked at all, and the addresses of a server's documents.
 
 Every URL that comes from the network goes through `checked` before anything is sent to it
 [2025-06-18..2025-11-25 basic/authorization §Communication Security]
@@ -21,7 +21,7 @@ from ..protocol.links import perhaps_here
 from ..urls import BadUrl, Url, read_url
 
 _CHARS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+\Z")
-"""What a URL can be made of [RFC 3986 §2]: the rest means something to the programs that are started with one."""
+"""The characters of a URL [RFC 3986 §2]: others mean something to the programs that are started with one."""
 _PLACE = re.compile(r"(?i)https?://(?:\[[0-9a-f:.]{2,45}\]|[a-z0-9][a-z0-9._\-]{0,254})(?::[0-9]{1,5})?(?=[/?#]|\Z)")
 _FAULTS = {
     "syntax": "is no URL", "user": "has a user or password in it", "scheme": "is no https URL",
@@ -48,11 +48,11 @@ def split(url: str, what: str) -> Url:
 
 
 def checked(url: str, what: str, here: bool = True) -> str:
-    """The URL as it is, if it may be asked: https, or http on this machine; no user, no fragment.
+    """Return the URL as it is, if it may be asked: https, or http on this machine; no user, no fragment.
 
-    ``what`` says in errors which URL it is, such as ``"token_endpoint"``; ``here=False`` refuses this machine as well,
-    for what a server elsewhere tells us must not make us ask the programs around us. Raises `DiscoveryFailed`, whose
-    text shows scheme, host and port only.
+    ``what`` names the URL in errors, such as ``"token_endpoint"``. ``here=False`` refuses this machine as well: a
+    server elsewhere must not make us ask the programs around us. Raises `DiscoveryFailed`, whose text shows scheme,
+    host and port only.
     """
     parts = split(url, what)
     if not here and perhaps_here(parts.host):
@@ -64,22 +64,22 @@ def checked(url: str, what: str, here: bool = True) -> str:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port of a URL. Raises `DiscoveryFailed`."""
+    """Return scheme, host and port of a URL. Raises `DiscoveryFailed`."""
     return split(url, "URL").origin
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL leads to this machine. Raises `DiscoveryFailed` for what is no URL."""
+    """True if a URL leads to this machine. Raises `DiscoveryFailed` for a text that is no URL."""
     return split(url, "URL").loopback
 
 
 def shown(url: str) -> str:
-    """A URL for logs and errors: without its query, user and password, which may be secret."""
+    """Return a URL for logs and errors: without its query, user and password, which may be secret."""
     return repr(_USER.sub("//", url.partition("?")[0].partition("#")[0])[:200])[1:-1]
 
 
 def canonical(url: str) -> str:
-    """The identifier of the MCP server at this URL, where it does not publish one itself [RFC 8707 §2].
+    """Return the identifier of the MCP server at this URL, for a server that publishes none itself [RFC 8707 §2].
 
     Scheme and host in lower case, no fragment, no slash at the end of the root
     [2025-06-18..2025-11-25 basic/authorization §Canonical Server URI]
@@ -91,7 +91,7 @@ def canonical(url: str) -> str:
 
 
 def covers(resource: str, server_url: str) -> bool:
-    """Whether a published identifier is that of the MCP server at this URL, or of a path above it.
+    """True if a published identifier is that of the MCP server at this URL, or of a path above it.
 
     Reading: a document at the root may be that of the whole origin, so an identifier may end before the path of the
     endpoint does; never inside a segment, and never on another origin [RFC 9728 §3.3]. A slash at its end does not
@@ -109,7 +109,7 @@ def covers(resource: str, server_url: str) -> bool:
 
 
 def resource_metadata_urls(server_url: str) -> List[str]:
-    """Where the document of a protected resource may be: at the path of the endpoint, then at the root
+    """Return the addresses of a protected resource's document: at the path of the endpoint, then at the root
     [2025-11-25 basic/authorization §Protected Resource Metadata Discovery Requirements]
     [2026-07-28 basic/authorization/authorization-server-discovery §Protected Resource Metadata Discovery Requirements]
     MUST.
@@ -131,9 +131,10 @@ _WITHOUT_PATH: Tuple[str, ...] = (
 
 
 def server_metadata_urls(issuer: str) -> List[str]:
-    """Where the metadata of an issuer may be, in the order of the page
+    """Return the addresses of an issuer's metadata, in the order of the page
     [2025-11-25 basic/authorization §Authorization Server Metadata Discovery]
     [2026-07-28 basic/authorization/authorization-server-discovery §Authorization Server Metadata Discovery] MUST.
+
     A slash at the end of the issuer is left out [RFC 8414 §3.1]. Raises `DiscoveryFailed`, also for an issuer with a
     query [RFC 8414 §2].
     """

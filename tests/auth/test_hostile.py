@@ -17,7 +17,7 @@ import pytest
 
 from mcp_ref import connect
 from mcp_ref.auth import ClientCredentials, EnterpriseManaged, WorkloadIdentity
-from mcp_ref.auth.client.redirect import MAX_OPEN, Redirect
+from mcp_ref.auth.client.redirect import MAX_OPEN, RedirectListener
 from mcp_ref.errors import AuthError, McpError
 from mcp_ref.limits import Limits
 from mcp_ref.wiretrace import JsonLinesSink, Trace
@@ -472,7 +472,7 @@ def test_a_listener_takes_the_answer_with_its_state_only(log: io.StringIO) -> No
 
 
 def test_a_listener_survives_more_connections_than_it_keeps() -> None:
-    with contextlib.ExitStack() as closing, Redirect() as redirect:
+    with contextlib.ExitStack() as closing, RedirectListener() as redirect:
         socks: List[socket.socket] = []
         rounds: List[bool] = []
 

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_ref.auth import MemoryStore, OAuth
 from mcp_ref.auth.client import registration
-from mcp_ref.auth.client.redirect import Redirect
+from mcp_ref.auth.client.redirect import RedirectListener
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, RegistrationRefused, TokenRefused, Unauthorized
 from mcp_ref.limits import Limits
 from tests.support.auth_server import OUT, Browser, browser, fetched
@@ -113,7 +113,7 @@ def test_where_that_port_is_taken_another_one_is_registered(scene: Authorized, p
     with used(scene, listening(scene, person, store=store)):
         scene.issuing.revoke_all()
     port = urlsplit(scene.asked()["redirect_uri"]).port or 0
-    with Redirect(port=port):
+    with RedirectListener(port=port):
         with used(scene, listening(scene, person, store=store)):
             pass
     assert urlsplit(scene.asked()["redirect_uri"]).port != port and len(scene.issuing.seen("/register")) == 2
@@ -121,7 +121,7 @@ def test_where_that_port_is_taken_another_one_is_registered(scene: Authorized, p
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
 def test_host_port_and_path_may_be_fixed(scene: Authorized, person: Browser, host: str) -> None:
-    with Redirect() as free:
+    with RedirectListener() as free:
         port = free.port
     uri = "http://%s:%d/some/where" % (host, port)
     with used(scene, listening(scene, person, redirect_uri=uri)):

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 import pytest
 
 from mcp_ref import deadline
-from mcp_ref.auth.client.redirect import MAX_HEAD, MAX_OPEN, Redirect, place_of
+from mcp_ref.auth.client.redirect import MAX_HEAD, MAX_OPEN, RedirectListener, place_of
 from mcp_ref.errors import AuthError, Unauthorized
 
 STATE = "the-state-1"
@@ -33,7 +33,7 @@ def get(target: str, method: str = "GET") -> bytes:
 class Waiting:
     """A listener that waits on a thread of its own."""
 
-    def __init__(self, redirect: Redirect) -> None:
+    def __init__(self, redirect: RedirectListener) -> None:
         self.redirect = redirect
         self.came: List[Any] = []
         self._left = threading.Event()
@@ -60,8 +60,8 @@ class Waiting:
 
 
 @contextlib.contextmanager
-def waiting(**options: Any) -> Iterator[Tuple[Redirect, Waiting]]:
-    with Redirect(**options) as redirect:
+def waiting(**options: Any) -> Iterator[Tuple[RedirectListener, Waiting]]:
+    with RedirectListener(**options) as redirect:
         waits = Waiting(redirect)
         try:
             yield redirect, waits
@@ -98,7 +98,7 @@ def test_the_browser_comes_back_and_reads_how_it_ended(address: str, allowed: bo
         assert redirect.uri.startswith("http://localhost:")
         assert waits.result() == redirect.uri + target[len("/callback"):]
         assert not pages
-        redirect.say(allowed)
+        redirect.show_outcome(allowed)
         browser.join(PATIENCE)
     status, headers, body = head_of(pages[0])
     assert status == "HTTP/1.1 200 OK" and ("Access allowed" in body) is allowed
@@ -160,7 +160,7 @@ def test_a_request_may_come_in_pieces_and_others_may_say_nothing_or_go() -> None
 def test_after_the_time_limit_nobody_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter(float(number * 100) for number in range(1000))
     monkeypatch.setattr(deadline, "clock", lambda: next(times))
-    with Redirect() as redirect, pytest.raises(Unauthorized, match=r"authorization_patience \(250 seconds\)"):
+    with RedirectListener() as redirect, pytest.raises(Unauthorized, match=r"authorization_patience \(250 seconds\)"):
         redirect.wait(STATE, 250.0, lambda seconds: None)
 
 
@@ -171,14 +171,14 @@ def test_who_has_left_is_not_waited_for() -> None:
 
 
 def test_closed_means_closed() -> None:
-    with Redirect() as redirect:
+    with RedirectListener() as redirect:
         port = redirect.port
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", port), 1.0).close()
 
 
 def test_a_port_may_be_fixed_and_used_again_at_once() -> None:
-    with Redirect() as first:
+    with RedirectListener() as first:
         port = first.port
     for _ in range(2):
         with waiting(port=port, path="/a/b") as (redirect, waits):
@@ -190,13 +190,13 @@ def test_a_port_may_be_fixed_and_used_again_at_once() -> None:
 
 
 def test_a_fixed_port_that_is_taken_is_an_error_and_a_wanted_one_is_not() -> None:
-    with Redirect() as first:
+    with RedirectListener() as first:
         with pytest.raises(AuthError, match="localhost:%d" % first.port):
-            Redirect(port=first.port)
-        with Redirect(wanted=first.port) as second:
+            RedirectListener(port=first.port)
+        with RedirectListener(wanted=first.port) as second:
             assert second.port != first.port
         port = second.port
-    with Redirect(wanted=port) as third:
+    with RedirectListener(wanted=port) as third:
         assert third.port == port
 
 
@@ -208,13 +208,13 @@ def test_a_port_that_somebody_else_has_on_one_address_is_not_used() -> None:
         other.listen(1)
         taken = other.getsockname()[1]
         with pytest.raises(AuthError):
-            Redirect(port=taken)
-        with Redirect(wanted=taken) as redirect:
+            RedirectListener(port=taken)
+        with RedirectListener(wanted=taken) as redirect:
             assert redirect.port != taken
 
 
 def test_a_literal_address_is_the_only_one() -> None:
-    with Redirect(host="127.0.0.1") as redirect:
+    with RedirectListener(host="127.0.0.1") as redirect:
         assert redirect.uri == "http://127.0.0.1:%d/callback" % redirect.port
         with pytest.raises(OSError):
             socket.create_connection(("::1", redirect.port), 1.0).close()

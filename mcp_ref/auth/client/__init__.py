@@ -1,14 +1,18 @@
-"""How a client gets a token, keeps it, and renews it.
+"""How a client gets a token, keeps it and renews it. The modules, in the order to read them:
 
-=====================================  =====================================================================
-modules                                what they are
-=====================================  =====================================================================
-`scopes`, `client_document`            which scopes to ask for; a client's metadata document
-`registration`, `token_endpoint`       become known to an authorization server; ask it for a token
-`code_flow`, `redirect`, `oauth`       the authorization code grant with a browser; its listener; `OAuth`
-`machine`                              grants without a person: services, workloads, enterprise sign-in
-`desk`, `errand`, `grant`, `store`     what a grant is given to work with; callbacks; the contract; tokens kept
-`single_flight`, `token_manager`       one flow for all threads; the token that is in use, and its renewal
-`authorizer`                           what the HTTP client calls before a request, and after a refusal
-=====================================  =====================================================================
+==================  =====================================================================================
+module              contents
+==================  =====================================================================================
+`token_endpoint`    a token, a registered client, and the request that gets one for the other
+`store`             where tokens and registrations are kept
+`single_flight`     one authorization for all threads that wait for a token; what a grant works with
+`grant`             the contract: one way to a token
+`registration`      how a client becomes known to an authorization server; its metadata document
+`code_flow`         the authorization code grant, without the browser
+`redirect`          the listener on this machine to which the browser comes back
+`oauth`             `OAuth`: the code grant with a person and a browser
+`machine`           the grants without a person: services, workloads, enterprise sign-in
+`token_manager`     the token of one server: good enough, renewed, or asked for anew; the scopes to ask for
+`oauth_session`     what the HTTP client calls before a request, and after a refusal
+==================  =====================================================================================
 """

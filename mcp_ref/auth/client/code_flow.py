@@ -1,14 +1,14 @@
-"""The authorization code grant, without the browser: what goes into its two requests, and what a redirect must say.
+"""The authorization code grant, without the browser: its two requests, and the checks of a redirect.
 
 ::
 
-    flow = CodeFlow.begin(discovered, client, redirect_uri, scopes)      # verifier, state, the expected issuer
-    flow.url                                                         # to be opened in a browser
-    code = flow.code(redirect)                                       # the URL that the browser came back to
+    flow = CodeFlow.begin(discovered, client, redirect_uri, scopes)     # verifier, state, the expected issuer
+    flow.url                                                            # to be opened in a browser
+    code = flow.code(redirect)                                          # the URL that the browser came back to
     token = flow.exchange(code, endpoint)
 
-Three things must fit before a code goes to a token endpoint. They are checked in this order, and where one does not
-fit nothing that the redirect says is used or shown:
+Three things must fit before a code goes to a token endpoint. They are checked in this order, and if one does not fit,
+nothing that the redirect says is used or shown:
 
 1.  ``state``: it is the answer to our request, and to no other
     [2025-06-18..2025-11-25 basic/authorization §Open Redirection] SHOULD
@@ -16,18 +16,18 @@ fit nothing that the redirect says is used or shown:
 2.  ``iss``, by this table: it comes from the server that we asked [RFC 9207 §2.4]
     [2026-07-28 basic/authorization/index §Authorization Response Validation] MUST
 
-    ============================  ==========  ===========================================
-    the server announces ``iss``  it is there  what is done
-    ============================  ==========  ===========================================
-    yes                           yes         compare, character by character
-    yes                           no          reject
-    no                            yes         compare, character by character
-    no                            no          proceed
-    ============================  ==========  ===========================================
+    ============================  ==============  ===========================================
+    the server announces ``iss``  it is there     action
+    ============================  ==============  ===========================================
+    yes                           yes             compare, character by character
+    yes                           no              reject
+    no                            yes             compare, character by character
+    no                            no              proceed
+    ============================  ==============  ===========================================
 
 3.  ``error`` is not there, and ``code`` is.
 
-A code that somebody else has got hold of is of no use without the verifier of PKCE [RFC 7636]
+A code that an attacker has got hold of is of no use without the verifier of PKCE [RFC 7636]
 [2025-06-18..2025-11-25 basic/authorization §Authorization Code Protection] MUST
 [2026-07-28 basic/authorization/security-considerations §Authorization Code Protection] MUST.
 """
@@ -53,12 +53,12 @@ _OURS = ("response_type", "client_id", "redirect_uri", "code_challenge", "code_c
 
 
 def challenge_of(verifier: str) -> str:
-    """The S256 challenge of a verifier [RFC 7636 §4.2]."""
+    """Return the S256 challenge of a verifier [RFC 7636 §4.2]."""
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode("ascii")).digest()).rstrip(b"=").decode("ascii")
 
 
 def check_pkce(discovered: "Discovered", revision: Optional[str] = None) -> None:
-    """See that the authorization server takes S256. Raises `DiscoveryFailed`: then there is no safe way to a code.
+    """Check that the authorization server takes S256. Raises `DiscoveryFailed`: then there is no safe way to a code.
 
     A server that does not say takes none [2025-11-25 basic/authorization §Authorization Code Protection] MUST
     [2026-07-28 basic/authorization/security-considerations §Authorization Code Protection] MUST. Earlier revisions do
@@ -78,8 +78,7 @@ def check_pkce(discovered: "Discovered", revision: Optional[str] = None) -> None
 
 class CodeFlow:
     """One authorization: the record that ties a redirect to its request. ``issuer`` is part of it
-    [2026-07-28 basic/authorization/index §Authorization Response Validation] MUST.
-    """
+    [2026-07-28 basic/authorization/index §Authorization Response Validation] MUST."""
 
     def __init__(
         self, discovered: "Discovered", client: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]],
@@ -98,7 +97,10 @@ class CodeFlow:
     def begin(
         cls, discovered: "Discovered", client: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]] = None,
     ) -> "CodeFlow":
-        """A flow with secrets of its own. Raises `DiscoveryFailed` where there is no authorization endpoint."""
+        """Make a flow with a verifier and a state of its own.
+
+        Raises `DiscoveryFailed` if there is no authorization endpoint.
+        """
         if not discovered.server.authorization_endpoint:
             raise DiscoveryFailed("%s has no authorization_endpoint" % discovered.server.issuer)
         return cls(discovered, client, redirect_uri, scopes, secrets.token_urlsafe(48), secrets.token_urlsafe(32))
@@ -108,7 +110,7 @@ class CodeFlow:
 
     @property
     def url(self) -> str:
-        """What to open in a browser: the authorization request [RFC 6749 §4.1.1] [RFC 7636 §4.3] [RFC 8707 §2]."""
+        """The URL to open in a browser: the authorization request [RFC 6749 §4.1.1] [RFC 7636 §4.3] [RFC 8707 §2]."""
         place, _, query = self.endpoint.partition("?")
         fields = [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] not in _OURS]
         fields += [
@@ -123,9 +125,9 @@ class CodeFlow:
         return "%s?%s" % (place, urlencode(fields))
 
     def code(self, redirect: str) -> str:
-        """The code in the URL that the browser was sent to, after the checks above.
+        """Return the code in the URL that the browser was sent to, after the checks above.
 
-        Raises `IssuerMismatch`; `TokenRefused`, with the server's ``error`` if that is what it says.
+        Raises `IssuerMismatch`, or `TokenRefused` with the server's ``error`` if the redirect has one.
         """
         place, _, query = redirect.partition("#")[0].partition("?")
         if place != self.redirect_uri.partition("?")[0]:
@@ -148,7 +150,7 @@ class CodeFlow:
         return said["code"]
 
     def exchange(self, code: str, endpoint: TokenEndpoint) -> Token:
-        """The token for the code [RFC 6749 §4.1.3] [RFC 8707 §2.2]. Raises `TokenRefused`."""
+        """Exchange the code for a token [RFC 6749 §4.1.3] [RFC 8707 §2.2]. Raises `TokenRefused`."""
         fields = [
             ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", self.redirect_uri),
             ("code_verifier", self.verifier), ("resource", self.resource),
@@ -157,7 +159,7 @@ class CodeFlow:
 
 
 def parameters(query: str) -> Optional[Dict[str, str]]:
-    """The parameters of a redirect; None where one comes twice [RFC 6749 §3.1] MUST NOT, or it cannot be read."""
+    """Return the parameters of a redirect; None if one comes twice [RFC 6749 §3.1] MUST NOT, or cannot be read."""
     try:
         query.encode("utf-8")  # a lone surrogate, from a host's own browser: it could not be sent on
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=100, errors="strict")
@@ -168,5 +170,5 @@ def parameters(query: str) -> Optional[Dict[str, str]]:
 
 
 def same(given: Optional[str], expected: str) -> bool:
-    """Whether a secret is the expected one, in a time that does not tell how much of it fits."""
+    """True if a secret is the expected one. Takes a time that does not tell how much of it fits."""
     return given is not None and hmac.compare_digest(given.encode("utf-8"), expected.encode("utf-8"))

@@ -1,7 +1,7 @@
 """Grants without a person: for services, for employees of a company, for programs on a platform.
 
 ====================  =======================================================  =====================================
-grant                 who is let in                                            how
+grant                 gets a token for                                         by
 ====================  =======================================================  =====================================
 `ClientCredentials`   the client itself                                        its secret, or a signature
                                                                                [RFC 6749 §4.4] [RFC 7523 §2.2]
@@ -17,13 +17,13 @@ Each takes the place of `OAuth` and is used in the same way::
     auth = ClientCredentials("my-service", secret, issuer="https://auth.example.com")
     with connect("https://mcp.example.com/mcp", auth=auth) as client: ...
 
-The credentials are those of one authorization server. Its identifier is passed as ``issuer``, and nothing of them goes
+The credentials are those of one authorization server. Its identifier is passed as ``issuer``, and no part of them goes
 to any other that an MCP server may name [2026-07-28 basic/authorization/client-registration §Authorization Server
 Binding] MUST. A grant without ``issuer`` is refused when it is made: the MCP server names the authorization server, no
 person looks at a page of it, and so any MCP server could have the secret sent to a host of its choice.
 
-A token that comes with a refresh token is renewed by it; any other is got anew a little before it ends. Where more
-scopes are wanted they are asked for, once
+A token that comes with a refresh token is renewed by it; any other is asked for anew a little before it ends. If the
+server wants more scopes, they are asked for, once
 [2025-11-25 basic/authorization §Step-Up Authorization Flow]
 [2026-07-28 basic/authorization/index §Step-Up Authorization Flow] MAY.
 """
@@ -67,7 +67,7 @@ class AnyIssuer:
 
 
 UNSAFE_ANY_ISSUER = AnyIssuer()
-"""In place of ``issuer``: the credentials go to **whatever authorization server the MCP server names first**; to no
+"""A value for ``issuer``: the credentials go to **whatever authorization server the MCP server names first**, and to no
 other after that, as long as the store remembers. For tests of clients against servers that are made up for them."""
 
 
@@ -75,9 +75,9 @@ class MachineGrant(Grant):
     """Base of these grants: one client, known to one authorization server.
 
     ``client_id``, and ``client_secret`` or ``signer`` (or neither: a public client), as registered there; ``issuer``:
-    its identifier, an https URL; ``method``: how the client shows who it is (None: what the server's metadata says; see
-    `mcp_ref.auth.tokens.issued`). ``scopes``, ``store``, ``choose_server``, ``dpop``, ``private_networks`` and ``now``:
-    see `Grant`. Raises ValueError without ``issuer``, and for one that is no such URL.
+    its identifier, an https URL; ``method``: how the client authenticates (None: as the server's metadata says; see
+    `token_endpoint`). ``scopes``, ``store``, ``choose_server``, ``dpop``, ``private_networks`` and ``now``: see
+    `Grant`. Raises ValueError without ``issuer``, and for one that is no such URL.
     """
 
     @spelt
@@ -98,22 +98,25 @@ class MachineGrant(Grant):
 
     @property
     def account(self) -> str:
-        """See `Grant.account`."""
+        """The kind of the grant and the client id; see `Grant.account`."""
         return " ".join(filter(None, (type(self).__name__, self._client_id)))
 
     @property
     def own_servers(self) -> Sequence[str]:
-        """See `Grant.own_servers`."""
+        """The ``issuer``; see `Grant.own_servers`."""
         return [] if self.issuer is None else [self.issuer]
 
     @property
     def _name(self) -> str:
-        """What the store calls the credentials."""
+        """The key of the credentials in the store."""
         return self._client_id or self.account
 
     def client(self, discovered: "Discovered", context: GrantContext) -> ClientInfo:
-        """See `Grant.client`. Raises `RegistrationRefused` for an authorization server that the credentials are not of
-        [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST NOT."""
+        """Return the client that the credentials are of; see `Grant.client`.
+
+        Raises `RegistrationRefused` for an authorization server that the credentials are not of
+        [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST NOT.
+        """
         bind(self._name, self.issuer, discovered.server.issuer, context)
         method = self._method or method_for(discovered.server, self._secret, self.signer)
         if method == "none":  # what there is to show is shown: a server may take it without saying so in its metadata
@@ -121,13 +124,13 @@ class MachineGrant(Grant):
         return ClientInfo(self._client_id, self._secret, method, discovered.server.issuer)
 
     def _choose(self, issuers: List[str]) -> str:
-        """Of several authorization servers that an MCP server names, ours."""
+        """Choose the authorization server of the credentials, of several that an MCP server names."""
         home = self.issuer or (self.store.get("issuer", self._name) or {}).get("issuer")
         return home if home in issuers else issuers[0]
 
 
 def _owner(name: str, issuer: Union[str, AnyIssuer, None]) -> Optional[str]:
-    """Whose the credentials are; None: of the first authorization server that is named. Raises ValueError."""
+    """Return the issuer of the credentials; None: the first authorization server that is named. Raises ValueError."""
     if isinstance(issuer, AnyIssuer):
         return None
     if not issuer:
@@ -141,7 +144,7 @@ def _owner(name: str, issuer: Union[str, AnyIssuer, None]) -> Optional[str]:
 
 
 def wanted(grant_type: str, discovered: "Discovered", scopes: Optional[List[str]]) -> Form:
-    """What all token requests for a resource have in common
+    """Return the fields that all token requests for a resource have in common
     [2025-06-18..2025-11-25 basic/authorization §Resource Parameter Implementation]
     [2026-07-28 basic/authorization/index §Resource Parameter Implementation] MUST."""
     fields = [("grant_type", grant_type), ("resource", discovered.resource)]
@@ -152,8 +155,8 @@ class ClientCredentials(MachineGrant):
     """A client that acts on its own behalf [RFC 6749 §4.4].
 
     ``client_secret`` is shown by HTTP Basic or in the form; with ``signer`` the client signs an assertion instead
-    (``private_key_jwt``, see `mcp_ref.auth.tokens.assertions`). One of the two is needed [RFC 6749 §4.4] MUST;
-    ValueError without.
+    (``private_key_jwt``, see `mcp_ref.auth.client.token_endpoint`). One of the two is needed [RFC 6749 §4.4] MUST.
+    Raises ValueError without.
     """
 
     @spelt
@@ -172,7 +175,7 @@ class ClientCredentials(MachineGrant):
             private_networks=private_networks, now=now)
 
     def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
-        """See `Grant.obtain`."""
+        """Ask the token endpoint for a token of the client itself; see `Grant.obtain`."""
         endpoint = context.endpoint(discovered, self.client(discovered, context), self.signer)
         return endpoint.request(wanted(CLIENT_CREDENTIALS, discovered, scopes), scopes)
 
@@ -180,11 +183,12 @@ class ClientCredentials(MachineGrant):
 class EnterpriseManaged(MachineGrant):
     """A person of a company whose identity provider decides what programs may do for them; no page is shown.
 
-    ``id_token``: that of the person, from signing in at the identity provider; or a callable that returns one which is
-    still good. ``idp_issuer``: the identity provider, whose metadata is asked for; ``idp_token_endpoint``: so that it
-    need not be. ``idp_client_id``, ``idp_client_secret``: how it knows this client; ``client_id``, ``client_secret``
-    (or ``signer``): how the MCP server's authorization server knows it. ``user``: keeps the tokens of several people
-    apart who share a ``store``. ``subject_token_type``: what ``id_token`` is, if it is no ID token.
+    ``id_token``: the person's, from signing in at the identity provider; or a callable that returns one which is still
+    good. ``idp_issuer``: the identity provider, whose metadata is asked for; ``idp_token_endpoint``: its token
+    endpoint, so that the metadata need not be asked for. ``idp_client_id``, ``idp_client_secret``: how it knows this
+    client; ``client_id``, ``client_secret`` (or ``signer``): how the MCP server's authorization server knows it.
+    ``user``: keeps the tokens of several people apart who share a ``store``. ``subject_token_type``: the type of
+    ``id_token``, if it is no ID token.
     """
 
     @spelt
@@ -209,24 +213,24 @@ class EnterpriseManaged(MachineGrant):
 
     @property
     def account(self) -> str:
-        """See `Grant.account`."""
+        """The account of the client and the ``user``; see `Grant.account`."""
         return " ".join(filter(None, (super().account, self._user)))
 
     @property
     def own_servers(self) -> Sequence[str]:
-        """See `Grant.own_servers`."""
+        """The ``issuer`` and the identity provider; see `Grant.own_servers`."""
         given = (self._idp_issuer, self._idp_token_endpoint)
         return [*super().own_servers, *(url for url in given if url is not None)]
 
     def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
-        """See `Grant.obtain`."""
+        """Get an assertion from the identity provider, and a token for that; see `Grant.obtain`."""
         client = self.client(discovered, context)
         assertion = self._exchanged(discovered, scopes, context)
         endpoint = context.endpoint(discovered, client, self.signer)
         return endpoint.request([*wanted(JWT_BEARER, discovered, scopes), ("assertion", assertion)], scopes)
 
     def _exchanged(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> str:
-        """The identity provider's assertion for the authorization server that was discovered [RFC 8693 §2.1]."""
+        """Get the identity provider's assertion for the discovered authorization server [RFC 8693 §2.1]."""
         provider = self._provider(context)
         client_id, secret = self._idp_client
         info = ClientInfo(client_id, secret, method_for(provider, secret), provider.issuer)
@@ -250,14 +254,14 @@ class EnterpriseManaged(MachineGrant):
 
 
 class WorkloadIdentity(MachineGrant):
-    """A program that its platform vouches for: with a JWT, which is all that is shown [RFC 7523 §2.1].
+    """A program that its platform vouches for by a JWT, which is all that is shown [RFC 7523 §2.1].
 
     ``assertion``: the JWT, or a callable that gets the issuer it is for and returns one which is still good (platforms
-    renew them, often in a file). ``client_id``: goes along where the authorization server wants it, without any other
-    sign of the client, unless there is a ``client_secret`` or a ``signer`` [RFC 7521 §4.1].
+    renew them, often in a file). ``client_id``: sent along if the authorization server wants it, without any other
+    authentication of the client, unless there is a ``client_secret`` or a ``signer`` [RFC 7521 §4.1].
 
     An assertion that was refused is not shown again, and nothing else is tried in its place. One that is meant for
-    another authorization server, by the URLs in its ``aud``, is not shown at all: who gets it could use it there.
+    another authorization server, by the URLs in its ``aud``, is not shown at all: that server could use it there.
     """
 
     @spelt
@@ -277,7 +281,7 @@ class WorkloadIdentity(MachineGrant):
         self._refused: Optional[Tuple[bytes, TokenRefused]] = None
 
     def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
-        """See `Grant.obtain`."""
+        """Exchange the platform's assertion for a token; see `Grant.obtain`."""
         client = self.client(discovered, context)
         assertion = self._assertion if isinstance(self._assertion, str) else self._assertion(discovered.server.issuer)
         if not meant_for(assertion, discovered.server):
@@ -297,8 +301,11 @@ class WorkloadIdentity(MachineGrant):
 
 
 def meant_for(assertion: str, server: "AuthorizationServer") -> bool:
-    """Whether an assertion may be for this authorization server. Only that one can tell, unless all of ``aud`` are URLs
-    and none of them is on the origin of its identifier or its token endpoint [RFC 7523 §3] item 3."""
+    """True if an assertion may be for this authorization server.
+
+    Only that server can tell, unless all of ``aud`` are URLs and none of them is on the origin of its identifier or its
+    token endpoint [RFC 7523 §3] item 3.
+    """
     try:
         audience = split_jwt(assertion).claims.get("aud")
     except ValueError:

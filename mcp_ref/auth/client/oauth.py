@@ -1,4 +1,4 @@
-"""OAuth with a person: the authorization code grant in a browser, which is what ``auth=OAuth()`` does.
+"""OAuth with a person: the authorization code grant in a browser, which ``auth=OAuth()`` uses.
 
 ::
 
@@ -8,11 +8,11 @@
     OAuth(store=FileStore(path))                                  # not again tomorrow
     OAuth("my-id", "my-secret", issuer="https://auth.example.com")    # registered before
     OAuth("my-id", "my-secret", issuer="https://auth.example.com", method="client_secret_post")    # for this method
-    OAuth(client_metadata_url="https://example.com/client.json")  # known by a document, see `client_document`
+    OAuth(client_metadata_url="https://example.com/client.json")  # known by a document, see `registration`
     OAuth(authorize=show_in_my_window)                            # a program with a browser of its own
 
-What there is to know about the server is discovered out by itself, see `mcp_ref.auth.discovery.discover`; who keeps the
-token and when this here is used, by `authorizer`.
+The authorization server is discovered, see `mcp_ref.auth.discovery.discover`; `oauth_session` keeps the token and
+decides when this grant is used.
 """
 
 import time
@@ -26,7 +26,7 @@ from ..urls import checked
 from . import registration
 from .code_flow import CodeFlow, check_pkce
 from .grant import Grant
-from .redirect import Redirect, place_of
+from .redirect import RedirectListener, place_of
 from .registration import check_client_id_url
 from .single_flight import GrantContext, call_in_thread
 from .store import TokenStore
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..tokens.jose import Signer
 
 REDIRECT_URI = "http://localhost/callback"
-"""Where the browser comes back to; a random port is put in."""
+"""The place to which the browser comes back; a random port is put in."""
 _FORGET = ("invalid_client", "unauthorized_client", "invalid_scope")
 """Errors after which the next authorization begins with a new registration."""
 
@@ -45,22 +45,23 @@ _FORGET = ("invalid_client", "unauthorized_client", "invalid_scope")
 class OAuth(Grant):
     """Gets tokens from a person's authorization server, with the person's consent in a browser.
 
-    ``client_id``, ``client_secret``: from a registration made before; pass ``issuer`` as well, the authorization
-    server that they are for: they are shown to no other. ``client_metadata_url``: where our metadata document is.
-    With neither, we register ourselves where the server lets us, as ``client_name`` (and ``client_uri``), or ask
+    ``client_id``, ``client_secret``: from a registration made before; pass ``issuer`` as well, the authorization server
+    that they are for: they are shown to no other. ``client_metadata_url``: the https URL of our metadata document. With
+    neither, we register ourselves if the server lets us, as ``client_name`` (and ``client_uri``), or ask
     ``ask_client(issuer)``, which returns an id and a secret (or None), or None.
 
-    ``redirect_uri``: where the browser comes back to. On ``localhost`` (or ``127.0.0.1``) this package listens there,
-    at a random port if it names none. ``open_browser(url)`` shows a page; None: `webbrowser`. ``authorize(url)``
-    instead does it all, for programs with a browser of their own: it returns the URL that the browser came back to, and
-    nothing listens. Both run on a thread of their own, and are waited for as long as ``authorization_patience``.
+    ``redirect_uri``: the place to which the browser comes back. On ``localhost`` (or ``127.0.0.1``) this package
+    listens there, at a random port if it names none. ``open_browser(url)`` shows a page; None: `webbrowser`.
+    ``authorize(url)`` does all of that instead, for programs with a browser of their own: it returns the URL that the
+    browser came back to, and nothing listens. Both run on a thread of their own, for ``authorization_patience`` seconds
+    at most.
 
     ``method``: how the client authenticates at the token endpoint: ``client_secret_basic``, ``client_secret_post`` or
     ``none``. None: the first that the server's metadata lists. A client is registered for one method [RFC 7591 §2], so
     pass the one that yours is registered for. A dynamic registration asks for it, and keeps to what the server answers.
 
     ``signer``: signs assertions instead of a secret. For ``scopes``, ``store``, ``choose_server``, ``dpop``,
-    ``private_networks`` and ``now`` see `Grant`. Raises ValueError for what does not go together.
+    ``private_networks`` and ``now`` see `Grant`. Raises ValueError for options that do not go together.
     """
 
     interactive = True
@@ -102,25 +103,25 @@ class OAuth(Grant):
 
     @property
     def account(self) -> str:
-        """See `Grant.account`."""
+        """The client id, if the user has passed one; see `Grant.account`."""
         return self._identity.client_id or ""
 
     @property
     def own_servers(self) -> Sequence[str]:
-        """See `Grant.own_servers`."""
+        """The ``issuer``, if the user has passed one; see `Grant.own_servers`."""
         return [] if self._identity.issuer is None else [self._identity.issuer]
 
     def client(self, discovered: "Discovered", context: GrantContext) -> Optional[ClientInfo]:
-        """See `Grant.client`."""
+        """Return the client by its registration, without a new one; see `Grant.client`."""
         return registration.known(self._identity, discovered.server, context)
 
     def refused(self, error: str, discovered: "Discovered", context: GrantContext) -> None:
-        """See `Grant.refused`."""
+        """Forget a dynamic registration that the server does not take any more; see `Grant.refused`."""
         if error in _FORGET and self._identity.client_id is None:
             context.store.delete("client", discovered.server.issuer)
 
     def obtain(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
-        """See `Grant.obtain`."""
+        """Ask the person for consent, and get a token for it; see `Grant.obtain`."""
         check_pkce(discovered, context.revision)
         if not discovered.server.authorization_endpoint:
             raise DiscoveryFailed("%s has no authorization_endpoint" % discovered.server.issuer)
@@ -144,7 +145,7 @@ class OAuth(Grant):
 
     def _with_listener(self, discovered: "Discovered", scopes: Optional[List[str]], context: GrantContext) -> Token:
         host, port, path = place_of(self.redirect_uri)
-        with Redirect(host, port, path, wanted=self._port_before(discovered, context)) as redirect:
+        with RedirectListener(host, port, path, wanted=self._port_before(discovered, context)) as redirect:
             flow = self._flow(redirect.uri, discovered, scopes, context)
             context.waiting_for_user(True)
             try:
@@ -159,11 +160,11 @@ class OAuth(Grant):
             finally:
                 context.waiting_for_user(False)
             token = self._exchanged(flow, came, discovered, context)
-            redirect.say(True)
+            redirect.show_outcome(True)
             return token
 
     def _port_before(self, discovered: "Discovered", context: GrantContext) -> int:
-        """The port that we are registered with, if any: registrations hold for one redirect URI."""
+        """Return the port that we are registered with, or 0: a registration holds for one redirect URI."""
         info = self.client(discovered, context)
         for uri in (info.redirect_uris or ()) if info is not None and info.registered else ():
             try:
@@ -183,7 +184,7 @@ class OAuth(Grant):
         return flow.exchange(flow.code(redirect), context.endpoint(discovered, flow.client, self.signer))
 
     def _show(self, url: str) -> None:
-        """Open the page. Where that is not possible the person has to be told, by whom only our user knows."""
+        """Open the page. If that is not possible, the person has to be told, and only the program knows how."""
         if self._open_browser is not None:
             self._open_browser(url)
             return
@@ -197,7 +198,7 @@ def _check_method(
     method: str, client_id: Optional[str], secret: Optional[str], metadata_url: Optional[str],
     signer: "Optional[Signer]",
 ) -> None:
-    """Raise ValueError for a method of authentication that is none, or that does not go with the other options."""
+    """Raise ValueError for a method of authentication that is unknown, or does not go with the other options."""
     if method not in registration.METHODS:
         close = closest(method, registration.METHODS)
         raise ValueError("method=%r is no way to authenticate here%s (%s; signer= has its own)" % (
@@ -214,15 +215,16 @@ def _check_method(
 
 
 def _prefer(issuer: str, issuers: List[str]) -> str:
-    """The one of several that our user's credentials are for."""
+    """Choose the authorization server, of several, that the user's credentials are for."""
     return issuer if issuer in issuers else issuers[0]
 
 
 def _redirect_uri(uri: str) -> str:
-    """The URI, if a browser may be sent there: https, or this machine
+    """Return the URI if a browser may be sent there: https, or this machine
     [2025-03-26 basic/authorization §Authorization Flow > Security Considerations]
     [2025-06-18..2025-11-25 basic/authorization §Communication Security]
-    [2026-07-28 basic/authorization/security-considerations §Communication Security] MUST. Raises ValueError."""
+    [2026-07-28 basic/authorization/security-considerations §Communication Security] MUST. Raises ValueError.
+    """
     try:
         checked(uri, "redirect_uri")
     except DiscoveryFailed as error:

@@ -1,13 +1,13 @@
-"""Where the browser comes back to: a listener on this machine that takes one request.
+"""The redirect listener: a small HTTP server on this machine that takes one request, that of the browser coming back.
 
 It listens on 127.0.0.1 and on ::1, at the same port, since ``localhost`` may be either; no other machine reaches it.
 The request that counts is a GET of exactly the path of the redirect URI, with exactly the ``state`` of the
-authorization; everything else gets 404, and the waiting goes on, so that nobody can end it who does not know the state
+authorization. Everything else gets 404, and the waiting goes on, so that only a request that knows the state ends it
 [2025-06-18..2025-11-25 basic/authorization §Open Redirection] SHOULD
 [2026-07-28 basic/authorization/security-considerations §Open Redirection] SHOULD.
 
-The browser gets its page when it is known how the authorization ended. The page says just that: nothing of what the
-request or the server said is on it, and nothing of it is kept or passed on by the browser.
+The browser gets its page when it is known how the authorization ended. The page says just that: it shows nothing of
+what the request or the server said, and the browser keeps nothing of it and passes nothing on.
 """
 
 import re
@@ -23,9 +23,9 @@ from .code_flow import parameters, same
 MAX_HEAD = 16 * 1024
 """Bytes of a request; browsers send some 2 KB and the query."""
 MAX_OPEN = 16
-"""Connections at a time; browsers open some in advance. The oldest goes first."""
+"""Connections at a time; browsers open some in advance. The oldest is closed first."""
 _SLICE = 0.1
-"""Seconds between two looks at whether anybody still waits."""
+"""Seconds between two checks that a request still waits for the authorization."""
 _TRIES = 20
 """Random ports to try until one is free on both addresses."""
 
@@ -39,11 +39,11 @@ _HEAD = ("HTTP/1.1 %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Lengt
          "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\n\r\n")
 
 
-class Redirect:
-    """A listener, until it is closed. ``uri`` is its redirect URI. Used by one thread.
+class RedirectListener:
+    """Listens until it is closed. ``uri`` is its redirect URI. Used by one thread.
 
-    ``host``: ``localhost``, ``127.0.0.1`` or ``[::1]``: how the URI names it, and with an address the only one where it
-    listens. ``port``: 0 for a random one; ``wanted``: a random one, preferably this. Raises `AuthError` where nothing
+    ``host``: ``localhost``, ``127.0.0.1`` or ``[::1]``: the name in the URI, and if it is an address the only one to
+    listen at. ``port``: 0 for a random one; ``wanted``: a random one, preferably this. Raises `AuthError` if no port
     can be bound.
     """
 
@@ -55,14 +55,14 @@ class Redirect:
         self.port = self._bind(host, port, wanted)
         self.uri = "http://%s:%d%s" % (host, self.port, path)
 
-    def __enter__(self) -> "Redirect":
+    def __enter__(self) -> "RedirectListener":
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
 
     def wait(self, state: str, seconds: float, pause: Callable[[float], None]) -> str:
-        """The URL that the browser came back to with this state.
+        """Wait for the browser. Returns the URL that it came back to with this state.
 
         ``pause(0)`` is called now and then, and may raise. Raises `Unauthorized` after ``seconds``.
         """
@@ -84,15 +84,15 @@ class Redirect:
                 pause(0)
         raise Unauthorized("nobody has allowed access within authorization_patience (%g seconds)" % seconds)
 
-    def say(self, allowed: bool) -> None:
-        """Tell the browser how it ended."""
+    def show_outcome(self, allowed: bool) -> None:
+        """Send the browser a page that says how the authorization ended."""
         held, self._held = self._held, None
         if held is not None:
             _reply(held, "200 OK", *(_DONE if allowed else _FAILED))
 
     def close(self) -> None:
-        """End it; a browser that still waits for its page reads of a failure."""
-        self.say(False)
+        """Stop listening. A browser that still waits for its page gets the one of a failure."""
+        self.show_outcome(False)
         for sock in [*self._listening, *self._open]:
             sock.close()
         self._listening.clear()
@@ -111,7 +111,7 @@ class Redirect:
         raise AuthError("no redirect can be taken at %s%s: %s" % (host, ":%d" % port if port else "", why))
 
     def _bind_both(self, host: str, port: int) -> int:
-        """Listen at one port of all addresses that the host may be; the port. Raises OSError."""
+        """Listen at one port of all addresses that the host may be. Returns the port. Raises OSError."""
         if host != "[::1]":
             first = _listener(socket.AF_INET, "127.0.0.1", port)
             self._listening.append(first)
@@ -140,7 +140,7 @@ class Redirect:
         return sock
 
     def _read(self, sock: socket.socket, state: str, selector: selectors.BaseSelector) -> Optional[str]:
-        """Read what has come; the URL if it is the request that counts, which is then held."""
+        """Read what has come. Returns the URL if it is the request that counts, whose connection is then held open."""
         try:
             data = sock.recv(MAX_HEAD)
         except BlockingIOError:
@@ -162,7 +162,7 @@ class Redirect:
         return self.uri[:-len(self.path)] + target
 
     def _target(self, head: bytes, state: str) -> Optional[str]:
-        """Path and query of the request that counts; None for any other."""
+        """Return path and query of the request that counts; None for any other."""
         line = _LINE.match(head)
         target = line.group(1).decode("ascii") if line else ""
         path, _, query = target.partition("?")
@@ -189,7 +189,7 @@ def _listener(family: "socket.AddressFamily", address: str, port: int) -> socket
 
 
 def _has_ipv6() -> bool:
-    """Whether this machine has the address ::1 at all."""
+    """True if this machine has the address ::1 at all."""
     try:
         with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as sock:
             sock.bind(("::1", 0))
@@ -211,7 +211,8 @@ def _reply(sock: socket.socket, status: str, title: str, text: str) -> None:
 
 
 def place_of(redirect_uri: str) -> Tuple[str, int, str]:
-    """Host, port (0: any) and path of a redirect URI at which one can listen. ValueError for any other."""
+    """Return host, port (0: any) and path of a redirect URI at which one can listen. Raises ValueError for any other.
+    """
     found = re.match(r"http://(localhost|127\.0\.0\.1|\[::1\])(?::([0-9]{1,5}))?(/[^?#\s]*)\Z", redirect_uri)
     port = int(found.group(2) or 0) if found else 0
     if found is None or port > 65535:

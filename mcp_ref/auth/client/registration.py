@@ -1,22 +1,32 @@
-"""How an authorization server comes to know us as a client.
+"""Client registration: how an authorization server comes to know us as a client.
 
 ==  =====================================================================  ==========================================
-1   credentials that our user has, from a registration made before         only with the server that they belong to
-2   the URL of our metadata document, if the server takes such             with every server; see `client_document`
-3   dynamic registration, if the server has an endpoint for it             kept in the store, for this server only
-4   ask the user                                                           likewise
+    how                                                                    for which servers
+==  =====================================================================  ==========================================
+1   credentials that the user has, from a registration made before         only the server that they belong to
+2   the URL of our metadata document, if the server takes such             every server; see `client_metadata`
+3   dynamic registration, if the server has an endpoint for it             this server; kept in the store
+4   ask the user                                                           this server; kept in the store
 5   give up, and say what to pass                                          `RegistrationRefused`
 ==  =====================================================================  ==========================================
 
 [2025-11-25 basic/authorization §Client Registration Approaches] SHOULD
 [2026-07-28 basic/authorization/client-registration §Pre-registration] SHOULD
 
-Everything is kept by issuer, and never shown to another one
+All of this is kept by issuer, and never shown to another issuer
 [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST NOT.
 
-Reading: credentials of row 1 whose issuer our user has not named (which only `OAuth` lets him leave out, for there a
-person sees where the browser leads) belong to the first server that they are used with,
-and the store remembers which: a server that changes its mind later does not get them.
+Reading: credentials of row 1 without an issuer (only `OAuth` lets the user leave it out, for there a person sees where
+the browser leads) belong to the first server that they are used with, and the store remembers which: a server that
+changes its mind later does not get them.
+
+A client ID metadata document is the way of row 2: the client is known by the https URL at which it describes itself
+[2025-11-25 basic/authorization §Client ID Metadata Documents]
+[2026-07-28 basic/authorization/client-registration §Client ID Metadata Documents]. Make it once, publish it as
+``application/json`` at that very URL, and pass the URL on::
+
+    document = client_metadata("https://example.com/client.json", "My program", ["http://localhost/callback"])
+    connect(url, auth=OAuth(client_metadata_url="https://example.com/client.json"))
 """
 
 import re
@@ -33,14 +43,14 @@ if TYPE_CHECKING:
     from .single_flight import GrantContext
 
 METHODS = ("client_secret_basic", "client_secret_post", "none")
-"""The ways to authenticate among which our user may choose [RFC 6749 §2.3.1] [RFC 7591 §2]."""
+"""The methods of authentication among which the user may choose [RFC 6749 §2.3.1] [RFC 7591 §2]."""
 
 AskClient = Callable[[str], Optional[Tuple[str, Optional[str]]]]
-"""Asks the user for a client id and a secret (or None) at this issuer; None: there are none."""
+"""A callback that asks the user for a client id and a secret (or None) at an issuer. Returns None if there are none."""
 
 
 class Identity(NamedTuple):
-    """What our user says about the client that we are; see `OAuth`."""
+    """The client as the user describes it; see `OAuth`."""
 
     client_id: Optional[str] = None
     client_secret: Optional[str] = None
@@ -53,7 +63,8 @@ class Identity(NamedTuple):
     method: Optional[str] = None
 
     def way(self, server: "AuthorizationServer", secret: Optional[str]) -> str:
-        """The method with which credentials of our user's authenticate: his, or else what suits the server."""
+        """Return the method of authentication for the user's credentials: the user's, or else one that suits the
+        server."""
         return self.method or method_for(server, secret, self.signer)
 
     def __repr__(self) -> str:
@@ -61,10 +72,10 @@ class Identity(NamedTuple):
 
 
 def known(identity: Identity, server: "AuthorizationServer", context: "GrantContext") -> Optional[ClientInfo]:
-    """Rows 1 and 2, and what rows 3 and 4 left in the store: without asking anybody; None: nothing of these.
+    """Return the client of row 1 or 2, or the one that row 3 or 4 has left in the store, without asking anyone.
 
-    Raises `RegistrationRefused` for credentials that belong to another authorization server
-    [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] SHOULD.
+    Returns None if there is none of these. Raises `RegistrationRefused` for credentials that belong to another
+    authorization server [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] SHOULD.
     """
     if identity.client_id is not None:
         bind(identity.client_id, identity.issuer, server.issuer, context)
@@ -82,8 +93,11 @@ def known(identity: Identity, server: "AuthorizationServer", context: "GrantCont
 
 
 def bind(name: str, owner: Optional[str], issuer: str, context: "GrantContext") -> None:
-    """See that the user's credentials are those for this server: they are of ``owner``, or else of the first server
-    that they are used with, which the store keeps under ``name``. Raises `RegistrationRefused`."""
+    """Check that the user's credentials are those for this server.
+
+    They belong to ``owner``, or else to the first server that they are used with, which the store keeps under ``name``.
+    Raises `RegistrationRefused`.
+    """
     if owner is None:
         record = context.store.get("issuer", name)
         owner = issuer if record is None else record.get("issuer")
@@ -99,7 +113,8 @@ def choose(
     identity: Identity, server: "AuthorizationServer", redirect_uri: str, scopes: Optional[Sequence[str]],
     context: "GrantContext",
 ) -> ClientInfo:
-    """The client that we are at this server, registered now if need be. ``scopes``: all that may ever be asked for.
+    """Return the client that we are at this server, registered now if need be. ``scopes``: all that may ever be asked
+    for.
 
     A registration that does not have this redirect URI, or not all of the scopes, is made anew. Raises
     `RegistrationRefused`, `AuthError`.
@@ -118,7 +133,7 @@ def choose(
 
 
 def _holds(info: ClientInfo, redirect_uri: str, scopes: Optional[Sequence[str]]) -> bool:
-    """Whether a registration is good for this redirect URI and these scopes."""
+    """True if a registration is good for this redirect URI and these scopes."""
     return redirect_uri in (info.redirect_uris or ()) and (
         info.scopes is None or set(scopes or ()) <= set(info.scopes))
 
@@ -137,14 +152,14 @@ def _ask(identity: Identity, server: "AuthorizationServer", context: "GrantConte
 
 
 def application_type(redirect_uri: str) -> str:
-    """``native`` for a program on the user's machine, else ``web``
+    """Return ``native`` for a program on the user's machine, else ``web``
     [2026-07-28 basic/authorization/client-registration §Application Type and Redirect URI Constraints] SHOULD."""
     return "native" if redirect_uri.startswith("http:") and is_loopback(redirect_uri) else "web"
 
 
 def metadata(identity: Identity, server: "AuthorizationServer", redirect_uri: str,
              scopes: Optional[Sequence[str]]) -> Dict[str, Any]:
-    """What a registration says about us [RFC 7591 §2]; ``refresh_token`` among the grants
+    """Return the metadata of the client for a dynamic registration [RFC 7591 §2]; ``refresh_token`` is among the grants
     [2026-07-28 basic/authorization/index §Refresh Tokens] SHOULD."""
     taken = server.token_endpoint_auth_methods_supported
     ways = [way for way in ("none", "client_secret_basic", "client_secret_post") if taken is None or way in taken]
@@ -171,8 +186,8 @@ def register(
 ) -> ClientInfo:
     """Register dynamically [RFC 7591 §3]. Raises `RegistrationRefused` with the server's reason, `AuthError`.
 
-    Where the answer does not say how to authenticate, what the server takes decides: some give a secret to clients
-    that are to show none. ``method`` of our user decides before that, if there is a secret to show.
+    If the answer does not say how to authenticate, the server's metadata decides: some servers give a secret to clients
+    that are to show none. The user's ``method`` decides before that, if there is a secret to show.
     """
     told = metadata(identity, server, redirect_uri, scopes)
     answer = context.fetcher.post_json(server.registration_endpoint or "", told)
@@ -200,7 +215,8 @@ def register(
 
 
 def _redirects(value: Dict[str, Any], redirect_uri: str) -> List[str]:
-    """The redirect URIs that were registered: the server may have put others in their place [RFC 7591 §3.2.1]."""
+    """Return the redirect URIs that were registered: the server may have put others in their place [RFC 7591 §3.2.1].
+    """
     found = value.get("redirect_uris")
     if not isinstance(found, list):
         return [redirect_uri]
@@ -212,7 +228,7 @@ def _redirects(value: Dict[str, Any], redirect_uri: str) -> List[str]:
 
 
 _SHARED = ("client_secret_post", "client_secret_basic", "client_secret_jwt")
-"""Ways to authenticate that need a secret that both sides know; everybody can read this document."""
+"""Methods of authentication that need a shared secret, which no public document can have."""
 _SECRET = ("client_secret", "client_secret_expires_at")
 _TEXTS = ("client_name", "scope", "token_endpoint_auth_method")
 _URLS = ("client_uri", "logo_uri", "tos_uri", "policy_uri", "jwks_uri")
@@ -221,9 +237,10 @@ _DOTS = re.compile(r"/(?:\.|%2[eE]){1,2}(?:/|\Z)")
 
 
 def client_metadata(client_id_url: str, client_name: str, redirect_uris: Sequence[str], **more: Any) -> Dict[str, Any]:
-    """The document of a client, checked. ``more``: other members, such as ``client_uri``, ``logo_uri``, ``jwks``.
+    """Make the metadata document of a client, and check it.
 
-    Without others: a public client with the code flow and refresh tokens. Raises ValueError that says what is wrong.
+    ``more``: other members, such as ``client_uri``, ``logo_uri``, ``jwks``. Without them: a public client with the code
+    flow and refresh tokens. Raises ValueError that says what is wrong.
     """
     document: Dict[str, Any] = {
         "client_id": client_id_url,
@@ -239,7 +256,7 @@ def client_metadata(client_id_url: str, client_name: str, redirect_uris: Sequenc
 
 
 def check_client_id_url(url: str) -> str:
-    """The URL, if a client can be known by it: https, with a path, without dots as segments, user or fragment
+    """Return the URL if a client can be known by it: https, with a path, without dots as segments, user or fragment
     [2025-11-25 basic/authorization §Implementation Requirements]
     [2026-07-28 basic/authorization/client-registration §Implementation Requirements] MUST. Raises ValueError.
 
@@ -261,8 +278,8 @@ def check_client_id_url(url: str) -> str:
 def check_client_metadata(url: str, document: Any) -> None:
     """Check a document that is published at this URL. Raises ValueError that says what is wrong.
 
-    It must name the URL, exactly; have a name and redirect URIs, each https or on this machine; and hold no secret
-    [2025-11-25 basic/authorization §Implementation Requirements]
+    The document must name the URL, exactly; have a name and redirect URIs, each https or on this machine; and hold no
+    secret [2025-11-25 basic/authorization §Implementation Requirements]
     [2026-07-28 basic/authorization/client-registration §Implementation Requirements] MUST.
     """
     check_client_id_url(url)

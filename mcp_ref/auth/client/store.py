@@ -1,10 +1,14 @@
 """Where tokens and registrations are kept between requests, and between runs of a program.
 
-A store holds JSON objects, each under a kind and a key::
+A store holds JSON objects, each under a kind and a key:
 
-    ("token", URL of an MCP server)                 a `Token`
-    ("client", issuer of an authorization server)   a `ClientInfo`
-    ("issuer", id of a client)                      {"issuer": ...}: whose credentials these are
+======================================================  ===================================================
+kind and key                                            record
+======================================================  ===================================================
+``("token", URL of an MCP server)``                     a `Token`
+``("client", issuer of an authorization server)``       a `ClientInfo`
+``("issuer", id of a client)``                          ``{"issuer": ...}``: whose credentials these are
+======================================================  ===================================================
 
 `MemoryStore` forgets them with the program. `FileStore` keeps them in a file that only its owner can read
 [2025-03-26 basic/authorization §Authorization Flow > Security Considerations] MUST
@@ -28,35 +32,36 @@ JsonObject = Dict[str, Any]
 Pause = Callable[[float], None]
 
 _WAIT = 0.05
-"""Seconds between two looks at a lock that somebody else has."""
+"""Seconds between two attempts to take a lock that another program or thread has."""
 _LONGEST = 1200
-"""Looks until a lock counts as left behind by something that hangs: a minute, which is longer than a request."""
+"""Attempts until a lock counts as left behind by a program that hangs: a minute, which is longer than a request."""
 MAX_FILE = 16 * 1024 * 1024
 """Bytes of a file of tokens; one token takes a few thousand."""
 _LOCKING = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-"""How a lock is opened; not through a link, which would make a file at a place that somebody else has chosen."""
+"""The flags that open a lock file; not through a link, which would make a file at a place that another user has chosen.
+"""
 
 
 class TokenStore:
-    """Base of stores. Thread-safe. What is in them is secret."""
+    """Base of stores. Thread-safe. The records are secret."""
 
     def get(self, kind: str, key: str) -> Optional[JsonObject]:
-        """The record, or None."""
+        """Return the record; None if there is none."""
         raise NotImplementedError
 
     def set(self, kind: str, key: str, record: JsonObject) -> None:
-        """Keep a record, in the place of another one."""
+        """Store a record, in place of the one that is there."""
         raise NotImplementedError
 
     def delete(self, kind: str, key: str) -> None:
-        """Forget a record, if there is one."""
+        """Remove a record, if there is one."""
         raise NotImplementedError
 
     @contextmanager
     def exclusive(self, pause: Pause) -> Iterator[None]:
-        """While a refresh token is used: nobody else uses one of this store. ``pause(seconds)`` waits, or raises.
+        """A context in which a refresh token is used: no other user of this store is in it at the same time.
 
-        A store that only one grant uses need not do anything here.
+        ``pause(seconds)`` waits, or raises. A store that only one grant uses need not do anything here.
         """
         yield
 
@@ -72,21 +77,21 @@ class MemoryStore(TokenStore):
         self._renewing = threading.Lock()
 
     def get(self, kind: str, key: str) -> Optional[JsonObject]:
-        """See `TokenStore.get`."""
+        """Return a copy of the record; None if there is none."""
         record = self._records.get((kind, key))
         return None if record is None else dict(record)
 
     def set(self, kind: str, key: str, record: JsonObject) -> None:
-        """See `TokenStore.set`."""
+        """Store a copy of the record."""
         self._records[kind, key] = dict(record)
 
     def delete(self, kind: str, key: str) -> None:
-        """See `TokenStore.delete`."""
+        """Remove a record, if there is one."""
         self._records.pop((kind, key), None)
 
     @contextmanager
     def exclusive(self, pause: Pause) -> Iterator[None]:
-        """See `TokenStore.exclusive`."""
+        """A context for one thread at a time; see `TokenStore.exclusive`."""
         while not self._renewing.acquire(blocking=False):
             pause(_WAIT)
         try:
@@ -111,22 +116,22 @@ class FileStore(TokenStore):
         self._lock = threading.RLock()
 
     def get(self, kind: str, key: str) -> Optional[JsonObject]:
-        """See `TokenStore.get`."""
+        """Return the record; None if there is none. Raises `AuthError` for a file that must not or cannot be read."""
         with self._lock:
             record = self._read().get(kind, {}).get(key)
         return record if isinstance(record, dict) else None
 
     def set(self, kind: str, key: str, record: JsonObject) -> None:
-        """See `TokenStore.set`."""
+        """Store a record. Raises `AuthError` for a file that must not be read or cannot be written."""
         self._change(kind, key, record)
 
     def delete(self, kind: str, key: str) -> None:
-        """See `TokenStore.delete`."""
+        """Remove a record, if there is one. Raises `AuthError` as `set`."""
         self._change(kind, key, None)
 
     @contextmanager
     def exclusive(self, pause: Pause) -> Iterator[None]:
-        """See `TokenStore.exclusive`."""
+        """A context for one thread of one program at a time; see `TokenStore.exclusive`."""
         with self._locked(".refresh", pause):
             yield
 
@@ -162,7 +167,7 @@ class FileStore(TokenStore):
         return records
 
     def _check(self, found: os.stat_result) -> None:
-        """See that what is at the path is a file of our user alone, of a size that can be read. Raises `AuthError`."""
+        """Check that the path is a file of our user alone, of a size that can be read. Raises `AuthError`."""
         if not stat.S_ISREG(found.st_mode):
             raise AuthError("%s is no file, so no tokens can be kept there: pass another path" % self.path)
         if sys.platform != "win32":
@@ -190,7 +195,7 @@ class FileStore(TokenStore):
 
     @contextmanager
     def _locked(self, suffix: str, pause: Pause) -> Iterator[None]:
-        """Hold the lock that the programs share."""
+        """A context that holds a lock which the programs share."""
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
             descriptor = os.open(self.path + suffix, _LOCKING, 0o600)
@@ -209,7 +214,7 @@ class FileStore(TokenStore):
 
 
 def _open(path: str, flags: int) -> int:
-    """Open a file, or a pipe in its place without waiting for somebody who writes to it."""
+    """Open a file; a pipe in its place is opened without waiting for its writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -228,7 +233,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _lock(descriptor: int) -> bool:
-        """Take the lock; False if somebody else has it."""
+        """Take the lock. Returns False if it is taken."""
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -241,7 +246,7 @@ else:
         fcntl = None  # type: ignore[assignment]
 
     def _lock(descriptor: int) -> bool:
-        """Take the lock; False if somebody else has it."""
+        """Take the lock. Returns False if it is taken."""
         try:
             if fcntl is not None:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,14 +1,35 @@
-"""The endpoint that gives tokens [RFC 6749 §3.2, §5].
+"""The token endpoint [RFC 6749 §3.2, §5], a token that it gives (`Token`), and the client that asks it (`ClientInfo`).
 
-Every grant ends with one request to the token endpoint, in which the client shows who it is. How it does that is its
-*method* [RFC 8414 §2]::
+Every grant ends with one request to the token endpoint, in which the client authenticates. How it does that is its
+*method* [RFC 8414 §2]:
 
-    none                  client_id in the form, nothing else: a public client
-    client_secret_basic   Authorization: Basic, with id and secret [RFC 6749 §2.3.1]
-    client_secret_post    client_id and client_secret in the form
-    private_key_jwt       a signed assertion in the form, see `mcp_ref.auth.tokens.assertions`
+=======================  ============================================================================
+method                   proof of the client
+=======================  ============================================================================
+``none``                 ``client_id`` in the form, nothing else: a public client
+``client_secret_basic``  ``Authorization: Basic``, with id and secret [RFC 6749 §2.3.1]
+``client_secret_post``   ``client_id`` and ``client_secret`` in the form
+``private_key_jwt``      a signed assertion in the form: a JWT of the client about itself
+                         [RFC 7523 §2.2, §3]; with a shared secret ``client_secret_jwt``
+=======================  ============================================================================
 
-What an authorization server says about a refusal is cleaned of everything that we sent before anybody sees it.
+A request with an assertion, which is made for it alone::
+
+    POST /token
+    grant_type=...&client_assertion_type=urn:...:jwt-bearer&client_assertion=eyJhbGciOi...
+
+        {"alg": "ES256", "typ": "JWT", "kid": ...}
+        {"iss": client id, "sub": client id, "aud": issuer, "iat": now, "exp": soon, "jti": never the same}
+
+The authorization server knows the public key from registration or from the client's metadata document
+[2025-11-25 basic/authorization §Client ID Metadata Documents]
+[2026-07-28 basic/authorization/client-registration §Implementation Requirements] MAY.
+
+Reading: RFC 7523 leaves open whether ``aud`` is the issuer or the URL of the token endpoint. It is the issuer here and
+nothing else: a server that we are led to by mistake cannot then use the assertion at another one.
+
+No secret is ever shown: neither `Token` nor `ClientInfo` has one in its ``repr``, and the text of an authorization
+server about a refusal is cleaned of all that we sent before it goes into an error.
 """
 
 import re
@@ -29,13 +50,13 @@ if TYPE_CHECKING:
     from ..tokens.jose import Signer
 
 USABLE = re.compile(r"[!-~]+\Z")
-"""What can stand in a header field [RFC 6750 §2.1] [RFC 9449 §7.1]; a little more than these allow."""
+"""A token that can stand in a header field [RFC 6750 §2.1] [RFC 9449 §7.1]; a little more than these allow."""
 SCHEMES = {"bearer": "Bearer", "dpop": "DPoP"}
 """The kinds of tokens that we know, and the schemes of Authorization for them."""
 _UNSPEAKABLE = re.compile(r"[^ !#-\[\]-~]+")
-"""What an error and its description are not made of [RFC 6749 §5.2]."""
+"""Characters that an error and its description cannot have [RFC 6749 §5.2]."""
 _JWT = re.compile(r"eyJ[A-Za-z0-9_\-]+(?:\.[A-Za-z0-9_\-]*)*")
-"""A signed token, whoever's: our assertions and proofs, which are made for one request, are such."""
+"""A signed token of any origin: our assertions and proofs, which are made for one request, are such."""
 
 
 @dataclass(eq=False, repr=False)
@@ -46,17 +67,17 @@ class Token(Record):
     token_type: str = "Bearer"
     """``Bearer`` or ``DPoP``: the scheme of the Authorization field."""
     expires_at: Optional[float] = None
-    """Seconds since 1970; None if the server did not say."""
+    """The end of the token in seconds since 1970; None if the server did not say."""
     refresh_token: Optional[str] = None
     scopes: Optional[List[str]] = None
-    """What it is good for, as the server said, or else what it was asked for; None: neither is known."""
+    """The scopes that the server has granted, or else those that were asked for; None: neither is known."""
     issuer: str = ""
     resource: str = ""
     client_id: str = ""
     requested: Optional[List[str]] = None
     """The scopes that were asked for, of which the server may have granted others."""
     renew_at: Optional[float] = None
-    """When to get another one, a little before ``expires_at``."""
+    """The time at which to get another token, a little before ``expires_at``."""
 
     def __repr__(self) -> str:
         return "Token(%s, scopes=%r, expires_at=%r, issuer=%r)" % (
@@ -64,16 +85,16 @@ class Token(Record):
 
     @property
     def known_scopes(self) -> List[str]:
-        """What was asked for and what was granted, each once: what another token must not lose."""
+        """The scopes that were asked for and those that were granted, each once: another token must not lose them."""
         return union(self.requested, self.scopes)
 
     def to_json(self) -> Dict[str, Any]:
-        """All of it, for a store."""
+        """Return all members as a JSON object, for a store."""
         return {name: value for name, value in self._fields() if value is not None}
 
     @classmethod
     def of_json(cls, record: Mapping[str, Any]) -> "Optional[Token]":
-        """Back from `to_json`; None for what is none."""
+        """Return the token of such an object; None if it is no token."""
         texts = ("access_token", "token_type", "refresh_token", "issuer", "resource", "client_id")
         values: Dict[str, Any] = {name: record[name] for name in texts if isinstance(record.get(name), str)}
         for name in ("expires_at", "renew_at"):
@@ -89,9 +110,8 @@ class Token(Record):
 
 @dataclass(eq=False, repr=False)
 class ClientInfo(Record):
-    """How one authorization server knows us. Never shown to another one: ``issuer`` says whose it is
-    [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST.
-    """
+    """The client as one authorization server knows it. Never shown to another one: ``issuer`` says whose it is
+    [2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST."""
 
     client_id: str
     client_secret: Optional[str] = None
@@ -99,13 +119,13 @@ class ClientInfo(Record):
     """The ``token_endpoint_auth_method``."""
     issuer: str = ""
     expires_at: Optional[float] = None
-    """When the secret ends, in seconds since 1970."""
+    """The end of the secret in seconds since 1970; None: it does not end."""
     registered: bool = False
-    """Whether it comes from dynamic registration, so that another one can be had."""
+    """True if it comes from dynamic registration, so that another one can be had."""
     redirect_uris: Optional[List[str]] = None
-    """Those that were registered, as far as it is known."""
+    """The redirect URIs that were registered; None: not known."""
     scopes: Optional[List[str]] = None
-    """Those that the registration was made for; servers may refuse to authorize others."""
+    """The scopes that the registration was made for; servers may refuse to authorize others."""
 
     def __repr__(self) -> str:
         return "ClientInfo(method=%r, issuer=%r, registered=%r)" % (self.method, self.issuer, self.registered)
@@ -120,12 +140,12 @@ class ClientInfo(Record):
         return [self.client_secret, basic(self.client_id, self.client_secret)[1].partition(" ")[2]]
 
     def to_json(self) -> Dict[str, Any]:
-        """All of it, for a store."""
+        """Return all members as a JSON object, for a store."""
         return {name: value for name, value in self._fields() if value is not None}
 
     @classmethod
     def of_json(cls, record: Mapping[str, Any]) -> "Optional[ClientInfo]":
-        """Back from `to_json`; None for what is none."""
+        """Return the client of such an object; None if it is none."""
         values: Dict[str, Any] = {
             name: record[name] for name in ("client_id", "client_secret", "method", "issuer")
             if isinstance(record.get(name), str)
@@ -139,20 +159,20 @@ class ClientInfo(Record):
 
 
 def union(*scopes: Optional[Sequence[str]]) -> List[str]:
-    """All of these, each once, in the order of their first appearance; None counts as nothing."""
+    """Return all of these scopes, each once, in the order of their first appearance; None counts as no scopes."""
     return list(dict.fromkeys(scope for each in scopes if each for scope in each))
 
 
 def method_of(signer: "Signer") -> str:
-    """The name of the way of authentication [OpenID Connect Core 1.0 §9]: another one for shared secrets."""
+    """Return the method of a client with this signer [OpenID Connect Core 1.0 §9]: another one for shared secrets."""
     return "client_secret_jwt" if signer.alg.startswith("HS") else "private_key_jwt"
 
 
 def method_for(server: "AuthorizationServer", secret: Optional[str], signer: "Optional[Signer]" = None) -> str:
-    """How a client shows who it is, that has this secret or this signer: the first way that the server takes.
+    """Return the method of a client with this secret or this signer: the first one that the server takes.
 
-    A server that does not say takes ``client_secret_basic`` [RFC 8414 §2]. One that takes nothing of what we have is
-    tried with the most usual: it may know of this client what its metadata does not say.
+    A server that does not say takes ``client_secret_basic`` [RFC 8414 §2]. If it takes no method that the client has,
+    the most usual one is tried: the server may know of this client what its metadata does not say.
     """
     ways: List[str] = []
     if signer is not None:
@@ -167,9 +187,9 @@ def method_for(server: "AuthorizationServer", secret: Optional[str], signer: "Op
 
 
 def sayable(text: Any, secrets: Sequence[str] = ()) -> str:
-    """What an authorization server has written, short and harmless; no text: ``""``.
+    """Return a text of an authorization server in a short and harmless form; "" for what is no text.
 
-    Without any of these secrets, be they as they are, as in a form, or with other characters where blanks are.
+    The ``secrets`` are taken out: as they are, encoded as in a form, and with other characters in place of blanks.
     """
     if not isinstance(text, str):
         return ""
@@ -181,7 +201,7 @@ def sayable(text: Any, secrets: Sequence[str] = ()) -> str:
 
 
 def explained(error: str, description: str) -> str:
-    """An error's code with what was said about it, in brackets."""
+    """Return an error's code, with its description in brackets."""
     return "%s (%s)" % (error, description) if description else error
 
 
@@ -192,7 +212,7 @@ EARLY = 30.0
 """Seconds before its end in which a token is not used any more if there is a way to another one; of a token that
 lives less than five minutes it is a tenth of its life."""
 MAX_LIFE = 10 * 365 * 86400.0
-"""A token that is said to live longer does not end."""
+"""Seconds of the longest life of a token; one that is said to live longer does not end."""
 
 _PUBLIC = frozenset(("grant_type", "resource", "scope", "audience", "client_id", "redirect_uri",
                      "subject_token_type", "requested_token_type"))
@@ -214,10 +234,10 @@ class TokenEndpoint:
         self.signer, self.prover, self.now = signer, prover, now
 
     def request(self, fields: Form, requested: Optional[Sequence[str]] = None) -> Token:
-        """Make one token request: ``fields`` are those of the grant, without those of the client's authentication.
+        """Make one token request. ``fields`` are those of the grant, without those of the client's authentication.
 
         ``requested``: the scopes that were asked for; None: the ``scope`` in ``fields``, if there is one. Raises
-        `TokenRefused`, `DiscoveryFailed` where there is no such endpoint or it cannot be reached.
+        `TokenRefused`, and `DiscoveryFailed` if there is no such endpoint or it cannot be reached.
         """
         asked = dict(fields)
         if requested is None and "scope" in asked:
@@ -236,7 +256,7 @@ class TokenEndpoint:
         return value
 
     def _post(self, fields: Form) -> "Answer":
-        """One attempt. Assertions and proofs are made anew for each: a server may take them once only."""
+        """Send the request once. Assertions and proofs are made anew for each: a server may take them once only."""
         url = self.server.token_endpoint
         more, headers = self._authentication()
         if self.prover is not None:
@@ -245,7 +265,7 @@ class TokenEndpoint:
         return answer
 
     def _authentication(self) -> Tuple[List[Tuple[str, str]], List[Tuple[str, str]]]:
-        """The fields of the form and of the header that show who we are."""
+        """Return the fields of the form and those of the header by which the client authenticates."""
         client = self.client
         if client.issuer and client.issuer != self.server.issuer:
             raise TokenRefused("the client's credentials belong to %s and are not shown to %s"
@@ -270,7 +290,7 @@ class TokenEndpoint:
         return named, []
 
     def _wants_nonce(self, answer: "Answer") -> bool:
-        """Whether to ask once more, with the nonce that has just come [RFC 9449 §8]."""
+        """True if the request is to be sent again, with the nonce that has just come [RFC 9449 §8]."""
         if self.prover is None:
             return False
         new = self.prover.learn(self.server.token_endpoint, answer.headers)
@@ -284,7 +304,8 @@ class TokenEndpoint:
         return TokenRefused("%s gives no token: %s" % (self.server.issuer, reason), error, said)
 
     def _secrets(self, value: Mapping[str, Any], asked: Mapping[str, str]) -> List[str]:
-        """What an error must not show, though the server may say it: what it was sent, and what it gives."""
+        """Return the texts that an error must not show, though the server may send them back: what it was sent, what it
+        gives."""
         found = [text for name, text in asked.items() if name not in _PUBLIC]
         found += [text for text in map(value.get, ("access_token", "refresh_token")) if isinstance(text, str)]
         return found + self.client.secrets
@@ -315,7 +336,7 @@ class TokenEndpoint:
 
 
 def _value(answer: "Answer") -> Mapping[str, Any]:
-    """The object in a reply; of one that is none: {}."""
+    """Return the object in a reply; {} if there is none."""
     try:
         return answer.json("token")
     except AuthError:
@@ -323,7 +344,7 @@ def _value(answer: "Answer") -> Mapping[str, Any]:
 
 
 def _times(expires_in: Any, now: float) -> Tuple[Optional[float], Optional[float]]:
-    """When a token ends and when to get another one; what is no number of seconds says nothing."""
+    """Return the end of a token and the time to renew it; (None, None) if ``expires_in`` is no number of seconds."""
     if isinstance(expires_in, str) and expires_in.isdigit() and len(expires_in) < 12:
         expires_in = int(expires_in)
     if isinstance(expires_in, bool) or not isinstance(expires_in, (int, float)) or not 0 <= expires_in <= MAX_LIFE:
@@ -332,13 +353,13 @@ def _times(expires_in: Any, now: float) -> Tuple[Optional[float], Optional[float
 
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-"""[RFC 7523 §2.2]"""
+"""The ``client_assertion_type`` of a JWT [RFC 7523 §2.2]."""
 LIFETIME = 60.0
 """Seconds that an assertion is good for: enough for one request, and for clocks that differ a little."""
 
 
 def client_assertion(signer: "Signer", client_id: str, issuer: str, now: float) -> str:
-    """An assertion for one request, made ``now`` (seconds since 1970)."""
+    """Make an assertion for one request at the time ``now`` (seconds since 1970)."""
     from ..tokens.jose import make_jwt
 
     return make_jwt(signer, {
@@ -349,10 +370,10 @@ def client_assertion(signer: "Signer", client_id: str, issuer: str, now: float) 
 
 def assertion_fields(signer: "Signer", client_id: str, issuer: str, now: float,
                      algorithms: Optional[Sequence[str]] = None) -> List[Tuple[str, str]]:
-    """The two fields of a token request. ``algorithms``: those that the server announces, None if it does not say.
+    """Return the two form fields of an assertion. ``algorithms``: those that the server announces; None: it does not
+    say.
 
-    Raises `TokenRefused` before anything is signed where the server would not take the signer's algorithm
-    [RFC 8414 §2].
+    Raises `TokenRefused`, before anything is signed, if the server does not take the signer's algorithm [RFC 8414 §2].
     """
     if algorithms is not None and signer.alg not in algorithms:
         raise TokenRefused("the authorization server takes assertions signed with %s, and the signer signs with %s"

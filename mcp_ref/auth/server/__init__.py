@@ -1,6 +1,15 @@
-"""How a server lets in only whom it knows: a protected resource of OAuth 2.1.
+"""How a server admits only requests with a good token: a protected resource of OAuth 2.1. The modules, in the order to
+read them:
 
-`resource_server` is what `Server(auth=...)` takes. `access` is who sent a request, `claims`, `known` and `verifiers`
-check a token, `needs` says which scopes a request needs, `proofs` checks that its sender holds the key, `refusals`
-writes the challenge, and `metadata` publishes the documents.
+===================  ======================================================================================
+module               contents
+===================  ======================================================================================
+`access`             what a token says, and the principal that sends a request
+`verifiers`          who checks tokens: JWTs, introspection, and the cache of both
+`scopes`             the scopes that a message needs
+`metadata`           the well-known documents that the server publishes
+`resource_server`    `ResourceServer`, which `Server(auth=...)` takes, and its refusals
+===================  ======================================================================================
+
+The proofs of DPoP are checked in `mcp_ref.auth.tokens.dpop`.
 """

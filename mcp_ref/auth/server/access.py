@@ -1,4 +1,4 @@
-"""What an access token says, once it has been verified, and who sends a request because of it.
+"""What an access token says, once it has been verified, and the principal that sends a request with it.
 
 A verifier turns the text of a token into an `AccessToken`; the resource server checks what every token has to pass
 (audience, expiry, scopes) and makes a `Principal` of it. Neither keeps the token itself.
@@ -16,12 +16,12 @@ from ...records import Record
 @spelt
 @dataclass(eq=False, repr=False)
 class AccessToken(Record):
-    """What a verified token says. Members that a verifier does not know of are left as they are.
+    """The contents of a verified token. Members that a verifier does not know of are left as they are.
 
     ``subject``: the person or program that it speaks for. ``client_id``: the program that presents it. ``issuer``: the
     authorization server that made it, as it names itself. ``audience``: for whom it was made, the canonical URL of an
-    MCP server. ``scopes``: what it allows. ``expires_at``: seconds since 1970 UTC; None: it says nothing of that.
-    ``claims``: all that it says, or what an introspection answered.
+    MCP server. ``scopes``: those that were granted. ``expires_at``: seconds since 1970 UTC; None: it does not say.
+    ``claims``: all that it says, or the answer of an introspection.
     """
 
     subject: Optional[str] = None
@@ -33,15 +33,16 @@ class AccessToken(Record):
     claims: Dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """Without the claims: they may say more of a person than a log should know."""
+        """Leave the claims out: they may say more of a person than a log should know."""
         shown = ("subject", "client_id", "issuer", "scopes", "expires_at")
         return "AccessToken(%s)" % ", ".join("%s=%r" % (name, getattr(self, name)) for name in shown)
 
     @property
     def thumbprint(self) -> Optional[str]:
-        """Of the key without which the token is of no use, if it is bound to one [RFC 9449 §6]: claim ``cnf.jkt``.
+        """The thumbprint of the key that the token is bound to [RFC 9449 §6]: the claim ``cnf.jkt``; None if it is not
+        bound.
 
-        One that is not a text is "", which no key has.
+        A thumbprint that is no text is "", which no key has.
         """
         confirmation = self.claims.get("cnf")
         found = confirmation.get("jkt") if isinstance(confirmation, dict) else None
@@ -49,8 +50,8 @@ class AccessToken(Record):
 
     @property
     def unproved(self) -> bool:
-        """Whether the token is bound to something else than a key of DPoP, such as a certificate of TLS [RFC 8705 §3.1]
-        ``x5t#S256``: to what nothing here checks.
+        """True if the token is bound to something else than a key of DPoP, such as a certificate of TLS [RFC 8705 §3.1]
+        ``x5t#S256``: a binding that nothing here checks.
 
         Reading: RFC 7800 §3.1 lets one ignore members of ``cnf`` that one does not understand, where no profile says
         otherwise. A token that was bound so that a thief could not use it is refused here, rather than taken as if it
@@ -63,7 +64,8 @@ class AccessToken(Record):
 
     @property
     def misfit(self) -> Optional[str]:
-        """The name of a member that is not of its type, as where claims were taken as they came; None: all are."""
+        """The name of a member that is not of its type, as where claims were taken as they came; None: all are right.
+        """
         for name, kinds in _KINDS:
             found = getattr(self, name)
             texts = found if kinds is _TEXTS and isinstance(found, kinds) else ()
@@ -79,24 +81,24 @@ _KINDS: Tuple[Tuple[str, Tuple[type, ...]], ...] = (
 )
 
 Verify = Callable[[str], Optional[AccessToken]]
-"""Gets a token; returns what it says, or None: it is none of those that are known. May raise `Unauthorized`, whose text
-the client is told, or another `AuthError`: it cannot be checked now."""
+"""A function that gets a token and returns its contents, or None if it is not good. It may raise `Unauthorized`, whose
+text the client is told, or another `AuthError` if the token cannot be checked now."""
 
 
 class Principal(str):
-    """Who sends a request: a text that is the same for every token of the same subject, client and issuer.
+    """The sender of a request: a text that is the same for every token of the same subject, client and issuer.
 
     Sessions, states and rates belong to it, so that they survive a refresh of the token. A token that names no subject
     is a principal of its own, though it names a client: it may be that of any person who uses this client. One of the
-    client itself has a subject [RFC 9068 §2.2]. ``access``: what the token of this request says; its members can be
-    read here, too: ``ctx.principal.scopes``.
+    client itself has a subject [RFC 9068 §2.2]. ``access``: the contents of the token of this request; its members can
+    be read here, too: ``ctx.principal.scopes``.
     """
 
     access: AccessToken
 
     @classmethod
     def of(cls, access: AccessToken, token: str) -> "Principal":
-        """The principal of this token; the text does not tell what the token is."""
+        """Make the principal of this token. Its text does not tell what the token is."""
         named: List[Optional[str]] = [access.issuer, access.subject, access.client_id]
         digest = ""
         if access.subject is None:
@@ -109,30 +111,30 @@ class Principal(str):
 
     @property
     def subject(self) -> Optional[str]:
-        """See `AccessToken`."""
+        """The person or program that the token speaks for; None: it does not say."""
         return self.access.subject
 
     @property
     def client_id(self) -> Optional[str]:
-        """See `AccessToken`."""
+        """The program that presents the token; None: it does not say."""
         return self.access.client_id
 
     @property
     def issuer(self) -> Optional[str]:
-        """See `AccessToken`."""
+        """The authorization server that made the token; None: it does not say."""
         return self.access.issuer
 
     @property
     def scopes(self) -> List[str]:
-        """See `AccessToken`."""
+        """The scopes that were granted."""
         return self.access.scopes
 
     @property
     def expires_at(self) -> Optional[float]:
-        """See `AccessToken`."""
+        """The end of the token in seconds since 1970; None: it does not say."""
         return self.access.expires_at
 
     @property
     def claims(self) -> Dict[str, Any]:
-        """See `AccessToken`."""
+        """All that the token says."""
         return self.access.claims

@@ -1,4 +1,4 @@
-"""What a protected MCP server publishes for clients that look for its authorization server.
+"""The documents that a protected MCP server publishes, for clients that look for its authorization server.
 
 ==============================================  ======================================================================
 path                                            answer
@@ -34,9 +34,9 @@ SERVER_METADATA = "/.well-known/oauth-authorization-server"
 KEPT = 3600.0
 """Seconds for which metadata of an authorization server are good."""
 RETRIED = 10.0
-"""Seconds before it is asked again, if it did not give any."""
+"""Seconds before a failed fetch is tried again."""
 _MOST_WAITING = 4
-"""Requests that wait while it is asked; more are told to come back, so that they cannot hold all threads."""
+"""Requests that wait for a fetch; more are told to come back, so that they cannot hold all threads."""
 _OPEN = (("Access-Control-Allow-Origin", "*"),)
 _DOCUMENT = (("Content-Type", "application/json"), ("Cache-Control", "max-age=300")) + _OPEN
 _LATER = (("Content-Type", "text/plain; charset=utf-8"), ("Retry-After", "5"), ("Cache-Control", "no-store")) + _OPEN
@@ -46,7 +46,8 @@ Page = Callable[[Exchange], None]
 
 
 class _Way(NamedTuple):
-    """A default path of 2025-03-26: the method it takes, the status of its redirect, and where that leads."""
+    """A default path of 2025-03-26: the method it takes, the status of its redirect, and the endpoint that it leads to.
+    """
 
     method: str
     status: int
@@ -61,10 +62,10 @@ _WAYS: Dict[str, _Way] = {
 """[2025-03-26 basic/authorization §Fallbacks for Servers without Metadata Discovery] MUST; 307 keeps the body."""
 
 
-class Metadata:
+class ServerMetadata:
     """The metadata of an authorization server: given, or fetched when first needed and then from time to time.
 
-    Thread-safe. ``get`` raises `AuthError` where there is none.
+    Thread-safe. ``get`` raises `AuthError` if there are none.
     """
 
     def __init__(self, issuer: str, given: Optional[Mapping[str, Any]], fetcher: Fetcher,
@@ -79,7 +80,7 @@ class Metadata:
         self._waiting = threading.BoundedSemaphore(_MOST_WAITING)
 
     def get(self) -> AuthorizationServer:
-        """What it says of itself."""
+        """Return the metadata, fetched now if they are too old."""
         if self._given is not None:
             return self._given
         if self._now() >= self._due:
@@ -89,7 +90,7 @@ class Metadata:
         return self._found
 
     def _renew(self) -> None:
-        """Fetch them, or wait while another thread does; where there are some already nobody waits for newer ones."""
+        """Fetch the metadata, or wait while another thread does; if there are old ones, return without waiting."""
         if self._waiting.acquire(blocking=False):
             try:
                 if self._fetching.acquire(blocking=self._found is None):
@@ -101,7 +102,7 @@ class Metadata:
                 self._waiting.release()
 
     def _fetch(self) -> None:
-        """Fetch them, if nobody has meanwhile. What was fetched before stays good where that fails."""
+        """Fetch the metadata, unless another thread just has. Old ones stay good if that fails."""
         if self._now() < self._due:
             return
         try:
@@ -114,15 +115,15 @@ class Metadata:
             get_logger(__name__).warning("metadata of the authorization server cannot be published: %s", error)
 
 
-class Published:
-    """The pages of one resource. ``document``: what it says of itself; ``metadata`` None: nothing for 2025-03-26."""
+class WellKnownPages:
+    """The pages of one resource. ``document``: that of the resource; ``metadata`` None: nothing for 2025-03-26."""
 
-    def __init__(self, resource: str, document: Mapping[str, Any], metadata: Optional[Metadata] = None) -> None:
+    def __init__(self, resource: str, document: Mapping[str, Any], metadata: Optional[ServerMetadata] = None) -> None:
         self._origin = origin(resource)
         self._metadata = metadata
         self._document = dumps(document).encode("ascii")
         self.document_url, *_ = urls = resource_metadata_urls(resource)
-        """Where the document is, for challenges."""
+        """The address of the document, for challenges."""
         self._pages: Dict[str, Page] = {urlsplit(url).path: self._resource for url in urls}
         if metadata is not None:
             self._pages[SERVER_METADATA] = self._server
@@ -130,7 +131,7 @@ class Published:
         self._pages.pop(urlsplit(resource).path, None)
 
     def answers(self, exchange: Exchange) -> bool:
-        """Whether this was a request to one of the pages; it has its reply then."""
+        """Reply to a request to one of the pages. Returns False, without a reply, for any other request."""
         request = exchange.request
         for path in (request.path, request.root + request.path):
             if path in self._pages:
@@ -143,14 +144,15 @@ class Published:
             exchange.reply(200, _DOCUMENT, self._document)
 
     def _server(self, exchange: Exchange) -> None:
-        """[2025-03-26 basic/authorization §Server Metadata Discovery] SHOULD"""
+        """Reply with the metadata [2025-03-26 basic/authorization §Server Metadata Discovery] SHOULD."""
         server = self._known(exchange, "GET", "HEAD")
         if server is not None:
             members = {name: value for name, value in server.raw.items() if name not in _NOT_REPEATED}
             exchange.reply(200, _DOCUMENT, dumps({"issuer": self._origin, **members}).encode("ascii"))
 
     def _redirect(self, way: _Way, exchange: Exchange) -> None:
-        """[2025-03-26 basic/authorization §Fallbacks for Servers without Metadata Discovery] MUST"""
+        """Redirect to the real endpoint
+        [2025-03-26 basic/authorization §Fallbacks for Servers without Metadata Discovery] MUST."""
         request = exchange.request
         server = self._known(exchange, way.method)
         if server is None:
@@ -165,7 +167,8 @@ class Published:
             exchange.reply(way.status, (("Location", target + query), ("Cache-Control", "no-store")) + _OPEN)
 
     def _known(self, exchange: Exchange, *methods: str) -> Optional[AuthorizationServer]:
-        """The authorization server, for a request with one of these methods; the reply is out if there is none."""
+        """Return the authorization server, for a request with one of these methods; None if the reply is out already.
+        """
         if self._metadata is None or not _taken(exchange, *methods):
             return None
         try:
@@ -176,7 +179,7 @@ class Published:
 
 
 def _taken(exchange: Exchange, *methods: str) -> bool:
-    """Whether the method is one of these; the reply is out if not."""
+    """True if the method is one of these; False if the reply is out already."""
     method, allow = exchange.request.method, ", ".join((*methods, "OPTIONS"))
     if method in methods:
         return True

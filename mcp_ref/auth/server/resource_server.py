@@ -1,4 +1,4 @@
-"""The guard of a protected MCP server: who is let in with which token, and what clients are told who are not.
+"""The guard of a protected MCP server: it admits requests with a good token, and tells other clients where to get one.
 
 ::
 
@@ -27,8 +27,15 @@ a token that cannot be checked now                    503     none              
 ====================================================  ======  ====================  ===========================
 
 [2025-03-26..2025-11-25 basic/authorization §Token Handling], [2026-07-28 basic/authorization/index §Token Handling]
-MUST; errors by RFC 6750 §3. Each refusal but the last names the document that says where tokens come from (see
-`metadata`). Whatever the verifier says, audience, issuer and expiry are checked here.
+MUST; errors by RFC 6750 §2.1 and §3. Whatever the verifier says, audience, issuer and expiry are checked here.
+
+Each refusal but the last has a challenge for each scheme that is taken. It names the document that says where tokens
+come from (see `metadata`)
+[2025-06-18 basic/authorization §Authorization Server Location]
+[2025-11-25 basic/authorization §Protected Resource Metadata Discovery Requirements]
+[2026-07-28 basic/authorization/authorization-server-discovery §Protected Resource Metadata Discovery Requirements]
+MUST, and the scopes that are needed [2025-11-25 basic/authorization §Scope Selection Strategy]
+[2026-07-28 basic/authorization/index §Scope Selection Strategy] SHOULD.
 
 A token is never kept, logged or passed on: handlers get a `Principal`, which does not have it
 [2025-06-18..2025-11-25 basic/authorization §Token Handling] [2026-07-28 basic/authorization/index §Token Handling]
@@ -52,39 +59,40 @@ from ..discovery.fetch import Fetcher
 from ..tokens.dpop import ALGORITHMS, Proofs
 from ..urls import canonical, checked, split
 from .access import AccessToken, Principal, Verify
-from .metadata import Metadata, Published
+from .metadata import ServerMetadata, WellKnownPages
 from .scopes import Asked, ScopePolicy, Scopes, checked_scopes
 
 _TOKEN = re.compile(r"[\x21-\x7e]+\Z")
 _UNFIT = re.compile(r"[^\x20\x21\x23-\x5b\x5d-\x7e]")
 """Characters that a description must not have [RFC 6750 §3]."""
 _LONGEST = 200
-"""Characters of a description."""
+"""Characters of a description at most."""
 
 
 class ResourceServer(Guard):
-    """Lets in who shows an access token that was made for this resource.
+    """Admits requests with an access token that was made for this resource.
 
     ``resource``: the URL of the MCP server as clients know it. ``authorization_servers``: the issuers of tokens for it,
-    at least one. ``verify(token)``: what a token says; see `Verify` and `mcp_ref.auth.server.verifiers`.
+    at least one. ``verify(token)``: returns the contents of a token; see `Verify` and `mcp_ref.auth.server.verifiers`.
 
-    ``scopes``: what every request needs. ``needs``: what some need on top of it, a mapping such as
-    ``{"tools/call:delete": ["files:write"]}``, or a function of method and params; see `mcp_ref.auth.server.needs`.
+    ``scopes``: those that every request needs. ``needs``: those that some need besides, a mapping such as
+    ``{"tools/call:delete": ["files:write"]}``, or a function of method and params; see `mcp_ref.auth.server.scopes`.
     ``implies(scopes)``: the set of scopes that these include, where broad ones stand for narrow ones
     [2026-07-28 basic/authorization/index §Step-Up Authorization Flow] MUST.
 
-    ``audience``: what tokens may name beside ``resource`` as the one they are for, where an authorization server does
-    not know it by its URL. ``scopes_supported``: what clients ask for if nobody says better (default: ``scopes``).
-    ``dpop``: whether clients may show that they hold the key of their token (True), or must ("required"); see
-    `mcp_ref.auth.server.proofs`. A token that is bound to a key is of no use without that; one that is bound to
-    anything else, such as a certificate, is of no use here, see `AccessToken.unproved`.
-    ``resource_name``, ``documentation``: for people. ``realm``: goes into challenges.
+    ``audience``: other names for ``resource`` that tokens may have as their audience, if an authorization server does
+    not know it by its URL. ``scopes_supported``: those that clients ask for without a better hint (default:
+    ``scopes``). ``dpop``: True if clients may prove that they hold the key of their token, "required" if they must; see
+    `mcp_ref.auth.tokens.dpop`. A token that is bound to a key is of no use without that; one that is bound to anything
+    else, such as a certificate, is of no use here, see `AccessToken.unproved`. ``resource_name``, ``documentation``:
+    for people. ``realm``: goes into challenges.
 
-    ``publish_server_metadata``: whether clients of 2025-03-26 find the first authorization server here, too; see
-    `mcp_ref.auth.server.metadata`. ``server_metadata``: its metadata, where they are not to be fetched. ``fetcher``
+    ``publish_server_metadata``: True if clients of 2025-03-26 find the first authorization server here, too; see
+    `mcp_ref.auth.server.metadata`. ``server_metadata``: its metadata, if they are not to be fetched. ``fetcher``
     fetches them. ``now``: the time in seconds since 1970.
 
-    Raises ValueError for what cannot be: a URL that is not https and not of this machine, no authorization server.
+    Raises ValueError for a URL that is neither https nor of this machine, for no authorization server, and for scopes
+    that are none.
     """
 
     @spelt
@@ -117,7 +125,7 @@ class ResourceServer(Guard):
         try:
             self.resource = canonical(checked(resource, "resource"))
             self.issuers = [checked(issuer, "authorization server") for issuer in issuers]
-            metadata = Metadata(issuers[0], server_metadata, fetcher or Fetcher(limits), now)
+            metadata = ServerMetadata(issuers[0], server_metadata, fetcher or Fetcher(limits), now)
         except DiscoveryFailed as error:
             raise ValueError(str(error)) from None
         self.hosts = (_host(self.resource),)
@@ -138,25 +146,25 @@ class ResourceServer(Guard):
             resource_name=resource_name,
             resource_documentation=documentation,
         )
-        """What the server says of itself [RFC 9728 §2]."""
-        self._published = Published(self.resource, self.document, metadata if publish_server_metadata else None)
+        """The document of the resource [RFC 9728 §2]."""
+        self._pages = WellKnownPages(self.resource, self.document, metadata if publish_server_metadata else None)
         schemes = ("DPoP",) if dpop == "required" else ("Bearer", "DPoP") if dpop else ("Bearer",)
-        self._refusals = Refusals(schemes, self._published.document_url, self._needs.everything, realm,
+        self._refusals = Refusals(schemes, self._pages.document_url, self._needs.everything, realm,
                                   limits.max_token_bytes)
 
     # What an endpoint asks for
 
     def answers(self, exchange: Exchange) -> bool:
-        """See `Guard.answers`."""
-        return self._published.answers(exchange)
+        """Reply to a request for one of the published documents; see `Guard.answers`."""
+        return self._pages.answers(exchange)
 
     def admit(self, request: HttpRequest) -> Principal:
-        """See `Guard.admit`; the principal is that of the token.
+        """Return the principal of the token of a request; see `Guard.admit`. Raises `Denied`.
 
         [2025-06-18..2025-11-25 basic/authorization §Access Token Privilege Restriction]
         [2026-07-28 basic/authorization/security-considerations §Access Token Privilege Restriction] MUST
         """
-        scheme, token = self._refusals.shown(request)
+        scheme, token = self._refusals.read_token(request)
         access = self._verified(token)
         if access is None:
             raise self._refusals.invalid("the token is not valid here")
@@ -176,7 +184,8 @@ class ResourceServer(Guard):
         return Principal.of(access, token)
 
     def allows(self, principal: Any, frame: Optional[Frame]) -> Optional[Denied]:
-        """See `Guard.allows`; by the scopes of the token that came with this very message."""
+        """Return the refusal of a message for which the scopes of its token do not suffice, else None; see
+        `Guard.allows`."""
         items = frame.items if isinstance(frame, Batch) else [frame]
         needed = self._needs.scopes_for([(item.method, _object(item.params)) for item in items
                                          if isinstance(item, (Request, Notification))])
@@ -188,18 +197,21 @@ class ResourceServer(Guard):
         return self._refusals.insufficient(needed)
 
     def expired(self, principal: Any) -> bool:
-        """See `Guard.expired`; by the time alone, for the token is not kept."""
+        """True if the token of this principal has expired, by the time alone, for the token is not kept; see
+        `Guard.expired`."""
         return isinstance(principal, Principal) and self._over(principal.access)
 
     # How
 
     def _over(self, access: AccessToken) -> bool:
-        """Whether the time of a token is over."""
+        """True if the time of a token is over."""
         return access.expires_at is not None and not access.expires_at > self._now()
 
     def _verified(self, token: str) -> Optional[AccessToken]:
-        """What the verifier says. Raises `Denied`; an error of the verifier's own is told without its text, which may
-        show the token."""
+        """Return the verdict of the verifier. Raises `Denied`.
+
+        An error of the verifier's own is told without its text, which may show the token.
+        """
         try:
             access = self._verify(token)
         except Unauthorized as error:
@@ -220,7 +232,8 @@ class ResourceServer(Guard):
         return access
 
     def _check_key(self, request: HttpRequest, scheme: str, token: str, bound: Optional[str]) -> None:
-        """A token is bound to a key if and only if that is shown [RFC 9449 §7.1, §7.2] MUST. Raises `Denied`."""
+        """Check that a token is bound to a key if and only if that is shown [RFC 9449 §7.1, §7.2] MUST. Raises
+        `Denied`."""
         if (bound is not None) != (scheme == "dpop"):
             why = "no key, so it is shown as Bearer" if bound is None else "a key, so it takes a proof of that"
             raise self._refusals.invalid("the token is bound to " + why)
@@ -245,7 +258,7 @@ class ResourceServer(Guard):
 
 class Refusals:
     """The refusals of one server. ``schemes``: those of Authorization that it takes, such as ``Bearer``;
-    ``document_url``: where its document is; ``everything``: the scopes that all requests need."""
+    ``document_url``: the address of its document; ``everything``: the scopes that all requests need."""
 
     def __init__(self, schemes: Sequence[str], document_url: str, everything: List[str], realm: Optional[str],
                  max_token_bytes: int) -> None:
@@ -256,10 +269,11 @@ class Refusals:
         self._most = max_token_bytes
         self.make(401, "")  # now, so that the author is told of what no challenge can carry
 
-    def shown(self, request: HttpRequest) -> Tuple[str, str]:
-        """Scheme, in lower case, and token of a request: in the field Authorization, and nowhere else. Raises `Denied`.
+    def read_token(self, request: HttpRequest) -> Tuple[str, str]:
+        """Return the scheme, in lower case, and the token of a request: in the field Authorization, and nowhere else.
 
-        Who shows none, or credentials of another kind, is told what is wanted and not that something is wrong.
+        Raises `Denied`. A request without a token, or with credentials of another kind, is told what is wanted and not
+        that something is wrong.
         """
         fields = request.headers.get_all("authorization")
         if "access_token" in parse_qs(request.query, keep_blank_values=True):
@@ -276,19 +290,19 @@ class Refusals:
         return scheme, token
 
     def invalid(self, why: str, error: str = "invalid_token") -> Denied:
-        """Of a token that is not good
+        """Refuse a token that is not good
         [2025-03-26..2025-11-25 basic/authorization §Token Handling]
         [2026-07-28 basic/authorization/index §Token Handling] MUST."""
         return self.make(401, why, error, self._everything)
 
     def insufficient(self, needed: Sequence[str]) -> Denied:
-        """Of a token that does not allow enough; ``needed``: all scopes that this takes, so that it takes one more try
-        [2025-11-25 basic/authorization §Runtime Insufficient Scope Errors]
-        [2026-07-28 basic/authorization/index §Runtime Insufficient Scope Errors] SHOULD."""
+        """Refuse a token that does not allow enough. ``needed``: all scopes that this takes, so that it takes one more
+        try [2025-11-25 basic/authorization §Runtime Insufficient Scope Errors] [2026-07-28 basic/authorization/index
+        §Runtime Insufficient Scope Errors] SHOULD."""
         return self.make(403, "this needs the scopes " + " ".join(needed), "insufficient_scope", needed)
 
     def make(self, status: int, why: str, error: str = "", scopes: Sequence[str] = ()) -> Denied:
-        """A refusal with its challenges; ``error`` as in RFC 6750 §3.1, "" for none."""
+        """Make a refusal with its challenges. ``error``: as in RFC 6750 §3.1; "" for none."""
         told = _UNFIT.sub(" ", why[:_LONGEST])
         params = [
             ("realm", self._realm or ""),
@@ -304,7 +318,7 @@ class Refusals:
 
 
 def _spelled(audience: str) -> str:
-    """An audience as it is compared: of a URL, scheme and host in any case
+    """Return an audience as it is compared: of a URL, scheme and host in any case
     [2025-06-18..2025-11-25 basic/authorization §Canonical Server URI]
     [2026-07-28 basic/authorization/index §Canonical Server URI] SHOULD."""
     try:
@@ -315,13 +329,13 @@ def _spelled(audience: str) -> str:
 
 
 def _host(url: str) -> str:
-    """The host of a URL, as `headervalues.Hosts` wants it."""
+    """Return the host of a URL, as `header_values.Hosts` wants it."""
     host = split(url, "resource").host
     return "[%s]" % host if ":" in host else host
 
 
 def _known(**members: Any) -> Dict[str, Any]:
-    """These members, without those that are None."""
+    """Return these members, without those that are None."""
     return {name: value for name, value in members.items() if value is not None}
 
 
@@ -330,7 +344,7 @@ def _object(params: Any) -> Optional[Dict[str, Any]]:
 
 
 def _place(error: BaseException) -> str:
-    """Where an error was raised."""
+    """Return the place where an error was raised."""
     step = error.__traceback__
     while step is not None and step.tb_next is not None:
         step = step.tb_next

@@ -1,28 +1,28 @@
-"""Which scopes a message needs: of everything, of its method, and of the one thing that it names.
+"""The scopes that a message needs: those of everything, those of its method, and those of the one thing that it names.
 
->>> needs = ScopePolicy(["files:read"], {"tools/call:delete": "files:write", "resources/subscribe": ["files:watch"]})
->>> needs.scopes_for([("tools/call", {"name": "delete"})])
+>>> policy = ScopePolicy(["files:read"], {"tools/call:delete": "files:write", "resources/subscribe": ["files:watch"]})
+>>> policy.scopes_for([("tools/call", {"name": "delete"})])
 ['files:read', 'files:write']
 
-All that fits counts, not just what fits best: a tool that needs more than other tools need not repeat what they need.
-All messages of a batch count, so that a client gets to know at once what it has to ask for
+All keys that fit count, not just the one that fits best: a tool that needs more than other tools need not repeat what
+they need. All messages of a batch count, so that a client gets to know at once what it has to ask for
 [2026-07-28 basic/authorization/index §Runtime Insufficient Scope Errors] SHOULD.
 
-What leads to the same thing needs the same: `subscriptions/listen` what `resources/subscribe` needs for each resource
-that it names, for it took its place; `completion/complete` what it takes to get the prompt or to read the resource (by
-its template) whose arguments it helps to find, for it may tell what is in there.
+Messages that lead to the same thing need the same: `subscriptions/listen` needs what `resources/subscribe` needs for
+each resource that it names, for it took its place; `completion/complete` needs what it takes to get the prompt or to
+read the resource (by its template) whose arguments it helps to find, for it may tell what is in there.
 
 A name that is a URI stands for every spelling of it that may lead to the same resource, see
-`mcp_ref.protocol.uris.folded`: where that is in doubt, the scopes are needed. A URI without a query holds with any
-query. A URI template (``resources/read:repo://{owner}/{name}``) holds for all URIs that fit it. Who subscribes to a
-resource, or opens `subscriptions/listen` for it, needs what its readers need by URI, and for a URI that ends with a
-slash what anything below it needs, for that is what he hears of.
+`mcp_ref.protocol.uris.folded`: if that is in doubt, the scopes are needed. A URI without a query holds with any
+query. A URI template (``resources/read:repo://{owner}/{name}``) holds for all URIs that fit it. A client that
+subscribes to a resource, or opens `subscriptions/listen` for it, needs what its readers need by URI, and for a URI that
+ends with a slash what anything below it needs, for it hears of all of that.
 
-Reading: what a list or a completion shows are names, which these keys do not keep secret. ``resources/list``,
+Reading: the names in a list or a completion are not kept secret by these keys. ``resources/list``,
 ``resources/templates/list`` and ``completion/complete`` have keys of their own.
 
-Where what a message needs depends on more than that, a function ``f(method, params)`` says it, for requests and
-notifications alike, each as it came. URIs come in whatever spelling the client has chosen: compare them by
+If the scopes depend on more than that, a function ``f(method, params)`` returns them, for requests and notifications
+alike, each as it came. URIs come in whatever spelling the client has chosen: compare them by
 `mcp_ref.protocol.uris.folded`, for a function behind a template gets its variables decoded.
 """
 
@@ -35,7 +35,7 @@ from ...uritemplate import Template
 from ..discovery.challenge import OFFLINE, SCOPE
 
 Scopes = Union[str, Iterable[str], None]
-"""Names of scopes, or one text of names with blanks between; None: none."""
+"""Names of scopes, or one text of names with blanks between; None: no scopes."""
 Asked = Callable[[str, Dict[str, Any]], Scopes]
 Message = Tuple[str, Optional[Mapping[str, Any]]]
 """Method and params."""
@@ -44,17 +44,18 @@ NAMED: Dict[str, str] = {
     "tools/call": "name", "prompts/get": "name", "resources/read": "uri", "resources/subscribe": "uri",
     "resources/unsubscribe": "uri",
 }
-"""Method -> the member of its params that says which one."""
+"""Method -> the member of its params that names the one thing."""
 _COMPLETED = {"ref/prompt": "prompts/get", "ref/resource": "resources/read"}
-"""Type of what is completed -> the method that uses it."""
+"""Type of the reference that is completed -> the method that uses it."""
 _BY_URI = tuple(method for method, member in NAMED.items() if member == "uri")
 _WATCHED = ("resources/subscribe", "resources/read")
-"""Methods whose URIs say what it takes to hear of a resource."""
+"""Methods whose keys hold for a subscription to a URI, too."""
 _METHODS = frozenset(row.name for row in METHODS)
 
 
 def checked_scopes(scopes: Scopes) -> List[str]:
-    """Scopes in order, each once, without `OFFLINE`. Raises ValueError for what is none [RFC 6749 §3.3]."""
+    """Return the scopes in order, each once, without `OFFLINE`. Raises ValueError for a text that is no scope
+    [RFC 6749 §3.3]."""
     names = scopes.split(" ") if isinstance(scopes, str) else list(scopes or ())
     for name in names:
         if not isinstance(name, str) or not SCOPE.match(name):
@@ -64,7 +65,7 @@ def checked_scopes(scopes: Scopes) -> List[str]:
 
 
 class ScopePolicy:
-    """Which scopes messages need: ``everything`` all of them, ``more`` some of them.
+    """The scopes that messages need: ``everything`` for all of them, ``more`` for some of them.
 
     Raises ValueError for a key of ``more`` that would never fit.
     """
@@ -85,7 +86,7 @@ class ScopePolicy:
                 self._table[key] = checked_scopes(scopes)
 
     def scopes_for(self, messages: Sequence[Message]) -> List[str]:
-        """All scopes that these messages need, each once."""
+        """Return all scopes that these messages need, each once."""
         found = list(self.everything)
         for method, params in messages:
             if self._asked is not None:
@@ -99,7 +100,7 @@ class ScopePolicy:
         return list(dict.fromkeys(found))
 
     def _by_name(self, method: str, name: str) -> List[str]:
-        """What a message of this method needs for the one thing that it names."""
+        """Return the scopes that a message of this method needs for the one thing that it names."""
         if method not in _BY_URI:
             return self._table.get("%s:%s" % (method, name), [])
         if not self._uris:
@@ -116,15 +117,15 @@ _often = lru_cache(maxsize=1000)(folded)
 
 
 class _Uris:
-    """What is needed for URIs and templates of them, in the keys of one method."""
+    """The scopes for URIs and templates of them, in the keys of one method."""
 
     def __init__(self) -> None:
         self._fixed: Dict[Tuple[str, Tuple[str, ...]], List[Tuple[Folded, List[str]]]] = {}
-        """By place and path, whatever the query."""
+        """Place and path -> URIs and scopes, whatever the query."""
         self._templates: List[Tuple[Template, List[str]]] = []
 
     def add(self, name: str, scopes: List[str]) -> None:
-        """Enter what a URI or a template needs. Raises ValueError for a template that is malformed."""
+        """Enter the scopes of a URI or a template. Raises ValueError for a malformed template."""
         if "{" in name or "}" in name:
             self._templates.append((Template(name).prepare(), scopes))
         else:
@@ -132,7 +133,8 @@ class _Uris:
             self._fixed.setdefault((uri.place, uri.path), []).append((uri, scopes))
 
     def of(self, name: str, asked: Folded, below: bool) -> Iterator[str]:
-        """What this URI needs, which folded is ``asked``; ``below``: and all that lies below it."""
+        """Yield the scopes that this URI needs, which folded is ``asked``; ``below``: and those of all that lies below
+        it."""
         if below:
             for same in self._fixed.values():
                 for uri, scopes in same:
@@ -148,14 +150,14 @@ class _Uris:
 
 
 def _fits(template: Template, name: str) -> bool:
-    """Whether this is the template itself, as completion names it, or a URI that fits it."""
+    """True if this is the template itself, as completion names it, or a URI that fits it."""
     return name == template.template or template.match(name) is not None or template.match(normal(name)) is not None
 
 
 def _may_lie_in(template: Template, folder: Folded) -> bool:
-    """Whether a URI that fits the template may lie below a folder: as far as its text goes before the first variable.
+    """True if a URI that fits the template may lie below a folder, by the template's text before the first variable.
 
-    A name that the first variable ends does not count, for nobody knows how it goes on.
+    A name that the first variable ends does not count, for it is not known how it goes on.
     """
     text = template.template.partition("{")[0]
     begin, slash, _ = text.rpartition("/")
@@ -166,7 +168,7 @@ def _may_lie_in(template: Template, folder: Folded) -> bool:
 
 
 def _meanings(method: str, params: Mapping[str, Any]) -> Iterator[Tuple[str, Mapping[str, Any]]]:
-    """This message, and those that lead to the same thing."""
+    """Yield this message, and those that lead to the same thing."""
     yield method, params
     if method == "subscriptions/listen":
         uris = _member(params, "notifications").get("resourceSubscriptions")
@@ -180,13 +182,13 @@ def _meanings(method: str, params: Mapping[str, Any]) -> Iterator[Tuple[str, Map
 
 
 def _member(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A member that is an object; {} if it is none."""
+    """Return a member that is an object; {} if it is none."""
     found = params.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def _checked(key: str) -> str:
-    """A key of the table, as it is."""
+    """Return a key of the table as it is. Raises ValueError for one that would never fit."""
     method, colon, name = key.partition(":")
     if method not in _METHODS:
         raise ValueError("%r: there is no method %s; for those of extensions let needs be a function" % (key, method))

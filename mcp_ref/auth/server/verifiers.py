@@ -1,4 +1,4 @@
-"""Who knows whether an access token is good: verifiers for `ResourceServer`, one line each.
+"""Verifiers: the ways to find out that an access token is good, for `ResourceServer`, one line each.
 
 ::
 
@@ -9,12 +9,12 @@
     JwtVerifier("https://auth.example.com", keys=b"a secret of at least 32 bytes ..", algorithms=["HS256"])
     Introspection("https://auth.example.com/introspect", "me", "my secret")
 
-A verifier is any callable from the text of a token to an `AccessToken`; None, or `Unauthorized` with
-the reason, if it is not good. A verifier that cannot tell now (no keys to be had, no answer) raises
-another `AuthError`. That the token is meant for this server is checked by `ResourceServer`, whoever
-verified it; ``audience`` here is for who uses a verifier without one.
+A verifier is any callable from the text of a token to an `AccessToken`; it returns None, or raises `Unauthorized` with
+the reason, if the token is not good. A verifier that cannot tell now (no keys to be had, no answer) raises another
+`AuthError`. That the token is meant for this server is checked by `ResourceServer`, whichever verifier has verified it;
+``audience`` here is for programs that use a verifier without a resource server.
 
-What `JwtVerifier` checks of a token, in this order [RFC 9068 §4] [RFC 8725]:
+The checks of a `JwtVerifier`, in this order [RFC 9068 §4] [RFC 8725]:
 
 =============  ====================================================================================
 form           three parts, strict base64url, objects without repeated names, ``max_token_bytes``
@@ -26,13 +26,24 @@ signature      by a key of the issuer of the kind that ``alg`` wants; ``kid`` na
                does. ``jwk``, ``jku``, ``x5c`` and ``x5u`` of the header are never looked at
 ``exp``        there, and not past; ``leeway`` seconds are allowed for clocks that differ (but `ResourceServer`,
                which looks at it with each request, allows none)
-``nbf``        past, if it is there; ``leeway`` likewise
+``nbf``        past, if it is there; the same ``leeway``
 ``aud``        has the audience, if one is wanted; texts all of it
 ``sub``        a text, if it is there; so are ``client_id``, ``azp`` and ``scope``
 =============  ====================================================================================
 
-Reading: ``JWT`` is taken for ``typ`` as well, since most of them write that; tokens that are made
-for something else have another ``typ`` or another ``aud``.
+Reading: ``JWT`` is taken for ``typ`` as well, since most issuers write that; tokens that are made for something else
+have another ``typ`` or another ``aud``.
+
+The claims are those of a JWT [RFC 7519 §4.1] [RFC 9068 §2.2], and the same of the answer of an introspection
+[RFC 7662 §2.2]. One that is null counts as absent. Reading: the client is ``client_id``, or else ``azp``; the scopes
+are ``scope``, one text with spaces [RFC 8693 §4.2], or else ``scp``, and either may be a list: authorization servers
+differ.
+
+Tokens that were verified before cost a look into a table (`CachedVerifier`). A token is remembered by its SHA-256
+digest, never as it is: a good one until it expires, but ``seconds`` at most; a bad one for ten seconds, so that it
+costs nothing to send it again and again, and a key that is new is soon seen. Both kinds have a table of
+``max_cached_tokens`` each, from which the oldest go: made-up tokens do not drive out good ones. An error that is not
+about the token (no keys, no answer) is not remembered.
 """
 
 import threading
@@ -55,7 +66,7 @@ Now = Callable[[], float]
 
 
 class _Verifier:
-    """What verifiers have in common: what they know is remembered for ``seconds`` at most, and claims are checked."""
+    """The common part of verifiers: verdicts are remembered for ``seconds`` at most, and claims are checked."""
 
     def __init__(self, audience: Optional[str], leeway: float, fetcher: Optional[Fetcher], limits: Limits, now: Now,
                  seconds: float = 3600.0) -> None:
@@ -67,15 +78,17 @@ class _Verifier:
         self._cached = CachedVerifier(self.verify, seconds=seconds, leeway=leeway, limits=limits, now=now)
 
     def __call__(self, token: str) -> Optional[AccessToken]:
-        """`verify`, of tokens that are not remembered."""
+        """Return the contents of a token, from the cache if it is there. Raises as `verify`."""
         return self._cached(token)
 
     def verify(self, token: str) -> AccessToken:
-        """What a token says. Raises `Unauthorized` if it is not good, another `AuthError` if that cannot be told."""
+        """Return the contents of a token. Raises `Unauthorized` if it is not good, another `AuthError` if that cannot
+        be told."""
         raise NotImplementedError
 
     def _access(self, claims: Dict[str, Any]) -> AccessToken:
-        """What claims say that somebody answers for. Raises `Unauthorized`."""
+        """Return the contents that verified claims say, after the checks of times and audience. Raises `Unauthorized`.
+        """
         access = access_of(claims)
         check_times(claims, self._now(), self._leeway)
         check_audience(access, self._audience)
@@ -83,13 +96,13 @@ class _Verifier:
 
 
 class JwtVerifier(_Verifier):
-    """Verifies tokens that are JWTs; see the module. ``issuer``: exactly as tokens name it.
+    """Verifies tokens that are JWTs, by the table above. ``issuer``: exactly as tokens name it.
 
     ``keys``: a URL of a JSON Web Key Set, the set as JSON, a `KeySet`, or the secret of HS256; None: the issuer's
     metadata tells. ``algorithms``: of ``RS256`` and ``ES256``, or ``HS256`` alone, since its key is a secret.
     ``leeway``: seconds. Good tokens are remembered until they expire, but for an hour at most: so long may a token go
-    on being good whose key was withdrawn, beside the time for which a `KeySet` keeps that. Raises ValueError for what
-    cannot be.
+    on being good whose key was withdrawn, beside the time for which a `KeySet` keeps that. Raises ValueError for
+    arguments that do not fit together.
     """
 
     @spelt
@@ -127,7 +140,8 @@ class JwtVerifier(_Verifier):
         return "JwtVerifier(%r)" % self.issuer
 
     def verify(self, token: str) -> AccessToken:
-        """What a token says. Raises `Unauthorized` if it is not good, `DiscoveryFailed` where there are no keys."""
+        """Return the contents of a token. Raises `Unauthorized` if it is not good, `DiscoveryFailed` if there are no
+        keys."""
         try:
             jwt = split_jwt(token, self._limits.max_token_bytes)
         except ValueError as error:
@@ -164,11 +178,11 @@ class Introspection(_Verifier):
     """Asks the authorization server about each token [RFC 7662 §2].
 
     ``endpoint``: its URL. ``client_id`` and ``client_secret``: of this server, there; sent as HTTP Basic, or in the
-    form with ``method="client_secret_post"``. ``issuer``: what ``iss`` of an answer must be, and what is taken for it
-    where there is none. What was answered is remembered for ``remember`` seconds: so long may a token go on being good
-    after it was revoked. 0: every request asks. No more than half of ``max_workers`` requests ask at a time, others
-    get an `AuthError`: where answers are slow, whoever makes up tokens must not hold all threads of a server.
-    Raises ValueError for what cannot be.
+    form with ``method="client_secret_post"``. ``issuer``: the only ``iss`` that an answer may have, and the issuer of
+    an answer without one. An answer is remembered for ``remember`` seconds: so long may a token go on being good after
+    it was revoked. 0: every request asks. No more than half of ``max_workers`` requests ask at a time, others get an
+    `AuthError`: if answers are slow, a client that makes up tokens must not hold all threads of a server. Raises
+    ValueError for arguments that do not fit together.
     """
 
     @spelt
@@ -207,7 +221,8 @@ class Introspection(_Verifier):
         return "Introspection(%r)" % self._endpoint.partition("?")[0]
 
     def verify(self, token: str) -> AccessToken:
-        """What the endpoint says of a token. Raises `Unauthorized` if it is not active, `AuthError` if nobody says."""
+        """Return the contents of a token. Raises `Unauthorized` if it is not active, `AuthError` if the endpoint does
+        not answer."""
         if len(token) > self._limits.max_token_bytes:
             raise Unauthorized("a token of %d characters exceeds max_token_bytes (%d)"
                                % (len(token), self._limits.max_token_bytes))
@@ -223,7 +238,7 @@ class Introspection(_Verifier):
         return self._access(claims)
 
     def _answer(self, token: str) -> Dict[str, Any]:
-        """What the endpoint answers. Raises `AuthError` if it does not."""
+        """Return the answer of the endpoint. Raises `AuthError` if there is none."""
         fields = [("token", token), ("token_type_hint", "access_token"), *self._fields]
         if not self._asking.acquire(blocking=False):
             raise AuthError("half of max_workers are asking the introspection endpoint already")
@@ -238,11 +253,11 @@ class Introspection(_Verifier):
 
 
 _LATEST = 1e14
-"""Seconds; a later time is none, and might be an integer that no arithmetic with fractions takes."""
+"""Seconds since 1970; a later time is none, and might be an integer that no arithmetic with fractions takes."""
 
 
 def access_of(claims: Dict[str, Any]) -> AccessToken:
-    """What claims say, in the words of `AccessToken`. Raises `Unauthorized` where one is not of its type."""
+    """Return what claims say, in the words of `AccessToken`. Raises `Unauthorized` if one is not of its type."""
     return AccessToken(
         subject=_text(claims, "sub"),
         client_id=_text(claims, "client_id") or _text(claims, "azp"),
@@ -255,7 +270,7 @@ def access_of(claims: Dict[str, Any]) -> AccessToken:
 
 
 def check_times(claims: Mapping[str, Any], now: float, leeway: float) -> None:
-    """That a token is valid now, as far as it says when it is. Raises `Unauthorized`."""
+    """Check that a token is valid now, as far as it says when it is. Raises `Unauthorized`."""
     until, since = _time(claims, "exp"), _time(claims, "nbf")
     if until is not None and now >= until + leeway:
         raise Unauthorized("the token has expired")
@@ -264,7 +279,7 @@ def check_times(claims: Mapping[str, Any], now: float, leeway: float) -> None:
 
 
 def check_audience(access: AccessToken, audience: Optional[str]) -> None:
-    """That a token is meant for this audience, if there is one. Raises `Unauthorized`."""
+    """Check that a token is meant for this audience, if there is one. Raises `Unauthorized`."""
     if audience is not None and audience not in access.audience:
         raise Unauthorized("the token is not meant for this server")
 
@@ -277,7 +292,7 @@ def _text(claims: Mapping[str, Any], name: str) -> Optional[str]:
 
 
 def _texts(claims: Mapping[str, Any], name: str, of_text: Callable[[str], List[str]]) -> Optional[List[str]]:
-    """A claim that is a list of strings, or one string from which ``of_text`` makes one."""
+    """Return a claim that is a list of strings, or one string from which ``of_text`` makes a list."""
     found = claims.get(name)
     if isinstance(found, str):
         return of_text(found)
@@ -301,11 +316,11 @@ def _time(claims: Mapping[str, Any], name: str) -> Optional[float]:
 
 
 FAILURE_SECONDS = 10.0
-"""How long it is remembered that a token is none."""
+"""Seconds for which it is remembered that a token is not good."""
 
 
 class _CachedVerdict(NamedTuple):
-    """What a verifier said of a token, and until when (monotonic) that is taken for true."""
+    """A verifier's verdict on a token, and until when (monotonic) it counts."""
 
     access: Optional[AccessToken]
     reason: str
@@ -313,10 +328,10 @@ class _CachedVerdict(NamedTuple):
 
 
 class CachedVerifier:
-    """A verifier that asks another one only of tokens that are new to it. Thread-safe.
+    """A verifier that asks another one only about tokens that are new to it. Thread-safe.
 
     ``seconds``: how long a good token is remembered at most. ``leeway``: seconds after its ``expires_at`` for which the
-    other one takes it. ``now``: the wall clock.
+    other verifier takes it. ``now``: the wall clock.
     """
 
     def __init__(self, verify: Verify, *, seconds: float = 3600.0, leeway: float = 0.0, limits: Limits = DEFAULT,
@@ -331,7 +346,7 @@ class CachedVerifier:
         self._lock = threading.Lock()
 
     def __call__(self, token: str) -> Optional[AccessToken]:
-        """What the token says; None or `Unauthorized` if it is not good, as the other verifier said."""
+        """Return the contents of a token, None or `Unauthorized`, as the other verifier did."""
         digest = sha256(token.encode("utf-8", "surrogatepass")).digest()
         known = self._remembered(digest)
         if known is None:
