@@ -83,7 +83,7 @@ def test_no_two_proofs_are_the_same_whoever_makes_them():
 
     def work():
         for number in range(20):
-            prover.learn(URL, {"dpop-nonce": "n%d" % number})
+            prover.learn_nonce(URL, {"dpop-nonce": "n%d" % number})
             seen.append(prover.proof("POST", URL, "abc"))
 
     threads = [threading.Thread(target=work, name="prover-%d" % number) for number in range(4)]
@@ -104,7 +104,7 @@ def test_the_thumbprint_is_that_of_the_key():
 def test_a_nonce_goes_into_the_next_proofs_for_its_origin():
     """[RFC 9449 §8, §9]"""
     prover = Prover(Quick())
-    assert prover.learn(URL, {"dpop-nonce": "one", "content-type": "x"})
+    assert prover.learn_nonce(URL, {"dpop-nonce": "one", "content-type": "x"})
     assert proof(prover, "POST", URL).claims["nonce"] == "one"
     assert proof(prover, "GET", "https://MCP.example.com:443/other").claims["nonce"] == "one"
     for elsewhere in ("https://auth.example.com/mcp", "http://mcp.example.com/mcp", "https://mcp.example.com:8443/mcp"):
@@ -114,11 +114,11 @@ def test_a_nonce_goes_into_the_next_proofs_for_its_origin():
 def test_a_newer_nonce_takes_its_place():
     """[RFC 9449 §8.2]"""
     prover = Prover(Quick())
-    assert prover.learn(URL, {"dpop-nonce": "one"})
-    assert not prover.learn(URL, {"dpop-nonce": "one"}), "making the request again would be in vain"
-    assert not prover.learn(URL, {}), "no news is no change"
+    assert prover.learn_nonce(URL, {"dpop-nonce": "one"})
+    assert not prover.learn_nonce(URL, {"dpop-nonce": "one"}), "making the request again would be in vain"
+    assert not prover.learn_nonce(URL, {}), "no news is no change"
     assert proof(prover, "POST", URL).claims["nonce"] == "one"
-    assert prover.learn(URL, {"dpop-nonce": "two"})
+    assert prover.learn_nonce(URL, {"dpop-nonce": "two"})
     assert proof(prover, "POST", URL).claims["nonce"] == "two"
 
 
@@ -126,7 +126,7 @@ def test_a_newer_nonce_takes_its_place():
 def test_what_is_no_nonce_is_ignored(nonce):
     """[RFC 9449 §8.1]"""
     prover = Prover(Quick())
-    assert not prover.learn(URL, {"dpop-nonce": nonce})
+    assert not prover.learn_nonce(URL, {"dpop-nonce": nonce})
     assert "nonce" not in proof(prover, "POST", URL).claims
 
 
@@ -134,14 +134,14 @@ def test_every_character_of_a_nonce():
     """[RFC 9449 §8.1]"""
     nonce = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"\\')
     prover = Prover(Quick())
-    assert prover.learn(URL, {"dpop-nonce": nonce})
+    assert prover.learn_nonce(URL, {"dpop-nonce": nonce})
     assert proof(prover, "POST", URL).claims["nonce"] == nonce
 
 
 def test_nonces_of_many_servers_are_not_all_kept():
     prover = Prover(Quick())
     for number in range(MAX_ORIGINS + 5):
-        assert prover.learn("https://s%d.example.com/" % number, {"dpop-nonce": "n"})
+        assert prover.learn_nonce("https://s%d.example.com/" % number, {"dpop-nonce": "n"})
     kept = [number for number in range(MAX_ORIGINS + 5)
             if "nonce" in proof(prover, "GET", "https://s%d.example.com/" % number).claims]
     assert kept == list(range(5, MAX_ORIGINS + 5))
@@ -169,10 +169,10 @@ def test_a_signer_that_would_prove_nothing_or_give_the_key_away_is_refused(signe
                                                (["RS256"], False), ([], False)])
 def test_whether_a_server_takes_the_algorithm(algorithms, suits):
     """[RFC 9449 §5.1]"""
-    assert Prover(KEY).suits(algorithms) is suits
+    assert Prover(KEY).accepted_by(algorithms) is suits
 
 
 def test_it_shows_neither_key_nor_nonce():
     prover = Prover(KEY)
-    prover.learn(URL, {"dpop-nonce": "hush-hush"})
+    prover.learn_nonce(URL, {"dpop-nonce": "hush-hush"})
     assert "hush" not in repr(prover) and str(PRIVATE) not in repr(prover)

@@ -5,7 +5,7 @@ import pytest
 
 from mcp_ref.auth import ResourceServer
 from mcp_ref.auth.discovery.challenge import parse
-from mcp_ref.auth.tokens.dpop import SECONDS, Proof, Proofs, Prover
+from mcp_ref.auth.tokens.dpop import SECONDS, Proof, ProofChecker, Prover
 from mcp_ref.auth.tokens.jose import HmacSigner, make_jwt, split_jwt, thumbprint
 from mcp_ref.errors import AuthError
 from mcp_ref.http11.message import Headers, HttpRequest
@@ -32,7 +32,7 @@ def made(signer=KEY, header=(), **claims):
 
 
 def check(*values, now=NOW, resource=RESOURCE, **request):
-    return Proofs(resource, lambda: now).check(asked(*values, **request), TOKEN).thumbprint
+    return ProofChecker(resource, lambda: now).check(asked(*values, **request), TOKEN).thumbprint
 
 
 def test_a_good_proof_tells_the_key():
@@ -85,7 +85,7 @@ def use(proofs, *values):
 
 def test_a_proof_is_good_once():
     clock = [NOW]
-    proofs, first = Proofs(RESOURCE, lambda: clock[0]), made()
+    proofs, first = ProofChecker(RESOURCE, lambda: clock[0]), made()
     assert use(proofs, first, first) == [True, False]
     other = make_jwt(OTHER, dict(split_jwt(first).claims), [("typ", "dpop+jwt"), ("jwk", OTHER.public_jwk)])
     assert use(proofs, other, made(iat=NOW)) == [True, True]  # of another key
@@ -105,7 +105,7 @@ def stamped(number, until, key="key"):
 def test_nothing_is_forgotten_before_its_time_and_a_full_memory_refuses():
     """[RFC 9449 §11.1] Whoever has a key of his own floods the memory, to use a proof that he has seen again."""
     clock = [NOW]
-    proofs = Proofs(RESOURCE, lambda: clock[0], Limits(max_proofs=10, max_proofs_per_key=4))
+    proofs = ProofChecker(RESOURCE, lambda: clock[0], Limits(max_proofs=10, max_proofs_per_key=4))
     assert proofs.use(stamped(0, NOW + 60, "victim"))
     for number in range(4):
         assert proofs.use(stamped(number, NOW + 50))
@@ -132,7 +132,7 @@ def test_nothing_is_forgotten_before_its_time_and_a_full_memory_refuses():
 def test_a_full_memory_is_not_searched_for_each_request():
     """Looking through all of it costs time: once a second."""
     clock, walks = [NOW], []
-    proofs = Proofs(RESOURCE, lambda: clock[0], Limits(max_proofs=3, max_proofs_per_key=3))
+    proofs = ProofChecker(RESOURCE, lambda: clock[0], Limits(max_proofs=3, max_proofs_per_key=3))
     forget = proofs._forget
     proofs._forget = lambda now, everywhere=False: walks.append(everywhere) or forget(now, everywhere)
     for number in range(10):
@@ -148,7 +148,7 @@ def test_a_full_memory_is_not_searched_for_each_request():
 
 
 def test_proofs_of_many_threads_are_each_good_once():
-    proofs, together, taken = Proofs(RESOURCE, lambda: NOW), threading.Barrier(8), []
+    proofs, together, taken = ProofChecker(RESOURCE, lambda: NOW), threading.Barrier(8), []
 
     def work():
         together.wait(10)

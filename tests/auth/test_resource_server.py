@@ -352,7 +352,7 @@ class DocumentClient:
 
     def __init__(self, auth):
         self.auth = auth
-        self.metadata = auth._published._metadata
+        self.metadata = auth._pages._metadata
 
     def get(self, path, method="GET", **options):
         asked = exchange(method, path=path, **options)

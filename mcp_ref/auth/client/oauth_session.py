@@ -95,7 +95,7 @@ class OAuthSession(Authorizer):
             return False
         parsed = ParsedRefusal(refusal)
         if refusal.status == 401 and self._prover is not None:
-            new = self._prover.learn(refusal.url, refusal.headers, refusal.fields)
+            new = self._prover.learn_nonce(refusal.url, refusal.headers, refusal.fields)
             if parsed.error == "use_dpop_nonce" and new:
                 return True
         if refusal.status == 401:
@@ -114,7 +114,7 @@ class OAuthSession(Authorizer):
     def answered(self, url: str, headers: Headers) -> None:
         """Keep the nonce for the next proof, which a server may send with any answer [RFC 9449 §8.2]."""
         if self._prover is not None and origin(url) == self._origin:
-            self._prover.learn(url, headers)
+            self._prover.learn_nonce(url, headers)
 
     def _renew_early(self, token: Token, grip: Grip) -> Token:
         """Return another token for one that is about to end, or the same one.

@@ -293,7 +293,7 @@ class TokenEndpoint:
         """True if the request is to be sent again, with the nonce that has just come [RFC 9449 §8]."""
         if self.prover is None:
             return False
-        new = self.prover.learn(self.server.token_endpoint, answer.headers)
+        new = self.prover.learn_nonce(self.server.token_endpoint, answer.headers)
         return new and answer.status in (400, 401) and _value(answer).get("error") == "use_dpop_nonce"
 
     def _refused(self, status: int, value: Mapping[str, Any], asked: Mapping[str, str]) -> TokenRefused:

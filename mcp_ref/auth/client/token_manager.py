@@ -248,7 +248,7 @@ class TokenManager:
         if context.prover is None:
             if document is not None and document.dpop_bound_access_tokens_required:
                 raise Unauthorized("%s takes only tokens that are bound to a key: pass dpop=" % shown(self._url))
-        elif not context.prover.suits(discovered.server.dpop_signing_alg_values_supported):
+        elif not context.prover.accepted_by(discovered.server.dpop_signing_alg_values_supported):
             raise Unauthorized("%s does not take the algorithm of dpop=: it takes %s" % (
                 shown(discovered.server.issuer),
                 sayable(", ".join(discovered.server.dpop_signing_alg_values_supported or ()))))

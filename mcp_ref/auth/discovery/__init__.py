@@ -1,5 +1,11 @@
-"""Who issues tokens for a server, found out from the server alone.
+"""From a refusal to the authorization server: who issues tokens for an MCP server. The modules, in the order to read
+them:
 
-`challenge` reads a refusal, `documents` checks metadata, `discover` goes through the well-known addresses, `fetch` gets
-them over HTTP, and `addresses` says which hosts may be asked.
+============  ==================================================================================
+module        contents
+============  ==================================================================================
+`challenge`   the field WWW-Authenticate, read and written; names of scopes
+`fetch`       one HTTP request to an authorization server, and the addresses that may be asked
+`discover`    the documents, and the search for them at their well-known addresses
+============  ==================================================================================
 """

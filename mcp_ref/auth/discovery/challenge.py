@@ -51,28 +51,30 @@ class Challenge(NamedTuple):
     token: Optional[str] = None
 
     def get(self, name: str) -> Optional[str]:
-        """The value of a parameter; None where there is none."""
+        """Return the value of a parameter; None if there is none."""
         return self.params.get(name.lower())
 
     @property
     def scopes(self) -> Optional[List[str]]:
-        """The scopes that the server wants, in its order; None where it names none [RFC 6750 §3]."""
+        """The scopes that the server wants, in its order; None if it names none [RFC 6750 §3]."""
         return scope_list(self.params.get("scope"))
 
 
 def scope_list(text: Optional[str]) -> Optional[List[str]]:
-    """The scopes of a text, each once; words that cannot be one are left out; None where nothing is left."""
+    """Return the scopes of a text, each once; words that cannot be one are left out. Returns None if none is left."""
     found = [word for word in (text or "").split(" ") if SCOPE.match(word)]
     return list(dict.fromkeys(found)) or None
 
 
 def parse(values: Sequence[str]) -> List[Challenge]:
-    """The challenges of these fields, in order. Never raises; of a parameter that comes twice the first one counts."""
+    """Return the challenges of these fields, in order. Never raises; of a parameter that comes twice the first one
+    counts."""
     return [challenge for value in values for challenge in _read(value)]
 
 
 def find(challenges: Sequence[Challenge], name: str) -> Optional[str]:
-    """The first value of this parameter in the challenges that ask for an access token."""
+    """Return the first value of this parameter in the challenges that ask for an access token; None if there is none.
+    """
     for challenge in challenges:
         value = challenge.get(name)
         if value is not None and challenge.scheme in TOKEN_SCHEMES:
@@ -81,7 +83,7 @@ def find(challenges: Sequence[Challenge], name: str) -> Optional[str]:
 
 
 def scopes_wanted(challenges: Sequence[Challenge]) -> Optional[List[str]]:
-    """The scopes that the server wants of an access token; None where it names none."""
+    """Return the scopes that the server wants of an access token; None if it names none."""
     return scope_list(find(challenges, "scope"))
 
 
@@ -108,7 +110,7 @@ def _skip(pattern: "re.Pattern[str]", text: str, at: int) -> int:
 
 
 def _scheme(text: str, word: "re.Match[str]", found: List[Challenge]) -> int:
-    """A challenge begins here: take its scheme, and its word where it has one. Returns where to go on."""
+    """Take the scheme of the challenge that begins here, and its word if it has one. Returns the place to go on."""
     scheme, at = word.group().lower(), word.end()
     blank = text[at:at + 1]
     wordy = blank == " " and scheme not in TOKEN_SCHEMES
@@ -120,7 +122,7 @@ def _scheme(text: str, word: "re.Match[str]", found: List[Challenge]) -> int:
 
 
 def _parameter(text: str, name: str, at: int, found: List[Challenge]) -> int:
-    """A parameter's value begins here: keep it, if it can be read. Returns where to go on."""
+    """Keep the value of a parameter, if it can be read. Returns the place to go on."""
     quoted = _QUOTED.match(text, at)
     match = quoted or _PLAIN.match(text, at)
     if match is None or (_END_OF_QUOTED if quoted else _END).match(text, match.end()) is None:
@@ -132,8 +134,10 @@ def _parameter(text: str, name: str, at: int, found: List[Challenge]) -> int:
 
 
 def format_challenge(scheme: str, params: Sequence[Tuple[str, str]] = ()) -> str:
-    """One challenge as the value of a field. Raises ValueError for what such a field cannot carry: line ends, other
-    control characters, and what is not ASCII."""
+    """Return one challenge as the value of a field.
+
+    Raises ValueError for text that such a field cannot carry: line ends, other control characters, and beyond ASCII.
+    """
     for name in [scheme] + [name for name, _ in params]:
         if not is_token(name):
             raise ValueError("%.80r cannot be a name in a challenge" % name)

@@ -1,4 +1,4 @@
-"""Who issues access tokens for an MCP server: from a refusal to the authorization server's endpoints.
+"""Discovery: from a refusal to the endpoints of the authorization server that issues tokens for an MCP server.
 
 ====  ==============================================================  ======================================
 step  asked                                                           what decides
@@ -15,14 +15,20 @@ step  asked                                                           what decid
 step 4 is the way of 2025-03-26, for servers that know no other
 [2025-03-26 basic/authorization §Server Metadata Discovery].
 
-Reading: a place *has no document* if it answers 4xx, or with something that does not call itself JSON (many sites
-answer every path with a page). Everything else is final: a document that is broken, or that of somebody else, is an
+Reading: a place *has no document* if it answers 4xx, or with a body that does not call itself JSON (many sites
+answer every path with a page). Every other answer is final: a document that is broken, or that of another server, is an
 error and no reason to ask further; so is a server that fails, or has no time (429), or redirects elsewhere. The URL in
-a challenge has a document, or discovery fails. Step 4 is open to every revision: which one a server speaks is not known
-yet when it asks for a token, and what it publishes tells.
+a challenge has a document, or discovery fails. Step 4 is open to every revision: the revision of a server is not known
+yet when it asks for a token, and its documents tell.
 
-A server elsewhere cannot make us ask programs on this machine: its documents name none there, or are refused, and what
-they name is connected to only at addresses that the server may lead to; see `addresses`.
+The documents are dataclasses. `ProtectedResource`: an MCP server about itself [RFC 9728 §2]. `AuthorizationServer`: an
+issuer about itself, as OAuth metadata [RFC 8414 §2] or as OpenID configuration; both have the same members. Only
+members that are used here are read; all others stay in ``raw``. A member that is null counts as absent. Everything is
+checked while it is read, and `DiscoveryFailed` names the member: ``authorization_servers[0]: expected string, got
+integer``.
+
+A server elsewhere cannot make us ask programs on this machine: its documents name none there, or are refused, and the
+URLs in them are connected to only at addresses that the server may lead to; see `fetch`.
 """
 
 from dataclasses import dataclass, field
@@ -83,10 +89,10 @@ class _Members:
 
 @dataclass
 class ProtectedResource:
-    """What an MCP server publishes about the tokens that it takes [RFC 9728 §2]."""
+    """The document of an MCP server about the tokens that it takes [RFC 9728 §2]."""
 
     resource: str
-    """Its identifier, exactly as published: what goes into every ``resource`` parameter."""
+    """Its identifier, exactly as published: the value of every ``resource`` parameter."""
     authorization_servers: List[str]
     """Issuers, exactly as published; at least one
     [2025-06-18..2025-11-25 basic/authorization §Authorization Server Location]
@@ -99,7 +105,7 @@ class ProtectedResource:
 
     @classmethod
     def of(cls, value: Any, here: bool = True) -> "ProtectedResource":
-        """Read a document; ``here``: may it name issuers on this machine? Raises `DiscoveryFailed`."""
+        """Read a document. ``here``: True if it may name issuers on this machine. Raises `DiscoveryFailed`."""
         members = _Members(value, RESOURCE)
         resource = members.text("resource")
         split(resource, "resource")
@@ -120,9 +126,9 @@ class ProtectedResource:
 
 @dataclass
 class AuthorizationServer:
-    """What an issuer publishes about itself [RFC 8414 §2]; None: it does not say.
+    """The document of an issuer about itself [RFC 8414 §2]; None: it does not say.
 
-    ``authorization_endpoint`` may be absent, where no grant needs it.
+    ``authorization_endpoint`` may be absent, if no grant needs it.
     """
 
     issuer: str
@@ -142,13 +148,13 @@ class AuthorizationServer:
     iss_parameter_supported: bool = False
     """The member ``authorization_response_iss_parameter_supported`` [RFC 9207 §3]."""
     raw: Dict[str, Any] = field(default_factory=dict)
-    """The whole document; empty where there is none."""
+    """The whole document; empty if there is none."""
 
     @classmethod
     def of(cls, value: Any, here: bool = True) -> "AuthorizationServer":
-        """Read a document; ``here``: may its endpoints be on this machine? Raises `DiscoveryFailed`.
+        """Read a document. ``here``: True if its endpoints may be on this machine. Raises `DiscoveryFailed`.
 
-        Whether it is the document of the issuer that was asked for is the business of `discover`.
+        `discover` checks that it is the document of the issuer that was asked for.
         """
         members = _Members(value, SERVER)
         issuer = members.text("issuer")
@@ -174,7 +180,7 @@ class AuthorizationServer:
 
     @classmethod
     def by_default(cls, origin: str) -> "AuthorizationServer":
-        """The authorization server at the origin of an MCP server that publishes nothing
+        """Return the authorization server at the origin of an MCP server that publishes nothing
         [2025-03-26 basic/authorization §Fallbacks for Servers without Metadata Discovery] MUST."""
         return cls(
             issuer=origin,
@@ -190,7 +196,7 @@ _LATER = (408, 425, 429)
 
 @dataclass
 class Discovered:
-    """What there is to know before asking for a token."""
+    """The result of discovery: all that has to be known before a token is asked for."""
 
     resource: str
     """The value of every ``resource`` parameter: exactly as published, or the server's own URL in canonical form."""
@@ -209,7 +215,7 @@ class Discovered:
 
 
 def first(issuers: List[str]) -> str:
-    """The first of several issuers."""
+    """Return the first of several issuers."""
     return issuers[0]
 
 
@@ -226,7 +232,7 @@ def discover(
     [2025-03-26 basic/authorization §Server Metadata Discovery Headers] SHOULD. ``prefer``: chooses among the issuers
     that the server names. Raises `DiscoveryFailed`, `IssuerMismatch`, and `AuthError` where nobody answers.
     """
-    url, ask = checked(server_url.partition("#")[0], "URL of the server"), _Asking(fetcher, revision)
+    url, ask = checked(server_url.partition("#")[0], "URL of the server"), _DocumentReader(fetcher, revision)
     document = _resource(ask, url, challenges)
     if document is None:
         return Discovered(canonical(url), None, _legacy_server(ask, origin(url)), True)
@@ -238,19 +244,19 @@ def discover(
 
 
 def metadata_of(fetcher: Fetcher, issuer: str, revision: str = LATEST.name) -> AuthorizationServer:
-    """The metadata of the authorization server that calls itself so. Raises like `discover`."""
-    return _server(_Asking(fetcher, revision), checked(issuer, "issuer"))
+    """Return the metadata of the authorization server that calls itself so. Raises as `discover`."""
+    return _server(_DocumentReader(fetcher, revision), checked(issuer, "issuer"))
 
 
-class _Asking:
-    """Asks for documents, in words of one revision."""
+class _DocumentReader:
+    """Asks for documents, in the words of one revision."""
 
     def __init__(self, fetcher: Fetcher, revision: str) -> None:
         self._fetcher = fetcher
         self._headers: Fields = [("MCP-Protocol-Version", revision)]
 
     def first(self, places: Sequence[str], what: str) -> Optional[Dict[str, Any]]:
-        """The first document at these places; None if there is none at any. Raises `DiscoveryFailed`."""
+        """Return the first document at these places; None if there is none at any. Raises `DiscoveryFailed`."""
         for url in places:
             answer = self._fetcher.get(url, self._headers)
             if answer.status == 200 and _is_json(answer):
@@ -261,7 +267,7 @@ class _Asking:
         return None
 
     def follow(self, issuer: str, server: AuthorizationServer) -> None:
-        """Go wherever the metadata of an issuer lead that our user has named."""
+        """Allow the URLs in the metadata of an issuer that the user has named at any address."""
         reach = self._fetcher.reach
         if reach is not None and reach.trusts(issuer):
             reach.trust([server.token_endpoint, server.registration_endpoint, server.introspection_endpoint,
@@ -269,13 +275,13 @@ class _Asking:
 
 
 def _is_json(answer: Answer) -> bool:
-    """Whether an answer calls itself JSON, or does not say what it is."""
+    """True if an answer calls itself JSON, or does not say what it is."""
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind in ("", "application/json", "text/json", "application/octet-stream") or kind.endswith("+json")
 
 
-def _resource(ask: _Asking, url: str, challenges: Sequence[Challenge]) -> Optional[ProtectedResource]:
-    """What the MCP server at this URL publishes about itself; None if it does not."""
+def _resource(ask: _DocumentReader, url: str, challenges: Sequence[Challenge]) -> Optional[ProtectedResource]:
+    """Return the document of the MCP server at this URL; None if it publishes none."""
     here = is_loopback(url)
     named = find(challenges, "resource_metadata")
     if named is None:
@@ -294,8 +300,8 @@ def _resource(ask: _Asking, url: str, challenges: Sequence[Challenge]) -> Option
     return document
 
 
-def _server(ask: _Asking, issuer: str) -> AuthorizationServer:
-    """The metadata of this issuer."""
+def _server(ask: _DocumentReader, issuer: str) -> AuthorizationServer:
+    """Return the metadata of this issuer."""
     places = server_metadata_urls(issuer)
     found = ask.first(places, SERVER)
     if found is None:
@@ -306,18 +312,17 @@ def _server(ask: _Asking, issuer: str) -> AuthorizationServer:
     return server
 
 
-def _legacy_server(ask: _Asking, base: str) -> AuthorizationServer:
-    """The authorization server at the origin of an MCP server
+def _legacy_server(ask: _DocumentReader, base: str) -> AuthorizationServer:
+    """Return the authorization server at the origin of an MCP server
     [2025-03-26 basic/authorization §Authorization Base URL] MUST."""
     found = ask.first(server_metadata_urls(base)[:1], SERVER)
     return AuthorizationServer.by_default(base) if found is None else _own(found, [base, base + "/"])
 
 
 def _own(found: Dict[str, Any], issuers: List[str]) -> AuthorizationServer:
-    """Take the document if it is that of this issuer, character by character, in one of these spellings
+    """Read the document if it is that of this issuer, character by character, in one of these spellings
     [RFC 8414 §3.3]
-    [2026-07-28 basic/authorization/authorization-server-discovery §Authorization Server Metadata Discovery] MUST.
-    """
+    [2026-07-28 basic/authorization/authorization-server-discovery §Authorization Server Metadata Discovery] MUST."""
     named = found.get("issuer")
     if named not in issuers:
         raise IssuerMismatch("the %s asked of %s is that of another issuer%s" % (

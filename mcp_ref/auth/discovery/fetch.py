@@ -1,13 +1,32 @@
-"""Asking an authorization server: one HTTP request on a connection of its own.
+"""One HTTP request to an authorization server, on a connection of its own, and the addresses that may be asked.
 
-What comes back is taken for hostile. Every URL must be https, or http on this machine (`mcp_ref.auth.urls.checked`);
+The answer is taken for hostile. Every URL must be https, or http on this machine (`mcp_ref.auth.urls.checked`);
 the answer has a limit of size (``max_auth_response_bytes``) and all of it, from connecting to the last byte, one of
 time (``auth_timeout``); a redirect is followed for GET only, only to the origin that was asked, and three times at
-most. Where an MCP server has led us, only addresses are connected to that it may lead to (`addresses`).
-Proxies (for https; this machine is asked directly), and the certificates that TLS trusts, are those of the transports:
-see `mcp_ref.http11.client.connect`.
+most. Proxies (for https; this machine is asked directly), and the certificates that TLS trusts, are those of the
+transports: see `mcp_ref.http11.client.connect`. No error shows anything of a body (but the name of a member), of a
+field or of a query.
 
-Nothing of a body (but the name of a member), of a field or of a query shows up in an error.
+A server out in the world must not make us ask the programs around us: what a client sends there, and how it fails,
+tells the attacker about a network that he cannot see (server-side request forgery). The text of a URL does not say
+where it leads, for any name can have any address, and another one a moment later. So a name is resolved once, each
+address is judged (`Reach`), and the connection goes to one that was found good, with TLS for the name [RFC 9728 §7.7].
+
+==============  =======================================================================================================
+the MCP server  may lead to
+==============  =======================================================================================================
+is public       public addresses
+is private      those, and private networks: RFC 1918, RFC 4193, RFC 6598, and whatever else nobody routes
+is link-local   those, and link-local addresses, among which clouds keep the credentials of their machines
+is this one     all
+==============  =======================================================================================================
+
+The place of a server itself is told by its connection: by a name that it proves by TLS, not by what was resolved
+beforehand. URLs of the user's own are asked at any address: the MCP server itself, an ``issuer=``, and the endpoints in
+that one's metadata. ``private_networks=True`` treats every server as a private one: for a company whose public MCP
+servers have internal authorization servers.
+
+Reading: a proxy resolves names itself, so only addresses that are written out are judged before it is asked.
 """
 
 import io
@@ -35,11 +54,11 @@ PUBLIC, PRIVATE, LINK_LOCAL, HERE = range(4)
 _WORDS = {PRIVATE: "is in a private network", LINK_LOCAL: "is link-local", HERE: "is this machine's"}
 _ROUTED = ipaddress.ip_network("2000::/3")
 _WITH_FOUR = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "::/96", "::ffff:0:0/96")))
-"""IPv6 addresses whose last 32 bits are an IPv4 address, which is where packets go."""
+"""IPv6 addresses whose last 32 bits are an IPv4 address, to which packets go."""
 
 
 def kind_of(address: str) -> int:
-    """The kind of an address. One that cannot be read is the worst.
+    """Return the kind of an address. One that cannot be read is of the worst kind.
 
     >>> kind_of("8.8.8.8") == PUBLIC, kind_of("10.1.2.3") == PRIVATE, kind_of("::ffff:127.0.0.1") == HERE
     (True, True, True)
@@ -65,7 +84,7 @@ def kind_of(address: str) -> int:
 
 
 def _inner(address: ipaddress.IPv6Address) -> Optional[ipaddress.IPv4Address]:
-    """The IPv4 address in an IPv6 address, if it has one."""
+    """Return the IPv4 address in an IPv6 address; None if it has none."""
     if any(address in network for network in _WITH_FOUR):
         return ipaddress.IPv4Address(address.packed[-4:])
     return address.sixtofour
@@ -74,7 +93,7 @@ def _inner(address: ipaddress.IPv6Address) -> Optional[ipaddress.IPv4Address]:
 class Reach:
     """Judges the addresses to which one MCP server leads. Thread-safe.
 
-    ``home``: its URL. ``own``: URLs that our user has named. ``private_networks``: see the module.
+    ``home``: its URL. ``own``: URLs that the user has named. ``private_networks``: see the module.
     """
 
     def __init__(self, home: str, own: Iterable[str] = (), private_networks: bool = False) -> None:
@@ -84,17 +103,18 @@ class Reach:
         self._may = HERE if split(home, "URL of the server").loopback else PRIVATE if private_networks else PUBLIC
 
     def trust(self, urls: Iterable[Optional[str]]) -> None:
-        """Ask what is at these origins wherever it is."""
+        """Allow these origins at any address."""
         self._own.update(origin(url) for url in urls if url is not None)
 
     def trusts(self, url: str) -> bool:
-        """Whether this is asked wherever it is."""
+        """True if the origin of this URL is allowed at any address."""
         return origin(url) in self._own
 
     def refusal(self, url: str, address: str, of_home: Callable[[], Optional[str]]) -> Optional[DiscoveryFailed]:
-        """Why this address must not be asked for ``url``; None: it may be.
+        """Return the reason against asking this address for ``url``; None if it may be asked.
 
-        ``of_home``: the address of the MCP server, by a connection to it; None: there is none, or it does not tell.
+        ``of_home``: returns the address of the MCP server, by a connection to it; None if there is none, or it does not
+        tell.
         """
         kind = kind_of(address)
         if kind <= self._may or self.trusts(url):
@@ -116,11 +136,12 @@ Fields = Sequence[Tuple[str, str]]
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 3
 _STEPS = 3
-"""One step of connecting (to one address, say) takes this part of the time at most, so that others have some, too."""
+"""The part (1/3) of the time that one step of connecting, say to one address, takes at most, so that others have some.
+"""
 
 
 class Answer(NamedTuple):
-    """What a server answered. ``headers``: names in lower case, several of one name joined by ``", "``; ``url``: the
+    """The answer of a server. ``headers``: names in lower case, several of one name joined by ``", "``; ``url``: the
     one that was asked in the end, after redirects."""
 
     status: int
@@ -129,7 +150,7 @@ class Answer(NamedTuple):
     url: str
 
     def json(self, what: str) -> Dict[str, Any]:
-        """The body as a JSON object. Raises `DiscoveryFailed`, naming ``what`` it was meant to be."""
+        """Return the body as a JSON object. Raises `DiscoveryFailed`, naming ``what`` it was meant to be."""
         try:
             value = loads(self.body)
         except JsonError as error:
@@ -147,10 +168,10 @@ class Answer(NamedTuple):
 class Fetcher:
     """Asks authorization servers, and MCP servers for their documents. Thread-safe.
 
-    ``headers``: fields of every request; ``ssl_context``, ``cafile``: whom TLS trusts; ``reach``: which addresses may
-    be asked, None: all, since every URL is our user's own or named by what he trusts. All methods raise
-    `DiscoveryFailed` for a URL that must not be asked or an answer that must not be taken, and `AuthError` where there
-    was none.
+    ``headers``: fields of every request; ``ssl_context``, ``cafile``: the certificates that TLS trusts; ``reach``: the
+    addresses that may be asked, None: all, since every URL is the user's own or named by a server that he trusts. All
+    methods raise `DiscoveryFailed` for a URL that must not be asked or an answer that must not be taken, and
+    `AuthError` if there was no answer.
     """
 
     def __init__(
@@ -210,8 +231,10 @@ class Fetcher:
             raise AuthError("no answer from %s: %s" % (shown(url), why)) from None
 
     def _dialler(self, url: str, step: float, deadline: Deadline) -> Dialler:
-        """What connects to this URL, and only to addresses that may be asked. Raises as `Dialler`, and
-        `DiscoveryFailed`."""
+        """Return a dialler to this URL, which connects only to addresses that may be asked.
+
+        Raises as `Dialler`, and `DiscoveryFailed`.
+        """
         where, reach = place(url), self.reach
         if reach is None:
             return Dialler(where, step, self._ssl_context, self._cafile)
@@ -227,8 +250,10 @@ class Fetcher:
         return made
 
     def _address_of(self, url: str, step: float, deadline: Deadline) -> Optional[str]:
-        """The address at which this server is, as a connection with its name tells; None where a proxy hides it, or
-        nobody is there."""
+        """Return the address of this server, as a connection with its name tells.
+
+        Returns None if a proxy hides it, or no server is there.
+        """
         try:
             dialler = Dialler(place(url), step, self._ssl_context, self._cafile)
             if dialler.proxy is not None:
@@ -263,19 +288,19 @@ class Fetcher:
 
 
 def _is_address(host: str) -> bool:
-    """Whether a host is an address and no name; resolvers know many spellings of the former."""
+    """True if a host is an address and no name; resolvers know many spellings of addresses."""
     return ":" in host or host.rstrip(".").rpartition(".")[2][:1].isdigit()
 
 
 def _why(error: BaseException) -> str:
-    """What went wrong with a connection, without a word of what came by it."""
+    """Return what went wrong with a connection, without a word of what came by it."""
     if isinstance(error, AnswerLost):
         return "it was cut off"
     return words(error) if isinstance(error, (OSError, TransportError)) else "what came is no HTTP"
 
 
 def _target(asked: str, location: str) -> str:
-    """Where a redirect leads, if it may be followed. Raises `DiscoveryFailed`."""
+    """Return the target of a redirect, if it may be followed. Raises `DiscoveryFailed`."""
     what = "target of the redirect from %s" % shown(asked)
     try:
         target = checked(urljoin(asked, location), what)
@@ -287,8 +312,8 @@ def _target(asked: str, location: str) -> str:
 
 
 def _head(method: str, where: Url, headers: Fields, body: Optional[bytes]) -> bytes:
-    """The head of a request; no proxy reads it. Raises `AuthError` for a field that cannot be sent, without its value.
-    """
+    """Return the head of a request; no proxy reads it. Raises `AuthError` for a field that cannot be sent, without its
+    value."""
     fields = [("Host", where.authority), ("Accept", "application/json"), ("Connection", "close"), *headers]
     if body is not None:
         fields.append(("Content-Length", str(len(body))))
@@ -302,28 +327,30 @@ def _head(method: str, where: Url, headers: Fields, body: Optional[bytes]) -> by
 
 
 def basic(client_id: str, client_secret: str) -> Tuple[str, str]:
-    """The field with which a client shows who it is. Both parts are encoded as in a form first, so that a colon cannot
-    move [RFC 6749 §2.3.1]."""
+    """Return the field of HTTP Basic authentication.
+
+    Both parts are encoded as in a form first, so that a colon cannot move [RFC 6749 §2.3.1].
+    """
     pair = "%s:%s" % (quote_plus(client_id), quote_plus(client_secret))
     return "Authorization", "Basic " + b64encode(pair.encode("ascii")).decode("ascii")
 
 
 class _Grip(Grip):
-    """Begins nothing on a socket any more when the time is over: a name may have any number of addresses."""
+    """A `Grip` that begins nothing on a socket after the deadline: a name may have any number of addresses."""
 
     def __init__(self, deadline: Deadline) -> None:
         super().__init__()
         self._deadline = deadline
 
     def hold(self, sock: socket.socket) -> None:
-        """As of every grip."""
+        """Take the socket, unless the time is over; see `Grip.hold`."""
         if self._deadline.expired():
             self.let_go()
         super().hold(sock)
 
 
 class _Timed(io.RawIOBase):
-    """A socket that waits only for what is left of the deadline, every time: many small pieces get no more of it."""
+    """A socket that waits only for the rest of the deadline, every time: many small pieces get no more of it."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
         super().__init__()
@@ -331,7 +358,7 @@ class _Timed(io.RawIOBase):
         self._deadline = deadline
 
     def _arm(self) -> None:
-        """From here on the socket waits no longer than is left. Raises `socket.timeout` if nothing is."""
+        """Let the socket wait no longer than the rest of the time. Raises `socket.timeout` if nothing is left."""
         left = self._deadline.left()
         if not left:
             raise socket.timeout("timed out")
@@ -343,14 +370,14 @@ class _Timed(io.RawIOBase):
         self._sock.sendall(data)
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """What `http.client` reads from."""
+        """Return the file that `http.client` reads from."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:
-        """As of every such object."""
+        """Return True; see `io.RawIOBase.readable`."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what has come, as of every such object."""
+        """Read what has come; see `io.RawIOBase.readinto`."""
         self._arm()
         return self._sock.recv_into(buffer)

@@ -56,7 +56,7 @@ from ...options import spelt
 from ...streamable.server.authenticate import Denied, Guard
 from ..discovery.challenge import format_challenge
 from ..discovery.fetch import Fetcher
-from ..tokens.dpop import ALGORITHMS, Proofs
+from ..tokens.dpop import ALGORITHMS, ProofChecker
 from ..urls import canonical, checked, split
 from .access import AccessToken, Principal, Verify
 from .metadata import ServerMetadata, WellKnownPages
@@ -134,7 +134,7 @@ class ResourceServer(Guard):
         self._implies = implies
         names = [audience] if isinstance(audience, str) else audience
         self._audience = {_spelled(name) for name in (self.resource, *names)}
-        self._proofs = Proofs(self.resource, now, limits) if dpop else None
+        self._proofs = ProofChecker(self.resource, now, limits) if dpop else None
         self._now = now
         self.document = _known(
             resource=self.resource,

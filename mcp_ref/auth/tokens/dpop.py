@@ -1,4 +1,4 @@
-"""Tokens that are of no use to a thief: each request shows that we hold the key that its token is bound to [RFC 9449].
+"""DPoP: tokens that are of no use to a thief, because each request proves that its sender holds their key [RFC 9449].
 
 ::
 
@@ -9,11 +9,19 @@
         {"typ": "dpop+jwt", "alg": "ES256", "jwk": {the public key}}
         {"htm": "POST", "htu": the URL, "iat": now, "jti": never the same, "ath": hash of the token, "nonce": ...}
 
-A server may want its own ``nonce`` in the proofs, so that nobody makes them in advance: it refuses with
-``use_dpop_nonce`` and sends one in the field ``DPoP-Nonce``, and another one with any answer later (`Prover.learn`).
-The request is then made again, once [RFC 9449 §8, §9].
+A client makes proofs with a `Prover`. A server may want its own ``nonce`` in the proofs, so that no one makes them in
+advance: it refuses with ``use_dpop_nonce`` and sends one in the field ``DPoP-Nonce``, and another one with any answer
+later (`Prover.learn_nonce`). The request is then made again, once [RFC 9449 §8, §9].
 
-`Prover` may be used by many threads.
+A protected server checks proofs with a `ProofChecker` [RFC 9449 §4.3]. A proof is good for a request with the method
+and address that it names, with the token that it names, for `SECONDS` around the time that it names, and once: a thief
+who has seen it cannot use it again.
+
+Reading: used proofs are remembered by this process until they are too old, and RFC 9449 §11.1 leaves the rest to the
+server. None is forgotten earlier: while ``max_proofs_per_key`` or ``max_proofs`` are remembered, further requests are
+refused until some have become too old. Only a proof by the key that its token is bound to is remembered, so only
+clients that have been given tokens can fill this memory. There is no nonce of the server's, for proofs made in advance
+are of little use when they are good for a minute. The signature is checked in Python: that costs some 2 ms with ES256.
 """
 
 import hashlib
@@ -35,19 +43,19 @@ AnyHeaders = Union[Mapping[str, str], Headers]
 USE_NONCE = "use_dpop_nonce"
 """The error of a server that wants a nonce of its own [RFC 9449 §8]."""
 PRIVATE = frozenset(("d", "p", "q", "dp", "dq", "qi", "oth", "k"))
-"""Members of a JWK that nobody else may see [RFC 7518 §6]."""
+"""Members of a JWK that must stay secret [RFC 7518 §6]."""
 MAX_ORIGINS = 16
 """Servers whose nonces are kept: one of resources and its authorization servers are two or three."""
 
 _NONCE = re.compile(r"[!#-\[\]-~]{1,1024}\Z")
-"""What RFC 9449 §8.1 lets a nonce be made of; and not longer than any use of it."""
+"""The form of a nonce [RFC 9449 §8.1], no longer than is of any use."""
 
 
 class Prover:
-    """Makes the proofs of one key. ``signer`` signs with a private key; ``now`` is the time in seconds since 1970.
+    """Makes the proofs of one key. Thread-safe.
 
-    Raises ValueError for a signer of shared secrets, and for one whose ``public_jwk`` shows its private half
-    [RFC 9449 §4.2] MUST NOT.
+    ``signer`` signs with a private key; ``now`` is the time in seconds since 1970. Raises ValueError for a signer of
+    shared secrets, and for one whose ``public_jwk`` shows its private half [RFC 9449 §4.2] MUST NOT.
     """
 
     def __init__(self, signer: Signer, now: Callable[[], float] = time.time) -> None:
@@ -63,7 +71,7 @@ class Prover:
         self._lock = threading.Lock()
 
     def proof(self, method: str, url: str, token: Optional[str] = None) -> str:
-        """The proof for one request, never to be used for another; ``token``: the access token sent with it."""
+        """Make the proof for one request, never to be used for another. ``token``: the access token sent with it."""
         target = split(url.partition("#")[0], "URL")
         claims: Dict[str, Any] = {
             "jti": secrets.token_urlsafe(16), "htm": method, "htu": target.origin + (target.path or "/"),
@@ -78,16 +86,18 @@ class Prover:
         return make_jwt(self._signer, claims, [("typ", "dpop+jwt"), ("jwk", self._signer.public_jwk)])
 
     def fields(self, method: str, url: str, token: Optional[str] = None) -> List[Tuple[str, str]]:
-        """The header fields of a request: the proof, and with ``token`` the field that carries it [RFC 9449 §7.1]."""
+        """Return the header fields of a request: the proof, and with ``token`` the field that carries it [RFC 9449
+        §7.1]."""
         fields = [("DPoP", self.proof(method, url, token))]
         return fields if token is None else [("Authorization", "DPoP " + token), *fields]
 
-    def learn(self, url: str, headers: AnyHeaders, sent: Optional[Sequence[Tuple[str, str]]] = None) -> bool:
-        """Keep the nonce of an answer from this URL for the next proof; ``headers`` by lower-case names.
+    def learn_nonce(self, url: str, headers: AnyHeaders, sent: Optional[Sequence[Tuple[str, str]]] = None) -> bool:
+        """Keep the nonce of an answer from this URL for the next proof. ``headers``: by lower-case names.
 
-        Whether it is a new one, not that of the proof in ``sent``, the header fields of the request (None: than the
-        last one that was learned): then a request that was refused for want of it may be made again, also if somebody
-        else has learned it meanwhile. What is no nonce is ignored, as are two of them in one answer [RFC 9449 §8.1].
+        Returns True if it is a new nonce, other than that of the proof in ``sent``, the header fields of the request
+        (None: than the last one that was learned). Then a request that was refused for want of it may be made again,
+        also if another thread has learned it meanwhile. A field that is no nonce is ignored, as are two of them in one
+        answer [RFC 9449 §8.1].
         """
         nonce = headers.get("dpop-nonce") or ""
         if not _NONCE.match(nonce):
@@ -103,28 +113,29 @@ class Prover:
         proof = dict(sent).get("DPoP")
         return proof is not None and split_jwt(proof).claims.get("nonce") != nonce
 
-    def suits(self, algorithms: Optional[Sequence[str]]) -> bool:
-        """Whether a server that announces these algorithms takes our proofs; None: it does not say, so it may."""
+    def accepted_by(self, algorithms: Optional[Sequence[str]]) -> bool:
+        """True if a server that announces these algorithms takes our proofs. None: it does not say, so it may."""
         return algorithms is None or self._signer.alg in algorithms
 
 
 ALGORITHMS = ("ES256", "RS256")
-"""Those that are taken; all have a public key [RFC 9449 §4.2] MUST."""
+"""The algorithms that a server takes; all have a public key [RFC 9449 §4.2] MUST."""
 SECONDS = 60.0
-"""How old a proof may be, or how young."""
+"""Seconds before and after its time for which a proof is good."""
 _SWEEP = 1.0
-"""Seconds between two searches for what can be forgotten in the middle of a full memory."""
+"""Seconds between two searches through a full memory for proofs that are too old."""
 
 
 class Proof(NamedTuple):
-    """A proof that was found good: the thumbprint of its key, what tells it from others, and until when it is good."""
+    """A good proof: the thumbprint of its key, a digest that tells it from others, and the time until which it is good.
+    """
 
     thumbprint: str
     digest: bytes
     until: float
 
 
-class Proofs:
+class ProofChecker:
     """Checks the proofs of requests to the resource at this URL. Thread-safe."""
 
     def __init__(self, resource: str, now: Callable[[], float], limits: Limits = DEFAULT) -> None:
@@ -137,9 +148,9 @@ class Proofs:
         self._swept = float("-inf")
 
     def check(self, request: HttpRequest, token: str) -> Proof:
-        """The proof of this request. Raises ValueError, whose text shows nothing.
+        """Return the proof of this request. Raises ValueError, whose text shows nothing of it.
 
-        It is not remembered; `use` does that, once it is known that the token is bound to its key.
+        The proof is not remembered yet: `use` does that, once it is known that the token is bound to its key.
         """
         fields = request.headers.get_all("dpop")
         if len(fields) != 1:
@@ -169,11 +180,13 @@ class Proofs:
         return Proof(found, digest, made + SECONDS)
 
     def _addresses(self, request: HttpRequest) -> Set[str]:
-        """How a client may call what it asks: by the resource, or where that is a whole site by a path of it."""
+        """Return the addresses by which a client may call what it asks: the resource, or if that is a whole site a path
+        of it."""
         return {_bare(self._resource), _bare(origin(self._resource) + request.root + request.path)}
 
     def use(self, proof: Proof) -> bool:
-        """Remember a proof; False: it was used before. Raises `AuthError` where there is no room to remember it."""
+        """Remember a proof. Returns False if it was used before. Raises `AuthError` if there is no room to remember it.
+        """
         now, limits, key = self._now(), self._limits, proof.thumbprint
         with self._lock:
             self._forget(now)
@@ -195,7 +208,8 @@ class Proofs:
         return len(self._used) >= limits.max_proofs or self._by_key.get(key, 0) >= limits.max_proofs_per_key
 
     def _forget(self, now: float, everywhere: bool = False) -> None:
-        """Forget what is too old: from the oldest on, up to one that is not, or all of it."""
+        """Forget proofs that are too old: from the oldest on, up to one that is not, or (``everywhere``) all of them.
+        """
         gone = []
         for digest, (until, key) in self._used.items():
             if until < now:
@@ -210,7 +224,7 @@ class Proofs:
 
 
 def _bare(url: Any) -> str:
-    """An address as it is compared: without query and fragment, scheme and host in any case [RFC 9449 §4.3]."""
+    """Return an address as it is compared: without query and fragment, scheme and host in any case [RFC 9449 §4.3]."""
     try:
         parts = split(str(url).partition("#")[0], "htu")
     except DiscoveryFailed:

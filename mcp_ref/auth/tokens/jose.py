@@ -81,11 +81,11 @@ _THUMBPRINT: Dict[str, Tuple[str, ...]] = {
     "OKP": ("crv", "kty", "x"),
     "oct": ("k", "kty"),
 }
-"""The members of a key that make it what it is, in the order of their names [RFC 7638 §3.2] [RFC 8037 §2]."""
+"""Members of a key that make it what it is, in the order of their names [RFC 7638 §3.2] [RFC 8037 §2]."""
 
 
 class Jwt(NamedTuple):
-    """A token, taken apart. ``signed`` are the bytes that ``signature`` is about; neither is checked yet."""
+    """A token, taken apart. ``signed`` are the bytes that ``signature`` signs; neither is checked yet."""
 
     header: Dict[str, Any]
     claims: Dict[str, Any]
@@ -100,7 +100,7 @@ class Signer:
     """Signs bytes with one key. Derive from it; an object that has these four names will do as well.
 
     ``alg``: the algorithm's name in JWS [RFC 7518 §3.1]. ``public_jwk``: the public half of the key,
-    ``{}`` for a shared secret. ``key_id``: how the receiver knows the key, the ``kid`` of the header; None: not said.
+    ``{}`` for a shared secret. ``key_id``: the receiver's name for the key, the ``kid`` of the header; None: not said.
     """
 
     alg: str
@@ -108,7 +108,8 @@ class Signer:
     key_id: Optional[str] = None
 
     def sign(self, data: bytes) -> bytes:
-        """The signature of these bytes as JWS wants it: for ES256 r and s in 32 bytes each, not DER [RFC 7518 §3.4]."""
+        """Return the signature of these bytes as JWS wants it: for ES256 r and s in 32 bytes each, not DER [RFC 7518
+        §3.4]."""
         raise NotImplementedError("%s must say how to sign" % type(self).__name__)
 
 
@@ -126,12 +127,12 @@ class HmacSigner(Signer):
         self.key_id = key_id
 
     def sign(self, data: bytes) -> bytes:
-        """32 bytes."""
+        """Return the signature, 32 bytes."""
         return hmac.new(self._secret, data, hashlib.sha256).digest()
 
 
 def checked_secret(secret: Union[str, bytes]) -> bytes:
-    """A secret for HS256 as bytes; ValueError if it is too short."""
+    """Return a secret for HS256 as bytes. Raises ValueError if it is too short."""
     data = secret.encode("utf-8") if isinstance(secret, str) else bytes(secret)
     if len(data) < MIN_SECRET:
         raise ValueError("a secret for HS256 has at least %d bytes, this one %d [RFC 7518 §3.2]: make one with "
@@ -140,12 +141,12 @@ def checked_secret(secret: Union[str, bytes]) -> bytes:
 
 
 def b64url(data: bytes) -> str:
-    """These bytes in base64url without padding [RFC 7515 §2]."""
+    """Return these bytes in base64url without padding [RFC 7515 §2]."""
     return b64encode(data, b"-_").rstrip(b"=").decode("ascii")
 
 
 def unb64url(text: str) -> bytes:
-    """The bytes of such a text. Strict: each value has one text, so that none can be changed unnoticed.
+    """Return the bytes of such a text. Strict: each value has one text, so that none can be changed unnoticed.
 
     Raises ValueError for other characters, padding, a length that cannot be, and bits left over that are not zero.
     """
@@ -162,9 +163,9 @@ def unb64url(text: str) -> bytes:
 
 
 def make_jwt(signer: Signer, claims: Mapping[str, Any], header: Sequence[Tuple[str, Any]] = ()) -> str:
-    """A signed token with these claims; ``header`` adds to ``alg``, ``typ`` (JWT, if not given) and ``kid``.
+    """Make a signed token with these claims. ``header`` adds to ``alg``, ``typ`` (JWT, if not given) and ``kid``.
 
-    Raises ValueError where ``header`` names an ``alg``, which is the signer's, or a value is none of JSON's.
+    Raises ValueError if ``header`` names an ``alg``, which is the signer's, or a value cannot be JSON.
     """
     fields: Dict[str, Any] = {"alg": signer.alg, "typ": "JWT"}
     if signer.key_id is not None:
@@ -177,7 +178,7 @@ def make_jwt(signer: Signer, claims: Mapping[str, Any], header: Sequence[Tuple[s
 
 
 def split_jwt(token: str, max_bytes: int = DEFAULT.max_token_bytes) -> Jwt:
-    """The parts of a token. Raises ValueError if it is none; the text does not show it.
+    """Return the parts of a token. Raises ValueError if it is none; the text does not show it.
 
     Header and claims are objects without repeated names [RFC 7515 §4] [RFC 7519 §4]; the header has an ``alg``.
     """
@@ -202,9 +203,9 @@ def split_jwt(token: str, max_bytes: int = DEFAULT.max_token_bytes) -> Jwt:
 
 
 def thumbprint(jwk: Mapping[str, Any]) -> str:
-    """The name that a public key gives itself: SHA-256 over its members [RFC 7638 §3], in base64url.
+    """Return the name that a public key gives itself: SHA-256 over its members [RFC 7638 §3], in base64url.
 
-    Raises ValueError for a kind of key that is not known, or one with a member missing.
+    Raises ValueError for an unknown kind of key, or one with a member missing.
     """
     kind = jwk.get("kty")
     names = _THUMBPRINT.get(kind, ()) if isinstance(kind, str) else ()

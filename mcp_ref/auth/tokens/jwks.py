@@ -1,7 +1,7 @@
 """The keys of an authorization server, fetched when they are needed [RFC 7517 §5].
 
 ===============================================  ===================================================================
-when                                             what happens
+event                                            action
 ===============================================  ===================================================================
 the first token comes                            the set is fetched
 a token names a key that is not in the set,      the set is fetched again, if the last fetch is ``pause`` seconds
@@ -11,11 +11,11 @@ the set is older than ``lifetime``               the set is fetched again, so th
 fetching fails                                   the keys at hand serve up to twice their lifetime; then, or
                                                  without any, `DiscoveryFailed`. Fetched again after ``pause``
 a key cannot be read, or is of an unknown kind   it is left out, with a line in the log [RFC 7517 §5] SHOULD
-a fetched set has a shared secret (``oct``)      it is left out: what is published is no secret
+a fetched set has a shared secret (``oct``)      it is left out: a published text is no secret
 ===============================================  ===================================================================
 
 Threads that need a newer set than the one at hand while it is fetched wait for that one fetch, MAX_WAITING at most: for
-others there are no keys now. Those whose key is known do not wait.
+others there are no keys now. Threads whose key is known do not wait.
 """
 
 import threading
@@ -32,14 +32,14 @@ from .jws import Key, fits, key_of, verifies
 MAX_KEYS = 100
 """Keys of one set; servers have two or three."""
 MAX_WAITING = 16
-"""Threads that wait for one fetch, or half of ``max_workers`` if that is less: whoever makes up names of keys must not
-hold all that a server has."""
+"""Threads that wait for one fetch, or half of ``max_workers`` if that is less: a client that makes up names of keys
+must not hold all threads of a server."""
 MAX_TRIED = 8
-"""Keys that one signature is tried with, where the token does not say which it is."""
+"""Keys that one signature is tried with, if the token does not name its key."""
 
 
 class _Set(NamedTuple):
-    """The keys of one fetch, and when it was done; None: there was none yet."""
+    """The keys of one fetch and its time; None: there was no fetch yet."""
 
     at: float
     keys: Optional[List[Key]]
@@ -75,15 +75,15 @@ class KeySet:
 
     @classmethod
     def of(cls, *keys: Key) -> "KeySet":
-        """A set of keys at hand."""
+        """Make a set of keys at hand."""
         made = cls({"keys": []})
         made._set = _Set(0.0, list(keys))
         return made
 
     def signed(self, jwt: Jwt, alg: str) -> bool:
-        """Whether one of the keys signed this token by ``alg``, whatever its header says but for the key's name.
+        """True if one of the keys signed this token by ``alg``; of the header only the key's name counts.
 
-        Raises `DiscoveryFailed` where there are no keys to be had.
+        Raises `DiscoveryFailed` if there are no keys to be had.
         """
         found = self._current()
         verdict = _verdict(found, jwt, alg)
@@ -93,7 +93,7 @@ class KeySet:
         return bool(verdict)
 
     def _current(self) -> _Set:
-        """The set, fetched if it is too old."""
+        """Return the set, fetched if it is too old."""
         found = self._set
         if self._url is None:
             return found
@@ -108,8 +108,10 @@ class KeySet:
         return found.keys is not None and deadline.clock() - found.at < seconds
 
     def _newer(self, seen: _Set, wait: bool = True) -> _Set:
-        """A newer set than ``seen`` where one can be had now, else the one at hand. One thread fetches; others
-        ``wait``, or do with what is there."""
+        """Return a newer set than ``seen`` if one can be had now, else the one at hand.
+
+        One thread fetches; others ``wait`` for it, or return the set at hand.
+        """
         if self._url is None:
             return seen
         with self._fetched:
@@ -154,7 +156,7 @@ class KeySet:
 
 
 def configured(url: str, what: str) -> str:
-    """A URL that the program passes. ValueError, naming ``what`` it is, if it must not be asked."""
+    """Return a URL that the program passes. Raises ValueError, naming ``what`` it is, if it must not be asked."""
     try:
         return checked(url, what)
     except DiscoveryFailed as error:
@@ -162,7 +164,7 @@ def configured(url: str, what: str) -> str:
 
 
 def _verdict(found: _Set, jwt: Jwt, alg: str) -> Optional[bool]:
-    """Whether a key of this set signed the token; None: the set has not the key of which the token speaks.
+    """Return True if a key of this set signed the token; None if the set lacks the key that the token names.
 
     A key without a name may be any.
     """
@@ -174,7 +176,7 @@ def _verdict(found: _Set, jwt: Jwt, alg: str) -> Optional[bool]:
 
 
 def _members(document: Mapping[str, Any]) -> List[Mapping[str, Any]]:
-    """The keys of a set, unread. ValueError if it is none."""
+    """Return the keys of a set, unread. Raises ValueError if it is none."""
     jwks = document.get("keys")
     if not isinstance(jwks, list) or not all(isinstance(jwk, Mapping) for jwk in jwks):
         raise ValueError("a key set must have a list of objects, keys [RFC 7517 §5.1]")
@@ -184,7 +186,7 @@ def _members(document: Mapping[str, Any]) -> List[Mapping[str, Any]]:
 
 
 def _readable(jwks: List[Mapping[str, Any]]) -> List[Key]:
-    """The keys of a published set that can be used."""
+    """Return the keys of a published set that can be used."""
     keys: List[Key] = []
     for number, jwk in enumerate(jwks):
         try:

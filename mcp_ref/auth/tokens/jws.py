@@ -1,13 +1,13 @@
 """Signatures checked: HS256, RS256 and ES256, with Python's integers [RFC 7515 §5.2] [RFC 7518 §3].
 
-Checking a signature handles nothing secret but the shared secret of HS256, for which `hmac` is used;
-so it does not matter that integers take a time that depends on their values. (Signing is another
-matter: see `jose.Signer`.) An ES256 signature costs 1 to 2 milliseconds, an RS256 one 0.1.
+Checking a signature handles nothing secret but the shared secret of HS256, for which `hmac` is used; so it does not
+matter that integers take a time that depends on their values. (Signing is another matter: see `jose.Signer`.) An ES256
+signature costs 1 to 2 milliseconds, an RS256 one 0.1.
 
-A `Key` is of one kind, and an algorithm of ALGORITHMS takes keys of one kind only. So a public key
-never serves as the secret of HS256, whatever the header of a token says [RFC 8725 §2.1].
+A `Key` is of one kind, and an algorithm of ALGORITHMS takes keys of one kind only. So a public key never serves as the
+secret of HS256, whatever the header of a token says [RFC 8725 §2.1].
 
-What must be right of a key [RFC 7518 §6]:
+The rules for a key [RFC 7518 §6]:
 
 ====  ===========================================================================================
 RSA   ``n`` odd, of 2048 to 8192 bits; ``e`` odd, of 2 to 32 bits; the private members are not read
@@ -31,7 +31,7 @@ Point = Tuple[int, int, int]
 P = 2**256 - 2**224 + 2**192 + 2**96 - 1
 """The prime of P-256 [FIPS 186-4 D.1.2.3]."""
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-"""How many points it has."""
+"""The number of its points."""
 B = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
 BASE: Point = (
     0x6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296,
@@ -41,11 +41,11 @@ BASE: Point = (
 INFINITY: Point = (1, 1, 0)
 
 _DIGEST_INFO = bytes.fromhex("3031300d060960864801650304020105000420")
-"""What stands before a SHA-256 hash in an RSA signature [RFC 8017 §9.2]."""
+"""The bytes before a SHA-256 hash in an RSA signature [RFC 8017 §9.2]."""
 
 
 class Key(NamedTuple):
-    """A key that was checked. ``kind`` is its ``kty``; ``numbers``: n and e, or x and y; ``secret`` that of oct."""
+    """A checked key. ``kind`` is its ``kty``; ``numbers``: n and e, or x and y; ``secret`` that of oct."""
 
     kind: str
     key_id: Optional[str]
@@ -58,7 +58,7 @@ class Key(NamedTuple):
 
 
 def key_of(jwk: Mapping[str, Any]) -> Key:
-    """The key of a JWK [RFC 7517 §4]. Raises ValueError where something in the table above is not so."""
+    """Return the key of a JWK [RFC 7517 §4]. Raises ValueError for one that breaks a rule of the table above."""
     kind = jwk.get("kty")
     make = _KINDS.get(kind) if isinstance(kind, str) else None
     if make is None:
@@ -75,24 +75,24 @@ def key_of(jwk: Mapping[str, Any]) -> Key:
 
 
 def secret_key(secret: bytes) -> Key:
-    """The key of HS256 with this secret."""
+    """Return the key of HS256 with this secret."""
     return Key("oct", None, "HS256", secret=checked_secret(secret))
 
 
 def fits(key: Key, alg: str) -> bool:
-    """Whether a key is one for this algorithm, by its kind and by what is said of it."""
+    """True if a key is one for this algorithm, by its kind and by its own ``alg``."""
     return alg in ALGORITHMS and ALGORITHMS[alg].kind == key.kind and key.alg in (None, alg)
 
 
 def verifies(key: Key, alg: str, data: bytes, signature: bytes) -> bool:
-    """Whether this is the signature of ``data`` under ``key``. False for any other algorithm than the key's."""
+    """True if this is the signature of ``data`` under ``key``. False for any other algorithm than the key's."""
     return fits(key, alg) and ALGORITHMS[alg].verify(key, data, signature)
 
 
 # --- the kinds of keys ------------------------------------------------------------------------------------------------
 
 def _bytes(jwk: Mapping[str, Any], name: str) -> bytes:
-    """A member in base64url."""
+    """Return the bytes of a member in base64url."""
     value = jwk.get(name)
     if not isinstance(value, str):
         raise ValueError("a key without %s" % name)
@@ -134,12 +134,12 @@ _KINDS: Dict[str, Callable[[Mapping[str, Any], Optional[str], Optional[str]], Ke
 # --- the algorithms ---------------------------------------------------------------------------------------------------
 
 def _hs256(key: Key, data: bytes, signature: bytes) -> bool:
-    """HMAC, compared in constant time [RFC 7518 §3.2]."""
+    """Check an HMAC, compared in constant time [RFC 7518 §3.2]."""
     return hmac.compare_digest(hmac.new(key.secret, data, hashlib.sha256).digest(), signature)
 
 
 def _rs256(key: Key, data: bytes, signature: bytes) -> bool:
-    """RSASSA-PKCS1-v1_5 with SHA-256: the encoding is made and compared, never parsed [RFC 8017 §8.2.2]."""
+    """Check RSASSA-PKCS1-v1_5 with SHA-256: the encoding is made and compared, never parsed [RFC 8017 §8.2.2]."""
     n, e = key.numbers
     length = (n.bit_length() + 7) // 8
     number = int.from_bytes(signature, "big")
@@ -150,7 +150,7 @@ def _rs256(key: Key, data: bytes, signature: bytes) -> bool:
 
 
 def _es256(key: Key, data: bytes, signature: bytes) -> bool:
-    """ECDSA on P-256 with SHA-256; the signature is r and s, 32 bytes each [RFC 7518 §3.4] [FIPS 186-4 §6.4]."""
+    """Check ECDSA on P-256 with SHA-256; the signature is r and s, 32 bytes each [RFC 7518 §3.4] [FIPS 186-4 §6.4]."""
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
     if len(signature) != 64 or not (0 < r < ORDER and 0 < s < ORDER):
         return False
@@ -172,18 +172,18 @@ ALGORITHMS: Dict[str, Algorithm] = {
     "RS256": Algorithm("RSA", _rs256),
     "ES256": Algorithm("EC", _es256),
 }
-"""By the name of JWS; a signature by any other algorithm, ``none`` among them, is never good."""
+"""Algorithms by their names in JWS; a signature by any other, ``none`` among them, is never good."""
 
 
 # --- the curve P-256 --------------------------------------------------------------------------------------------------
 
 def on_curve(x: int, y: int) -> bool:
-    """Whether (x, y) is a point of the curve: y² = x³ - 3x + b."""
+    """True if (x, y) is a point of the curve: y² = x³ - 3x + b."""
     return 0 <= x < P and 0 <= y < P and (y * y - (x * x - 3) * x - B) % P == 0
 
 
 def doubled(point: Point) -> Point:
-    """Twice a point, by the formulas for a = -3."""
+    """Return twice a point, by the formulas for a = -3."""
     x, y, z = point
     gamma = y * y % P
     beta = x * gamma % P
@@ -194,7 +194,7 @@ def doubled(point: Point) -> Point:
 
 
 def added(one: Point, other: Point) -> Point:
-    """The sum of two points."""
+    """Return the sum of two points."""
     if not one[2] or not other[2]:
         return other if not one[2] else one
     (x1, y1, z1), (x2, y2, z2) = one, other
@@ -211,7 +211,7 @@ def added(one: Point, other: Point) -> Point:
 
 
 def sum_of_products(a: int, one: Point, b: int, other: Point) -> Point:
-    """``a * one + b * other``, both at once: one doubling for each bit of the longer factor."""
+    """Return ``a * one + b * other``, both at once: one doubling for each bit of the longer factor."""
     table = {("1", "0"): one, ("0", "1"): other, ("1", "1"): added(one, other)}
     total = INFINITY
     for pair in zip(format(a, "0256b"), format(b, "0256b")):
