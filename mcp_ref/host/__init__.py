@@ -1,7 +1,19 @@
-"""The host role: several servers, consent, names, isolation, audit.
+"""The host role: several servers, consent, names, isolation, audit. The modules, in the order to read them:
 
-Reading order: `names`, `policy`, `approvals`, `audit`, `catalogue`, `member`, `desk`, `roots`, `sampling`,
-`elicitation`, `offers`, `servers`, `host`.
+=============  ====================================================================================
+module         contents
+=============  ====================================================================================
+`catalogue`    names of servers and tools, and what servers offer
+`policy`       consent: the questions, the answers, the policy, approvals that are remembered
+`audit`        the audit log
+`questions`    what a host answers its servers with; one entry of the audit log; roots
+`sampling`     a server asks the model
+`elicitation`  a server asks the user
+`config`       the configuration file of servers to start
+`member`       one server: how it is started, its client, its end
+`servers`      all servers: connecting, losing, restarting and closing them
+`host`         `Host`: their tools, resources and prompts, each call put to the policy
+=============  ====================================================================================
 
 >>> from mcp_ref import Host
 >>> from mcp_ref.host import AllowListed, Policy

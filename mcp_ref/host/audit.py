@@ -20,15 +20,15 @@ event                 further members
 ====================  ===============================================================================================
 
 ``decision`` is "allowed", "changed" (allowed with other arguments, another prompt, fewer roots) or "denied", then with
-``reason``; where it is missing nobody was asked. ``outcome`` is "ok", "tool_error" (``isError``) or the name of an
-exception. ``count`` is there where the same came so often that not every time is written: a server may ask above a
-rate, or for its roots, without end. Prompts, results and what a user entered are never written; arguments are as
+``reason``; without it the policy was not asked. ``outcome`` is "ok", "tool_error" (``isError``) or the name of an
+exception. ``count`` is there if equal events came so often that not every one is written: a server may ask above a
+rate, or for its roots, without end. Prompts, results and the user's input are never written; arguments are as
 `Audit` is told, and token-like values in reasons and URIs are masked.
 
 Servers choose much of this text, such as tool names and error messages. It cannot forge a line: JSON escapes every
 control character and everything beyond ASCII, and long texts are cut in the middle. Nothing here raises into a call: an
 event that cannot be written is logged and counted (`Audit.dropped`). A file only grows: nothing here rotates it, but it
-is opened anew for each line, so that one which was moved away is begun again. Lines are not forced to the disk.
+is opened anew for each line, so that a file which was moved away is begun again. Lines are not forced to the disk.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ _SHORTEST_LINE = 512
 class Audit:
     """Writes events to ``target``. Thread-safe.
 
-    ``max_line``: characters of a line (at least 512); what is longer loses its details. ``arguments``: how arguments
+    ``max_line``: characters of a line (at least 512); a longer one loses its details. ``arguments``: how arguments
     are shown: ``"digest"`` (SHA-256: proves what was sent to someone who has it; short ones can be guessed),
     ``"redacted"`` (token-like values masked) or a function of the arguments that returns a JSON value. ``clock``:
     seconds since 1970. A path is tried at once (OSError); a new file is readable by its owner alone. A function is
@@ -77,7 +77,7 @@ class Audit:
         if isinstance(arguments, str) and arguments not in _SHOWN:
             raise ValueError("arguments must be a function or one of %s, not %r" % (", ".join(_SHOWN), arguments))
         self.dropped = 0
-        """Events that could not be written."""
+        """The number of events that could not be written."""
         self._max_line = max(_SHORTEST_LINE, max_line)
         self._arguments = _SHOWN[arguments] if isinstance(arguments, str) else arguments
         self._clock = clock
@@ -126,7 +126,7 @@ class Audit:
             return "(not shown: %s)" % type(error).__name__
 
     def _line(self, head: Dict[str, Any], rest: Dict[str, Any]) -> bytes:
-        """The event as a line; where it is too long, its short details alone."""
+        """Return the event as a line; if it is too long, with its short details alone."""
         for details in (rest, dict(_essentials(rest), cut=True), {"cut": True}):
             line = json.dumps(dict(head, **details))
             if len(line) < self._max_line:
@@ -156,7 +156,7 @@ class _File:
 
 
 def _writer(file: Any) -> Callable[[bytes], None]:
-    """How a line goes into an open file, of text or of bytes."""
+    """Return a function that writes a line to an open file, of text or of bytes."""
     text = isinstance(file, io.TextIOBase) or not isinstance(file, io.IOBase)
 
     def write(line: bytes) -> None:
@@ -173,9 +173,10 @@ def _iso(seconds: float) -> str:
 
 
 def _plain(value: Any, budget: Optional[List[int]] = None, mask: bool = False) -> Any:
-    """What JSON can hold of a value, and not too much of it: long texts cut in the middle, the first `_MOST_VALUES`.
+    """Return the part of a value that JSON can hold, and not too much of it: long texts cut in the middle, the first
+    `_MOST_VALUES`.
 
-    ``mask``: texts without secrets, which goes first, because half a secret does not look like one.
+    ``mask``: secrets in texts are masked, before the cut, because half a secret does not look like one.
     """
     budget = [_MOST_VALUES] if budget is None else budget
     budget[0] -= 1
@@ -199,13 +200,13 @@ def _plain(value: Any, budget: Optional[List[int]] = None, mask: bool = False) -
 
 
 def _essentials(details: Dict[str, Any]) -> Dict[str, Any]:
-    """What is short: numbers, and the beginning of texts."""
+    """Return the short details: numbers, and the beginning of texts."""
     plain = {name: value for name, value in details.items() if isinstance(value, (str, int, float))}
     return {name: value[:64] if isinstance(value, str) else value for name, value in plain.items()}
 
 
 def digest(value: Any) -> str:
-    """SHA-256 of a JSON value in a canonical form, in hexadecimal; equal values have equal digests."""
+    """Return the SHA-256 of a JSON value in a canonical form, in hexadecimal; equal values have equal digests."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
@@ -214,4 +215,4 @@ _SHOWN: Dict[str, Callable[[Dict[str, Any]], Any]] = {
     "digest": lambda arguments: "sha256:" + digest(arguments),
     "redacted": lambda arguments: redact(arguments, guess=True),
 }
-"""How arguments are shown."""
+"""The ways to show arguments, by the names that `Audit` takes."""

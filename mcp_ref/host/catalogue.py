@@ -1,7 +1,22 @@
-"""What the servers of a host offer, each item with the server it comes from.
+"""The tools, prompts and resources of a host's servers, under names with which none can stand in for another.
+
+A host gives each server a name of its own and never uses `serverInfo.name`, which is not unique and says what the
+server likes [2026-07-28 server/tools §Tool Names] SHOULD NOT. A tool or prompt is then called by a *qualified* name,
+``<server>__<name>``, which has to please two parties:
+
+- **Models** take letters, digits, ``_`` and ``-``, some of them also ``.``, and 64 or 128 characters. `NameRule` says
+  which; the default is what all of them take.
+- **The user**, whose approval of one tool must never count for another. So two tools never share a qualified name:
+
+  * A server's name has no ``__`` and does not end in ``_``. So the first ``__`` of a qualified name is the separator,
+    whatever a hostile tool's name contains, and two servers share no qualified name.
+  * A name that breaks the rule or is too long is *shortened*: its first good characters, ``-`` and 16 digits of its
+    SHA-256. A name that already has this form is shortened too, so none can pose as the short form of another.
+
+Both depend on the two names alone, so a qualified name means the same tomorrow.
 
 A tool's annotations are worth what its server is worth, so `HostTool.annotations` and the `HostTool.tool` that models
-and users see have them only where the host was told to trust the server [2025-03-26.. server/tools §Tool] MUST.
+and users see have them only if the host was told to trust the server [2025-03-26.. server/tools §Tool] MUST.
 """
 
 import hashlib
@@ -37,7 +52,8 @@ _SHORTEST_RULE = MAX_SERVER_NAME + len(SEPARATOR) + 1 + _DIGITS
 @spelt
 @dataclass(eq=False, repr=False)
 class NameRule(Record):
-    """What a model accepts as the name of a tool: ``max_length`` letters, digits, ``_`` and ``-``; ``.`` with ``dots``.
+    """A rule for the names of tools that a model accepts: ``max_length`` letters, digits, ``_`` and ``-``; ``.`` with
+    ``dots``.
 
     Raises ValueError for a length below 51, which could not keep names apart.
     """
@@ -50,7 +66,7 @@ class NameRule(Record):
             raise ValueError("max_length %d: qualified names need at least %d" % (self.max_length, _SHORTEST_RULE))
 
     def clean(self, text: str) -> str:
-        """The text with ``_`` in place of each character that is not accepted."""
+        """Return the text with ``_`` in place of each character that is not accepted."""
         return re.sub(r"[^A-Za-z0-9_.-]" if self.dots else r"[^A-Za-z0-9_-]", "_", text)
 
 
@@ -58,7 +74,8 @@ DEFAULT_RULE = NameRule()
 
 
 def check_server_name(name: str, taken: Iterable[str] = ()) -> str:
-    """The name, if it may be a server's name beside those ``taken``. Raises ValueError that says what is wrong with it.
+    """Return the name, if it may be a server's name beside those ``taken``. Raises ValueError that says what is wrong
+    with it.
 
     Names that differ in upper and lower case alone count as the same: people and models mix them up.
     """
@@ -104,21 +121,20 @@ class HostTool(Record):
     name: str
     """The server's name for the tool."""
     qualified: str
-    """What the model calls it; see `mcp_ref.host.names`."""
+    """The name by which the model calls it; see the module."""
     tool: Tool
     """Its description and schemas; without annotations unless the server is trusted."""
     annotations: Optional[ToolAnnotations]
-    """What a trusted server says of its behaviour; None from any other."""
+    """The behaviour that a trusted server declares; None from any other."""
     untrusted_annotations: Optional[ToolAnnotations]
-    """What a server that is not trusted says of it. A hint to show, never one to decide by."""
+    """The behaviour that an untrusted server declares. A hint to show, never one to decide by."""
     trusted: bool
     definition: str
-    """Digest of all that the server says of it but `_meta`; approvals are for this, see `mcp_ref.host.approvals`."""
+    """A digest of all that the server says of it but `_meta`; approvals are for this, see `mcp_ref.host.policy`."""
 
     def describe(self) -> Dict[str, Any]:
-        """The tool as a plain dict for a model: qualified name, description, input schema; title and output schema
-        where it has them. The texts are the server's.
-        """
+        """Return the tool as a plain dict for a model: qualified name, description, input schema; title and output
+        schema if it has them. The texts are the server's."""
         tool = self.tool
         described: Dict[str, Any] = {"name": self.qualified}
         if tool.title is not None:
@@ -157,11 +173,11 @@ class HostResourceTemplate(Record):
 
 
 class _Listing(NamedTuple):
-    """What was listed, and the state that the client's memory was in (see `mcp_ref.client.cache.caches`)."""
+    """One listing, and the state of the client's cache then (see `mcp_ref.client.cache.caches`)."""
 
     found: Mapping[str, Any]
     lists: "Lists"
-    """Of one life of the server: another process has others."""
+    """The cache of one process of the server: another process has another."""
     version: Any
     stamp: Any
 
@@ -170,8 +186,8 @@ class Catalogue:
     """The tools and prompts of one server by qualified name, as last listed. Thread-safe without a lock: a listing
     that is under way when a change is announced is not kept.
 
-    Of a server that announces no changes, what was listed last counts until it is listed again, or the server has been
-    started again: that is what the user and the model have seen.
+    If a server announces no changes, the last listing counts until it is listed again, or the server has been started
+    again: the user and the model have seen that listing.
     """
 
     def __init__(self, server: str, trusted: bool, rule: NameRule, counters: Counters) -> None:
@@ -183,19 +199,20 @@ class Catalogue:
         self._seen: Dict[str, Tuple[Tool, HostTool]] = {}
 
     def knows(self, client: "Client", kind: str) -> bool:
-        """Whether the list is in memory, and the server would answer the same."""
+        """True if the list is in memory, and the server would answer the same."""
         kept = self._valid(client, kind)
         return kept is not None and kept.stamp == kept.lists[kind].stamp and kept.lists[kind].current() is not None
 
     def _valid(self, client: "Client", kind: str) -> Optional[_Listing]:
-        """What was listed last, if no change has been announced since and it is still the same process."""
+        """Return the last listing, if no change has been announced since and it is still the same process; else None.
+        """
         kept = self._kept.get(kind)
         if kept is None or kept.lists is not _lists(client) or kept.version != kept.lists[kind].version:
             return None
         return kept
 
     def tools(self, client: "Client") -> Mapping[str, HostTool]:
-        """List the tools, from memory where `knows`. Raises what `Client.tools` does."""
+        """List the tools, from memory if `knows`. Raises as `Client.tools`."""
         if self.knows(client, "tools"):
             return self._kept["tools"].found
         lists = _lists(client)
@@ -215,7 +232,7 @@ class Catalogue:
         return self._keep("tools", {qualified: made for qualified, (_, made) in now.items()}, lists, version)
 
     def prompts(self, client: "Client") -> Mapping[str, HostPrompt]:
-        """List the prompts, likewise."""
+        """List the prompts, from memory if `knows`. Raises as `Client.prompts`."""
         if self.knows(client, "prompts"):
             return self._kept["prompts"].found
         lists = _lists(client)
@@ -229,20 +246,26 @@ class Catalogue:
         return self._keep("prompts", found, lists, version)
 
     def tool(self, client: "Client", qualified: str) -> Optional[HostTool]:
-        """The tool of this name as last listed, if nothing has changed since; else it is listed first."""
+        """Return the tool of this name as last listed, if nothing has changed since; else list the tools first.
+
+        Returns None if there is no such tool.
+        """
         kept = self._valid(client, "tools")
         found: Optional[HostTool] = None if kept is None else kept.found.get(qualified)
         return found or self.tools(client).get(qualified)
 
     def prompt(self, client: "Client", qualified: str) -> Optional[HostPrompt]:
-        """The prompt of this name, likewise."""
+        """Return the prompt of this name as last listed, if nothing has changed since; else list the prompts first.
+
+        Returns None if there is no such prompt.
+        """
         kept = self._valid(client, "prompts")
         found: Optional[HostPrompt] = None if kept is None else kept.found.get(qualified)
         return found or self.prompts(client).get(qualified)
 
     def _keep(self, kind: str, found: Mapping[str, Any], lists: "Lists", version: Any) -> Mapping[str, Any]:
-        """``lists`` and ``version`` are as they were before it was asked: after a change meanwhile this never counts.
-        """
+        """Keep a listing. ``lists`` and ``version`` are from before the server was asked: after a change meanwhile this
+        listing never counts."""
         self._kept[kind] = _Listing(found, lists, version, lists[kind].stamp)
         return found
 
@@ -258,13 +281,15 @@ class Catalogue:
 
 
 def _lists(client: "Client") -> "Lists":
-    """What the client remembers of this life of the server."""
+    """Return the client's cache for the running process of the server."""
     return client.connection.state["lists"]  # type: ignore[no-any-return]
 
 
 def definition(tool: Tool, revision: Revision) -> str:
-    """Digest of what a server says of a tool. Reading: `_meta` is left out, because it may differ on each listing
-    without meaning anything to the user or the model.
+    """Return the digest of what a server says of a tool.
+
+    Reading: `_meta` is left out, because it may differ on each listing without meaning anything to the user or the
+    model.
     """
     said = encode(tool, revision)
     said.pop("_meta", None)
@@ -277,7 +302,7 @@ def resources_of(server: str, client: "Client") -> List[HostResource]:
 
 
 def templates_of(server: str, client: "Client") -> List[HostResourceTemplate]:
-    """List the resource templates of one server; none of one that knows no such list, as many that have no templates.
+    """List the resource templates of one server. Returns [] if it knows no such list, as many that have no templates.
     """
     try:
         return [HostResourceTemplate(server, template) for template in client.resource_templates()]

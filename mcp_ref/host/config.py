@@ -7,8 +7,8 @@
 Other members beside ``mcpServers`` belong to other programs and are left alone. So do those of a server's entry that
 are unknown here, but they are logged, because one may be a misspelt ``env``. An entry with ``"disabled": true`` is
 skipped. ``"connectTimeout"``, a number of seconds, is for one that takes longer to start, or is not worth waiting for;
-``timeout`` of others is not read, because some mean milliseconds by it. An entry that is right, but not supported here
-(a server at a ``url``, a name that no server can have here), does not keep the others from being used:
+``timeout`` of other programs is not read, because some mean milliseconds by it. An entry that is right, but not
+supported here (a server at a ``url``, a name that no server can have here), does not keep the others from being used:
 `Host.from_config` puts the reason into `Host.failed`.
 """
 
@@ -23,12 +23,12 @@ _KNOWN = {"command", "args", "env", "cwd", "type", "disabled", "connectTimeout"}
 
 
 class ServerEntry(NamedTuple):
-    """How one server is started."""
+    """The way in which one server is started."""
 
     command: List[str]
     """The program and its arguments."""
     env: Optional[Dict[str, str]]
-    """Added to the short list of variables that a child inherits; see `mcp_ref.client.connect`."""
+    """Variables that are added to the short list that a child inherits; see `mcp_ref.client.connect`."""
     cwd: Optional[str]
     timeout: Optional[float] = None
     """Seconds that connecting may take, as for `Host.connect`."""
@@ -40,7 +40,7 @@ class ServerEntry(NamedTuple):
 
 @spelt
 def read_config(config: Config, unsupported: Optional[MutableMapping[str, str]] = None) -> Dict[str, ServerEntry]:
-    """The servers of a configuration, a path or an object, by name. Starts nothing.
+    """Return the servers of a configuration, a path or an object, by name. Starts nothing.
 
     ``unsupported`` is filled with the names of the entries that are not supported here, and why. Raises ValueError
     that names the entry and the member, also for an entry that is not supported if ``unsupported`` is not given;
@@ -72,7 +72,7 @@ def read_config(config: Config, unsupported: Optional[MutableMapping[str, str]] 
 
 
 def _reason_against(name: Any, where: str, entry: Mapping[str, Any], others: Mapping[str, Any]) -> str:
-    """Why an entry is not supported, "" if it is."""
+    """Return why an entry is not supported; "" if it is."""
     if entry.get("type", "stdio") != "stdio" or "url" in entry:
         return "%s: only servers that are started with a command are supported here, type \"stdio\"" % where
     try:
@@ -117,6 +117,6 @@ def _entry(where: str, entry: Mapping[str, Any]) -> ServerEntry:
 
 
 def _with_meant(name: Any) -> str:
-    """An unknown member, and the one that was probably meant."""
+    """Return an unknown member with the one that was probably meant."""
     meant = closest(str(name), _KNOWN)
     return "%s (did you mean %s?)" % (name, meant) if meant else str(name)

@@ -1,10 +1,10 @@
-"""Elicitation for one server of a host: which server asks is always named.
+"""Elicitation for one server of a host: the server that asks is always named.
 
 ``Host(elicitation=ask_user)``: ``ask_user(request)`` gets an `ElicitationRequest`, whose ``server`` is the host's own
-name for who asks [2025-11-25.. client/elicitation §User Interaction Model] MUST. ``Host(elicitation_url=consent)`` is
-asked whether to follow a link, and ``open_url`` opens it after a yes. What they return, and the duties of who writes
-them, are told at `mcp_ref.client.elicitation`. The policy comes first: what it denies, the user is not bothered with,
-and the server is told "decline". It cannot change a question.
+name for the server [2025-11-25.. client/elicitation §User Interaction Model] MUST. ``Host(elicitation_url=consent)`` is
+asked whether to follow a link, and ``open_url`` opens it after a yes. Their results, and the duties of their authors,
+are described at `mcp_ref.client.elicitation`. The policy comes first: if it denies, the user is not asked, and the
+server is told "decline". It cannot change a question.
 """
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
@@ -32,11 +32,11 @@ class HostElicitation:
         self.notifications = self._offer(self._entry()).notifications
 
     def capability(self) -> ElicitationCapability:
-        """See `Elicitation.capability`."""
+        """Return the capability of elicitation; see `Elicitation.capability`."""
         return self._offer(self._entry()).capability()
 
     def route(self, client: "Client", revision: Revision) -> Route:
-        """Answers `elicitation/create`."""
+        """Return the route of `elicitation/create`."""
 
         def answer(context: Context, params: Dict[str, Any]) -> Any:
             with self._entry().limit_repeats(context.connection) as entry:
@@ -47,7 +47,7 @@ class HostElicitation:
         return Route(answer)
 
     def follow(self, error: PeerError, client: "Client") -> bool:
-        """See `Elicitation.follow`; the policy is asked about each link."""
+        """Have the user follow the links of an error; see `Elicitation.follow`. The policy is asked about each link."""
         with self._entry() as entry:
             agreed = self._offer(entry).follow(error, client)
             entry.details["action"] = "accept" if agreed else "decline"
@@ -57,7 +57,7 @@ class HostElicitation:
         return AuditEntry(self._callbacks.record, "elicitation", self._server)
 
     def _offer(self, entry: AuditEntry) -> Elicitation:
-        """An `Elicitation` for one question, which notes in ``entry`` what becomes of it."""
+        """Return an `Elicitation` for one question, which notes its outcome in ``entry``."""
         callbacks, server, complete = self._callbacks, self._server, self._callbacks.on_complete
 
         def asking(mode: str, ask: Optional[Callable[[ElicitationRequest], Any]]) -> Any:

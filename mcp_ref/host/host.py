@@ -9,20 +9,20 @@
         offer_to_model([tool.describe() for tool in host.tools()])
         host.call_tool("files__read", {"path": "README.md"})
 
-What a host adds to its clients [.. architecture/index §Core Components > Host]:
+A host adds this to its clients [.. architecture/index §Core Components > Host]:
 
-- **Names.** Servers have the host's names, tools and prompts qualified ones: `mcp_ref.host.names`.
-- **Consent.** Nothing is called, sampled or shown that the `Policy` has not allowed: `mcp_ref.host.policy`. An approval
-  is for one definition of a tool: `mcp_ref.host.approvals`.
+- **Names.** Servers have the host's names, tools and prompts qualified ones: `mcp_ref.host.catalogue`.
+- **Consent.** Nothing is called, sampled or shown that the `Policy` has not allowed, and an approval is for one
+  definition of a tool: `mcp_ref.host.policy`.
 - **Isolation** [.. architecture/index §Design Principles]. Each server has a connection, caches, progress, logs,
   subscriptions and roots of its own; what one says or does reaches no other. A sampling carries context of other
-  servers only if the policy says so, and no error of one server is quoted to another: what fails inside the host's
+  servers only if the policy says so, and no error of one server is quoted to another: an exception in the host's
   functions is an internal error without text to the server that asked.
 - **Audit.** Who did what, as JSON lines: `mcp_ref.host.audit`.
 
-A server that dies takes nobody with it: ``on_lost(name, reason)`` is told on a thread of its own, where it may call
-`Host.restart`. Where there is no handshake it is started again without that, and is lost only if it cannot be; either
-way approvals are held against what it says of its tools then. Every method may be called from any thread.
+A server that dies takes no other with it: ``on_lost(name, reason)`` is called on a thread of its own, where it may call
+`Host.restart`. If there is no handshake, the server is started again without that, and is lost only if it cannot be;
+either way approvals are held against its definitions of tools then. Every method may be called from any thread.
 """
 
 from copy import deepcopy
@@ -57,21 +57,21 @@ class Host(Servers):
     """Several servers under names of the host's own.
 
     ``name`` and ``version`` introduce it to each server. ``policy``: see `Policy`; without one no tool is called and no
-    model used. ``roots``: what each server gets that is connected without roots of its own. ``audit``: an `Audit`, or a
+    model used. ``roots``: those of each server that is connected without roots of its own. ``audit``: an `Audit`, or a
     path, file or function to make one for.
 
     What servers may ask, each declared to them only if it is given: ``sampling(request)`` asks the model, see
     `mcp_ref.host.sampling`, with ``models`` (`ModelCard`) to choose from by the server's preferences,
     ``sampling_tools`` if the model is given its tools, and ``sampling_context`` if it is given context;
     ``elicitation(request)`` asks the user to fill in a form, ``elicitation_url(request)`` to follow a link, which
-    ``open_url(url)`` then opens, see `mcp_ref.host.elicitation`; ``on_complete(server, link)`` hears that a link is
+    ``open_url(url)`` then opens, see `mcp_ref.host.elicitation`; ``on_complete(server, link)`` is called when a link is
     done with.
 
-    What is heard, each with the server's name first, on that server's thread for such things:
+    Callbacks for what servers send, each with the server's name first, on that server's thread for such things:
     ``on_log(server, level, data, logger)``, ``on_update(server, uri)``, ``on_notification(server, method, params)``;
     and ``on_lost(server, reason)`` when one has died.
 
-    ``name_rule``: what the model accepts as a name. ``stderr``: what becomes of what servers write on stderr that are
+    ``name_rule``: the names that the model accepts. ``stderr``: the receiver of what servers write on stderr that are
     started here, as for `mcp_ref.connect`; by default it is shown, with the server's name in front. All other options
     are those of `Client`, for every server.
     """
@@ -80,7 +80,7 @@ class Host(Servers):
 
     @spelt
     def tools(self, server: Optional[str] = None) -> List[HostTool]:
-        """The tools of all servers, or of one, by server and in its order; from memory where nothing has changed.
+        """Return the tools of all servers, or of one, by server and in its order; from memory if nothing has changed.
 
         A server whose tools cannot be listed is left out, which is logged; for a ``server`` that is named the error is
         raised, and LookupError for one that is not there.
@@ -88,7 +88,7 @@ class Host(Servers):
         return self._gather("tools", server, lambda member: member.catalogue.tools(member.client).values())
 
     def tool(self, qualified: str) -> HostTool:
-        """The tool of this qualified name. Raises LookupError; asks no server but the one that it names."""
+        """Return the tool of this qualified name. Raises LookupError; asks no server but the one that it names."""
         return self._tool(qualified)[1]
 
     @overload
@@ -142,7 +142,7 @@ class Host(Servers):
     def _consent(
         self, member: Member, tool: HostTool, arguments: Optional[Dict[str, Any]], entry: AuditEntry
     ) -> Tuple[HostTool, Optional[Dict[str, Any]]]:
-        """What may be called, and with which arguments. Raises `Denied`; notes in ``entry`` what was decided.
+        """Return what may be called, and with which arguments. Raises `Denied`; notes in ``entry`` what was decided.
 
         If the server has changed the tool while its approval was asked for, it is asked for again.
         """
@@ -176,12 +176,12 @@ class Host(Servers):
 
     @spelt
     def resources(self, server: Optional[str] = None) -> List[HostResource]:
-        """The resources of all servers, or of one; as `tools`."""
+        """Return the resources of all servers, or of one; as `tools`."""
         return self._gather("resources", server, lambda member: resources_of(member.name, member.client))
 
     @spelt
     def resource_templates(self, server: Optional[str] = None) -> List[HostResourceTemplate]:
-        """The resource templates of all servers, or of one; as `tools`."""
+        """Return the resource templates of all servers, or of one; as `tools`."""
         return self._gather("resources", server, lambda member: templates_of(member.name, member.client))
 
     @overload
@@ -206,7 +206,8 @@ class Host(Servers):
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
     ) -> Any:
-        """The contents of a resource of this server; as `Client.read_resource`. Raises LookupError for no server."""
+        """Return the contents of a resource of this server; as `Client.read_resource`. Raises LookupError for no
+        server."""
         if unknown:
             refuse(Host.read_resource, unknown)
         member = self._find(server)
@@ -218,7 +219,7 @@ class Host(Servers):
 
     @spelt
     def prompts(self, server: Optional[str] = None) -> List[HostPrompt]:
-        """The prompts of all servers, or of one; as `tools`."""
+        """Return the prompts of all servers, or of one; as `tools`."""
         return self._gather("prompts", server, lambda member: member.catalogue.prompts(member.client).values())
 
     @overload
@@ -243,7 +244,8 @@ class Host(Servers):
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
     ) -> Any:
-        """The messages of a prompt; as `Client.get_prompt`. Raises LookupError for a name that is no prompt's."""
+        """Return the messages of a prompt; as `Client.get_prompt`. Raises LookupError for a name that is no prompt's.
+        """
         if unknown:
             refuse(Host.get_prompt, unknown)
         member = self._find(server_of(qualified))
@@ -257,7 +259,8 @@ class Host(Servers):
     # Links that an error requires
 
     def follow(self, server: str, error: PeerError) -> bool:
-        """Have the user follow the links with which this server refused a request (error -32042); whether they agreed.
+        """Have the user follow the links with which this server refused a request (error -32042). Returns True if they
+        agreed.
 
         The policy and then ``elicitation_url`` are asked about each, as in `Elicitation.follow` of the client.
         Raises LookupError for no server, `LocalProtocolError` without ``elicitation_url``.
@@ -270,7 +273,7 @@ class Host(Servers):
     # All servers
 
     def _gather(self, capability: str, server: Optional[str], list_one: Callable[[Member], Any]) -> List[Any]:
-        """What each server that declares this capability lists, asked for at the same time."""
+        """List what each server that declares this capability has, all servers at the same time."""
         if server is not None:
             return list(list_one(self._find(server)))
         members = [member for _, member in sorted(self._current().items()) if member.declares(capability)]

@@ -1,11 +1,11 @@
-"""One server of a host: how it is started, its client, and whether it is still there.
+"""One server of a host: how it is started, its client, and its end.
 
-A `Member` stands for one connection. Starting the server again makes another one, from the same `Launch`. Where there
-is no handshake the client starts a server again by itself (see `mcp_ref.client.recovery`), within one `Member`: then
-the server is lost when that fails. What its tools say is read again, and a call that was under way when it ended is
-not sent to a process that says something else of the tool than the user has approved.
+A `Member` stands for one connection. Starting the server again makes another one, from the same `Launch`. If there
+is no handshake, the client starts a server again by itself (see `mcp_ref.client.recovery`), within one `Member`: then
+the server is lost when that fails. The definitions of its tools are read again, and a call that was under way when it
+ended is not sent to a process whose definition of the tool differs from the one that the user has approved.
 
-Where a client has to ask to hear of changed lists, it does [2026-07-28 basic/patterns/subscriptions §Opening a Stream].
+A client that has to ask to hear of changed lists does so [2026-07-28 basic/patterns/subscriptions §Opening a Stream].
 """
 
 import threading
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from ..wiretrace import Trace
 
 _KINDS = ("tools", "prompts", "resources")
-"""Lists whose changes servers tell of."""
+"""Lists whose changes servers announce."""
 HostTarget = Union[Target, Callable[[], Transport]]
-"""What `connect` takes, or a function that makes a transport, so that the server can be started again."""
+"""A target of `connect`, or a function that makes a transport, so that the server can be started again."""
 
 
 class Launch(NamedTuple):
-    """How one server is reached, and what it is told of us."""
+    """The way in which one server is reached, and what it is told of us."""
 
     target: HostTarget
     trusted: bool = False
@@ -47,18 +47,18 @@ class Launch(NamedTuple):
     cwd: "Union[str, os.PathLike[str], None]" = None
     trace: "Optional[Trace]" = None
     options: Mapping[str, Any] = {}
-    """Of `Client`."""
+    """Options of its `Client`."""
     http: Mapping[str, Any] = {}
-    """Those of `connect` that are about HTTP."""
+    """Options of `connect` that are about HTTP."""
     stderr: Any = None
-    """What becomes of its stderr, as for `connect`."""
+    """The receiver of its stderr, as for `connect`."""
     timeout: Optional[float] = None
     """Seconds that it may take to answer when it is connected; None: as the limits of the host say."""
 
     def limits(self, limits: Limits) -> Limits:
-        """The limits of its client: those of the host, with the time to connect that this server has.
+        """Return the limits of its client: those of the host, with the time to connect that this server has.
 
-        Raises ValueError for no time.
+        Raises ValueError for a time that is not positive.
         """
         if self.timeout is None:
             return limits
@@ -70,7 +70,7 @@ class Launch(NamedTuple):
                        connect_timeout=min(limits.connect_timeout, self.timeout))
 
     def transport(self, limits: Limits, name: str = "server") -> Transport:
-        """Return a transport to it that has not been opened; ``name``: what the host calls it. Raises `ConnectFailed`.
+        """Return a transport to it that has not been opened. ``name``: the host's name for it. Raises `ConnectFailed`.
         """
         from ..transports.lines.stderr import receiver
 
@@ -81,7 +81,7 @@ class Launch(NamedTuple):
         )
 
     def repeatable(self) -> bool:
-        """Whether it can be started again; a transport of the user's own is used up."""
+        """True if it can be started again; a transport of the user's own is used up."""
         return not isinstance(self.target, Transport)
 
     def shown(self) -> str:
@@ -103,27 +103,29 @@ class Launch(NamedTuple):
 
 
 class ServerClient(Client):
-    """A host's client of one server, which tells when its connection has ended."""
+    """A host's client of one server, which tells its member when the connection has ended."""
 
     def __init__(self, member: "Member", **options: Any) -> None:
         super().__init__(**options)
         self._member = member
         self.end: Optional[str] = None
-        """Why the connection ended; None while it has not, or while another one takes its place."""
+        """The reason of the connection's end; None while it is open, or while another one takes its place."""
 
     @property
     def wanted(self) -> bool:
-        """See `Client.wanted`; a server that is being left is not started again because it has ended."""
+        """True while the server may be started again; see `Client.wanted`. A server that is being left is not started
+        again."""
         return super().wanted and not self._member.closing
 
     def closed(self, connection: Connection, reason: str) -> None:
-        """See `Role.closed`."""
+        """Tell the member that the connection ended, unless another takes its place; see `Role.closed`."""
         super().closed(connection, reason)
         if not self._comes_again(connection):
             self._lose(reason)
 
     def _comes_again(self, connection: Connection) -> bool:
-        """Whether the next request begins another connection, or whoever opens this one does; see `Client.renewed`."""
+        """True if the next request begins another connection, or if the opening of this one does; see `Client.renewed`.
+        """
         if not self.wanted:
             return False
         if connection.session.rules.stateless:
@@ -135,7 +137,7 @@ class ServerClient(Client):
         self._member.ended()
 
     def renewed(self, ended: Connection, error: ConnectionLost) -> Connection:
-        """See `Client.renewed`."""
+        """Connect again, and tell the member if that fails; see `Client.renewed`."""
         try:
             return super().renewed(ended, error)
         except McpError as failed:
@@ -156,7 +158,7 @@ class Member:
     """One connection of a host.
 
     ``make_options(member)`` gives the options of its `Client`; ``on_lost(member)`` is called once, on a thread that
-    must not be kept, when a connection that was open ends without `close`. ``approved``: tool -> the definition that
+    must not be blocked, when a connection that was open ends without `close`. ``approved``: tool -> the definition that
     was allowed last; it outlives a restart.
     """
 
@@ -184,7 +186,7 @@ class Member:
         self._client = ServerClient(self, limits=limits, **make_options(self))
 
     def open(self) -> ServerClient:
-        """Connect and shake hands. Raises what `connect` does, and `ConnectionLost` if `close` came meanwhile."""
+        """Connect and shake hands. Raises as `connect`, and `ConnectionLost` if `close` came meanwhile."""
         try:
             self._client.open(self._reach())
         except BaseException as error:
@@ -198,7 +200,8 @@ class Member:
         return self._client
 
     def _listen(self) -> None:
-        """Hear of changed lists, where one has to ask for that; a server that will not tell is as one that cannot."""
+        """Subscribe to changed lists, if the revision wants that. A server that refuses counts as one that announces
+        none."""
         client = self._client
         told = [kind for kind in _KINDS if has(client.server_capabilities, kind + ".listChanged")]
         if told and client.revision.stateless:
@@ -221,7 +224,7 @@ class Member:
             return not self._closing
 
     def ended(self) -> None:
-        """The connection has perhaps ended: tell so, once, unless that is our wish or `open` tells it."""
+        """Report the end of the connection, once, unless it is our wish or `open` reports it."""
         with self._lock:
             if self._client.end is None or not self._opened or self._closing or self._lost is not None:
                 return
@@ -229,7 +232,7 @@ class Member:
         self._on_lost(self)
 
     def hang_up(self) -> bool:
-        """End the connection, also one that is being opened, and the child; False if that was done before.
+        """End the connection, also one that is being opened, and the child. Returns False if that was done before.
 
         Waits for the child, but not for handlers of the server's requests, one of which may be calling this.
         """
@@ -243,31 +246,33 @@ class Member:
         return first
 
     def close(self) -> bool:
-        """`hang_up`, and wait until nothing runs any more, as long as `Client.close` does."""
+        """Call `hang_up`, and wait until nothing runs any more, as long as `Client.close` does. Returns as `hang_up`.
+        """
         first = self.hang_up()
         self._client.close()
         return first
 
     @property
     def closing(self) -> bool:
-        """Whether `hang_up` was called."""
+        """True if `hang_up` was called."""
         return self._closing
 
     @property
     def connected(self) -> bool:
-        """Whether the connection is open."""
+        """True if the connection is open."""
         return self._opened and not self._closing and self._lost is None
 
     def declares(self, capability: str) -> bool:
-        """Whether the server is there and has declared this capability."""
+        """True if the server is there and has declared this capability."""
         return self.connected and has(self._client.server_capabilities, capability)
 
     def knows(self, kind: str) -> bool:
-        """Whether this list is in memory, and the server would answer the same."""
+        """True if this list is in memory, and the server would answer the same."""
         return self.connected and self.catalogue.knows(self._client, kind)
 
     def check_unchanged(self, tool: Any, error: McpError) -> None:
-        """Raises `ConnectionLost` if the server, started again, says something else of a tool than was approved."""
+        """Check that the server, started again, says the same of a tool as was approved. Raises `ConnectionLost` if
+        not."""
         now = {found.name: found.definition for found in self.catalogue.tools(self._client).values()}
         if tool in self.approved and now.get(tool) != self.approved[tool]:
             text = "it was started again, and has changed the tool %.80r: call it again, to approve that; before, %s"
@@ -275,12 +280,12 @@ class Member:
 
     @property
     def lost(self) -> Optional[str]:
-        """Why the connection is gone without `close`; None if it is not."""
+        """The reason for which the connection ended without `close`; None if it has not."""
         return self._lost
 
     @property
     def client(self) -> ServerClient:
-        """The client. Raises `ConnectionLost` where there is no connection."""
+        """The client. Raises `ConnectionLost` if there is no connection."""
         if self._lost is not None:
             text = "%s is lost (Host.restart(%r) starts it again): %s"
             raise ConnectionLost(text % (self.name, self.name, self._lost))
@@ -289,7 +294,7 @@ class Member:
         return self._client
 
     def check_repeatable(self) -> None:
-        """Raises `LocalProtocolError` where the server cannot be started again."""
+        """Raise `LocalProtocolError` if the server cannot be started again."""
         if not self.launch.repeatable():
             raise LocalProtocolError(
                 "%s was connected over a transport of your own, which is used up: disconnect it, and connect it with a "
@@ -298,7 +303,10 @@ class Member:
 
 
 def client_features(callbacks: HostCallbacks, server: str, roots: Any = None) -> Dict[str, Any]:
-    """Options of `Client` for this server; ``roots`` take the place of the host's."""
+    """Return the options of `Client` for what this server may ask; ``roots`` take the place of the host's.
+
+    Sampling and elicitation are imported only if the host offers them.
+    """
     made: Dict[str, Any] = {}
     given = callbacks.roots if roots is None else roots
     if given is not None:

@@ -1,4 +1,4 @@
-"""Consent: what is asked before anything happens between a model, a server and the user.
+"""Consent: the questions that are asked before anything happens between a model, a server and the user.
 
 A `Policy` holds the user's decisions as functions. Each gets one question, an object that always names the server by
 the host's own name, and answers `Allow`, `Deny`, True or False:
@@ -20,8 +20,18 @@ anything else, None above all: a forgotten ``return`` gives nothing away. Functi
 does: they run on the thread of the caller (tools) or on one of the server's workers (all others).
 
 ``Allow(instead=...)`` allows with a change: other arguments of a tool, other params of a sampling or its result, fewer
-roots. What was allowed is what is sent: the question holds a copy, so a thread that changes its arguments meanwhile
+roots. The host sends what was allowed: the question holds a copy, so a thread that changes its arguments meanwhile
 changes nothing.
+
+Approvals can be remembered, until the server changes its definition of the tool. A server may describe a harmless tool
+until the user has approved it, and another one afterwards. So consent is for one *definition*: `HostTool.definition` is
+the digest of name, title, description, schemas, annotations and whatever else the server says of the tool (only `_meta`
+is left out). After `notifications/tools/list_changed`, or a restart, a tool whose digest differs is asked about again.
+
+    Policy(tool_call=AskOnce(ask_the_user))
+    Policy(tool_call=AllowListed(["files__read", "files__list"], otherwise=ask_the_user))
+
+A function that is given to `Policy` as it is, ``Policy(tool_call=ask_the_user)``, is asked about each call.
 """
 
 import json
@@ -60,7 +70,7 @@ class Denied(McpError):
 @spelt
 @dataclass(eq=False, repr=False)
 class Allow(Record):
-    """Yes. ``instead``: yes, but with this in place of what was asked for.
+    """A yes. ``instead``: a yes to this in place of what was asked for.
 
     ``all_servers``, for sampling: the prompt may carry context of the other servers, if it was asked for.
     """
@@ -72,17 +82,18 @@ class Allow(Record):
 @spelt
 @dataclass(eq=False, repr=False)
 class Deny(Record):
-    """No. ``reason`` is for the caller and the audit log; no server sees it."""
+    """A no. ``reason`` is for the caller and the audit log; no server sees it."""
 
     reason: str = "the policy said no"
 
 
 _ARGUMENTS, _CHARACTERS = 12, 60
-"""How many arguments a `ToolCall` shows as text, and how much of each."""
+"""How many arguments a `ToolCall` shows as text, and how many characters of each."""
 
 
 def _argument(name: Any, value: Any) -> str:
-    """An argument as text: JSON, with escapes for what would not be seen or would move what follows."""
+    """Return an argument as text: JSON, with escapes for characters that would not be seen or would move what follows.
+    """
     import json
 
     text = json.dumps(value, ensure_ascii=False, default=lambda other: type(other).__name__)
@@ -95,7 +106,7 @@ def _argument(name: Any, value: Any) -> str:
 
 Decision = Union[Allow, Deny]
 Answer = Union[Allow, Deny, bool]
-"""What a function of a policy returns; anything else denies."""
+"""The result of a function of a policy; anything else denies."""
 
 
 # -- Questions ---------------------------------------------------------------------------------
@@ -104,7 +115,7 @@ Answer = Union[Allow, Deny, bool]
 @spelt
 @dataclass(eq=False, repr=False)
 class ToolCall(Record):
-    """May this tool be called with these arguments [.. server/tools §User Interaction Model] SHOULD?
+    """The question: may this tool be called with these arguments [.. server/tools §User Interaction Model] SHOULD?
 
     Arguments are there to be shown before the server sees them [.. server/tools §Security Considerations] SHOULD.
     """
@@ -112,12 +123,13 @@ class ToolCall(Record):
     tool: "HostTool"
     arguments: Dict[str, Any]
     changed: bool = False
-    """It was allowed before, and since then its server has changed what it says of it."""
+    """True if it was allowed before, and its server has changed the definition since."""
 
     def __str__(self) -> str:
-        """The call on one line, for a dialog: ``files__write(path="a.txt", text="Dear ... (5120 characters)")``.
+        """Return the call on one line, for a dialog: ``files__write(path="a.txt", text="Dear ... (5120 characters)")``.
 
-        What looks like a secret is masked, and long values are cut, which is said: show `arguments` to who wants all.
+        Arguments that look like a secret are masked, and long values are cut, which is said: `arguments` has all of
+        them.
         """
         from ..diagnostics.redaction import redact
 
@@ -140,29 +152,30 @@ class ToolCall(Record):
 
     @property
     def annotations(self) -> "Optional[ToolAnnotations]":
-        """What a trusted server says of its tool; None from any other [2025-03-26.. server/tools §Tool] MUST."""
+        """The behaviour that a trusted server declares; None from any other [2025-03-26.. server/tools §Tool] MUST."""
         return self.tool.annotations
 
 
 @spelt
 @dataclass(eq=False, repr=False)
 class SamplingRequest(Record):
-    """May this server have its prompt answered by a model [.. client/sampling §User Interaction Model] SHOULD?"""
+    """The question: may this server have its prompt answered by a model [.. client/sampling §User Interaction Model]
+    SHOULD?"""
 
     server: str
     params: "CreateMessageRequestParams"
     """The prompt and all else that the server asks for."""
     model: "Optional[ModelCard]"
-    """The one that fits the server's preferences best; None where the host was given none."""
+    """The model that fits the server's preferences best; None if the host was given none."""
     context: "Context"
-    """Of the server's request: cancellation, progress."""
+    """The context of the server's request: cancellation, progress."""
     context_from: Tuple[str, ...] = ()
     """Servers whose data may go into the prompt as context; other servers' only if the policy said ``all_servers``."""
 
 
 @dataclass(eq=False, repr=False)
 class SamplingResult(Record):
-    """May this server see what the model said [.. client/sampling §User Interaction Model] SHOULD?"""
+    """The question: may this server see what the model said [.. client/sampling §User Interaction Model] SHOULD?"""
 
     server: str
     params: "CreateMessageRequestParams"
@@ -171,7 +184,8 @@ class SamplingResult(Record):
 
 @dataclass(eq=False, repr=False)
 class ElicitationRequest(Record):
-    """May this server ask the user for this; and who asks [2025-06-18.. client/elicitation §User Interaction Model]?"""
+    """The question: may this server ask the user for this? It names the server that asks
+    [2025-06-18.. client/elicitation §User Interaction Model]."""
 
     server: str
     mode: str
@@ -179,12 +193,12 @@ class ElicitationRequest(Record):
     params: "Union[ElicitRequestFormParams, UrlRequest]"
     """The form, or the link with its host and the warnings to show."""
     context: "Optional[Context]"
-    """Of the server's request: cancellation, progress. None for a link that came with an error."""
+    """The context of the server's request: cancellation, progress. None for a link that came with an error."""
 
 
 @dataclass(eq=False, repr=False)
 class RootsRequest(Record):
-    """May this server see these roots [.. client/roots §Implementation Guidelines] SHOULD?"""
+    """The question: may this server see these roots [.. client/roots §Implementation Guidelines] SHOULD?"""
 
     server: str
     roots: "List[Root]"
@@ -197,7 +211,7 @@ Question = Union[ToolCall, SamplingRequest, SamplingResult, ElicitationRequest, 
 
 
 class Policy:
-    """Decisions as functions; see the table above for what holds without one."""
+    """Decisions as functions; the table above says what holds without one."""
 
     @spelt
     def __init__(
@@ -218,8 +232,9 @@ class Policy:
         }
 
     def decide(self, question: Question) -> Decision:
-        """The answer of the function for this kind of question, or the default. Raises nothing but a `BaseException`
-        that is no `Exception`, such as Ctrl-C.
+        """Return the answer of the function for this kind of question, or the default.
+
+        Raises nothing but a `BaseException` that is no `Exception`, such as Ctrl-C.
         """
         function = self._functions[type(question)]
         return _WITHOUT[type(question)] if function is None else ask(function, question)
@@ -232,11 +247,11 @@ _WITHOUT: Dict[type, Decision] = {
     ElicitationRequest: Allow(),
     RootsRequest: Allow(),
 }
-"""What holds without a function."""
+"""The decision for each kind of question without a function."""
 
 
 def ask(function: Callable[[Any], Any], question: Question) -> Decision:
-    """The answer of one function; what is no answer, or an exception, denies."""
+    """Return the answer of one function. An exception denies, and so does a value that is no answer."""
     try:
         answer = function(question)
     except Exception as error:
@@ -250,19 +265,19 @@ def ask(function: Callable[[Any], Any], question: Question) -> Decision:
 
 
 def allow(question: Question) -> Answer:
-    """A policy's function that allows everything, for servers of your own."""
+    """Allow everything: a policy's function for servers of your own."""
     return True
 
 
 def approval_key(call: ToolCall) -> str:
-    """What an approval is for, as one line of text: server, tool and definition."""
+    """Return the subject of an approval as one line of text: server, tool and definition."""
     return json.dumps([call.server, call.tool.name, call.tool.definition])
 
 
 class AskOnce:
     """A policy's function for tools that asks once for each definition of a tool, and remembers a plain yes.
 
-    ``ask`` answers as a policy does; what it allows with other arguments holds for that call alone, and a no is asked
+    ``ask`` answers as a policy does. A yes with other arguments holds for that call alone, and after a no it is asked
     again next time. ``approved``: where approvals are kept, a set of `approval_key` lines or anything with its ``add``,
     ``discard`` and ``in`` (default: in memory). Thread-safe; two calls at the same time may both be asked about.
     """
@@ -274,7 +289,7 @@ class AskOnce:
         self._lock = threading.Lock()
 
     def __call__(self, call: ToolCall) -> Answer:
-        """See `Policy`."""
+        """Decide about a call; see `Policy`."""
         key = approval_key(call)
         with self._lock:
             if key in self.approved:
@@ -294,9 +309,9 @@ class AskOnce:
 class AllowListed:
     """A policy's function for tools that allows those with these qualified names, without asking.
 
-    A listed tool is allowed with the definition it has when it is first called; another definition is for
-    ``otherwise`` to decide, like every tool that is not listed (default: deny). What ``otherwise`` allows is not
-    remembered: wrap it in `AskOnce` for that. Thread-safe.
+    A listed tool is allowed with the definition it has when it is first called. Another definition is left to
+    ``otherwise``, like every tool that is not listed (default: deny). A yes of ``otherwise`` is not remembered: wrap it
+    in `AskOnce` for that. Thread-safe.
     """
 
     @spelt
@@ -307,7 +322,7 @@ class AllowListed:
         self._lock = threading.Lock()
 
     def __call__(self, call: ToolCall) -> Answer:
-        """See `Policy`."""
+        """Decide about a call; see `Policy`."""
         if call.name in self.names:
             with self._lock:
                 if self._definitions.setdefault(call.name, call.tool.definition) == call.tool.definition:

@@ -1,12 +1,16 @@
-"""Where the questions of servers arrive: sampling, elicitation and roots, each put to the policy before anything else.
+"""What a host needs for the questions of its servers: the callbacks that answer them, an entry of the audit log, and
+roots.
 
-Every server has offers of its own, made in `mcp_ref.host.offers` for its client: `roots`, `sampling` and `elicitation`
-beside this module wrap those of `mcp_ref.client`, which do what the pages want. What a host adds is the
-server's name in each question, the policy, and the audit log.
+Each server has a client of its own, to which `mcp_ref.host.member.client_features` gives `HostRoots`, `HostSampling`
+and `HostElicitation`. These wrap the classes of `mcp_ref.client`, which do what the pages want. A host adds the
+server's name in each question, the policy, which is asked before anything else, and the audit log.
 
-What a server learns of a refusal: -1 for a sampling, "decline" for an elicitation, no roots. Never why, and nothing of
-what happened elsewhere: an exception of the host's functions, such as another server's error that passes through, is an
-internal error without text.
+A server learns of a refusal only this: -1 for a sampling, "decline" for an elicitation, no roots. It never learns why,
+and nothing of what happened elsewhere: an exception of the host's functions, such as another server's error that passes
+through, is an internal error without text.
+
+Roots [.. client/roots §Implementation Guidelines] SHOULD: consent before roots are exposed. The policy is asked each
+time a server asks, so it may change its mind; URIs and accessibility are the business of `mcp_ref.client.roots`.
 """
 
 from dataclasses import dataclass
@@ -33,13 +37,13 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class HostCallbacks(Record):
-    """What a host has to answer its servers with; see `mcp_ref.host.Host` for most of it."""
+    """The callbacks and settings with which a host answers its servers; `mcp_ref.host.Host` describes most of them."""
 
     policy: Policy
     record: Callable[..., None]
     """`Audit.record`: event, server, details."""
     servers: Callable[[], Sequence[str]]
-    """The names of the servers that are connected."""
+    """Returns the names of the servers that are connected."""
     roots: Any = None
     sampling: Optional[Callable[[SamplingRequest], Any]] = None
     models: "Sequence[ModelCard]" = ()
@@ -52,10 +56,10 @@ class HostCallbacks(Record):
 
 
 class AuditEntry:
-    """One question on its way, and what the audit log will say of it. In a ``with`` statement, which writes it."""
+    """An entry of the audit log while its action is under way. A ``with`` statement writes it at its end."""
 
     repeats: Optional[Counters] = None
-    """How often each of the things happened that a server may make happen without end; None: it is no such thing."""
+    """Counts how often each thing happened, for things that a server may make happen without end; None for others."""
 
     def __init__(self, record: Callable[..., None], event: str, server: str, **details: Any) -> None:
         self.server = server
@@ -65,8 +69,11 @@ class AuditEntry:
         self._start = deadline.clock()
 
     def limit_repeats(self, connection: Connection) -> "AuditEntry":
-        """A server asks, so it may fill the log with what costs it nothing: requests above a rate, the same roots again
-        and again. Of what is the same as before, `Counters` says how much is written; what was put to the user always.
+        """Write only some of the entries that say the same, and how many there were. Returns the entry.
+
+        A server that asks may fill the log with what costs it nothing: requests above a rate, the same roots again and
+        again. `Counters` decides how many equal entries are written. Questions that were put to the user are always
+        written.
         """
         self.repeats = connection.state.setdefault("audited", Counters())
         return self
@@ -93,7 +100,10 @@ class AuditEntry:
 
 
 class HostRoots:
-    """Answers `roots/list` of one server. ``roots``: a `Roots`, perhaps that of several servers, or what makes one."""
+    """Answers `roots/list` of one server: with those it was connected with, as far as the policy lets it see them.
+
+    ``roots``: a `Roots`, perhaps that of several servers, or what makes one.
+    """
 
     def __init__(self, callbacks: HostCallbacks, server: str, roots: Any) -> None:
         self._callbacks = callbacks
@@ -103,11 +113,11 @@ class HostRoots:
         self.detach = self._roots.detach
 
     def capability(self) -> RootsCapability:
-        """See `Roots.capability`."""
+        """Return the capability of roots; see `Roots.capability`."""
         return self._roots.capability()
 
     def route(self, client: "Client", revision: Revision) -> Route:
-        """Answers `roots/list`."""
+        """Return the route of `roots/list`."""
         whole = self._roots.route(client, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:

@@ -1,8 +1,9 @@
 """Sampling for one server of a host: policy, model, policy again [.. client/sampling §User Interaction Model] SHOULD.
 
-``Host(sampling=ask_model)``: ``ask_model(request)`` gets a `SamplingRequest` as the policy left it: which server asks,
-its prompt, the model that fits its preferences, and which servers' data may go into the prompt. What it may return is
-told at `mcp_ref.client.sampling.Callback`; `mcp_ref.client.sampling` also has the table of what a server is answered.
+``Host(sampling=ask_model)``: ``ask_model(request)`` gets a `SamplingRequest` as the policy left it: the server that
+asks, its prompt, the model that fits its preferences, and the servers whose data may go into the prompt. Its results
+are described at `mcp_ref.client.sampling.Callback`; `mcp_ref.client.sampling` also has the table of the answers that a
+server gets.
 
 Context. A server asks with ``includeContext`` for its own data (``thisServer``) or that of all servers in the prompt.
 The data of other servers is theirs: unless the policy said ``Allow(all_servers=True)`` the request is handed on as
@@ -33,11 +34,11 @@ class HostSampling:
         self._server = server
 
     def capability(self) -> SamplingCapability:
-        """See `Sampling.capability`."""
+        """Return the capability of sampling; see `Sampling.capability`."""
         return _Ask(self._callbacks, AuditEntry(self._callbacks.record, "sampling", self._server)).offer.capability()
 
     def route(self, client: "Client", revision: Revision) -> Route:
-        """Answers `sampling/createMessage`."""
+        """Return the route of `sampling/createMessage`."""
 
         def answer(context: Context, params: Dict[str, Any]) -> Any:
             made = AuditEntry(self._callbacks.record, "sampling", self._server)
@@ -61,7 +62,8 @@ class _Ask:
         )
 
     def _approve(self, params: CreateMessageRequestParams, context: Context) -> Any:
-        """The prompt can be seen, changed and denied. What is asked about is a copy: changing it changes nothing."""
+        """Ask the policy about the prompt, which it can see, change and deny. It gets a copy: changing that changes
+        nothing."""
         own = (self._server,) if params.include_context in ("thisServer", "allServers") else ()
         model = choose_model(params.model_preferences, self._callbacks.models)
         question = SamplingRequest(self._server, deepcopy(params), model, context, own)
@@ -76,7 +78,7 @@ class _Ask:
     def _granted(
         self, params: CreateMessageRequestParams, context: Context, all_servers: bool
     ) -> SamplingRequest:
-        """The request as the model's function gets it, with the context that the policy grants."""
+        """Return the request as the model's function gets it, with the context that the policy grants."""
         servers: Tuple[str, ...] = (self._server,) if params.include_context in ("thisServer", "allServers") else ()
         if params.include_context == "allServers" and all_servers:
             servers = tuple(self._callbacks.servers())
@@ -97,7 +99,7 @@ class _Ask:
     def _approve_result(
         self, result: CreateMessageResult, params: CreateMessageRequestParams, context: Context
     ) -> Any:
-        """What the model said can be seen, changed and held back."""
+        """Ask the policy about the result, which it can see, change and hold back."""
         question = SamplingResult(self._server, params, deepcopy(result))
         decision = _fitting(self._callbacks.policy.decide(question), CreateMessageResult)
         if isinstance(decision, Deny) or decision.instead is not None:
@@ -108,7 +110,7 @@ class _Ask:
 
 
 def _fitting(decision: Decision, expected: type) -> Decision:
-    """The decision; a denial, if what should stand in is nothing of the kind."""
+    """Return the decision, or a denial if its ``instead`` is of another type than ``expected``."""
     if isinstance(decision, Allow) and not isinstance(decision.instead, (expected, type(None))):
         return Deny("the policy gave a %s instead of a %s" % (type(decision.instead).__name__, expected.__name__))
     return decision

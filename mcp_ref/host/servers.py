@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Outcome:
-    """What became of one of the calls: ``value``, or the ``error`` it raised."""
+    """The outcome of one of the calls: ``value``, or the ``error`` it raised."""
 
     value: Any = None
     error: Any = None
@@ -51,10 +51,11 @@ class Outcome:
 def in_parallel(
     what: str, calls: Mapping[str, Callable[[], Any]], seconds: float, quick: Collection[str] = ()
 ) -> Dict[str, Outcome]:
-    """Make these calls at the same time, each on a thread, and wait until all are over; by the same names.
+    """Make these calls at the same time, each on a thread, and wait until all are over. Returns the outcomes by name.
 
-    A call that takes longer than ``seconds`` has a `RequestTimeout`, and goes on behind our back. A single call is made
-    here, and so is each that is ``quick``, or that no thread can be started for as the interpreter is going down.
+    A call that takes longer than ``seconds`` has a `RequestTimeout`, and goes on without its outcome being used. A
+    single call is made on the calling thread, and so is each that is ``quick``, or that no thread can be started for as
+    the interpreter is going down.
     """
     outcomes = {name: Outcome() for name in calls}
     threads = {}
@@ -83,7 +84,7 @@ def _run(call: Callable[[], Any], outcome: Outcome) -> None:
 
 
 def values(outcomes: Mapping[str, Outcome]) -> Tuple[Dict[str, Any], Dict[str, BaseException]]:
-    """The values of those that succeeded and the errors of the others, by name."""
+    """Return the values of those that succeeded and the errors of the others, by name."""
     good = {name: outcome.value for name, outcome in outcomes.items() if outcome.error is None}
     return good, {name: outcome.error for name, outcome in outcomes.items() if outcome.error is not None}
 
@@ -92,15 +93,15 @@ Self = TypeVar("Self", bound="Servers")
 HOST: Any = Default("the host's")
 """The default of options of `Host.connect`."""
 _DECIDED = frozenset(["sampling", "elicitation", "on_log", "on_update", "on_notification", "limits"])
-"""Options of a client that would go past the host: its policy, or the server's name in what is heard."""
+"""Options of a client that would go past the host: its policy, or the server's name in what callbacks hear."""
 _MARGIN = 2.0
-"""Seconds beyond what the steps of opening or closing may take by their own limits."""
+"""Seconds beyond those that the steps of opening or closing may take by their own limits."""
 _KILLED = 5.0
 """Seconds that a child may take to end after SIGKILL."""
 
 
 class Servers:
-    """The servers of a host; see `mcp_ref.host.host.Host` for the parameters."""
+    """The servers of a host: the half of `Host` that connects and closes them. `Host` describes the parameters."""
 
     @spelt
     def __init__(
@@ -204,7 +205,8 @@ class Servers:
         cache: Optional[SharedAnswers] = None, extensions: "Optional[Sequence[Extension]]" = None,
         keepalive: Optional[float] = None,
     ) -> "Self":
-        """A host, connected to the servers of a configuration (see `mcp_ref.host.config`); options as `Host`.
+        """Return a host that is connected to the servers of a configuration (see `mcp_ref.host.config`); options as
+        `Host`.
 
         Servers that cannot be reached are in `failed`, and so are entries that are not supported; the host is there
         without them. Raises ValueError for a configuration that is wrong, and then has started nothing.
@@ -255,8 +257,8 @@ class Servers:
         host's. ``env``, ``inherit_env``, ``cwd``, ``headers``, ``token``, ``auth``, ``ssl_context``, ``cafile`` and
         ``trace`` as for `mcp_ref.connect`; ``stderr`` too, but for two things: None is what the host was given, and the
         lines have the server's name in front. The others are those of `Client`, for this server alone; by default as
-        the `Host` was given them. Raises ValueError for a name that is taken or not a name (see `mcp_ref.host.names`),
-        and for a timeout of 0 or less, and what `mcp_ref.connect` raises.
+        the `Host` was given them. Raises ValueError for a name that is taken or not a name (see
+        `mcp_ref.host.catalogue`), and for a timeout of 0 or less, and what `mcp_ref.connect` raises.
         """
         for option in sorted(_DECIDED.intersection(unknown)):
             raise TypeError("%s is for the Host to decide: give it to its constructor" % option)
@@ -288,7 +290,7 @@ class Servers:
             raise
 
     def connect_all(self, servers: Mapping[str, Any]) -> Dict[str, McpError]:
-        """Connect several at the same time; the errors of those that failed, by name, and {} if none did.
+        """Connect several at the same time. Returns the errors of those that failed, by name, and {} if none did.
 
         ``servers``: name -> target, or a dict of `connect`'s arguments with ``target`` among them. The errors are in
         `failed` too, and the others are connected. Raises ValueError for a name that `connect` would not take, before
@@ -313,7 +315,8 @@ class Servers:
         return Member(name, launch, launch.limits(self.limits), self._rule, self._client_options, self._lose, approved)
 
     def _client_options(self, member: Member) -> Dict[str, Any]:
-        """The options of a server's client: what it is told of us, and what is heard of it with its name in front."""
+        """Return the options of a server's client: what it is told of us, and callbacks with the server's name in
+        front."""
         name = member.name
         on_log, on_update, on_notification = self._on_log, self._on_update, self._on_notification
         made = dict(self._options, **member.launch.options)
@@ -345,7 +348,7 @@ class Servers:
 
     @property
     def policy(self) -> Policy:
-        """What decides."""
+        """The policy that decides."""
         return self._callbacks.policy
 
     @property
@@ -393,7 +396,7 @@ class Servers:
             self.record("disconnect", member.name, reason="closed by the host")
 
     def restart(self, name: str) -> Client:
-        """Start a server again, lost or not, as it was connected; its new client.
+        """Start a server again, lost or not, as it was connected. Returns its new client.
 
         Raises LookupError, what `connect` raises (it is in `lost` then, for another try), and `LocalProtocolError` if
         its target was a transport. Of two restarts at the same time the first may raise `ConnectionLost`.
@@ -409,7 +412,8 @@ class Servers:
         return self._open(member)
 
     def _lose(self, member: Member) -> None:
-        """A connection ended by itself. The thread that says so is the connection's: the user gets another one."""
+        """Report that a connection ended by itself. The calling thread is the connection's: the user's callback gets
+        another."""
         if not available():
             self._tell_lost(member.name, member.lost or "")
             return
@@ -431,7 +435,7 @@ class Servers:
             log_raised("on_lost callback %s" % name_of(self._on_lost), error, "server %s" % name)
 
     def close(self) -> None:
-        """End every connection, all at the same time; from any thread, as often as one likes.
+        """End every connection, all at the same time. May be called from any thread, any number of times.
 
         Takes as long as the most stubborn child: ``shutdown_grace`` and ``terminate_grace`` of the limits.
         """
@@ -464,7 +468,8 @@ class Servers:
 
 
 def _given(options: Mapping[str, Any]) -> Dict[str, Any]:
-    """Those options of a host that are not as by default, so that a subclass may set some and not know others."""
+    """Return those options of a host that are not as by default, so that a subclass may set some and not know others.
+    """
     from inspect import signature
 
     parameters = signature(Servers.__init__).parameters
@@ -472,7 +477,7 @@ def _given(options: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _arguments(name: str, value: Any) -> Dict[str, Any]:
-    """The arguments of `Servers.connect` for one entry of `connect_all`."""
+    """Return the arguments of `Servers.connect` for one entry of `connect_all`."""
     if isinstance(value, ServerEntry):
         return {"target": value.command, "env": value.env, "cwd": value.cwd, "timeout": value.timeout}
     if isinstance(value, Mapping):
@@ -483,7 +488,7 @@ def _arguments(name: str, value: Any) -> Dict[str, Any]:
 
 
 def _mcp_error(error: BaseException) -> McpError:
-    """The error, if it is one of ours; any other is a mistake in the program and is raised."""
+    """Return the error, if it is one of ours; raise any other, which is a mistake in the program."""
     if not isinstance(error, McpError):
         raise error
     return error
