@@ -123,7 +123,7 @@ class HostTool(Record):
     qualified: str
     """The name by which the model calls it; see the module."""
     tool: Tool
-    """Its description and schemas; without annotations unless the server is trusted."""
+    """The description and schemas; without annotations unless the server is trusted."""
     annotations: Optional[ToolAnnotations]
     """The behaviour that a trusted server declares; None from any other."""
     untrusted_annotations: Optional[ToolAnnotations]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class HostElicitation:
-    """Answers `elicitation/create` of one server."""
+    """The answer of one server's `elicitation/create`."""
 
     def __init__(self, callbacks: HostCallbacks, server: str) -> None:
         self._callbacks = callbacks

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ..messages.tools import CallToolResult
 
 _CONSENT_ROUNDS = 3
-"""How often a tool may change while its approval is asked for, before the call is denied."""
+"""The number of times that a tool may change while its approval is asked for, before the call is denied."""
 
 
 class Host(Servers):

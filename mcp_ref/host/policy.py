@@ -88,7 +88,7 @@ class Deny(Record):
 
 
 _ARGUMENTS, _CHARACTERS = 12, 60
-"""How many arguments a `ToolCall` shows as text, and how many characters of each."""
+"""The number of arguments that a `ToolCall` shows as text, and of characters of each."""
 
 
 def _argument(name: Any, value: Any) -> str:

@@ -1,5 +1,4 @@
-"""What a host needs for the questions of its servers: the callbacks that answer them, an entry of the audit log, and
-roots.
+"""Callbacks that answer the questions of servers, an entry of the audit log for each, and roots.
 
 Each server has a client of its own, to which `mcp_ref.host.member.client_features` gives `HostRoots`, `HostSampling`
 and `HostElicitation`. These wrap the classes of `mcp_ref.client`, which do what the pages want. A host adds the
@@ -100,7 +99,7 @@ class AuditEntry:
 
 
 class HostRoots:
-    """Answers `roots/list` of one server: with those it was connected with, as far as the policy lets it see them.
+    """The roots of one server: the answer to `roots/list`, with those that the policy lets it see.
 
     ``roots``: a `Roots`, perhaps that of several servers, or what makes one.
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class HostSampling:
-    """Answers `sampling/createMessage` of one server."""
+    """The answer of one server's `sampling/createMessage`."""
 
     def __init__(self, callbacks: HostCallbacks, server: str) -> None:
         self._callbacks = callbacks

@@ -1,18 +1,18 @@
-"""How a client gets a token, keeps it and renews it. The modules, in the order to read them:
+"""The client side of OAuth: getting a token, keeping it and renewing it. The modules, in the order to read them:
 
 ==================  =====================================================================================
 module              contents
 ==================  =====================================================================================
 `token_endpoint`    a token, a registered client, and the request that gets one for the other
-`store`             where tokens and registrations are kept
-`single_flight`     one authorization for all threads that wait for a token; what a grant works with
+`store`             the places where tokens and registrations are kept
+`single_flight`     one authorization for all threads that wait for a token; the context of a grant
 `grant`             the contract: one way to a token
-`registration`      how a client becomes known to an authorization server; its metadata document
+`registration`      the ways to become known to an authorization server; the client's metadata document
 `code_flow`         the authorization code grant, without the browser
 `redirect`          the listener on this machine to which the browser comes back
 `oauth`             `OAuth`: the code grant with a person and a browser
 `machine`           the grants without a person: services, workloads, enterprise sign-in
 `token_manager`     the token of one server: good enough, renewed, or asked for anew; the scopes to ask for
-`oauth_session`     what the HTTP client calls before a request, and after a refusal
+`oauth_session`     the calls of the HTTP client: before a request, and after a refusal
 ==================  =====================================================================================
 """

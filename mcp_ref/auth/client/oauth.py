@@ -184,7 +184,8 @@ class OAuth(Grant):
         return flow.exchange(flow.code(redirect), context.endpoint(discovered, flow.client, self.signer))
 
     def _show(self, url: str) -> None:
-        """Open the page. If that is not possible, the person has to be told, and only the program knows how."""
+        """Open the page. Raises `AuthError` if that is not possible: only the program knows how to show the person its
+        URL then."""
         if self._open_browser is not None:
             self._open_browser(url)
             return

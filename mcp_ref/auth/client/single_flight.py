@@ -144,7 +144,7 @@ class SingleFlight:
 
 
 class GrantContext:
-    """What a grant works with while it gets one token for one server, on the thread of ``flight``."""
+    """The context of a grant while it gets one token for one server, on the thread of ``flight``."""
 
     def __init__(
         self, server_url: str, fetcher: "Fetcher", store: TokenStore, limits: Limits, now: Callable[[], float],

@@ -1,4 +1,4 @@
-"""Where tokens and registrations are kept between requests, and between runs of a program.
+"""Stores of tokens and registrations, between requests and between runs of a program.
 
 A store holds JSON objects, each under a kind and a key:
 

@@ -1,5 +1,4 @@
-"""From a refusal to the authorization server: who issues tokens for an MCP server. The modules, in the order to read
-them:
+"""The search for the authorization server of an MCP server, from a refusal on. The modules, in the order to read them:
 
 ============  ==================================================================================
 module        contents

@@ -1,4 +1,4 @@
-"""What a server says when it refuses: the field WWW-Authenticate, read and written [RFC 9110 §11.6.1].
+"""The field WWW-Authenticate, by which a server says what it wants, read and written [RFC 9110 §11.6.1].
 
 A field holds one challenge or several, and a reply may have several such fields; each challenge is a scheme and
 either parameters or one word (a *token68*). Reading never fails: what cannot be read is left out, and the rest counts.
@@ -25,7 +25,7 @@ _TOKEN68 = re.compile(r"([A-Za-z0-9\-._~+/]+=*)[ \t]*(?=,|\Z)")
 _EQUALS = re.compile(r"[ \t]*=[ \t]*")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _NEXT = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*"?)*', re.DOTALL)
-"""Up to the next comma that is not inside quotes; a quotation without an end goes to the end."""
+"""The text up to the next comma that is not inside quotes; a quotation without an end goes to the end."""
 _PLAIN = re.compile(r'[^ \t",]+')
 _BLANKS = re.compile(r"[ \t,]*")
 _END = re.compile(r"[ \t]*(?=,|\Z)")

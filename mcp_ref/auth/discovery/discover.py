@@ -92,7 +92,7 @@ class ProtectedResource:
     """The document of an MCP server about the tokens that it takes [RFC 9728 §2]."""
 
     resource: str
-    """Its identifier, exactly as published: the value of every ``resource`` parameter."""
+    """The identifier, exactly as published: the value of every ``resource`` parameter."""
     authorization_servers: List[str]
     """Issuers, exactly as published; at least one
     [2025-06-18..2025-11-25 basic/authorization §Authorization Server Location]
@@ -132,7 +132,7 @@ class AuthorizationServer:
     """
 
     issuer: str
-    """Its identifier, exactly as published."""
+    """The identifier, exactly as published."""
     token_endpoint: str
     authorization_endpoint: Optional[str] = None
     registration_endpoint: Optional[str] = None

@@ -1,4 +1,4 @@
-"""What an access token says, once it has been verified, and the principal that sends a request with it.
+"""The contents of a verified access token, and the principal that sends a request with it.
 
 A verifier turns the text of a token into an `AccessToken`; the resource server checks what every token has to pass
 (audience, expiry, scopes) and makes a `Principal` of it. Neither keeps the token itself.
@@ -82,7 +82,7 @@ _KINDS: Tuple[Tuple[str, Tuple[type, ...]], ...] = (
 
 Verify = Callable[[str], Optional[AccessToken]]
 """A function that gets a token and returns its contents, or None if it is not good. It may raise `Unauthorized`, whose
-text the client is told, or another `AuthError` if the token cannot be checked now."""
+text the client gets, or another `AuthError` if the token cannot be checked now."""
 
 
 class Principal(str):
@@ -136,5 +136,5 @@ class Principal(str):
 
     @property
     def claims(self) -> Dict[str, Any]:
-        """All that the token says."""
+        """The claims of the token, or the answer of an introspection."""
         return self.access.claims

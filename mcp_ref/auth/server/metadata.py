@@ -36,7 +36,7 @@ KEPT = 3600.0
 RETRIED = 10.0
 """Seconds before a failed fetch is tried again."""
 _MOST_WAITING = 4
-"""Requests that wait for a fetch; more are told to come back, so that they cannot hold all threads."""
+"""Requests that wait for a fetch; more get 503 with Retry-After, so that they cannot hold all threads."""
 _OPEN = (("Access-Control-Allow-Origin", "*"),)
 _DOCUMENT = (("Content-Type", "application/json"), ("Cache-Control", "max-age=300")) + _OPEN
 _LATER = (("Content-Type", "text/plain; charset=utf-8"), ("Retry-After", "5"), ("Cache-Control", "no-store")) + _OPEN

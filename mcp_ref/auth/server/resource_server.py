@@ -210,7 +210,7 @@ class ResourceServer(Guard):
     def _verified(self, token: str) -> Optional[AccessToken]:
         """Return the verdict of the verifier. Raises `Denied`.
 
-        An error of the verifier's own is told without its text, which may show the token.
+        An error of the verifier's own is reported without its text, which may show the token.
         """
         try:
             access = self._verify(token)
@@ -272,8 +272,8 @@ class Refusals:
     def read_token(self, request: HttpRequest) -> Tuple[str, str]:
         """Return the scheme, in lower case, and the token of a request: in the field Authorization, and nowhere else.
 
-        Raises `Denied`. A request without a token, or with credentials of another kind, is told what is wanted and not
-        that something is wrong.
+        Raises `Denied`. The refusal of a request without a token, or with credentials of another kind, says what is
+        wanted and not that something is wrong.
         """
         fields = request.headers.get_all("authorization")
         if "access_token" in parse_qs(request.query, keep_blank_values=True):

@@ -82,8 +82,8 @@ class _Verifier:
         return self._cached(token)
 
     def verify(self, token: str) -> AccessToken:
-        """Return the contents of a token. Raises `Unauthorized` if it is not good, another `AuthError` if that cannot
-        be told."""
+        """Return the contents of a token. Raises `Unauthorized` if it is not good, another `AuthError` if it cannot be
+        checked."""
         raise NotImplementedError
 
     def _access(self, claims: Dict[str, Any]) -> AccessToken:
