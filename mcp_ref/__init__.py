@@ -30,28 +30,9 @@ Start with::
 
     server.run()
 
-For who changes the package. `tests/meta/test_layers.py` says which folder may import which; `mcp_ref.threads` lists all
-threads. To add something, touch these:
-
-==============  ================================================================================================
-what            where
-==============  ================================================================================================
-a method        a row of `methods.METHODS`, its dataclasses in the page of `messages`, its module in `server` (what
-                answers) or `client` (what asks), tests in ``tests/spec`` with the ids of the rows they check
-a member        `model.member(since=..., until=...)` in its dataclass; a row of `messages.downgrade` if older
-                revisions get something else; `python3 -m mcp_ref crosscheck` compares with the official schemas
-a difference    a row of `revisions.FEATURES` or `revisions.VALUES`; code asks ``revision.name``, never for a date
-of revisions
-a limit         a field of `limits.Limits`, and its row in the table of the docstring
-a transport     a subclass of `transports.base.Transport`; a maker of it in ``tests/transports/makers.py`` has the
-                tests of the contract run on it
-a command       `cli.HOMES`, and ``COMMANDS`` of the module that has it
-an error code   `errors.CODES`; what revisions say of it, `server.results.failures`
-a thread        `threads.start_thread`, and a row of the table there
-==============  ================================================================================================
-
-What may not be broken is held by the tests in ``tests/meta``: layers, citations, requirements and their tests, the
-floor of Python 3.8, names and docstrings, options of public calls, README, secrets, threads. ``make check`` runs them.
+Next page: ``import mcp_ref.contributing; help(mcp_ref.contributing)`` is the map for those who change the package. It has
+the folders with what may import what, the way of a call from function to function, what to touch to add something, what
+the tests of the tree guard, and the few words that are our own.
 """
 
 import sys

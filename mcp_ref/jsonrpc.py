@@ -46,7 +46,8 @@ from .limits import DEFAULT, Limits
 from .records import Record
 
 RequestId = Union[str, int]
-"""String or integer; never null, never a float, and ``True`` is no integer."""
+"""A string or an integer; never null, never a float, and ``True`` is no integer
+[2025-11-25 basic/index §Requests] MUST."""
 
 _MODULUS = sys.hash_info.modulus
 
@@ -123,11 +124,6 @@ class Encoded(str):
 
 Message = Union[Request, Notification, Result, Error]
 Frame = Union[Request, Notification, Result, Error, Batch]
-
-
-def valid_id(value: Any) -> bool:
-    """Whether the value can be a request id [2025-11-25 basic/index §Requests] MUST."""
-    return type(value) is int or type(value) is str
 
 
 def id_key(id: Any) -> Any:

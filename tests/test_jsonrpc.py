@@ -3,7 +3,6 @@ import json
 
 import pytest
 
-from mcp_ref import jsonrpc
 from mcp_ref.jsonrpc import Batch, Encoded, Error, Malformed, Notification, Request, Result, encode, parse
 from mcp_ref.limits import Limits
 
@@ -133,4 +132,9 @@ def test_a_result_that_is_text_already_goes_out_as_it_is():
     (1, True), (0, True), (-5, True), ("", True), ("x", True), (True, False), (None, False), (1.0, False), ([], False),
 ])
 def test_ids_are_strings_or_integers(value, good):
-    assert jsonrpc.valid_id(value) is good
+    data = json.dumps({"jsonrpc": "2.0", "id": value, "method": "ping"}).encode()
+    if good:
+        assert parse(data) == Request(value, "ping") and type(parse(data).id) is type(value)
+    else:
+        with pytest.raises(Malformed):
+            parse(data)

@@ -32,7 +32,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("server", "client", "auth", "checker"),
     ("host", "inspector", "crosscheck", "demo"),
     ("cli",),
-    ("__main__",),
+    ("__main__", "contributing"),
 )
 BESIDE: Set[Tuple[str, str]] = set()  # (importer, imported) of one level
 # The judge is independent of what it judges.
