@@ -30,9 +30,9 @@ Start with::
 
     server.run()
 
-Next page: ``import mcp_ref.contributing; help(mcp_ref.contributing)`` is the map for those who change the package. It has
-the folders with what may import what, the way of a call from function to function, what to touch to add something, what
-the tests of the tree guard, and the few words that are our own.
+Next page: ``import mcp_ref.contributing; help(mcp_ref.contributing)`` is the map for those who change the package: the
+folders with what may import what, the way of a call from function to function, what to touch to add something, what the
+tests of the tree guard, and the few words that are our own.
 """
 
 import sys

@@ -64,170 +64,174 @@ Stdio server. A stdio server in a handshake session: a message comes down the pi
 ::
 
     on the thread ``reader``
-      transports.lines.framing.LineSplitter.feed                        The messages which this chunk completes
-      peer.dispatcher.Connection.feed                                   Take what the transport's reader has read, in...
-      jsonrpc.parse                                                     The frame in one message's bytes
-      peer.inflight.Inflight.begin                                      Enter a request
-      peer.stateless.stands_alone                                       Whether this server takes a request as one th...
-      protocol.envelope.carries                                         Whether a request is one of the stateless era...
-      peer.jobs.Call.__init__                                           A request to be answered by a worker
-      peer.executors.workers.Workers.submit                             Threads that run handlers
-      transports.lines.stream.LineTransport.read                        See `Transport.read`
-      transports.lines.fds.FdReader.read                                Wait for bytes
+      transports.lines.framing.LineSplitter.feed     The messages which this chunk completes
+      peer.dispatcher.Connection.feed                Take what the transport's reader has read, in order
+      jsonrpc.parse                                  The frame in one message's bytes
+      peer.inflight.Inflight.begin                   Enter a request
+      peer.stateless.stands_alone                    Whether this server takes a request as one that stands alone
+      protocol.envelope.carries                      Whether a request is one of the stateless era, by what its `_met...
+      peer.jobs.Call.__init__                        A request to be answered by a worker
+      peer.executors.Workers.submit                  Queue the jobs
+      threads.WorkerPool._awaken                     Wake idle workers, those first that came last, and start new ones
+      transports.lines.stream.LineTransport.read     See `Transport.read`
+      transports.lines.fds.FdReader.read             Wait for bytes
     on the thread ``worker``
-      peer.jobs.Call.run                                                A request to be answered by a worker
-      peer.dispatcher.Connection.perform                                Run the handler of one request and send its a...
-      peer.context.Context.rate                                         How often who sent this request may do something
-      server.tools.Tools.call_route.answer                              Answers `tools/call`
-      peer.params.params_reader.read                                    The function that makes an instance of ``cls`...
-      peer.sender.Sender.rate                                           How often something may happen on this connec...
-      server.hints.validator.LazyValidator.validate                     The violations of the schema, none where the...
-      server.hints.signature.Signature.bind                             Keyword arguments for the function, from argu...
-      server.hints.members.Members.bind                                 The Python values of JSON values that fit the...
-      server.results.tool_result.result_of                              The result of a call whose function returned...
-      server.hints.values.to_json                                       The JSON value of a Python value
-      server.results.content.content_of                                 The blocks of a returned value
-      jsonrpc.encode                                                    The bytes of a frame or batch
-      peer.inflight.Inflight.finish                                     Take a request out
-      peer.outbox.Outbox.put                                            Append a message without writing it
-      peer.executors.workers.Workers._flush                             Threads that run handlers
-      transports.lines.stream.LineTransport.write                       See `Transport.write`
-      transports.lines.framing.frame                                    The bytes to send for these messages, in orde...
-      transports.lines.fds.FdWriter.write                               Write everything, waiting for the reader
+      threads.WorkerPool._next                       Return the next job, or None if there is none
+      peer.executors.Workers._run                    Threads that run handlers, and one that watches whether they block
+      peer.jobs.Call.run                             A request to be answered by a worker
+      peer.dispatcher.Connection.perform             Run the handler of one request and send its answer
+      peer.context.Context.rate                      How often who sent this request may do something
+      server.tools.Tools.call_route.answer           Answers `tools/call`
+      peer.params.params_reader.read                 The function that makes an instance of ``cls`` from params
+      peer.sender.Sender.rate                        How often something may happen on this connection
+      server.hints.validator.LazyValidator.validate  The violations of the schema, none where the value is valid
+      server.hints.signature.Signature.bind          Keyword arguments for the function, from arguments that fit the...
+      server.hints.members.Members.bind              The Python values of JSON values that fit the schema
+      server.results.tool_result.result_of           The result of a call whose function returned this
+      server.hints.values.to_json                    The JSON value of a Python value
+      server.results.content.content_of              The blocks of a returned value
+      jsonrpc.encode                                 The bytes of a frame or batch
+      peer.inflight.Inflight.finish                  Take a request out
+      peer.outbox.Outbox.put                         Append a message without writing it
+      transports.lines.stream.LineTransport.write    See `Transport.write`
+      transports.lines.framing.frame                 The bytes to send for these messages, in order, as few pieces as...
+      transports.lines.fds.FdWriter.write            Write everything, waiting for the reader
 
 HTTP server. An HTTP server in a handshake session: a POST comes, and its reply goes, on one kept connection.
 
 ::
 
     on the thread ``selector``
-      http11.server.reactor.Reactor._readable                           The selector thread's work, and what it works on
-      http11.server.request_parser.RequestParser.missing                Bytes that the current body, or chunk, is kno...
-      http11.server.connection.Connection.receive                       What has come, b"" for the end, None for noth...
-      http11.server.head.Heads.read                                     Read a head, given without the empty line at...
-      http11.server.body_budget.Bodies.check                            Whether so many bytes more, of a body of this...
-      http11.server.exchange.HttpExchange.run                           Call the handler
-      http11.server.commands.Mailbox.take                               The next command and its arguments
-      http11.server.leader.Lead.calm                                    Whether handlers have been quick, so that `ru...
-      server.serving.http_listener.HttpListener._handle                 A server on HTTP, in the background
-      streamable.server.http_sse.SseEndpoint.serves                     Whether this path is one of ours
-      streamable.server.endpoint.Endpoint.handle                        Answer one request, now or later
-      jsonrpc.parse                                                     The frame in one message's bytes
-      protocol.streamable_http.era.HttpEras.judge                       LEGACY or MODERN, or why it is refused before...
-      protocol.envelope.carries                                         Whether a request is one of the stateless era...
-      streamable.server.session_table.SessionTable.get                  The session of this id, if it has not ended
-      streamable.server.post.post_in_session                            Answer one POST of this session
-      streamable.server.reply_stream.Stream.__init__                    One stream, and the exchange that carries it now
-      streamable.server.session.HttpSession.expect                      The requests of a POST are about to be received
-      peer.dispatcher.Connection.receive                                Take one message that came by another way tha...
-      transports.base.Transport.arrived                                 The dispatcher was given this message by anot...
-      peer.inflight.Inflight.begin                                      Enter a request
-      peer.stateless.stands_alone                                       Whether this server takes a request as one th...
-      peer.jobs.Call.run                                                A request to be answered by a worker
-      peer.executors.caller_runs.CallerRuns.lend                        Runs a handler on the thread that brought the...
-      peer.context.Context.rate                                         How often who sent this request may do something
-      server.tools.Tools.call_route.answer                              Answers `tools/call`
-      peer.params.params_reader.read                                    The function that makes an instance of ``cls`...
-      peer.sender.Sender.rate                                           How often something may happen on this connec...
-      server.hints.validator.LazyValidator.validate                     The violations of the schema, none where the...
-      server.hints.signature.Signature.bind                             Keyword arguments for the function, from argu...
-      server.hints.members.Members.bind                                 The Python values of JSON values that fit the...
-      server.results.tool_result.result_of                              The result of a call whose function returned...
-      server.hints.values.to_json                                       The JSON value of a Python value
-      server.results.content.content_of                                 The blocks of a returned value
-      peer.routing.RoutedOutbox.put                                     See `Outbox.put`
-      http11.server.responses.whole_reply                               Head and body of a reply
+      http11.server.reactor.Reactor._readable             The selector thread's work, and what it works on
+      http11.server.request_parser.RequestParser.missing  Bytes that the current body, or chunk, is known to want still
+      http11.server.connection.Connection.receive         What has come, b"" for the end, None for nothing yet
+      http11.server.head.Heads.read                       Read a head, given without the empty line at its end
+      http11.server.body_budget.Bodies.check              Whether so many bytes more, of a body of this size, have ro...
+      http11.server.exchange.HttpExchange.run             Call the handler
+      http11.server.commands.Mailbox.take                 The next command and its arguments
+      http11.server.leader.LeaderThread.can_run_inline    Whether handlers have been quick, so that `run_inline` is t...
+      threads.attempt                                     Run a job
+      server.serving.http_listener.HttpListener._handle   A server on HTTP, in the background
+      streamable.server.http_sse.SseEndpoint.serves       Whether this path is one of ours
+      streamable.server.endpoint.Endpoint.handle          Answer one request, now or later
+      jsonrpc.parse                                       The frame in one message's bytes
+      protocol.streamable_http.era.HttpEras.judge         LEGACY or MODERN, or why it is refused before that matters
+      protocol.envelope.carries                           Whether a request is one of the stateless era, by what its...
+      streamable.server.session_table.SessionTable.get    The session of this id, if it has not ended
+      streamable.server.post.post_in_session              Answer one POST of this session
+      streamable.server.reply_stream.Stream.__init__      One stream, and the exchange that carries it now
+      streamable.server.session.HttpSession.expect        The requests of a POST are about to be received
+      peer.dispatcher.Connection.receive                  Take one message that came by another way than `Transport.r...
+      transports.base.Transport.arrived                   The dispatcher was given this message by another way than `...
+      peer.inflight.Inflight.begin                        Enter a request
+      peer.stateless.stands_alone                         Whether this server takes a request as one that stands alone
+      peer.jobs.Call.run                                  A request to be answered by a worker
+      peer.executors.CallerRuns.lend                      Run the first job here, and leave the others to workers
+      peer.context.Context.rate                           How often who sent this request may do something
+      server.tools.Tools.call_route.answer                Answers `tools/call`
+      peer.params.params_reader.read                      The function that makes an instance of ``cls`` from params
+      peer.sender.Sender.rate                             How often something may happen on this connection
+      server.hints.validator.LazyValidator.validate       The violations of the schema, none where the value is valid
+      server.hints.signature.Signature.bind               Keyword arguments for the function, from arguments that fit...
+      server.hints.members.Members.bind                   The Python values of JSON values that fit the schema
+      server.results.tool_result.result_of                The result of a call whose function returned this
+      server.hints.values.to_json                         The JSON value of a Python value
+      server.results.content.content_of                   The blocks of a returned value
+      peer.routing.RoutedOutbox.put                       See `Outbox.put`
+      http11.server.responses.whole_reply                 Head and body of a reply
 
 HTTP client. An HTTP client in a handshake session: `Client.call_tool`.
 
 ::
 
     on the thread ``caller``
-      client.calls.Calls.call_tool                                      The calls of a `Client`
-      client.structured.ResultCheck.version                             Of the list of tools, now
-      client.cache.store.Answers.version                                Another one after each change that was heard of
-      client.requests.Asking._call                                      Send a request of this client's user, and giv...
-      client.handshake.Greeting._reader                                 See `Asking`
-      peer.sender.Sender.request                                        Send a request and wait for its result object
-      peer.executors.workers.Executor.may_wait                          Whether the current thread may wait for the peer
-      peer.session.Session.check_sending                                Raise before anything is sent if we may not s...
-      peer.request_table.RequestTable.add                               Enter a new request
-      jsonrpc.encode                                                    The bytes of a frame or batch
-      streamable.client.detect.HttpAuto.attend                          See `Transport.attend`
-      streamable.client.base.HttpChannel.attend                         See `Transport.attend`
-      streamable.client.direct_send.Attended.attend                     It is the one of this id
-      peer.outbox.Outbox.send                                           Append and see to the writing
-      transports.base.Transport.write_now                               `write`, but only if that certainly needs no...
-      streamable.client.inbox.opening                                   Id and method of a message of ours
-      streamable.client.streamable.StreamableHttp._own_fields           A client's connection to an MCP endpoint
-      http11.client.connect.Grip.hold                                   This socket is used from now on
-      http11.client.crew.Crew.take_place                                Count a job that the calling thread does itse...
-      http11.client.connection_pool.Pool.begin                          Send a request, with a short body or none, if...
-      transports.lines.fds.wait_ready                                   Wait until a socket has something to read, be...
-      http11.client.response.Reply.begin                                Read the head, after any interim ones
-      streamable.client.auth_provider.Gate.answered                     See `Authorizer.answered`
-      protocol.streamable_http.header_values.media_type                 The media type of a Content-Type, in lower ca...
-      peer.dispatcher.Connection.take_answer                            See `Sender.take_answer`
-      protocol.items.odd_priorities                                     Describe each priority outside 0 to 1
-      client.cache.caches.KeptList.named                                The items by their names, as last heard, the...
+      client.calls.Calls.call_tool                             The calls of a `Client`
+      client.structured.ResultCheck.version                    Of the list of tools, now
+      client.cache.store.Answers.version                       Another one after each change that was heard of
+      client.requests.Asking._call                             Send a request of this client's user, and give what ``...
+      client.handshake.Greeting._reader                        See `Asking`
+      peer.sender.Sender.request                               Send a request and wait for its result object
+      peer.executors.Executor.may_wait                         Return True if the current thread may wait for the peer
+      peer.session.Session.check_sending                       Raise before anything is sent if we may not send this...
+      peer.request_table.RequestTable.add                      Enter a new request
+      jsonrpc.encode                                           The bytes of a frame or batch
+      streamable.client.detect.HttpAuto.attend                 See `Transport.attend`
+      streamable.client.base.HttpChannel.attend                See `Transport.attend`
+      streamable.client.direct_send.Attended.attend            It is the one of this id
+      peer.outbox.Outbox.send                                  Append and see to the writing
+      transports.base.Transport.write_now                      `write`, but only if that certainly needs no waiting
+      streamable.client.inbox.opening                          Id and method of a message of ours
+      streamable.client.streamable.StreamableHttp._own_fields  A client's connection to an MCP endpoint
+      http11.client.connect.Grip.hold                          This socket is used from now on
+      threads.Wait.__enter__                                   The context of a wait for a peer
+      http11.client.connection_pool.Crew.take_place            Take a place for a job that the calling thread does it...
+      transports.lines.fds.wait_ready                          Wait until a socket has something to read, be it the e...
+      http11.client.response.Reply.begin                       Read the head, after any interim ones
+      streamable.client.auth_provider.Gate.answered            See `Authorizer.answered`
+      protocol.streamable_http.header_values.media_type        The media type of a Content-Type, in lower case and wi...
+      peer.dispatcher.Connection.take_answer                   See `Sender.take_answer`
+      protocol.items.odd_priorities                            Describe each priority outside 0 to 1
+      client.cache.caches.KeptList.named                       The items by their names, as last heard, the same obje...
 
-401 to token. A client without a token: `connect` is refused with 401, gets a token, and is let in. Modules of OAuth alone.
+401 to token. A client without a token: `connect` is refused with 401, gets a token, and is let in. Modules of OAuth
+alone.
 
 ::
 
     on the thread ``caller``
-      auth.client.oauth.OAuth.own_servers                               See `Grant.own_servers`
-      auth.client.grant.Grant.authorizer                                See `Authorizing`
-      auth.client.store.MemoryStore.__init__                            Keeps records until the program ends
-      streamable.client.detect.HttpAuto.on_standstill                   See `Transport.on_standstill`
-      streamable.client.streamable.StreamableHttp._own_fields           A client's connection to an MCP endpoint
-      streamable.client.base.HttpChannel.open                           See `Transport.open`
-      streamable.client.auth_provider.Gate.__init__                     What the requests of one client pass on their...
-      auth.client.authorizer.Engine.__init__                            Authorization of all requests to one MCP serv...
-      auth.urls.checked                                                 The URL as it is, if it may be asked
-      auth.discovery.addresses.Reach.trust                              Ask what is at these origins wherever it is
-      auth.discovery.fetch.Fetcher.__init__                             Asks authorization servers, and MCP servers f...
-      auth.client.token_manager.Keeper.__init__                         Keeps the token of one grant for the MCP serv...
-      streamable.client.headers.added                                   The caller's header fields
-      streamable.client.inbox.opening                                   Id and method of a message of ours
-      streamable.client.direct_send.Attended.attend                     It is the one of this id
+      auth.client.oauth.OAuth.own_servers                      See `Grant.own_servers`
+      auth.client.grant.Grant.authorizer                       See `Authorizing`
+      auth.client.store.MemoryStore.__init__                   Keeps records until the program ends
+      streamable.client.detect.HttpAuto.on_standstill          See `Transport.on_standstill`
+      streamable.client.streamable.StreamableHttp._own_fields  A client's connection to an MCP endpoint
+      streamable.client.base.HttpChannel.open                  See `Transport.open`
+      streamable.client.auth_provider.Gate.__init__            What the requests of one client pass on their way out
+      auth.client.authorizer.Engine.__init__                   Authorization of all requests to one MCP server by one...
+      auth.urls.checked                                        The URL as it is, if it may be asked
+      auth.discovery.addresses.Reach.trust                     Ask what is at these origins wherever it is
+      auth.discovery.fetch.Fetcher.__init__                    Asks authorization servers, and MCP servers for their...
+      auth.client.token_manager.Keeper.__init__                Keeps the token of one grant for the MCP server at ``u...
+      streamable.client.headers.added                          The caller's header fields
+      streamable.client.inbox.opening                          Id and method of a message of ours
+      streamable.client.direct_send.Attended.attend            It is the one of this id
     on the thread ``reader``
-      streamable.client.detect.HttpAuto.read                            See `Transport.read`
-      streamable.client.base.HttpChannel.read                           See `Transport.read`
-      streamable.client.inbox.Inbox.take                                Everything that has arrived
+      streamable.client.detect.HttpAuto.read                   See `Transport.read`
+      streamable.client.base.HttpChannel.read                  See `Transport.read`
+      streamable.client.inbox.Inbox.take                       Everything that has arrived
     on the thread ``request``
-      streamable.client.base.HttpChannel._run_post                      See a request through
-      streamable.client.streamable.StreamableHttp._perform              A client's connection to an MCP endpoint
-      streamable.client.auth_provider.Gate.fields                       See `Authorizer.fields`
-      auth.client.authorizer.Engine.fields                              See `Authorizer.fields`
-      auth.client.token_manager.Keeper.load                             The token, at first the one that an earlier r...
-      auth.client.store.MemoryStore.get                                 See `TokenStore.get`
-      streamable.client.inbox.offered                                   The revision that a message offers, if it is...
-      auth.urls.origin                                                  Scheme, host and port of a URL
-      auth.discovery.challenge.parse                                    The challenges of these fields, in order
-      auth.client.desk.Desk.__init__                                    What a grant has at hand while it gets one to...
-      auth.client.single_flight.Flight.board                            Join it
-      streamable.client.headers.check                                   Raise ValueError for a field that is not for...
+      streamable.client.base.HttpChannel._run_post             See a request through
+      streamable.client.streamable.StreamableHttp._perform     A client's connection to an MCP endpoint
+      streamable.client.auth_provider.Gate.fields              See `Authorizer.fields`
+      auth.client.authorizer.Engine.fields                     See `Authorizer.fields`
+      auth.client.token_manager.Keeper.load                    The token, at first the one that an earlier run of the...
+      auth.client.store.MemoryStore.get                        See `TokenStore.get`
+      streamable.client.inbox.offered                          The revision that a message offers, if it is an `initi...
+      auth.urls.origin                                         Scheme, host and port of a URL
+      auth.discovery.challenge.parse                           The challenges of these fields, in order
+      auth.client.desk.Desk.__init__                           What a grant has at hand while it gets one token for o...
+      auth.client.single_flight.Flight.board                   Join it
+      streamable.client.headers.check                          Raise ValueError for a field that is not for others to...
     on the thread ``authorize``
-      auth.client.single_flight.Flight._run                             Work that has been started
-      auth.client.token_manager.Keeper.replace                          The token was refused, or there was none
-      auth.discovery.discover.discover                                  Find the authorization server of the MCP serv...
-      auth.urls.checked                                                 The URL as it is, if it may be asked
-      auth.discovery.challenge.find                                     The first value of this parameter in the chal...
-      auth.discovery.fetch.Fetcher.get                                  Ask for a document, following redirects withi...
-      auth.discovery.addresses.Reach.refusal                            Why this address must not be asked for ``url``
-      auth.discovery.documents.ProtectedResource.of                     Read a document
-      auth.client.store.MemoryStore.get                                 See `TokenStore.get`
-      auth.client.scopes.choose                                         What to ask for
-      auth.client.oauth.OAuth.obtain                                    See `Grant.obtain`
-      auth.client.code_flow.check_pkce                                  See that the authorization server takes S256
-      auth.client.registration.choose                                   The client that we are at this server, regist...
-      auth.tokens.issued.sayable                                        What an authorization server has written, sho...
-      auth.client.desk.Desk.asked                                       What a callback of our user returns that asks...
-      auth.client.authorizer._FlightDesk.person                         See `Desk.person`
-      auth.client.errand.Errand.wait                                    Whether it has returned, within so long
-      auth.client.token_endpoint.TokenEndpoint.request                  Make one token request
+      auth.client.single_flight.Flight._run                    Work that has been started
+      auth.client.token_manager.Keeper.replace                 The token was refused, or there was none
+      auth.discovery.discover.discover                         Find the authorization server of the MCP server at thi...
+      auth.urls.checked                                        The URL as it is, if it may be asked
+      auth.discovery.challenge.find                            The first value of this parameter in the challenges th...
+      auth.discovery.fetch.Fetcher.get                         Ask for a document, following redirects within the origin
+      auth.discovery.addresses.Reach.refusal                   Why this address must not be asked for ``url``
+      auth.discovery.documents.ProtectedResource.of            Read a document
+      auth.client.store.MemoryStore.get                        See `TokenStore.get`
+      auth.client.scopes.choose                                What to ask for
+      auth.client.oauth.OAuth.obtain                           See `Grant.obtain`
+      auth.client.code_flow.check_pkce                         See that the authorization server takes S256
+      auth.client.registration.choose                          The client that we are at this server, registered now...
+      auth.tokens.issued.sayable                               What an authorization server has written, short and ha...
+      auth.client.desk.Desk.asked                              What a callback of our user returns that asks a person...
+      auth.client.authorizer._FlightDesk.person                See `Desk.person`
+      auth.client.errand.Errand.wait                           Whether it has returned, within so long
+      auth.client.token_endpoint.TokenEndpoint.request         Make one token request
     on the thread ``asking``
-      auth.client.errand.Errand._run                                    A callback that has been called with these ar...
+      auth.client.errand.Errand._run                           A callback that has been called with these arguments
 
 .. end of journeys
 

@@ -41,7 +41,7 @@ def literal_blocks(text: str, first: int = 1) -> Iterator[Block]:
             reason = found.pop(0)[len(NOT_RUN):].strip()
             begin += 1
         language = "console" if any(line.startswith("$ ") for line in found) else "python"
-        yield Block("", first + begin, language, "\n".join(found).rstrip() + "\n", reason)
+        yield Block(first + begin, language, "\n".join(found).rstrip() + "\n", reason)
 
 
 def blocks_of(path: pathlib.Path) -> List[Block]:
@@ -85,7 +85,7 @@ def test_each_manual_has_blocks() -> None:
     ("No block: here.\n", []),
 ])
 def test_blocks_are_found(text: str, expected: List[Tuple[int, str, str, str]]) -> None:
-    assert [tuple(block)[1:] for block in literal_blocks(text)] == expected
+    assert [tuple(block) for block in literal_blocks(text)] == expected
 
 
 def test_a_block_that_fails_is_seen(tmp_path: pathlib.Path) -> None:

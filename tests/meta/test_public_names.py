@@ -1,4 +1,4 @@
-"""The public names of `Client`, `Server` and `Host`: each is in README, its pages or an example, or has a reason here.
+"""The public names of `Client`, `Server` and `Host`: each is in README, its pages or an example, or here with a reason.
 
 A name that is added is to be shown to users, or to get an underscore.
 """

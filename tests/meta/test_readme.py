@@ -32,9 +32,8 @@ SECONDS = 25
 
 
 class Block(NamedTuple):
-    """A code block: its page and line, its language, its code, and the reason why it is not run ("" if it is)."""
+    """A code block: the line it begins at, its language, its code, and the reason why it is not run ("" if it is)."""
 
-    page: str
     line: int
     language: str
     code: str
@@ -46,11 +45,11 @@ class Block(NamedTuple):
         return self.language in COMMANDS and not self.reason
 
 
-def blocks(text: str, page: str = "") -> Iterator[Block]:
+def blocks(text: str) -> Iterator[Block]:
     """The code blocks of a page in Markdown."""
     for found in BLOCK.finditer(text):
         line = text.count("\n", 0, found.start("code"))
-        yield Block(page, line, found["language"], found["code"], (found["reason"] or "").strip())
+        yield Block(line, found["language"], found["code"], (found["reason"] or "").strip())
 
 
 def prompted(code: str) -> str:
@@ -76,17 +75,19 @@ def run(block: Block, folder: pathlib.Path) -> "subprocess.CompletedProcess[byte
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
 
 
-ALL = [block for page in PAGES if page.is_file() for block in blocks(page.read_text(encoding="utf-8"), page.name)]
-SERVER = next((block.code for block in ALL if "server.run()" in block.code), "")
+ALL = [(page.name, block) for page in PAGES if page.is_file() for block in blocks(page.read_text(encoding="utf-8"))]
+"""The page and the block, for all of them."""
+SERVER = next((block.code for _, block in ALL if "server.run()" in block.code), "")
 
 
-@pytest.mark.parametrize("block", [pytest.param(block, id="%s:%d" % block[:2]) for block in ALL if block.runs])
+@pytest.mark.parametrize("block", [pytest.param(block, id="%s:%d" % (page, block.line)) for page, block in ALL
+                                   if block.runs])
 def test_code_block_runs(block: Block, tmp_path: pathlib.Path) -> None:
     done = run(block, tmp_path)
     assert done.returncode == 0, done.stdout.decode("utf-8", "replace")
 
 
-@pytest.mark.parametrize("block", [pytest.param(block, id="%s:%d" % block[:2]) for block in ALL
+@pytest.mark.parametrize("block", [pytest.param(block, id="%s:%d" % (page, block.line)) for page, block in ALL
                                    if block.language == "json"])
 def test_a_host_can_start_the_server_that_a_json_block_names(block: Block, tmp_path: pathlib.Path) -> None:
     (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
@@ -99,14 +100,14 @@ def test_a_host_can_start_the_server_that_a_json_block_names(block: Block, tmp_p
         assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
 
 
-@pytest.mark.parametrize("block", [pytest.param(block, id="%s:%d" % block[:2]) for block in ALL
+@pytest.mark.parametrize("block", [pytest.param(block, id="%s:%d" % (page, block.line)) for page, block in ALL
                                    if block.language == "python" and not block.runs])
 def test_a_block_that_is_not_run_has_all_that_it_uses(block: Block) -> None:
-    expect_nothing(["%s:%s" % (block.page, name) for name in undefined(block)])
+    expect_nothing(undefined(block))
 
 
 def undefined(block: Block) -> List[str]:
-    """The names that a block in Python uses and does not define, each as ``line: name``."""
+    """Return the names that a block in Python uses and does not define, each as ``line: name``."""
     names = [node for node in ast.walk(ast.parse(block.code)) if isinstance(node, (ast.Name, ast.alias, ast.arg))]
     made = {name.asname or name.name for name in names if isinstance(name, ast.alias)}
     made |= {name.arg for name in names if isinstance(name, ast.arg)}
@@ -136,8 +137,8 @@ def test_the_table_of_options_names_all_of_http_with_their_defaults() -> None:
 
 
 def test_pages_have_code_and_each_block_says_its_language() -> None:
-    expect_nothing(["%s:%d: no language" % block[:2] for block in ALL if not block.language])
-    assert {block.page for block in ALL if block.runs} >= {"README.md", "servers.md", "clients.md"}
+    expect_nothing(["%s:%d: no language" % (page, block.line) for page, block in ALL if not block.language])
+    assert {page for page, block in ALL if block.runs} >= {"README.md", "servers.md", "clients.md"}
 
 
 def test_readme_is_short_and_every_line_fits_a_screen() -> None:

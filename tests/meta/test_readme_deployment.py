@@ -1,4 +1,4 @@
-"""The units and the nginx page of `examples/deploy.md`: they are right, and the program serves on the socket given."""
+"""The units of systemd and the location of nginx in `examples/deploy.md` are right, and the program serves."""
 import http.client
 import json
 import os
@@ -28,7 +28,8 @@ FIELDS = {"Host": "mcp.example.com", "Content-Type": "application/json",
 
 def shown(language: str, *having: str) -> str:
     """The only block of the pages in this language that has all these words."""
-    (code,) = [block.code for block in ALL if block.language == language and all(word in block.code for word in having)]
+    (code,) = [block.code for _, block in ALL
+               if block.language == language and all(word in block.code for word in having)]
     return code
 
 

@@ -18,6 +18,7 @@ import re
 import socket
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -34,7 +35,7 @@ CALLS = 9
 PAUSE = 0.03
 """Seconds without a hop that end a recording."""
 INSIDES = ("codec", "readers", "model", "records", "revisions", "limits", "errors", "jsontext", "deadline",
-           "urls", "options", "threads", "methods", "messages.", "jsonschema", "diagnostics.", "peer.rates",
+           "urls", "options", "methods", "messages.", "jsonschema", "diagnostics.", "peer.rates",
            "transports.held", "http11.message", "server.registry.listing", "uritemplate")
 SERVERS = ("server.", "streamable.server.", "auth.server.", "http11.server.")
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "journeys", "version": "1"}}
@@ -73,7 +74,7 @@ class Recorder:
 
     def __exit__(self, *exception: Any) -> None:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]  # None ends it
+        threading.setprofile(None)
 
     def _hook(self, frame: Any, event: str, _: Any) -> None:
         code = frame.f_code
@@ -240,8 +241,7 @@ def recorded(name: str) -> List[Hop]:
 
 def role(hop: Hop) -> str:
     """Return what the function does: the first sentence of its docstring, else of its class or module."""
-    path = PACKAGE.joinpath(*hop.module.split("."))
-    tree: Any = ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text("utf-8"))
+    tree: Any = ast.parse(file_of(hop.module).read_text(encoding="utf-8"))
     texts = [ast.get_docstring(tree)]
     for name in hop.function.split("."):
         tree = next((node for node in ast.walk(tree) if getattr(node, "name", "") == name), None)
@@ -255,7 +255,7 @@ def page(lists: Dict[str, List[Hop]]) -> str:
     """Return the section of the docstring: for each journey its title, and a line for each hop."""
     lines: List[str] = []
     for name, hops in lists.items():
-        lines += ["%s. %s" % (name[0].upper() + name[1:], " ".join((JOURNEYS[name].__doc__ or "").split())), "", "::", ""]
+        lines += [*textwrap.wrap("%s. %s" % (name[0].upper() + name[1:], JOURNEYS[name].__doc__), WIDTH), "", "::", ""]
         thread, width = "", max(len(hop.module + hop.function) for hop in hops) + 1
         for hop in hops:
             if hop.thread != thread:
@@ -286,12 +286,17 @@ def written() -> Dict[str, List[Hop]]:
     return found
 
 
+def file_of(module: str) -> pathlib.Path:
+    """Return the file of a module, which need not be there."""
+    path = PACKAGE.joinpath(*module.split("."))
+    return path / "__init__.py" if (path / "__init__.py").is_file() else path.with_suffix(".py")
+
+
 def longest_module(full: str) -> str:
     """Return the module of a full name such as ``peer.outbox.Outbox.put``; what follows a module is no module."""
     parts = full.split(".")
     for count in range(len(parts) - 1, 0, -1):
-        path = PACKAGE.joinpath(*parts[:count])
-        if path.is_dir() or path.with_suffix(".py").is_file():
+        if file_of(".".join(parts[:count])).is_file():
             return ".".join(parts[:count])
     return parts[0]
 
