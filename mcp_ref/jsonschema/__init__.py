@@ -1,8 +1,8 @@
 """A JSON Schema validator: dialect 2020-12, and draft-07 where `$schema` says so.
 
-Tools describe their arguments and results with JSON Schema, so a server validates what a model wrote, a client what a
-server returned. Both schema and instance may come from somebody unfriendly: see `bounds` for what that can cost
-(little) and `refs` for what is fetched (nothing).
+Tools describe their arguments and results with JSON Schema, so a server validates what a model wrote, and a client
+what a server returned. Schema and instance may both come from an attacker: `bounds` limits what that costs, and `refs`
+fetches nothing.
 
     >>> from mcp_ref.jsonschema import validate
     >>> schema = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
@@ -32,8 +32,9 @@ module             what it has
 `regex/`           regular expressions in linear time, a library of their own: `regex.patterns`
 =================  ===================================================================================================
 
-What it does not do: report annotations; follow dialects other than the two, and custom ones made of their vocabularies;
-decode `contentEncoding` or parse `contentMediaType` (annotations, says the standard); fetch references.
+The validator does not report annotations, follow dialects other than the two and custom ones made of their
+vocabularies, decode `contentEncoding`, parse `contentMediaType` (the standard calls both annotations), or fetch
+references.
 """
 
 from functools import lru_cache
@@ -53,11 +54,11 @@ __all__ = [
 ]
 
 Resources = Mapping[str, Any]
-"""Absolute URI -> schema: what references and `$schema` may lead to, besides the schema itself."""
+"""Absolute URI -> schema: the documents that references and `$schema` may lead to, besides the schema itself."""
 
 
 class Validator:
-    """A compiled schema. Made by `compile`."""
+    """A compiled schema, made by `compile`. It never changes, so threads may share it."""
 
     __slots__ = ("_check", "_bounds")
 
@@ -66,7 +67,7 @@ class Validator:
         self._bounds = bounds
 
     def validate(self, instance: Any) -> List[Violation]:
-        """The violations of an instance, none when it is valid; at most `Bounds.violations` of them.
+        """Return the violations of an instance, at most `Bounds.violations` of them; an empty list if it is valid.
 
         The instance is what `json.loads` returns; tuples pass for arrays. Raises BoundsExceeded.
         """
@@ -78,7 +79,8 @@ class Validator:
         return [] if found is None else found[: self._bounds.violations]
 
     def is_valid(self, instance: Any) -> bool:
-        """Only yes or no: stops at the first violation and words no message. Raises BoundsExceeded."""
+        """Return True if the instance is valid. Stop at the first violation and make no message. Raises
+        BoundsExceeded."""
         try:
             return Run(self._bounds).passes(self._check, instance)
         except RecursionError:
@@ -101,7 +103,7 @@ def compile(
 
     Every reference that can be reached is resolved now. Raises a `SchemaError`: UnsupportedDialect,
     UnresolvedReference, InvalidSchema, UnsupportedPattern or BoundsExceeded. Keywords that can be reached are checked
-    for the shape of their values; `check_schema` says everything that is wrong.
+    for the shape of their values; `check_schema` returns everything that is wrong.
     """
     try:
         registry = _registry(schema, resources or {}, bounds, default_dialect)
@@ -134,7 +136,8 @@ def check_schema(
     bounds: Bounds = DEFAULT_BOUNDS,
     default_dialect: str = DRAFT_2020_12,
 ) -> List[Violation]:
-    """What is wrong with a schema, by the metaschema of its dialect [2025-11-25.. basic/index §Schema Validation].
+    """Return the violations of a schema, by the metaschema of its dialect
+    [2025-11-25.. basic/index §Schema Validation].
 
     The violations' paths lead into the schema. Embedded schemas that declare another dialect are judged by that one
     [JSON Schema 2020-12 core §9.3.3]. Identifiers that make the schema unreadable are reported alone. Raises

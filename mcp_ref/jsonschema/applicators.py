@@ -1,8 +1,8 @@
 """Keywords that apply subschemas: to the same value, or to its members [JSON Schema 2020-12 core §10].
 
-One function per keyword, in the order of the standard, references first. `here.sub` gives the check of a subschema,
-or None when it allows everything, and then there is nothing to do. What each of them *evaluates*, for the
-unevaluated keywords, stands in `unevaluated` under the same name.
+One function per keyword, in the order of the standard, references first. `here.sub` returns the check of a subschema,
+or None if it allows everything; then there is nothing to check. The functions that collect what a keyword *evaluates*,
+for the unevaluated keywords, are in `unevaluated` under the same names.
 """
 
 from typing import Any, Callable, Dict, List, Optional
@@ -22,12 +22,12 @@ LONGEST_REASON = 120
 
 
 def ref(value: Any, here: Here) -> Check:
-    """`$ref`: the schema somewhere else, as if it stood here [JSON Schema 2020-12 core §8.2.3.1]."""
+    """Check `$ref`: the schema in another place, as if it stood here [JSON Schema 2020-12 core §8.2.3.1]."""
     return _through(value, here, dynamic=False)
 
 
 def dynamic_ref(value: Any, here: Here) -> Check:
-    """`$dynamicRef`: the same, but whoever extends this schema may redirect it [JSON Schema 2020-12 core §8.2.3.2]."""
+    """Check `$dynamicRef`, which a schema that extends this one may redirect [JSON Schema 2020-12 core §8.2.3.2]."""
     return _through(value, here, dynamic=True)
 
 
@@ -47,18 +47,18 @@ def _through(value: str, here: Here, dynamic: bool) -> Check:
 
 
 def subs(here: Here, number: int) -> List[Check]:
-    """The checks of an array of subschemas."""
+    """Return the checks of an array of subschemas."""
     return [here.sub(here.keyword, index) or accept for index in range(number)]
 
 
 def all_of_(value: Any, here: Here) -> Optional[Check]:
-    """Every subschema must accept."""
+    """Check `allOf`: every subschema must accept."""
     checks = [check for check in subs(here, len(value)) if check is not accept]
     return all_of(checks) if checks else None
 
 
 def any_of(value: Any, here: Here) -> Optional[Check]:
-    """At least one must accept; the failures of those that do not are nobody's concern."""
+    """Check `anyOf`: at least one subschema must accept; failures of the others are not reported."""
     checks = subs(here, len(value))
     if accept in checks:
         return None
@@ -75,7 +75,7 @@ def any_of(value: Any, here: Here) -> Optional[Check]:
 
 
 def one_of(value: Any, here: Here) -> Check:
-    """Exactly one must accept; the second success settles it."""
+    """Check `oneOf`: exactly one subschema must accept; the check stops at the second that does."""
     checks = subs(here, len(value))
     nothing = here.fault(lambda reasons: "matches none of %s: %s" % (count(len(value), "alternative"), reasons))
     several = here.fault(lambda both: "must match only one alternative, matches numbers %s" % brief_list(both, "and"))
@@ -93,7 +93,8 @@ def one_of(value: Any, here: Here) -> Check:
 
 
 def _none_matches(checks: List[Check], instance: Any, run: Run, fault: Fault) -> List[Violation]:
-    """Say of each alternative why it does not fit; briefly, for alternatives may nest."""
+    """Return the violation that says of each alternative why it does not fit; briefly, because alternatives may
+    nest."""
     if run.quiet:
         return run.fail(fault, "")
     reasons = []
@@ -106,7 +107,7 @@ def _none_matches(checks: List[Check], instance: Any, run: Run, fault: Fault) ->
 
 
 def not_(value: Any, here: Here) -> Check:
-    """The subschema must refuse."""
+    """Check `not`: the subschema must refuse."""
     inner = here.sub("not") or accept
     fault = here.fault(lambda instance: 'must not match the schema in "not", got %s' % brief(instance))
 
@@ -251,7 +252,7 @@ def contains(value: Any, here: Here) -> Optional[Check]:
 
 
 def properties(value: Any, here: Here) -> Optional[Check]:
-    """A subschema per name. The loop is over the instance: schemas often know more names than are used."""
+    """Check `properties`. The loop is over the instance: schemas often know more names than are used."""
     children = by_name(here, value)
     get = children.get
 
@@ -274,7 +275,7 @@ def properties(value: Any, here: Here) -> Optional[Check]:
 
 
 def pattern_properties(value: Any, here: Here) -> Optional[Check]:
-    """A subschema per pattern, for every property whose name it matches."""
+    """Check `patternProperties`: a subschema per pattern, for every property whose name the pattern matches."""
     rules = [(here.search(text, text), here.sub("patternProperties", text)) for text in value]
     active = [(search, child) for search, child in rules if child is not None]
 
@@ -295,7 +296,8 @@ def pattern_properties(value: Any, here: Here) -> Optional[Check]:
 
 
 def additional_properties(value: Any, here: Here) -> Optional[Check]:
-    """Properties that neither `properties` nor `patternProperties` of this same object speaks about."""
+    """Check `additionalProperties`: properties that neither `properties` nor `patternProperties` of this object
+    names."""
     one = here.sub(here.keyword)
     if one is None:
         return None
@@ -327,13 +329,13 @@ def additional_properties(value: Any, here: Here) -> Optional[Check]:
 
 
 def unexpected(names: Any) -> Callable[[Any], str]:
-    """The message for a property that may not be there."""
+    """Return the function that makes the message for a property that may not be there."""
     allowed = " (known: %s)" % brief_list(names, "and") if names else ""
     return lambda instance: "unexpected property" + allowed
 
 
 def property_names(value: Any, here: Here) -> Optional[Check]:
-    """A subschema for the names themselves."""
+    """Check `propertyNames`: a subschema for the names themselves."""
     one = here.sub("propertyNames")
     if one is None:
         return None
@@ -355,5 +357,5 @@ def property_names(value: Any, here: Here) -> Optional[Check]:
 
 
 def _about_name(violation: Violation, name: str) -> Violation:
-    """The path cannot point at a name, so the message does."""
+    """Put the name into the message, because the path cannot point at a name."""
     return violation._replace(message="property name %s: %s" % (brief(name), violation.message))

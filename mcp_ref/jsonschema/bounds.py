@@ -1,7 +1,7 @@
-"""What a schema may cost, and the meter that runs while one is used.
+"""Limits on what a schema may cost, and the meter that runs during a validation.
 
 A schema is a small program, and a peer may have written it: twenty lines with `$ref` and `allOf` can ask for
-2^40 steps, ``{"$ref": "#"}`` for ever more. Three limits stop that
+2^40 steps, ``{"$ref": "#"}`` for infinitely many. Three limits stop that
 [2026-07-28 basic/index §Composition-Keyword Resource Use] SHOULD:
 
 * `depth` - how deep schemas nest when they are compiled, and how deep references nest while an instance is checked;
@@ -10,9 +10,9 @@ A schema is a small program, and a peer may have written it: twenty lines with `
 * `subschemas` - how many subschemas one document may have, and how many may be compiled in all;
 * `seconds` - processor time of compiling the schema, and again of each validation.
 
-Why the clock is enough between its readings: without references and loops over the instance, work is at most the
-size of the schema. So exactly those, a reference and a turn of a loop, take a unit of fuel (`Run.spend`), and every
-FUEL units the clock is read. A keyword that scans a long value in one go asks for a reading first (`Run.look`).
+The clock need not be read at every step: without references and loops over the instance, the work is at most the size
+of the schema. So a reference and a turn of a loop each take a unit of fuel (`Run.spend`), and the clock is read after
+FUEL units. A keyword that scans a long value in one go reads the clock first (`Run.look`).
 """
 
 import time
@@ -26,7 +26,7 @@ clock: Callable[[], float] = getattr(time, "thread_time", time.monotonic)
 
 FUEL = 32
 LEVELS = 2  # times `Bounds.depth`: subschemas that are checked inside each other, those behind references, too
-LONG = 256  # items, properties or characters from which on a scan counts as work
+LONG = 256  # items, properties or characters above which a scan counts as work
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ Check = Callable[[Any, "Run"], Optional[List[Violation]]]
 
 
 class Fault:
-    """How one keyword complains: where it stands, and the text for an instance that breaks it."""
+    """The complaint of one keyword: its schema path, and a function that makes the text for an instance that breaks
+    it."""
 
     __slots__ = ("schema_path", "keyword", "message")
 
@@ -62,7 +63,7 @@ class Fault:
         self.message = message
 
 
-# What fails while nobody wants to know why. Never changed.
+# The violations of a check under which no messages are wanted (`Run.quiet`). Never changed.
 UNSAID: List[Violation] = [Violation((), (), "", "")]
 
 
@@ -84,7 +85,10 @@ class Run:
         self.bounds = bounds
 
     def enter(self, levels: int) -> None:
-        """Follow a reference that stands so many subschemas below the last one; `leave` when back."""
+        """Follow a reference that stands ``levels`` subschemas below the last one; call `leave` afterwards.
+
+        Raises BoundsExceeded if references nest too deep.
+        """
         self.depth += 1
         self.levels += levels
         if self.depth > self.bounds.depth or self.levels > LEVELS * self.bounds.depth:
@@ -92,18 +96,21 @@ class Run:
         self.spend(1)
 
     def leave(self, levels: int) -> None:
-        """Come back from a reference."""
+        """Return from a reference."""
         self.depth -= 1
         self.levels -= levels
 
     def spend(self, units: int) -> None:
-        """Count work; now and then look at the clock."""
+        """Count work, and read the clock when the fuel is used up."""
         self.fuel -= units
         if self.fuel < 0:
             self.look()
 
     def look(self) -> None:
-        """Read the clock: the time starts at the first reading, a moment after the validation did."""
+        """Read the clock. The time starts at the first reading, shortly after the validation did.
+
+        Raises BoundsExceeded after ``Bounds.seconds``.
+        """
         self.fuel = FUEL
         now = clock()
         if self.started is None:
@@ -112,30 +119,30 @@ class Run:
             raise BoundsExceeded("seconds", self.bounds.seconds, "the schema takes too long")
 
     def passes(self, check: Check, instance: Any) -> bool:
-        """Only yes or no."""
+        """Return True if the instance passes the check; no messages are made."""
         self.quiet += 1
         found = check(instance, self)
         self.quiet -= 1
         return found is None
 
     def fail(self, fault: Fault, instance: Any) -> List[Violation]:
-        """What a keyword returns for an instance that breaks it."""
+        """Return the violations of a keyword for an instance that breaks it."""
         if self.quiet:
             return UNSAID
         return [Violation((), fault.schema_path, fault.keyword, fault.message(instance))]
 
     def add(self, found: Optional[List[Violation]], new: List[Violation], step: Step) -> List[Violation]:
-        """Join violations of the member `step` to those found before."""
+        """Return the violations found before with those of the member ``step``."""
         if self.quiet:
             return UNSAID
         moved = [violation.under(step) for violation in new]
         return moved if found is None else found + moved
 
     def enough(self, found: List[Violation]) -> bool:
-        """Whether a loop may stop looking for more."""
+        """Return True if a loop may stop looking for more violations."""
         return self.quiet > 0 or len(found) >= self.bounds.violations
 
 
 def accept(instance: Any, run: Run) -> Optional[List[Violation]]:
-    """The check of a schema that allows everything."""
+    """Accept everything: the check of a schema that allows every instance."""
     return None

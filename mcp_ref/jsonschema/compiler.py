@@ -1,4 +1,4 @@
-"""From a schema to closures, once.
+"""The compiler: from a schema to closures, once.
 
 `Compiler.compile` turns a place in a schema into a `Check`. Keyword functions (`keywords`, `applicators`, ...) do the
 work; the compiler walks the schema, hands each of them a `Here`, and joins what they return. It knows no keyword by
@@ -27,19 +27,19 @@ Collect = Callable[[Any, Run, "Set[Any]"], None]
 """Adds the names or indices that a schema evaluated, on an instance that it has accepted."""
 
 Search = Callable[[str], bool]
-"""Whether a pattern matches anywhere in a string."""
+"""The function that returns True if a pattern matches anywhere in a string."""
 
 Key = Tuple[str, Path, Tuple[Any, ...]]
 
 
 class Scope(NamedTuple):
-    """For each dynamic anchor name the place that owns it; `key` is the same, hashable."""
+    """The place that owns each dynamic anchor name; ``key`` has the same in a form that can be hashed."""
 
     owners: Dict[str, Place]
     key: Tuple[Any, ...] = ()
 
     def entering(self, resource: Resource) -> "Scope":
-        """The scope inside `resource`: whoever came first keeps a name."""
+        """Return the scope inside ``resource``: a name stays with the first resource that has it."""
         new = {name: place for name, place in resource.dynamic.items() if name not in self.owners}
         if not new:
             return self
@@ -48,7 +48,7 @@ class Scope(NamedTuple):
 
 
 class Link:
-    """What a reference calls: filled in when its target has been compiled."""
+    """The target of a reference; its check is filled in when the target has been compiled."""
 
     __slots__ = ("check", "collect")
 
@@ -58,7 +58,7 @@ class Link:
 
 
 class Compiler:
-    """Compiles places of one registry. `assert_formats` makes `format` an assertion."""
+    """A compiler of the places of one registry. ``assert_formats`` makes `format` an assertion."""
 
     def __init__(self, registry: Registry, bounds: Bounds, assert_formats: bool = False) -> None:
         self.registry = registry
@@ -75,7 +75,7 @@ class Compiler:
         self._searches: Dict[str, Search] = {}
 
     def compile(self, place: Place) -> Check:
-        """The check of a place and, through its references, of all that it can reach.
+        """Return the check of a place and, through its references, of all places that it can reach.
 
         Raises InvalidSchema, UnresolvedReference, UnsupportedPattern, UnsupportedDialect or BoundsExceeded.
         """
@@ -87,7 +87,7 @@ class Compiler:
     # References
 
     def link(self, place: Place, scope: Scope) -> Link:
-        """A link to the check of a place."""
+        """Return a link to the check of a place."""
         scope = self.enter(place, scope)
         key = _key(place, scope)
         link = self._links.get(key)
@@ -100,7 +100,7 @@ class Compiler:
         link.check = self.check(place, scope, 0) or accept
 
     def collect_link(self, place: Place, scope: Scope) -> Link:
-        """A link to the collector of a place."""
+        """Return a link to the collector of a place."""
         scope = self.enter(place, scope)
         key = _key(place, scope)
         link = self._collect_links.get(key)
@@ -115,7 +115,7 @@ class Compiler:
     # Subschemas
 
     def check(self, place: Place, scope: Scope, depth: int) -> Optional[Check]:
-        """The check of a subschema in a scope that has entered it; None when it accepts everything."""
+        """Return the check of a subschema in a scope that has entered it; None if it accepts everything."""
         key = _key(place, scope), depth
         if key not in self._checks:
             self._count(1, depth)
@@ -123,7 +123,7 @@ class Compiler:
         return self._checks[key]
 
     def enter(self, place: Place, scope: Scope) -> Scope:
-        """The scope inside a place. Making a new one costs as much as a subschema per name."""
+        """Return the scope inside a place. A new scope counts as much as a subschema per name."""
         self._meter.spend(1 + len(place.resource.dynamic))
         inner = scope.entering(place.resource)
         if inner is not scope:
@@ -153,7 +153,8 @@ class Compiler:
         return in_stages([all_of(checks) for checks in stages if checks])
 
     def _rows(self, place: Place, scope: Scope, depth: int) -> Iterator["Tuple[Here, Keyword]"]:
-        """The keywords of a schema object that its dialect knows, their values' shapes checked."""
+        """Yield the keywords of a schema object that its dialect knows. Raises InvalidSchema for a value of the wrong
+        shape."""
         dialect = place.resource.dialect
         alone = dialect.legacy and "$ref" in place.schema
         for name in ("$ref",) if alone else place.schema:
@@ -165,7 +166,7 @@ class Compiler:
                 yield here, row
 
     def collect(self, place: Place, scope: Scope, depth: int) -> Optional[Collect]:
-        """The collector of a subschema in a scope that has entered it; None when it never evaluates anything."""
+        """Return the collector of a subschema in a scope that has entered it; None if it never evaluates anything."""
         key = _key(place, scope), depth
         if key not in self._collects:
             self._count(1, depth)
@@ -173,7 +174,7 @@ class Compiler:
         return self._collects[key]
 
     def collect_rows(self, place: Place, scope: Scope, depth: int, last: int) -> Optional[Collect]:
-        """The collectors of a schema's keywords up to the stage `last`, joined."""
+        """Return the collectors of a schema's keywords up to the stage ``last``, joined; None if there are none."""
         if not isinstance(place.schema, dict):
             return None
         parts: List[Collect] = []
@@ -185,7 +186,7 @@ class Compiler:
         return collect_all(parts)
 
     def search(self, text: str, location: Path) -> Search:
-        """A compiled pattern. Python's own `re` never sees one: it may take exponential time."""
+        """Return a compiled pattern. Python's `re` never sees it: matching there may take exponential time."""
         if text not in self._searches:
             self._meter.look()
             self._searches[text] = _search(text, location)
@@ -193,7 +194,7 @@ class Compiler:
 
 
 class Here:
-    """One keyword of one schema object, as its keyword function sees it."""
+    """One keyword of one schema object: the view that a keyword function has of it."""
 
     def __init__(self, compiler: Compiler, place: Place, scope: Scope, depth: int, keyword: str) -> None:
         self._compiler = compiler
@@ -204,7 +205,7 @@ class Here:
         self.keyword = keyword
 
     def value(self, keyword: str) -> Any:
-        """A sibling keyword's value, its shape checked; None when it is absent or not in the dialect."""
+        """Return the value of a sibling keyword; None if it is absent or not in the dialect. Raises InvalidSchema."""
         row = self._place.resource.dialect.keywords.get(keyword)
         if row is None or keyword not in self._place.schema:
             return None
@@ -218,24 +219,24 @@ class Here:
         return self._compiler.assert_formats or self._place.resource.dialect.assert_formats
 
     def location(self, *steps: Step) -> Path:
-        """The schema path of something in this schema object."""
+        """Return the schema path of a place in this schema object."""
         return schema_path(self._place) + steps
 
     def fault(self, message: Callable[[Any], str], *steps: Step) -> Fault:
-        """The complaint of this keyword; `steps` for a place inside its value."""
+        """Return the complaint of this keyword; ``steps`` lead to a place inside its value."""
         return Fault(self.location(self.keyword, *steps), self.keyword, message)
 
     def error(self, problem: str) -> InvalidSchema:
-        """To raise when the keyword's value cannot be used."""
+        """Return the exception to raise if the keyword's value cannot be used."""
         return InvalidSchema(self.location(self.keyword), problem)
 
     def sub(self, *steps: Step) -> Optional[Check]:
-        """The check of the subschema `steps` below this schema object; None when it accepts everything."""
+        """Return the check of the subschema ``steps`` below this schema object; None if it accepts everything."""
         place, scope = self._below(steps)
         return self._compiler.check(place, scope, self.depth + 1)
 
     def collect(self, *steps: Step) -> Optional[Collect]:
-        """The collector of the same."""
+        """Return the collector of the subschema ``steps`` below this schema object; None if it evaluates nothing."""
         place, scope = self._below(steps)
         return self._compiler.collect(place, scope, self.depth + 1)
 
@@ -246,23 +247,25 @@ class Here:
         return place, self._compiler.enter(place, self._scope)
 
     def collect_before(self, stage: int) -> Optional[Collect]:
-        """What this schema object's own keywords of earlier stages evaluate."""
+        """Return the collector of this schema object's own keywords of earlier stages; None if they evaluate
+        nothing."""
         return self._compiler.collect_rows(self._place, self._scope, self.depth, stage - 1)
 
     def link(self, reference: str, dynamic: bool = False) -> Link:
-        """A link to the check that a reference means here."""
+        """Return a link to the check that a reference means here."""
         return self._compiler.link(self._target(reference, dynamic), self._scope)
 
     def collect_link(self, reference: str, dynamic: bool = False) -> Link:
-        """A link to the collector that a reference means here."""
+        """Return a link to the collector that a reference means here."""
         return self._compiler.collect_link(self._target(reference, dynamic), self._scope)
 
     def search(self, pattern: str, *steps: Step) -> Search:
-        """A compiled regular expression; `steps` as for `fault`."""
+        """Return a compiled regular expression; ``steps`` as for `fault`."""
         return self._compiler.search(pattern, self.location(self.keyword, *steps))
 
     def _target(self, reference: str, dynamic: bool) -> Place:
-        """[JSON Schema 2020-12 core §8.2.3] A dynamic reference to a dynamic anchor goes to the name's first owner."""
+        """Return the target. A dynamic reference to a dynamic anchor leads to the name's first owner
+        [JSON Schema 2020-12 core §8.2.3]."""
         place = self._compiler.registry.resolve(self._place.resource, reference, self.location(self.keyword))
         name = reference.partition("#")[2]
         if dynamic and name in place.resource.dynamic:
@@ -271,7 +274,7 @@ class Here:
 
 
 def schema_path(place: Place) -> Path:
-    """A location for people and for `Violation`: another document's URI comes first."""
+    """Return the location for people and for `Violation`: the URI of another document comes first."""
     return ((place.resource.document,) if place.resource.document else ()) + place.location
 
 
@@ -280,7 +283,10 @@ def _key(place: Place, scope: Scope) -> Key:
 
 
 def _search(pattern: str, location: Path) -> Search:
-    """The matcher refuses some patterns at once and others when a text turns out too much for them."""
+    """Return the search of a pattern, or raise UnsupportedPattern.
+
+    The matcher refuses some patterns at once, and others when a text takes too much work.
+    """
     from .regex.patterns import PatternRefused, compile as compile_pattern  # late: most schemas have no pattern
 
     try:
@@ -301,7 +307,7 @@ def _search(pattern: str, location: Path) -> Search:
 
 
 def refuse(fault: Fault) -> Check:
-    """A check that nothing passes."""
+    """Return a check that nothing passes."""
 
     def check(instance: Any, run: Run) -> Optional[List[Violation]]:
         return run.fail(fault, instance)
@@ -310,7 +316,7 @@ def refuse(fault: Fault) -> Check:
 
 
 def all_of(checks: List[Check]) -> Check:
-    """All checks, all violations."""
+    """Return one check that runs all checks and reports all violations."""
     if len(checks) == 1:
         return checks[0]
     members = tuple(checks)
@@ -329,7 +335,7 @@ def all_of(checks: List[Check]) -> Check:
 
 
 def in_stages(checks: List[Check]) -> Optional[Check]:
-    """One check after the other, until one fails."""
+    """Return one check that runs the checks in turn until one fails; None if there are none."""
     if not checks:
         return None
     first = checks[0]
@@ -346,7 +352,7 @@ def in_stages(checks: List[Check]) -> Optional[Check]:
 
 
 def collect_all(parts: List[Collect]) -> Optional[Collect]:
-    """Several collectors as one."""
+    """Return several collectors as one; None if there are none."""
     if len(parts) <= 1:
         return parts[0] if parts else None
     members = tuple(parts)

@@ -1,7 +1,7 @@
-"""The dialects: which keyword means what. Read this as the table of contents of the package.
+"""The dialects: the tables of all keywords. Read this as the table of contents of the package.
 
 A dialect is a set of vocabularies, and a vocabulary a table: keyword -> shape of its value, function that checks, and
-function that says what was evaluated. Keywords without functions are known, so their shape counts and their
+function that collects what was evaluated. Keywords without functions are known, so their shape counts and their
 subschemas are found, but they assert nothing: annotations, and helpers that a neighbour reads (`then`, `minContains`).
 Keywords that are in no table are ignored [JSON Schema 2020-12 core §4.3.1].
 
@@ -41,18 +41,21 @@ from .shapes import (
 
 
 def _draft_07_items(value: Any, here: Here) -> Optional[Check]:
-    """An array of schemas, one for each place, or one schema for all [JSON Schema draft-07 validation §6.4.1]."""
+    """Check `items`: an array of schemas, one for each place, or one schema for all
+    [JSON Schema draft-07 validation §6.4.1]."""
     return applicators.prefix_items(value, here) if isinstance(value, list) else applicators.items(value, here)
 
 
 def _additional_items(value: Any, here: Here) -> Optional[Check]:
-    """Means something only beside an array in `items` [JSON Schema draft-07 validation §6.4.2]."""
+    """Check `additionalItems`, which counts only beside an array in `items` [JSON Schema draft-07 validation
+    §6.4.2]."""
     tuple_items = here.value("items")
     return applicators.rest_of_items(value, here, len(tuple_items)) if isinstance(tuple_items, list) else None
 
 
 def _dependencies(value: Any, here: Here) -> Optional[Check]:
-    """Per name an array of required names or a schema [JSON Schema draft-07 validation §6.5.7]."""
+    """Check `dependencies`: per name an array of required names or a schema [JSON Schema draft-07 validation
+    §6.5.7]."""
     names = {name: needed for name, needed in value.items() if isinstance(needed, list)}
     schemas = {name: schema for name, schema in value.items() if name not in names}
     both = (keywords.dependent_required(names, here), applicators.dependent_schemas(schemas, here))
@@ -200,7 +203,7 @@ DIALECTS: Dict[str, Dialect] = {
 
 
 def find_dialect(uri: str, resources: Mapping[str, Any]) -> Dialect:
-    """The dialect that a `$schema` names. An empty fragment at its end means nothing.
+    """Return the dialect that a `$schema` names. An empty fragment at its end means nothing.
 
     Raises UnsupportedDialect [2025-11-25.. basic/index §Implementation Requirements] MUST, which names the dialect
     and those that are supported; InvalidSchema when a custom metaschema is malformed.
@@ -224,7 +227,7 @@ def _find(uri: str, resources: Mapping[str, Any], seen: FrozenSet[str]) -> Diale
 
 
 def find_metaschema(uri: str, resources: Mapping[str, Any]) -> Any:
-    """A metaschema in `resources`, by its key there or by its own `$id`; None when there is none."""
+    """Return a metaschema in ``resources``, by its key there or by its own `$id`; None if there is none."""
     for key in (uri, uri + "#"):
         if isinstance(resources.get(key), dict):
             return resources[key]
@@ -237,8 +240,8 @@ def find_metaschema(uri: str, resources: Mapping[str, Any]) -> Any:
 def _inherited(
     name: str, metaschema: Dict[str, Any], resources: Mapping[str, Any], seen: FrozenSet[str]
 ) -> Dialect:
-    """A metaschema without `$vocabulary`. Reading: it means the dialect that it is itself written in
-    [JSON Schema 2020-12 core §8.1.2.1]."""
+    """Return the dialect of a metaschema without `$vocabulary`. Reading: it is the dialect in which the metaschema is
+    written [JSON Schema 2020-12 core §8.1.2.1]."""
     parent = metaschema.get("$schema", DRAFT_2020_12)
     if not isinstance(parent, str):
         raise InvalidSchema((name, "$schema"), "expected a URI")
@@ -246,8 +249,8 @@ def _inherited(
 
 
 def _from_vocabularies(name: str, vocabulary: Dict[str, Any]) -> Dialect:
-    """The union of the known vocabularies. An unknown one is refused if required, else ignored
-    [JSON Schema 2020-12 core §8.1.2]. A known one counts even when not required."""
+    """Return the dialect of the union of the known vocabularies. An unknown one is refused if it is required, else
+    ignored [JSON Schema 2020-12 core §8.1.2]. A known one counts even if it is not required."""
     table: Vocabulary = dict(CORE)  # core always applies
     for uri, needed in vocabulary.items():
         if uri in VOCABULARIES:

@@ -12,12 +12,12 @@ ARRAY = (list, tuple)
 
 
 def is_number(value: Any) -> bool:
-    """Numbers are int and float, never bool [JSON Schema 2020-12 core §4.2.1]."""
+    """Return True for an int or a float, but not for a bool [JSON Schema 2020-12 core §4.2.1]."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON value."""
+    """Return True if two values are the same JSON value."""
     if isinstance(one, dict):
         if not isinstance(other, dict) or len(one) != len(other):
             return False
@@ -32,7 +32,7 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def freeze(value: Any) -> Hashable:
-    """A hashable stand-in: two values are equal JSON exactly when theirs are equal.
+    """Return a hashable stand-in: two values are equal JSON exactly if their stand-ins are equal.
 
     Strings, true, false and null stand for themselves, numbers become bytes, arrays tuples (with a salted first
     element), objects frozen sets of pairs; no two kinds can meet.

@@ -1,4 +1,4 @@
-"""What comes out of validation: a list of `Violation` for an instance, a `SchemaError` for a schema.
+"""The outcome of validation: a list of `Violation` for an instance, a `SchemaError` for a schema.
 
 An *instance* that breaks a schema raises no exception: each rule that it breaks is a `Violation`. Its message is for
 the one who must mend the instance, often a language model, so it says what is wanted and what is there:
@@ -26,7 +26,7 @@ LONGEST_LIST = 10
 
 
 class Violation(NamedTuple):
-    """One broken rule.
+    """One rule that an instance breaks.
 
     `path` leads from the instance's root to the value at fault: ``("items", 0, "name")``.
     `schema_path` leads from the schema's root to the keyword: ``("properties", "name", "type")``. A keyword in another
@@ -42,15 +42,16 @@ class Violation(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The path for people: ``$.items[0].name``."""
+        """The path in the form that people read: ``$.items[0].name``."""
         return show_path(self.path)
 
     def about(self, whole: str) -> str:
-        """The sentence with a name for the instance in place of ``$``: ``arguments.count: expected integer, ...``."""
+        """Return the sentence with a name for the instance in place of ``$``: ``arguments.count: expected integer,
+        ...``."""
         return "%s: %s" % (show_path(self.path, whole), self.message)
 
     def under(self, step: Step) -> "Violation":
-        """The same, seen from one level higher in the instance."""
+        """Return this violation with the path of one level higher in the instance."""
         return Violation((step,) + self.path, self.schema_path, self.keyword, self.message)
 
     def __str__(self) -> str:
@@ -58,7 +59,10 @@ class Violation(NamedTuple):
 
 
 def show_path(path: Path, whole: str = "$") -> str:
-    """A path as ``$.a[0]``; names that are no identifiers are quoted: ``$["a b"]``. ``whole``: what ``$`` is called."""
+    """Return a path as ``$.a[0]``; names that are no identifiers are quoted: ``$["a b"]``.
+
+    ``whole`` is written in place of ``$``.
+    """
     parts = [whole]
     for step in path:
         if isinstance(step, int):
@@ -69,7 +73,7 @@ def show_path(path: Path, whole: str = "$") -> str:
 
 
 def type_name(value: Any) -> str:
-    """The JSON type of a Python value; `integer` for an int, `number` for a float."""
+    """Return the JSON type of a Python value; `integer` for an int, `number` for a float."""
     if value is None:
         return "null"
     for kind, name in _TYPE_NAMES:
@@ -90,7 +94,7 @@ _TYPE_NAMES: Tuple[Tuple[Union[type, Tuple[type, ...]], str], ...] = (
 
 
 def brief(value: Any) -> str:
-    """A value in one short piece: strings cut, arrays and objects only described."""
+    """Return a value in one short piece: strings cut, arrays and objects only described."""
     if isinstance(value, str):
         return _quote(value)
     if isinstance(value, dict):
@@ -103,7 +107,7 @@ def brief(value: Any) -> str:
 
 
 def brief_list(values: Iterable[Any], last: str = "or") -> str:
-    """Several values: ``"a", "b" or "c"``, at most LONGEST_LIST of them."""
+    """Return several values as ``"a", "b" or "c"``, at most LONGEST_LIST of them."""
     shown: List[str] = []
     for value in values:
         if len(shown) == LONGEST_LIST:
@@ -113,17 +117,17 @@ def brief_list(values: Iterable[Any], last: str = "or") -> str:
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """``1 item``, ``2 items``."""
+    """Return a number with its noun: ``1 item``, ``2 items``."""
     return "%d %s" % (number, one if number == 1 else many or one + "s")
 
 
 def cut(text: str, length: int) -> str:
-    """Text of at most `length` characters."""
+    """Return the text, cut to at most ``length`` characters."""
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
 def printable(text: str, length: int) -> str:
-    """Text of a peer, fit for one line of a message: cut, and what cannot be printed (also U+2028) escaped."""
+    """Return text of a peer for one line of a message: cut, with what cannot be printed (also U+2028) escaped."""
     text = cut(text, length)
     if text.isprintable():
         return text
@@ -131,16 +135,16 @@ def printable(text: str, length: int) -> str:
 
 
 def _quote(text: str) -> str:
-    """A JSON string, readable (not all ASCII) and safe to print."""
+    """Return a JSON string that is readable (not all ASCII) and safe to print."""
     return printable(json.dumps(cut(text, LONGEST_QUOTE), ensure_ascii=False), 10 * LONGEST_QUOTE)
 
 
 class SchemaError(ValueError):
-    """The schema is at fault, not the instance."""
+    """The base of errors in a schema; no instance is at fault."""
 
 
 class InvalidSchema(SchemaError):
-    """A keyword whose value cannot be used; `location` says where."""
+    """A keyword has a value that cannot be used; ``location`` is its place."""
 
     def __init__(self, location: Sequence[Union[str, int]], problem: str) -> None:
         super().__init__("invalid schema at %s: %s" % (pointer(location), problem))
@@ -188,10 +192,10 @@ class BoundsExceeded(SchemaError):
 
 
 def pointer(location: Sequence[Union[str, int]]) -> str:
-    """A location as a URI fragment with a JSON Pointer, for example ``#/properties/a`` [RFC 6901 §6]."""
+    """Return a location as a URI fragment with a JSON Pointer, for example ``#/properties/a`` [RFC 6901 §6]."""
     return _cut("#" + "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in location), 200)
 
 
 def _cut(text: str, length: int = 120) -> str:
-    """Text from a peer has any length; an error message has not."""
+    """Cut text from a peer, which has any length, for an error message."""
     return printable(text, length)

@@ -1,4 +1,4 @@
-"""The formats of 2020-12, for those who ask for assertion [JSON Schema 2020-12 validation §7.3].
+"""The formats of 2020-12, for schemas in which `format` is asserted [JSON Schema 2020-12 validation §7.3].
 
 FORMATS maps a name to a test of a string. The regular expressions here are ours and, unlike a peer's `pattern`, safe:
 no two ways to match the same text. Loaded only when `assert_formats` is on.
@@ -20,7 +20,7 @@ Test = Callable[[str], bool]
 
 
 def _matches(pattern: str) -> Test:
-    """A test by a regular expression for the whole string; \\d means ASCII digits."""
+    """Return a test by a regular expression for the whole string; \\d means ASCII digits."""
     full = re.compile(pattern, re.ASCII).fullmatch
     return lambda text: full(text) is not None
 
@@ -42,7 +42,7 @@ def is_date(text: str) -> bool:
 
 
 def is_time(text: str) -> bool:
-    """A leap second exists only at 23:59:60 UTC."""
+    """Return True for a time with its offset; a leap second exists only at 23:59:60 UTC."""
     match = _TIME.fullmatch(text)
     if match is None:
         return False
@@ -71,7 +71,7 @@ is_ipv4 = _matches(r"%s(?:\.%s){3}" % (_OCTET, _OCTET))
 
 
 def is_ipv6(text: str) -> bool:
-    """Without a zone, which belongs to one machine [RFC 4291 §2.2]."""
+    """Return True for an address without a zone, which belongs to one machine [RFC 4291 §2.2]."""
     if "%" in text or "/" in text:
         return False
     try:
@@ -96,13 +96,13 @@ _VIRAMA = 9  # its combining class
 
 
 def is_hostname(text: str) -> bool:
-    """ASCII labels; those that claim to be encoded (``xn--``) must decode to a valid label."""
+    """Return True for ASCII labels; those that claim to be encoded (``xn--``) must decode to a valid label."""
     labels = text.split(".")
     return len(text) <= LONGEST_NAME and all(map(_is_ascii_label, labels)) and _keeps_bidi_rule(labels)
 
 
 def is_idn_hostname(text: str) -> bool:
-    """Labels in any script, or their ASCII form."""
+    """Return True for labels in any script, or their ASCII form."""
     if len(text) > LONGEST_NAME:
         return False
     labels = _DOTS.split(text)
@@ -119,7 +119,7 @@ def _is_ascii_label(label: str) -> bool:
 
 
 def _is_encoded_label(encoded: str) -> bool:
-    """Decodes, to something that is no ASCII, is a valid label, and is encoded exactly so."""
+    """Return True if the text decodes to a valid label outside ASCII whose encoding is this text."""
     try:
         label = encoded.encode("ascii").decode("punycode")
         again = label.encode("punycode").decode("ascii")
@@ -153,7 +153,7 @@ def _is_allowed(label: str, index: int) -> bool:
 
 
 def _folded(letter: str) -> str:
-    """What IDNA calls unstable changes here [RFC 5892 §2.2]."""
+    """Return the letter folded; a letter that IDNA calls unstable changes [RFC 5892 §2.2]."""
     normal = unicodedata.normalize("NFKC", letter)
     return unicodedata.normalize("NFKC", normal.casefold())
 
@@ -165,7 +165,7 @@ _NEUTRAL = frozenset(("EN", "ES", "CS", "ET", "ON", "BN", "NSM"))
 
 
 def _keeps_bidi_rule(labels: List[str]) -> bool:
-    """Whether each label of a name with right-to-left letters has its directions in order; other names do."""
+    """Return True if each label of a name has its directions in order; names without right-to-left letters do."""
     decoded = [label[4:].encode("ascii").decode("punycode") if label[:4].lower() == "xn--" else label
                for label in labels]
     directions = [[unicodedata.bidirectional(letter) for letter in label] for label in decoded]
@@ -173,7 +173,7 @@ def _keeps_bidi_rule(labels: List[str]) -> bool:
 
 
 def _is_in_order(directions: List[str]) -> bool:
-    """The six conditions, by the direction of each letter of a label."""
+    """Check the six conditions, by the direction of each letter of a label."""
     letters, first = set(directions), directions[0]
     end = next((each for each in reversed(directions) if each != "NSM"), "")
     if first == "L":  # conditions 5 and 6
@@ -259,7 +259,7 @@ def is_email(text: str) -> bool:
 
 
 def is_idn_email(text: str) -> bool:
-    """The domain may be typed in any normal form; whoever looks it up makes it NFC [RFC 6531 §3.2]."""
+    """Return True for a mailbox whose domain may be in any normal form; its lookup makes it NFC [RFC 6531 §3.2]."""
     return _is_mailbox(text, _is_idn_local, lambda name: is_idn_hostname(unicodedata.normalize("NFC", name)))
 
 
@@ -284,7 +284,7 @@ def _characters(allowed: str) -> Test:
 
 
 class _Identifier:
-    """The tests of the parts: those of a URI, or with more letters those of an IRI."""
+    """The tests of the parts of a URI, or with more letters those of an IRI."""
 
     def __init__(self, letters: str = "", private: str = "") -> None:
         plain = _UNRESERVED + _SUB_DELIMITERS + letters
@@ -308,7 +308,7 @@ class _Identifier:
         )
 
     def is_absolute(self, text: str) -> bool:
-        """With a scheme; the format `uri`."""
+        """Return True for a reference with a scheme: the format `uri`."""
         match = _PARTS.fullmatch(text)
         return match is not None and match.group(1) is not None and self.is_reference(text)
 
@@ -339,7 +339,7 @@ _POINTER = r"(?:/(?:[^~/]|~[01])*)*"
 
 
 def is_regex(text: str) -> bool:
-    """What `pattern` would accept [JSON Schema 2020-12 validation §7.3.8]."""
+    """Return True for a pattern that `pattern` would accept [JSON Schema 2020-12 validation §7.3.8]."""
     from .regex.patterns import PatternRefused, compile as compile_pattern
 
     try:

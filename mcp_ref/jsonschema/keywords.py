@@ -12,7 +12,7 @@ from .equality import ARRAY, equal, freeze, is_number
 from .errors import Violation, brief, brief_list, count, printable, type_name
 
 LONGEST_PATTERN = 500
-"""Characters of a pattern in a message; whoever mends the value needs all of it, within reason."""
+"""Characters of a pattern in a message; the reader who mends the value needs all of it, within reason."""
 
 Found = Optional[List[Violation]]
 Is = Callable[[Any], bool]
@@ -22,7 +22,7 @@ Is = Callable[[Any], bool]
 
 
 def _is_integer(value: Any) -> bool:
-    """1.0 is an integer: JSON does not tell them apart [JSON Schema 2020-12 core §4.2.3]."""
+    """Return True for 1 and for 1.0: JSON does not tell them apart [JSON Schema 2020-12 core §4.2.3]."""
     return isinstance(value, int) and not isinstance(value, bool) or isinstance(value, float) and value.is_integer()
 
 
@@ -40,7 +40,7 @@ PLAIN_TYPES: Dict[str, type] = {"boolean": bool, "object": dict, "string": str}
 
 
 def type_(value: Any, here: Here) -> Check:
-    """The keyword that nearly every schema has, so the common cases have their own closures."""
+    """Check `type`. Nearly every schema has it, so the common cases have their own closures."""
     names = value if isinstance(value, list) else [value]
     expected = "expected %s, got %%s" % " or ".join(names)
     fault = here.fault(lambda instance: expected % type_name(instance))
@@ -76,7 +76,7 @@ def _one_type(name: str, fault: Fault) -> Check:
 
 
 def enum(value: Any, here: Here) -> Check:
-    """Scalars are looked up; arrays and objects compared one by one, so the cost is bounded by the schema."""
+    """Check `enum`: look up scalars, compare arrays and objects one by one; the schema bounds the cost."""
     scalars = frozenset(freeze(item) for item in value if not isinstance(item, (dict, list)))
     containers = [item for item in value if isinstance(item, (dict, list))]
     fault = here.fault(lambda instance: "must be %s, got %s" % (brief_list(value), brief(instance)))
@@ -92,7 +92,7 @@ def enum(value: Any, here: Here) -> Check:
 
 
 def const(value: Any, here: Here) -> Check:
-    """The value itself, by JSON equality."""
+    """Check `const`, by JSON equality."""
     fault = here.fault(lambda instance: "must be %s, got %s" % (brief(value), brief(instance)))
 
     def check(instance: Any, run: Run) -> Found:
@@ -105,7 +105,8 @@ def const(value: Any, here: Here) -> Check:
 
 
 def multiple_of(value: Any, here: Here) -> Check:
-    """Exact: floats count as the decimal number that they are written as, so 0.0075 is a multiple of 0.0001."""
+    """Check `multipleOf` exactly: a float is the decimal number as which it is written, so 0.0075 is a multiple of
+    0.0001."""
     fault = here.fault(lambda instance: "must be a multiple of %s, got %s" % (brief(value), brief(instance)))
     divides = _divides_int(value) if isinstance(value, int) else _divides_fraction(value)
 
@@ -138,7 +139,7 @@ def _divides_fraction(divisor: float) -> Is:
 
 
 def _limit(wanted: str, breaks: Callable[[Any, Any], bool]) -> Callable[[Any, Here], Check]:
-    """maximum, exclusiveMaximum, minimum and exclusiveMinimum. Python compares int and float exactly."""
+    """Return maximum, exclusiveMaximum, minimum or exclusiveMinimum. Python compares int and float exactly."""
 
     def keyword(value: Any, here: Here) -> Check:
         fault = here.fault(lambda instance: "must be %s %s, got %s" % (wanted, brief(value), brief(instance)))
@@ -161,7 +162,7 @@ exclusive_minimum = _limit("greater than", lambda number, limit: bool(number <= 
 
 
 def _size(kind: Any, unit: str, plural: str, most: bool) -> Callable[[Any, Here], Check]:
-    """maxLength, minLength and so on. Python counts strings in code points, as the standard wants."""
+    """Return maxLength, minLength and the like. Python counts strings in code points, as the standard wants."""
 
     def keyword(value: Any, here: Here) -> Check:
         wanted = "must have at %s %s, has %%d" % ("most" if most else "least", count(int(value), unit, plural))
@@ -187,7 +188,7 @@ min_properties = _size(dict, "property", "properties", most=False)
 
 
 def pattern(value: Any, here: Here) -> Check:
-    """Not anchored, so it searches [JSON Schema 2020-12 validation §6.3.3]."""
+    """Check `pattern`, which may match anywhere in the string [JSON Schema 2020-12 validation §6.3.3]."""
     search = here.search(value)
     fault = here.fault(lambda instance: "must match the pattern %s, got %s" % (
         printable(value, LONGEST_PATTERN), brief(instance)))
@@ -206,7 +207,7 @@ def pattern(value: Any, here: Here) -> Check:
 
 
 def unique_items(value: Any, here: Here) -> Optional[Check]:
-    """One pass over a set; only the message looks for the pair."""
+    """Check `uniqueItems` in one pass over a set; only the message looks for the pair."""
     if value is False:
         return None
     fault = here.fault(_first_pair)
@@ -233,7 +234,7 @@ def _first_pair(instance: Any) -> str:
 
 
 def required(value: Any, here: Here) -> Optional[Check]:
-    """Properties that must be there."""
+    """Check `required`: properties that must be there."""
     names = tuple(dict.fromkeys(value))
     fault = here.fault(lambda name: "missing required property %s" % brief(name))
 
@@ -251,7 +252,7 @@ def required(value: Any, here: Here) -> Optional[Check]:
 
 
 def dependent_required(value: Any, here: Here) -> Optional[Check]:
-    """Properties that must be there when another one is."""
+    """Check `dependentRequired`: properties that must be there if another one is."""
     rules = [(name, needed) for name, names in value.items() for needed in names]
     fault = here.fault(lambda rule: "missing property %s, required beside %s" % (brief(rule[1]), brief(rule[0])))
 
@@ -272,7 +273,7 @@ def dependent_required(value: Any, here: Here) -> Optional[Check]:
 
 
 def format_(value: Any, here: Here) -> Optional[Check]:
-    """An annotation unless asked for [JSON Schema 2020-12 validation §7.2]; unknown formats never refuse."""
+    """Check `format` if formats are asserted [JSON Schema 2020-12 validation §7.2]; unknown formats never refuse."""
     if not here.assert_formats:
         return None
     from .formats import FORMATS  # late: most of its weight is in tables that only assertion needs

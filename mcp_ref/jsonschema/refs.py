@@ -1,13 +1,17 @@
-"""Where references lead. Local only: there is no code here, or anywhere in this package, that could fetch.
+"""The targets of references. All are local: no code in this package could fetch one.
 
-A *document* is what somebody handed us: the schema, a member of `resources`, a bundled metaschema. It consists of
+A *document* is the schema itself, a member of `resources`, or a bundled metaschema. It consists of
 one or more *resources*: `$id` makes a subschema a resource of its own, with its own base URI, anchors, and perhaps
-its own dialect. `Registry` indexes each document once, walking only where its dialect has subschemas, and then
-answers: which place does this reference, seen from that resource, mean?
+its own dialect. `Registry` indexes each document once, in the places where its dialect has subschemas, and then
+finds the place that a reference of a resource means.
 [JSON Schema 2020-12 core §8.2] [JSON Schema 2020-12 core §9]
 
-[2026-07-28 basic/index §`$ref` Resolution] MUST NOT: a network URI is never dereferenced. What cannot be found is an
-error, not a schema that allows everything.
+[2026-07-28 basic/index §`$ref` Resolution] MUST NOT: a network URI is never dereferenced. A target that cannot be
+found is an error, not a schema that allows everything.
+
+The bundled metaschemas are the standard's own data, one JSON file for each dialect, read when first asked for. They
+were published by the JSON Schema project; see https://json-schema.org/specification. `pkgutil` reads them from a
+folder and from a zipapp.
 """
 
 import json
@@ -30,7 +34,7 @@ _loaded: Dict[str, Dict[str, Any]] = {}
 
 
 def load_metaschema(uri: str) -> Optional[Any]:
-    """The metaschema with this URI (without fragment), or None."""
+    """Return the metaschema with this URI (without fragment), or None."""
     for prefix, name in _FILES:
         if uri.startswith(prefix):
             return _file(name).get(uri)
@@ -63,7 +67,7 @@ class Resource:
 
 
 class Place(NamedTuple):
-    """A schema and where it stands: in which resource, and by which steps from the root of its document."""
+    """A schema, its resource, and the steps that lead to it from the root of its document."""
 
     schema: Any
     resource: Resource
@@ -73,7 +77,7 @@ class Place(NamedTuple):
 class Registry:
     """All documents that one schema can reach.
 
-    `find_dialect(uri)` turns a `$schema` into a `Dialect` or raises `UnsupportedDialect`. `meter` times the work.
+    ``find_dialect(uri)`` returns the `Dialect` of a `$schema` or raises `UnsupportedDialect`. ``meter`` times the work.
     """
 
     def __init__(
@@ -96,7 +100,10 @@ class Registry:
     # Asking
 
     def resolve(self, origin: Resource, reference: str, location: Path) -> Place:
-        """The place that `reference` means in `origin`; `location` is only for the error."""
+        """Return the place that ``reference`` means in ``origin``; ``location`` is for the error only.
+
+        Raises UnresolvedReference.
+        """
         uri, _, fragment = reference.partition("#")
         absolute = self._join(origin.uri, uri)
         resource = self._find(absolute)
@@ -109,7 +116,7 @@ class Registry:
         return place
 
     def child(self, place: Place, steps: Path) -> Place:
-        """The place `steps` below, which must exist; a subschema with an `$id` belongs to its own resource."""
+        """Return the place ``steps`` below, which must exist; a subschema with an `$id` belongs to its own resource."""
         schema, resource, location = place
         for step in steps:
             schema = schema[step]
@@ -118,7 +125,7 @@ class Registry:
         return Place(schema, resource, location)
 
     def embedded(self) -> Iterator[Resource]:
-        """The resources inside the main document, outer ones first."""
+        """Return the resources inside the main document, outer ones first."""
         document = self.root.resource.document
         return (found for (name, _), found in sorted(self._embedded.items(), key=_depth) if name == document)
 
@@ -136,7 +143,7 @@ class Registry:
         return self._by_uri.get(uri)
 
     def _index_waiting(self) -> None:
-        """Some resource may carry the wanted `$id`. One that cannot be read is no answer, and nobody asked for it."""
+        """Index all other documents, as one may have the wanted `$id`; those that cannot be read are skipped."""
         while self._waiting:
             uri, document = self._waiting.popitem()
             try:
@@ -170,7 +177,7 @@ class Registry:
         return root
 
     def _index(self, root: Resource) -> None:
-        """Walk all subschemas of a document, without recursion: a peer decides how deep it is."""
+        """Walk all subschemas of a document; without recursion, because a peer decides how deep it is."""
         stack = [(root.root, 0)]
         number = 0
         while stack:
@@ -191,7 +198,7 @@ class Registry:
                         stack.append((Place(child, place.resource, place.location + (name,) + steps), depth + 1))
 
     def _identify(self, place: Place) -> Place:
-        """Note the identifiers of one subschema; returns the place in the resource that it belongs to."""
+        """Enter the identifiers of one subschema; return the place in the resource that it belongs to."""
         schema, resource, location = place
         if location and "$id" in schema:
             resource = self._embed(place)
@@ -207,7 +214,8 @@ class Registry:
         return here
 
     def _embed(self, place: Place) -> Resource:
-        """An `$id` below the root starts a resource [JSON Schema 2020-12 core §8.2.1]; draft-07 has exceptions."""
+        """Return the resource of a subschema with `$id`: a new one below the root
+        [JSON Schema 2020-12 core §8.2.1]; draft-07 has exceptions."""
         schema, outer, location = place
         dialect = self._dialect(schema, outer.dialect, location)
         uri = _identifier(schema, dialect, location)[0]
@@ -221,7 +229,8 @@ class Registry:
         return inner
 
     def _dialect(self, schema: Any, default: Dialect, location: Path) -> Dialect:
-        """[JSON Schema 2020-12 core §8.1.1] `$schema` counts at the root of a resource only."""
+        """Return the dialect that `$schema` names; it counts at the root of a resource only
+        [JSON Schema 2020-12 core §8.1.1]."""
         if not isinstance(schema, dict) or "$schema" not in schema:
             return default
         if not isinstance(schema["$schema"], str):
@@ -275,7 +284,7 @@ def _percent_decoded(fragment: str) -> str:
 
 
 def _identifier(schema: Dict[str, Any], dialect: Dialect, location: Path) -> Tuple[str, str]:
-    """`$id` as URI and fragment; only draft-07 allows a fragment, which is its form of an anchor."""
+    """Return `$id` as URI and fragment; only draft-07 allows a fragment, which is its form of an anchor."""
     value = schema.get("$id", "")
     if not isinstance(value, str):
         raise InvalidSchema(location + ("$id",), "expected a URI reference")
@@ -286,7 +295,7 @@ def _identifier(schema: Dict[str, Any], dialect: Dialect, location: Path) -> Tup
 
 
 def _ref_alone(schema: Dict[str, Any], dialect: Dialect) -> bool:
-    """In draft-07 a `$ref` switches everything beside it off [JSON Schema draft-07 core §8.3]."""
+    """Return True where `$ref` makes everything beside it ignored: in draft-07 [JSON Schema draft-07 core §8.3]."""
     return dialect.legacy and "$ref" in schema
 
 
@@ -296,7 +305,7 @@ def _name(table: Dict[str, Place], name: Any, place: Place) -> None:
 
 
 def _step(schema: Any, token: str) -> Optional[Step]:
-    """A JSON Pointer token as a step that exists, else None [RFC 6901 §4]."""
+    """Return a JSON Pointer token as a step that exists, else None [RFC 6901 §4]."""
     if isinstance(schema, dict):
         return token if token in schema else None
     if isinstance(schema, list) and token.isascii() and token.isdecimal() and str(int(token[:9])) == token:

@@ -1,9 +1,8 @@
 """The form of a keyword's value, and with it the form of the tables in `dialect`.
 
-A `Shape` answers two questions about a keyword without knowing the keyword: is this value legal at all, and which
-subschemas are inside? The first makes a broken schema an `InvalidSchema` with a location, and lets keyword functions
-trust their value. The second is how `refs` finds every `$id` and `$anchor`: only places that are schemas count, an
-``$id`` inside `const` is data [JSON Schema 2020-12 core §9.4.2].
+A `Shape` tests the value of a keyword and lists the subschemas inside it. The test makes a broken schema an
+`InvalidSchema` with a location, and lets keyword functions trust their value. By the list `refs` finds every `$id` and
+`$anchor`: only places that are schemas count, an ``$id`` inside `const` is data [JSON Schema 2020-12 core §9.4.2].
 """
 
 from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Tuple
@@ -20,7 +19,7 @@ def _none(value: Any) -> Children:
 
 
 class Shape(NamedTuple):
-    """What a keyword's value must look like, in words and as a test, and the subschemas it holds."""
+    """The form of a keyword's value: in words, as a test, and as a function that lists the subschemas inside."""
 
     expected: str
     accepts: Callable[[Any], bool]
@@ -30,8 +29,8 @@ class Shape(NamedTuple):
 class Keyword(NamedTuple):
     """One row of a vocabulary.
 
-    `check` and `collect` take the value and a `compiler.Here`; None where the keyword asserts or evaluates nothing.
-    `stage`: checks of a later stage run only when the earlier ones passed.
+    ``check`` and ``collect`` take the value and a `compiler.Here`; None if the keyword asserts or evaluates nothing.
+    Checks of a later ``stage`` run only if the earlier ones passed.
     """
 
     shape: Shape
@@ -44,7 +43,7 @@ FIRST, NORMAL, LAST = 0, 1, 2
 
 
 class Dialect(NamedTuple):
-    """How to read a schema. `legacy` stands for the older rules of `$ref` and `$id` (see `dialect`)."""
+    """A dialect of schemas: keyword -> row. ``legacy``: it has the older rules of `$ref` and `$id` (see `dialect`)."""
 
     uri: str
     keywords: Mapping[str, Keyword]
@@ -53,7 +52,7 @@ class Dialect(NamedTuple):
 
 
 def is_schema(value: Any) -> bool:
-    """Schemas are objects and booleans [JSON Schema 2020-12 core §4.3]."""
+    """Return True for an object or a boolean, the two forms of a schema [JSON Schema 2020-12 core §4.3]."""
     return isinstance(value, (dict, bool))
 
 

@@ -1,10 +1,10 @@
 """`unevaluatedItems` and `unevaluatedProperties`, and what the other keywords evaluate [JSON Schema 2020-12 core §11].
 
 The standard speaks of annotations that every keyword leaves behind and that flow upwards. Hardly any schema wants
-them, so nothing is annotated while validating. Instead each keyword that evaluates members has a *collector* here:
-called on an instance that its schema has just accepted, it adds the names (of an object) or indices (of an array)
-that it has looked at. Collectors rest on that acceptance: an `allOf` branch must have passed, so its collector runs at
-once; an `anyOf` branch may have failed, and a failed schema leaves no annotations, so it is asked again.
+them, so nothing is annotated while validating. Instead each keyword that evaluates members has a *collector* here. It
+is called on an instance that its schema has just accepted, and adds the names (of an object) or indices (of an array)
+that the keyword evaluates. Collectors rely on that acceptance: an `allOf` branch must have passed, so its collector
+runs at once; an `anyOf` branch may have failed, and a failed schema leaves no annotations, so it is checked again.
 
 Adjacent keywords and in-place applicators count, at any depth; cousins do not.
 """
@@ -26,7 +26,8 @@ Found = Optional[List[Violation]]
 
 
 def unevaluated_items(value: Any, here: Here) -> Optional[Check]:
-    """The subschema for every item that nothing else has looked at [JSON Schema 2020-12 core §11.2]."""
+    """Check `unevaluatedItems`: the subschema for every item that no other keyword evaluates
+    [JSON Schema 2020-12 core §11.2]."""
     one = here.sub(here.keyword)
     if one is None:
         return None
@@ -50,7 +51,8 @@ def unevaluated_items(value: Any, here: Here) -> Optional[Check]:
 
 
 def unevaluated_properties(value: Any, here: Here) -> Optional[Check]:
-    """The same for properties [JSON Schema 2020-12 core §11.3]."""
+    """Check `unevaluatedProperties`: the subschema for every property that no other keyword evaluates
+    [JSON Schema 2020-12 core §11.3]."""
     one = here.sub(here.keyword)
     if one is None:
         return None
@@ -84,7 +86,7 @@ def _collected(collect: Optional[Collect], instance: Any, run: Run) -> Seen:
 
 
 def properties(value: Any, here: Here) -> Collect:
-    """The names that are there."""
+    """Collect the names that are there."""
     names = frozenset(value)
 
     def collect(instance: Any, run: Run, seen: Seen) -> None:
@@ -95,7 +97,7 @@ def properties(value: Any, here: Here) -> Collect:
 
 
 def pattern_properties(value: Any, here: Here) -> Collect:
-    """The names that a pattern matches."""
+    """Collect the names that a pattern matches."""
     searches = [here.search(text, text) for text in value]
 
     def collect(instance: Any, run: Run, seen: Seen) -> None:
@@ -109,7 +111,7 @@ def pattern_properties(value: Any, here: Here) -> Collect:
 
 
 def every_property(value: Any, here: Here) -> Collect:
-    """additionalProperties and unevaluatedProperties: what they did not see, their neighbours did."""
+    """Collect all names, for additionalProperties and unevaluatedProperties: their neighbours evaluated the others."""
 
     def collect(instance: Any, run: Run, seen: Seen) -> None:
         if isinstance(instance, dict):
@@ -120,7 +122,7 @@ def every_property(value: Any, here: Here) -> Collect:
 
 
 def prefix_items(value: Any, here: Here) -> Collect:
-    """As many items as it has schemas."""
+    """Collect as many items as the keyword has schemas."""
     number = len(value)
 
     def collect(instance: Any, run: Run, seen: Seen) -> None:
@@ -131,7 +133,7 @@ def prefix_items(value: Any, here: Here) -> Collect:
 
 
 def every_item(value: Any, here: Here) -> Collect:
-    """items and unevaluatedItems."""
+    """Collect all items, for items and unevaluatedItems."""
 
     def collect(instance: Any, run: Run, seen: Seen) -> None:
         if isinstance(instance, ARRAY):
@@ -142,7 +144,7 @@ def every_item(value: Any, here: Here) -> Collect:
 
 
 def contains(value: Any, here: Here) -> Collect:
-    """Exactly the items that match [JSON Schema 2020-12 core §10.3.1.3]."""
+    """Collect exactly the items that match [JSON Schema 2020-12 core §10.3.1.3]."""
     one = here.sub(here.keyword) or accept
 
     def collect(instance: Any, run: Run, seen: Seen) -> None:
@@ -159,12 +161,12 @@ def contains(value: Any, here: Here) -> Collect:
 
 
 def ref(value: Any, here: Here) -> Collect:
-    """What the target evaluates."""
+    """Collect what the target of `$ref` evaluates."""
     return _through(value, here, dynamic=False)
 
 
 def dynamic_ref(value: Any, here: Here) -> Collect:
-    """The same."""
+    """Collect what the target of `$dynamicRef` evaluates."""
     return _through(value, here, dynamic=True)
 
 
@@ -181,7 +183,7 @@ def _through(value: str, here: Here, dynamic: bool) -> Collect:
 
 
 def all_of(value: Any, here: Here) -> Optional[Collect]:
-    """What any branch evaluates; all of them passed."""
+    """Collect what any branch of `allOf` evaluates; all of them passed."""
     parts = [here.collect(here.keyword, index) for index in range(len(value))]
     branches = [part for part in parts if part is not None]
 
@@ -193,7 +195,7 @@ def all_of(value: Any, here: Here) -> Optional[Collect]:
 
 
 def any_of(value: Any, here: Here) -> Optional[Collect]:
-    """anyOf and oneOf: the branches that match."""
+    """Collect what the matching branches of anyOf and oneOf evaluate."""
     branches = []
     for index in range(len(value)):
         part = here.collect(here.keyword, index)
@@ -210,7 +212,7 @@ def any_of(value: Any, here: Here) -> Optional[Collect]:
 
 
 def if_(value: Any, here: Here) -> Optional[Collect]:
-    """`if` counts when it matches, with or without `then`."""
+    """Collect what `if` evaluates if it matches, with or without `then`, and what `then` or `else` evaluates."""
     condition = here.sub("if") or accept
     parts = [here.collect(name) if here.value(name) is not None else None for name in ("if", "then", "else")]
     matched, then, otherwise = parts
@@ -226,7 +228,7 @@ def if_(value: Any, here: Here) -> Optional[Collect]:
 
 
 def dependent_schemas(value: Any, here: Here) -> Optional[Collect]:
-    """The branches of the names that are there."""
+    """Collect what the branches evaluate whose names are there."""
     parts = ((name, here.collect(here.keyword, name)) for name in value)
     branches = [(name, part) for name, part in parts if part is not None]
 

@@ -20,7 +20,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from tests.meta.facts import PACKAGE, expect_nothing, nodes_of, python_files, shown  # noqa: E402
 
 # <table>
-FOLDERS_DONE = ()
+FOLDERS_DONE = (
+    "jsonschema",
+)
 LEFT: Dict[str, int] = {
     ".": 82,
     "auth": 171,
@@ -30,7 +32,6 @@ LEFT: Dict[str, int] = {
     "diagnostics": 22,
     "host": 56,
     "http11": 85,
-    "jsonschema": 38,
     "messages": 45,
     "peer": 88,
     "protocol": 68,

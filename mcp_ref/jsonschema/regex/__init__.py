@@ -1,5 +1,5 @@
 """Regular expressions of JSON Schema (ECMA-262), matched in time that is bounded.
 
-`patterns` decides how a pattern is matched: by Python's `re` where both languages agree and that is safe, else by
-`machine`, which `syntax` and `builder` prepare. `chars` and `ranges` are its alphabet, `limits` its bounds.
+Reading order: `patterns` (compile and search), `limits` (its bounds), `syntax` (the parser), `chars` and `ranges` (sets
+of characters), `builder` (the automaton), `machine` (the run). Python's `re` never sees a pattern.
 """

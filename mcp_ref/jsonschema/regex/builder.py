@@ -132,14 +132,15 @@ class _Builder:
     # -- putting fragments together
 
     def gap(self, op: Op, holds: Callable[[int, int, int], bool]) -> Fragment:
-        """What reads nothing is empty in the contexts where it holds."""
+        """Return the fragment of an operation that reads nothing: empty in the contexts where it holds."""
         if op not in self.gaps:
             numbers = range(self.contexts)
             self.gaps[op] = sum(1 << each for each in numbers if holds(each >> 2 & 3, each & 3, each >> 4))
         return Fragment([], {}, {}, self.gaps[op], 0, [])
 
     def chain(self, items: List[Fragment], optional: bool = False) -> Fragment:
-        """One after another. `optional` (copies of one item only): any number of them from the front, or none."""
+        """Return the fragment of items one after another; with ``optional`` (copies of one item only) any number of
+        them."""
         chars: List[CharSet] = []
         first: Labels = {}
         last: Labels = {}
@@ -164,13 +165,14 @@ class _Builder:
         return Fragment(chars, first, ends if optional else last, self.everywhere if optional else empty, shift, edges)
 
     def loop(self, item: Fragment) -> Fragment:
-        """Once or more."""
+        """Return the fragment of one or more repetitions."""
         edges = list(item.edges)
         shift = item.shift | self.connect(item.last, item.first, edges)
         return self.checked(item._replace(shift=shift, edges=edges))
 
     def connect(self, last: Labels, first: Labels, edges: List[Edge]) -> int:
-        """Let every `first` follow every `last`: append the irregular edges, return the positions to add to `shift`."""
+        """Let every ``first`` follow every ``last``: append the irregular edges, return the positions to add to
+        `shift`."""
         self.check_size(len(last) * len(first))
         shift = 0
         for ending, sources in last.items():
@@ -212,7 +214,7 @@ def _moved_edges(edges: List[Edge], by: int) -> List[Edge]:
 
 
 def _within(labels: Labels, contexts: int) -> Labels:
-    """What remains of labels in those contexts."""
+    """Return the labels, restricted to these contexts."""
     kept: Labels = {}
     if contexts:
         for each, positions in labels.items():

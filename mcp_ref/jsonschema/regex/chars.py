@@ -27,7 +27,7 @@ class CharSet(NamedTuple):
     negated: bool = False
 
     def has(self, char: str) -> bool:
-        """Whether the set holds this one character."""
+        """Return True if the set holds this one character."""
         code = ord(char)
         below = bisect_right(self.ranges, (code, LAST_CODE_POINT))
         found = below > 0 and code <= self.ranges[below - 1][1]
@@ -36,14 +36,14 @@ class CharSet(NamedTuple):
         return found != self.negated
 
     def single(self) -> str:
-        """The only character of the set, or "" when it may hold another number of them."""
+        """Return the only character of the set, or "" if it may hold another number of them."""
         if self.negated or self.predicates or len(self.ranges) != 1 or self.ranges[0][0] != self.ranges[0][1]:
             return ""
         return chr(self.ranges[0][0])
 
 
 def char_set(parts: List[CharSet], negated: bool = False) -> CharSet:
-    """The union of sets that are not negated themselves, or everything else when `negated`."""
+    """Return the union of sets that are not negated themselves, or with ``negated`` everything else."""
     ranges: List[Range] = []
     predicates: List[Tuple[Predicate, bool]] = []
     for part in parts:
@@ -53,7 +53,7 @@ def char_set(parts: List[CharSet], negated: bool = False) -> CharSet:
 
 
 def _merged(ranges: List[Range]) -> Tuple[Range, ...]:
-    """The same code points in ascending ranges that neither touch nor overlap."""
+    """Return these code points in ascending ranges that neither touch nor overlap."""
     merged: List[Range] = []
     for low, high in sorted(ranges):
         if merged and low <= merged[-1][1] + 1:
@@ -64,12 +64,12 @@ def _merged(ranges: List[Range]) -> Tuple[Range, ...]:
 
 
 def one(code: int) -> CharSet:
-    """The set of one code point."""
+    """Return the set of one code point."""
     return CharSet(((code, code),))
 
 
 def others(chars: CharSet) -> CharSet:
-    """All characters that a set which is not negated leaves out; again not negated, so that it can join a union."""
+    """Return all characters that a set leaves out, as a set that is not negated, so that it can join a union."""
     if chars.predicates:
         (holds, wanted), = chars.predicates
         return CharSet((), ((holds, not wanted),))

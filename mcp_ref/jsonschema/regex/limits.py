@@ -1,7 +1,7 @@
-"""What a pattern may cost, and the one error that refuses it.
+"""Limits on what a pattern may cost, and the one error that refuses it.
 
 A pattern usually comes from a peer: a server receives a schema for elicitation, a client the input schema of a tool.
-So every cost has a name, a default and a reason here, and whatever goes over one of them is refused with that name.
+So every cost has a name, a default and a reason here, and a pattern above one of them is refused with that name.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ MAX_PATTERN_LENGTH = 10_000
 """Characters of a pattern. Lists of words reach a few thousand."""
 
 MAX_NESTING = 100
-"""Groups inside groups. Each level is walked once more while the automaton is put together."""
+"""Groups inside groups. Each level is walked another time while the automaton is built."""
 
 MAX_PROGRAM_SIZE = 10_000
 """Positions plus irregular edges of the automaton, and also the positions that counted repetitions such as `{3,2000}`

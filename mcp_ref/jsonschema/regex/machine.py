@@ -1,4 +1,4 @@
-"""Runs an automaton over a text: one step per character, whatever the pattern.
+"""The machine that runs an automaton over a text: one step per character, for every pattern.
 
 The state of a run is the set of positions that may have read the last character, plus what kind of character that was
 (for `^` and `\\b`). The next state depends on nothing but this state, the next character and the look-arounds that
@@ -22,8 +22,7 @@ from .limits import PatternLimits, PatternRefused
 __all__ = ["Key", "Machine"]
 
 Key = Union[str, Tuple[str, int]]
-"""What a step reads: the next character, together with the look-arounds that hold before it where a pattern has
-some."""
+"""The input of a step: the next character, with the look-arounds that hold before it if the pattern has some."""
 
 
 class State(Dict[Key, Any]):
@@ -70,7 +69,7 @@ class Machine:
         self.worked_out = 0                       # transitions that were not remembered, ever (tests count them)
 
     def search(self, keys: Iterable[Key], looks_at_end: int = 0) -> bool:
-        """Whether a match begins anywhere. Raises PatternRefused over `limits.search_work`."""
+        """Return True if a match begins anywhere. Raises PatternRefused over `limits.search_work`."""
         state = self._start
         work = 0
         for key in keys:
@@ -91,7 +90,7 @@ class Machine:
         return self._hit(state, END, looks_at_end) if state.verdict is None else state.verdict
 
     def hits(self, keys: Iterable[Key], looks_at_end: int = 0) -> Iterator[bool]:
-        """For the gap before each key, and the one at the end, whether a match ends there."""
+        """Yield for the gap before each key, and for the one at the end, whether a match ends there."""
         state = self._start
         work = 0
         for key in keys:
@@ -113,7 +112,7 @@ class Machine:
         return work
 
     def _work_out(self, state: State, key: Key) -> Tuple[bool, State]:
-        """One step: whether a match ends before the character, and the state after it."""
+        """Take one step: return whether a match ends before the character, and the state after it."""
         char, looks = key if isinstance(key, tuple) else (key, 0)
         kind = WORD if self._words and WORD_CHARS.has(char) else OTHER
         moves = self._moves_in(context(state.before, kind, looks))
@@ -148,7 +147,7 @@ class Machine:
             self._remembered = 0
 
     def _accepting(self, char: str) -> int:
-        """The positions that read this character."""
+        """Return the positions that read this character."""
         if char not in self._readers:
             positions = self._literals.get(char, 0)
             for chars, readers in self._classes:
@@ -170,7 +169,7 @@ class Machine:
 
 
 def _by_chars(chars: List[CharSet]) -> Tuple[Dict[str, int], List[Tuple[CharSet, int]]]:
-    """Which positions read a single character (by that character), and which read a class."""
+    """Return the positions that read a single character (by that character), and those that read a class."""
     literals: Dict[str, int] = {}
     classes: Dict[CharSet, int] = {}
     for number, each in enumerate(chars):
@@ -183,6 +182,6 @@ def _by_chars(chars: List[CharSet]) -> Tuple[Dict[str, int], List[Tuple[CharSet,
 
 
 def _may_begin_late(fragment: Fragment, lookarounds: int) -> bool:
-    """Whether a match can begin after the first character: not so when all of them begin with `^`."""
+    """Return True if a match can begin after the first character: not if all of them begin with `^`."""
     late = sum(1 << number for number in range(16 << lookarounds) if number >> 2 & 3 != START)
     return bool(fragment.empty & late) or any(contexts & late for contexts in fragment.first)

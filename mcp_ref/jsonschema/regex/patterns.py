@@ -3,11 +3,11 @@
 Python's `re` backtracks: 34 characters can keep `^(a+)+$` busy for minutes, and nothing can stop it. Patterns come
 from peers, so they are matched by an automaton that looks at each character once.
 
-    pattern_parser   text of the pattern -> postfix program
-    pattern_chars    sets of characters, Unicode properties (`ranges`: those that come as tables)
-    pattern_builder  program -> automaton, one state per character of the pattern
-    pattern_machine  runs the automaton, remembers what it worked out
-    pattern_limits   what a pattern may cost, and the error that refuses it
+    syntax    text of the pattern -> postfix program
+    chars     sets of characters, Unicode properties (`ranges`: those that come as tables)
+    builder   program -> automaton, one state per character of the pattern
+    machine   runs the automaton, remembers its transitions
+    limits    the limits on what a pattern may cost, and the error that refuses it
 
 Supported: the syntax of ECMA-262 with its `u` flag [JSON Schema 2020-12 core §6.4], look-ahead and look-behind
 included. A look-around is an automaton too: one pass over the text (from the end for a look-ahead) notes for every
@@ -48,7 +48,7 @@ class Pattern:
         return "compile({!r})".format(self.pattern)
 
     def search(self, text: str) -> bool:
-        """Whether the pattern matches anywhere in the text [JSON Schema 2020-12 validation §6.3.3].
+        """Return True if the pattern matches anywhere in the text [JSON Schema 2020-12 validation §6.3.3].
 
         Raises PatternRefused when this text would take more than `PatternLimits.search_work`, which ordinary
         patterns reach on no text below a megabyte.
@@ -60,7 +60,7 @@ class Pattern:
         return self._main.search(zip(text, notes), notes[-1])
 
     def _notes(self, text: str) -> bytes:
-        """One byte per gap between characters; bit n says whether look-around n holds there."""
+        """Return one byte per gap between characters; bit n is set if look-around n holds there."""
         notes = bytes(len(text) + 1)
         for number, (ahead, machine) in enumerate(self._looks):
             step = -1 if ahead else 1
@@ -71,8 +71,7 @@ class Pattern:
 
     @property
     def worked_out(self) -> int:
-        """Steps that had to be worked out so far because they were not remembered; at most one per character and
-        pass."""
+        """The number of steps that had to be worked out so far; at most one per character and pass."""
         return sum(machine.worked_out for machine in [self._main] + [look.machine for look in self._looks])
 
 
@@ -96,7 +95,7 @@ def _asks_for_words(parsed: Parsed) -> bool:
 
 
 def _whole_characters(text: str) -> str:
-    """The text with each pair of surrogates as the one character it stands for; lone ones stay."""
+    """Return the text with each pair of surrogates as the one character that it stands for; lone ones stay."""
     if text.isascii():
         return text
     try:

@@ -1,4 +1,4 @@
-"""The text of a pattern becomes a program in postfix order.
+"""The parser: the text of a pattern becomes a program in postfix order.
 
 The syntax is that of ECMA-262 with the `u` flag [JSON Schema 2020-12 core §6.4]. Postfix means operands first:
 `ab|c*` gives
@@ -66,7 +66,7 @@ Op = Union[Chars, Assertion, Look, Join, Either, Repeat]
 
 
 class LookAround(NamedTuple):
-    """What stands in `(?=...)`, or with `ahead` false in `(?<=...)`."""
+    """The program in `(?=...)`, or with ``ahead`` false in `(?<=...)`."""
 
     ahead: bool
     program: List[Op]
