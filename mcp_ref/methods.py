@@ -1,8 +1,8 @@
-"""THE table: every method of every revision, who sends it, what it carries, and what it needs.
+"""The table of all methods of all revisions: sender, params, result, capability, and page of the specification.
 
-One row is a method within a window of revisions. Where direction, carrier or capability changed,
-the method has several rows with windows that do not meet. Params and results are named as
-``page:Class`` of `mcp_ref.messages` and loaded when they are first asked for.
+A row is a method within a window of revisions. Where direction, carrier or capability changed,
+the method has several rows whose windows do not overlap. Params and results are named as
+``page:Class`` of `mcp_ref.messages` and imported when they are first needed.
 
 >>> from mcp_ref.revisions import revision
 >>> lookup("ping", revision("2025-06-18")).sender
@@ -10,8 +10,8 @@ the method has several rows with windows that do not meet. Params and results ar
 >>> lookup("ping", revision("2026-07-28")) is None
 True
 
-*Embedded* requests exist in 2026-07-28 only: a server cannot send a request there, so what it wants
-from the client travels inside an `InputRequiredResult`. [2026-07-28 basic/patterns/mrtr §Supported Requests]
+*Embedded* requests exist in 2026-07-28 only: a server cannot send a request there, so its questions to the client
+travel inside an `InputRequiredResult`. [2026-07-28 basic/patterns/mrtr §Supported Requests]
 """
 
 from importlib import import_module
@@ -41,26 +41,27 @@ class Method(NamedTuple):
     sender: str
     """``client``, ``server`` or ``both``."""
     params: Any
-    """``page:Class`` of its params, which are optional on the wire if nothing in them is required; in a row of an
-    extension the class itself."""
+    """``page:Class`` of the params. They may be left out on the wire if none of their members is required. A row of an
+    extension has the class itself."""
     result: Any
-    """The same for its result; None for a notification."""
+    """``page:Class`` of the result, or the class itself; None for a notification."""
     since: Optional[str]
     until: Optional[str]
     page: str
-    """Where the newest revision of the window describes it."""
+    """The page on which the newest revision of the window describes the method."""
     capability: Optional[str] = None
-    """What must have been declared, such as ``resources.subscribe``; None: nothing."""
+    """The capability that must have been declared, such as ``resources.subscribe``; None if none is needed."""
     holder: str = RECEIVER
-    """Who must have declared it: ``receiver`` or ``sender``."""
+    """The side that must have declared the capability: ``receiver`` or ``sender`` of this message."""
     other: Optional[str] = None
-    """``page:Class`` of another result it may have: a task in place of the answer, or a question first."""
+    """``page:Class`` of a second kind of result: a task in place of the answer, or a request for input first."""
     carrier: str = WIRE
     """``wire``, or ``embedded`` in a result."""
     deprecated: Optional[str] = None
-    """The row of `mcp_ref.deprecations` that it belongs to, which says since when; None: it is here to stay."""
+    """The name of the row of `mcp_ref.deprecations` that deprecates this method; None if it is not deprecated."""
     extension: Optional[str] = None
-    """The identifier of the extension that adds it, see `mcp_ref.peer.extension`; None: it is the protocol's own."""
+    """The identifier of the extension that adds the method, see `mcp_ref.peer.extension`; None for the protocol's own.
+    """
 
 
 def _request(name: str, sender: str, params: str, result: str, page: str, since: Optional[str] = None,
@@ -79,7 +80,7 @@ _DONE = "base:EmptyResult"
 _NOTE = "base:NotificationParams"
 _TASK = "tasks:CreateTaskResult"
 INPUT_REQUIRED = "mrtr:InputRequiredResult"
-"""The other result of a request which may ask for input first."""
+"""``Method.other`` of the requests whose handlers may ask the client for input first."""
 
 METHODS: Tuple[Method, ...] = (
     # Opening
@@ -149,7 +150,7 @@ METHODS: Tuple[Method, ...] = (
     _notification("notifications/subscriptions/acknowledged", SERVER,
                   "subscriptions:SubscriptionsAcknowledgedNotificationParams", "basic/patterns/subscriptions",
                   since=R2026_07_28),
-    # What a server asks of a client
+    # Requests of a server to a client
     _request("roots/list", SERVER, "roots:ListRootsRequestParams", "roots:ListRootsResult", "client/roots",
              until=R2025_11_25, capability="roots"),
     _request("roots/list", SERVER, "roots:ListRootsRequestParams", "roots:ListRootsResult", "client/roots",
@@ -233,24 +234,25 @@ _PREFIXES = frozenset(row.name.partition("/")[0] for row in METHODS)
 
 
 def lookup(name: str, revision: Revision) -> Optional[Method]:
-    """The row of this method in this revision, embedded ones too; None if the revision does not have it."""
+    """Return the row of this method in this revision, also of an embedded one; None if the revision has no such method.
+    """
     return _BY_REVISION[revision.rank].get(name)
 
 
 def methods(revision: Revision) -> List[Method]:
-    """Every row of this revision, in the order of the table."""
+    """Return all rows of this revision, in the order of the table."""
     return list(_BY_REVISION[revision.rank].values())
 
 
 def known_since(name: str) -> List[Revision]:
-    """The revisions that have a method of this name; empty for a name that none has."""
+    """Return the revisions that have a method of this name, oldest first; [] for an unknown name."""
     return [revision for revision in REVISIONS if lookup(name, revision)]
 
 
 def load(path: Any) -> Any:
-    """The class, or union of classes, behind a ``page:Class`` of the table; imports its page once.
+    """Return the class, or union of classes, that a ``page:Class`` of the table names. Imports the page once.
 
-    A class stands for itself.
+    A class is returned as it is.
     """
     if not isinstance(path, str):
         return path
@@ -262,17 +264,16 @@ def load(path: Any) -> Any:
 
 
 def is_vendor(name: str) -> bool:
-    """Whether a method is outside of the specification: ``acme/search``, with a prefix that no revision's methods have.
-    """
+    """Return True if a method is a vendor's: ``acme/search``, with a prefix that no method of any revision has."""
     prefix, _, rest = name.partition("/")
     return bool(prefix and rest) and prefix not in _PREFIXES
 
 
 def params_class(method: Method) -> Any:
-    """The class of the method's params (for `elicitation/create` a union of two)."""
+    """Return the class of the method's params (for `elicitation/create` a union of two classes)."""
     return load(method.params)
 
 
 def result_class(method: Method) -> Any:
-    """The class of the method's result; None for a notification."""
+    """Return the class of the method's result; None for a notification."""
     return None if method.result is None else load(method.result)

@@ -1,18 +1,41 @@
-"""The server role: say what there is (tools, resources, prompts), and serve it.
+"""The server role: tools, resources and prompts that authors register, and the answers to clients.
 
-`server` is the `Server` itself and `context` what handlers get. The modules named after pages of the specification
-(`tools`, `resources`, `prompts`, `completion`, `logs`, `sampling`, `roots`, `elicitation`, `subscriptions` ...) have
-the same sections in the same order: registration, list, act. `registry/` keeps what was registered, `hints/` makes
-schemas of type hints, `results/` messages of what handlers return or raise, `mrtr/` lets them ask the client, `files/`
-serves folders, `serving/` waits for clients.
+The reading order:
 
-What handlers need beside `Server` and `Context` can be had from here, too: content (`image`, `audio`,
-`blob`), the user's `Answer`, what may be raised (`RpcError`, `ResourceNotFound`, `UrlElicitationRequired`), what
-describes (`Annotations`, `Icon`, `ToolAnnotations`), what clients may keep (`Cache`), what lies beyond the protocol
-(`Extension`, with `Method` and `Route`), the `Connection` that callbacks get, the wire (`Trace`, `to_text`, `to_file`),
-who runs handlers (`Inline`, `MainThreadQueue`), and where processes share sessions (`SqliteStore`, `Store`), and
-what is raised where Python has no threads (`NoThreads`). It is loaded when it is first asked
-for. Messages are in `mcp_ref.messages`.
+1. `server` has the `Server`: options, ways to serve, and the table ROUTES from a method to its route. `context` has
+   the `Context` that handlers get. `interface` has the parts of both that the other modules use, as types.
+2. `registry/` keeps what was registered: `registration` (the decorators), `checks`, `listing`, `caching`,
+   `tool_checks`, `vendor_methods`. `hints/` makes schemas of type hints: `signature`, `members`, `typeforms`, `values`,
+   `coercion`, `docstrings`.
+3. `initialize` and `discover` introduce the server to a client.
+4. The features, each module a page of the specification: `tools`, `resources`, `prompts`, `completion`,
+   `subscriptions`, `logs`. They have the same sections in the same order: registration, list, act.
+5. `results/` makes messages of what handlers return or raise: `content`, `failures`, `stamp`.
+6. The questions to a client, each module a page of the specification: `elicitation`, `elicitation_url`, `sampling`,
+   `roots`. In 2026-07-28 `mrtr/` asks them: `rounds`, `replay`.
+7. `announcements` sends notifications to all clients, `loghandler` sends records of `logging`, and `session_state`
+   writes down a session for another process.
+8. `files/` serves folders: `directory`, `safefiles`. `serving/` waits for clients: `stdio`, `http_listener`, `signals`.
+
+Authors can import the other names that handlers need from here, too. Each is loaded when it is first used:
+
+=============================================================  ====================================================
+names                                                          use
+=============================================================  ====================================================
+`image`, `audio`, `blob`                                       content to return
+`Answer`                                                       the user's answer to `Context.elicit`
+`RpcError`, `ResourceNotFound`, `UrlElicitationRequired`       errors to raise
+`Annotations`, `Icon`, `ToolAnnotations`                       descriptions of what is registered
+`Cache`                                                        hints for how long clients may keep an answer
+`Extension`, `Method`, `Route`                                 methods beyond the protocol
+`Connection`                                                   the argument of callbacks
+`Trace`, `to_text`, `to_file`                                  a trace of the messages
+`Inline`, `MainThreadQueue`                                    threads that run handlers
+`SqliteStore`, `Store`                                         sessions that several processes share
+`NoThreads`                                                    raised where Python has no threads
+=============================================================  ====================================================
+
+Messages are in `mcp_ref.messages`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -49,7 +72,7 @@ _LATE = {
     "Inline": "..peer.executors", "MainThreadQueue": "..peer.main_thread",
     "SqliteStore": "..streamable.shared.sqlite", "Store": "..streamable.shared.store",
 }
-"""Name -> module."""
+"""Public name -> the module that it is loaded from."""
 
 __all__ = [
     "Annotations", "Answer", "Cache", "Connection", "Context", "Extension", "Icon", "Inline", "MainThreadQueue",

@@ -1,8 +1,8 @@
-"""What a server tells its clients unasked: that a list has changed, and whatever else goes to all of them.
+"""Notifications to all clients of a server: of changed lists, and by `Server.broadcast`.
 
-A notification reaches every client with which the server is operating, whose revision has it, and
-to which the capability behind it was declared; for the others there is nothing to say. A client that
-has stopped reading is let go when ``max_outbox_bytes`` wait for it.
+A notification is sent to every client that is operating, whose revision has the notification, and to which the
+capability behind it was declared; the others are skipped. The connection to a client that has stopped reading is
+closed when ``max_outbox_bytes`` wait for it.
 """
 
 import threading
@@ -21,23 +21,26 @@ if TYPE_CHECKING:
 
 
 class Announcements:
-    """The open connections of one server, and what is said to them. Thread-safe; no lock is held while sending."""
+    """The open connections of one server, and the notifications to them. Thread-safe.
+
+    The lock guards the list of connections and the changes that `once` collects. No lock is held while sending.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: List[Connection] = []
         self.listeners: Optional["ChangeListeners"] = None
-        """Where there is no handshake, who listens; once somebody does."""
+        """The streams of `subscriptions/listen`; None until the first one is opened."""
         self._held = 0
         self._changed: Set[str] = set()
 
     def opened(self, connection: Connection) -> None:
-        """From now on this client is told."""
+        """Add a connection that is operating now."""
         with self._lock:
             self._open = self._open + [connection]
 
     def closed(self, connection: Connection) -> None:
-        """This client is gone."""
+        """Remove a connection that has ended."""
         with self._lock:
             self._open = [other for other in self._open if other is not connection]
 
@@ -50,11 +53,11 @@ class Announcements:
         self, method: str, params: Optional[Dict[str, Any]] = None,
         wanted: Optional[Callable[[Connection], bool]] = None,
     ) -> int:
-        """Send a notification to every client that may be sent it and is ``wanted``; to how many."""
+        """Send a notification to every client that may be sent it and is ``wanted``; return their number."""
         return tell_all([one for one in self._open if wanted is None or wanted(one)], method, params)
 
     def changed(self, feature: str) -> None:
-        """The list of this feature is another one now; announced at once, or at the end of `once`."""
+        """Announce that the list of this feature has changed: at once, or at the end of `once`."""
         if not self._open and not self.listeners:
             return
         with self._lock:
@@ -70,7 +73,7 @@ class Announcements:
 
     @contextmanager
     def once(self) -> Iterator[None]:
-        """Changes made within are announced together at its end, one notification for each list."""
+        """Announce the changes made within this ``with`` at its end, one notification for each list."""
         with self._lock:
             self._held += 1
         try:
@@ -87,7 +90,7 @@ class Announcements:
 
 
 def tell_all(connections: Sequence[Connection], method: str, params: Optional[Dict[str, Any]] = None) -> int:
-    """Send several clients the same notification, encoded once. Returns to how many it was sent."""
+    """Send several clients the same notification, encoded once. Returns the number of clients that it was sent to."""
     if not connections:
         return 0
     data = Shared(encode(Notification(method, params)))
@@ -98,10 +101,10 @@ def tell(
     connection: Connection, method: str, params: Optional[Dict[str, Any]] = None, within: Optional[Context] = None,
     data: Optional[bytes] = None,
 ) -> bool:
-    """Send one client a notification of which it knows nothing yet; False if it may not be sent to this one.
+    """Send one client a notification. Returns False if this client may not be sent it.
 
-    ``within``: the context of the request on whose stream it goes, where it goes on one. ``data``: its bytes, if it is
-    sent to others as well.
+    ``within``: the context of the request on whose stream it is sent, if there is one. ``data``: its encoded bytes, if
+    it is sent to other clients as well. Closes a connection whose outbox is full.
     """
     if connection.outbox.full:
         connection.close("the client does not read: more than max_outbox_bytes wait for it")

@@ -1,4 +1,4 @@
-"""`server/discover`: what this server speaks, is and can do, for who asks before anything else.
+"""`server/discover`: the revisions, identity and capabilities of this server, for a client without a handshake.
 
 [2026-07-28 server/discover §Response], [2026-07-28 basic/versioning §Protocol Version Negotiation] MUST.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def route(server: "ServerInterface", revision: Revision) -> Route:
-    """Answers `server/discover`, on the reader: it takes no time and runs no code of the author's."""
+    """Return the route of `server/discover`. It runs on the reader: it is quick and calls no author's code."""
     read = params_reader(RequestParams, revision)
     cache = server.caches.get(DISCOVER)
 

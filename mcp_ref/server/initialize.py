@@ -1,6 +1,6 @@
 """The server's side of the handshake [..2025-11-25 basic/lifecycle §Initialization].
 
-In a module of its own, so that the messages it needs are loaded when a client opens with it.
+It is loaded when the first client sends `initialize`.
 """
 
 from typing import TYPE_CHECKING, Any, Dict
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from .interface import ServerInterface
 
 _USUAL = 4096
-"""Bytes of an introduction that are not counted: ``max_sessions`` bounds those."""
+"""Bytes of a usual introduction. Introductions of this size are not counted one by one: ``max_sessions`` bounds them.
+"""
 
 
 def capabilities(server: "ServerInterface", revision: Revision) -> ServerCapabilities:
-    """What is declared to clients: the features that something was registered for, and logging.
+    """Return the capabilities of a server: the features that something was registered for, and logging.
 
-    In a handshake every server declares that; without one, where it is deprecated, who may have something to say.
+    Every server declares logging in a handshake. Without one, where logging is deprecated, only a server whose handlers
+    can send log messages declares it.
     """
     has = server.has_feature
     return ServerCapabilities(
@@ -41,12 +43,12 @@ def capabilities(server: "ServerInterface", revision: Revision) -> ServerCapabil
 
 
 def declared(server: "ServerInterface", revision: Revision) -> Dict[str, Any]:
-    """The same as it is on the wire of this revision, and what extensions add."""
+    """Return the capabilities as on the wire of this revision, with those that extensions add."""
     return server.with_extensions(encode(capabilities(server, revision), revision), revision)
 
 
 def route(server: "ServerInterface") -> Route:
-    """Answers `initialize`, on the reader: what follows depends on it."""
+    """Return the route of `initialize`. It runs on the reader, because how later messages are read depends on it."""
 
     def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
         try:
@@ -59,7 +61,7 @@ def route(server: "ServerInterface") -> Route:
 
 
 def _agree(server: "ServerInterface", context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
-    """[..2025-11-25 basic/lifecycle §Version Negotiation] MUST"""
+    """Choose the revision and make the result [..2025-11-25 basic/lifecycle §Version Negotiation] MUST."""
     session = context.connection.session
     wanted = find(str(params.get("protocolVersion")))
     ours = negotiation.with_handshake(server.revisions)
@@ -81,7 +83,7 @@ def _agree(server: "ServerInterface", context: Context, params: Dict[str, Any]) 
 
 
 def _count(connection: Connection, params: Dict[str, Any]) -> None:
-    """Count what a client says of itself, for that is kept as long as its session. Raises `RpcError` for too much."""
+    """Count the bytes of a client's introduction, which lives as long as its session. Raises `RpcError` at a limit."""
     limits, transport = connection.limits, connection.transport
     size = len(dumps([params["capabilities"], params["clientInfo"]]))
     if size > limits.max_introduction_bytes:
@@ -96,7 +98,7 @@ def _count(connection: Connection, params: Dict[str, Any]) -> None:
 
 
 def forget(connection: Connection) -> None:
-    """Take the introduction of a connection that has ended out of the account."""
+    """Give back the bytes of the introduction of a connection that has ended."""
     size, transport = connection.state.pop("introduction", 0), connection.transport
     if size and transport.held is not None:
         transport.held.free(transport.holder, size)

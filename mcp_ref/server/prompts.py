@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class RegisteredPrompt:
-    """A function and how it is shown."""
+    """A function that is a prompt, and its message for `prompts/list`."""
 
     def __init__(self, prompt: Prompt, signature: Signature) -> None:
         self.prompt = prompt
@@ -48,7 +48,7 @@ class RegisteredPrompt:
         self._also_required = [argument.name for argument in prompt.arguments or () if argument.required]
 
     def describe(self) -> Prompt:
-        """As `prompts/list` shows it."""
+        """Return the message of this prompt for `prompts/list`."""
         if self.prompt.description is None:
             self.prompt.description = self.signature.description
         if self.prompt.arguments is None:
@@ -56,7 +56,7 @@ class RegisteredPrompt:
         return self.prompt
 
     def check(self) -> None:
-        """Refuse what the author wrote and no client may see, at registration. Raises TypeError or ValueError."""
+        """Raise TypeError or ValueError, at registration, for icons, `_meta` and arguments that may not be sent."""
         prompt, where = self.prompt, "prompt %s" % self.prompt.name
         if prompt.icons is not None or prompt.meta is not None:
             from ..protocol.content import check_item
@@ -72,7 +72,7 @@ class RegisteredPrompt:
                              "has no default; see %s" % (where, ", ".join(wrong)))
 
     def get(self, context: Context, arguments: Dict[str, str]) -> GetPromptResult:
-        """Run the function. Raises `RpcError` -32602 for arguments that do not fit, and what the function raises."""
+        """Run the function, and return its result. Raises `RpcError` -32602 for bad arguments, and its exceptions."""
         keywords = self._keywords(arguments)
         if self.signature.context_parameter is not None:
             keywords[self.signature.context_parameter] = context
@@ -84,7 +84,8 @@ class RegisteredPrompt:
         return GetPromptResult(messages=_messages(value), description=self.describe().description)
 
     def _keywords(self, arguments: Dict[str, str]) -> Dict[str, Any]:
-        """What the function gets [.. server/prompts §Implementation Considerations] SHOULD."""
+        """Return the function's keyword arguments, validated [.. server/prompts §Implementation Considerations] SHOULD.
+        """
         missing = [name for name in self.signature.required + self._also_required if name not in arguments]
         unknown = [name for name in arguments if name not in self.signature.parameters]
         if missing or unknown:
@@ -134,19 +135,19 @@ class Prompts:
         return registered
 
     def resolve(self) -> None:
-        """Raise `Unresolved` for an annotation that still means nothing; a list could not be shown."""
+        """Raise `Unresolved` for an annotation that is still undefined, without which no list can be made."""
         for prompt in self.listing.values():
             prompt.signature.resolve()
 
     def completes(self) -> bool:
-        """Whether an argument of a prompt completes by itself; see `mcp_ref.server.completion`."""
+        """Return True if the annotation of any prompt's argument lists its values; see `mcp_ref.server.completion`."""
         return any(prompt.signature.choices(name) is not None
                    for prompt in self.listing.values() for name in prompt.signature.parameters)
 
     # Act
 
     def get_route(self, revision: Revision) -> Route:
-        """Answers `prompts/get`."""
+        """Return the route of `prompts/get`."""
         read = params_reader(GetPromptRequestParams, revision)
         write = encoder(GetPromptResult, revision)
 
@@ -170,7 +171,7 @@ def _arguments(signature: Signature) -> Optional[List[PromptArgument]]:
 
 
 def _messages(value: Any) -> List[PromptMessage]:
-    """The messages in what a function returned."""
+    """Return the messages of a function's return value."""
     items = value if isinstance(value, (list, tuple)) else [value]
     messages: List[PromptMessage] = []
     for at, item in enumerate(items):
@@ -183,7 +184,7 @@ def _messages(value: Any) -> List[PromptMessage]:
 
 
 def _message(path: str, given: PromptMessage) -> PromptMessage:
-    """A message that the author made, in order: a role and one block [.. server/prompts §PromptMessage]."""
+    """Return a message that the author made, checked: a role and one block [.. server/prompts §PromptMessage]."""
     from ..protocol.content import check_role
 
     check_role(path + ".role", given.role)
@@ -193,7 +194,7 @@ def _message(path: str, given: PromptMessage) -> PromptMessage:
 
 
 def _whole(given: GetPromptResult) -> GetPromptResult:
-    """A result that the author made, in order."""
+    """Return a result that the author made, checked."""
     if given.meta is not None:
         from ..protocol.content import check_meta
 

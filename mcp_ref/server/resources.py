@@ -1,20 +1,20 @@
-"""Resources: what a server lets an application read, by URI [.. server/resources §Protocol Messages].
+"""Resources: data that an application reads by URI [.. server/resources §Protocol Messages].
 
-A resource has a fixed URI; a template (RFC 6570) stands for many, and what its variables match is
-passed to the function by name; a directory stands for the files below a folder. A URI is looked up
+A resource has a fixed URI; a template (RFC 6570) stands for many URIs, and the function gets the values of
+its variables by name; a directory stands for the files below a folder. A URI is looked up
 among the resources first, then among the templates in order of registration, then among the
 directories.
 
-What a client asks for, and what it gets:
+The answers to a client:
 
 =====================================  ============================================================
-a text that is no URI                  -32602, and what is wrong with it, before anything is looked up
+the URI is none                        -32602, and what is wrong with it, before anything is looked up
                                        [.. server/resources §Security Considerations] MUST
-a URI that nobody has                  the revision's code (-32002, since 2026-07-28 -32602) and the URI
+an unknown URI                         the revision's code (-32002, since 2026-07-28 -32602) and the URI
                                        [..2025-11-25 server/resources §Error Handling] SHOULD
 the function raises `ResourceNotFound` the same
 the function raises `RpcError`         that error
-it raises or returns anything wrong    -32603 without text
+any other exception or a bad value     -32603 without text
                                        [.. server/resources §Error Handling] SHOULD
 =====================================  ============================================================
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class RegisteredResource:
-    """A function behind a URI or a template, and how it is shown."""
+    """A function that reads a URI or the URIs of a template, and its message for the list."""
 
     chosen = False
     """See `mcp_ref.server.files.directory.Directory`."""
@@ -61,7 +61,7 @@ class RegisteredResource:
     ) -> None:
         self.description = description
         self.cache = cache
-        """What is said of keeping what is read; None: what the server says of all."""
+        """The caching hint of this resource; None for the one of the server."""
         self.signature = Signature(function)
         self._inputs = LazyValidator(lambda: self.signature.input_schema)
         self.template: Optional[Template] = None
@@ -70,21 +70,21 @@ class RegisteredResource:
 
     @property
     def variables(self) -> List[str]:
-        """The names of the template's variables."""
+        """The names of the template's variables; [] for a fixed URI."""
         return [] if self.template is None else self.template.variables
 
     def describe(self) -> Union[Resource, ResourceTemplate]:
-        """As the list shows it."""
+        """Return the message of this resource or template for its list."""
         if self.description.description is None:
             self.description.description = self.signature.description
         return self.description
 
     def covers(self, uri: str) -> bool:
-        """Whether a template has this form, whatever the function's annotations say of the variables."""
+        """Return True if a URI matches the template, whatever the types of the function's parameters are."""
         return self.template is not None and self.template.match(uri) is not None
 
     def match(self, uri: str) -> Optional[Dict[str, Any]]:
-        """What the function of a template gets for this URI; None if it is not one of the template's."""
+        """Return the keyword arguments of a template's function for this URI; None if the URI does not match."""
         matched = None if self.template is None else self.template.match(uri)
         if matched is None:
             return None
@@ -95,7 +95,8 @@ class RegisteredResource:
             return None
 
     def read(self, context: Context, uri: str, keywords: Dict[str, Any]) -> ReadResourceResult:
-        """Run the function. Raises what it raises, and ValueError or TypeError for contents that are none."""
+        """Run the function, and return its result. Raises its exceptions, and ValueError or TypeError for bad contents.
+        """
         if self.signature.context_parameter is not None:
             keywords = dict(keywords)
             keywords[self.signature.context_parameter] = context
@@ -112,14 +113,14 @@ class RegisteredResource:
         return ReadResourceResult(contents=contents_of(uri, self.description.mime_type, value))
 
     def choices(self, variable: str, typed: str) -> Optional[Iterable[str]]:
-        """All values that a variable can have, where its annotation lists them; see `mcp_ref.server.completion`."""
+        """Return the values of a variable if its annotation lists them, else None; see `mcp_ref.server.completion`."""
         return self.signature.choices(variable)
 
 
 class Resources:
     """The resources, templates and directories of one server; ``changed`` is called after their lists have changed.
 
-    ``caches``: what clients are told of keeping answers, by method.
+    ``caches``: caching hints by method.
     """
 
     def __init__(
@@ -161,7 +162,7 @@ class Resources:
         """Register a function; see `Server.resource`.
 
         Raises ValueError for a URI that is none or is taken, for parameters that are not the template's variables, and
-        for wrong annotations, icons, size or `_meta`; TypeError for what is no text or no `Cache`.
+        for wrong annotations, icons, size or `_meta`; TypeError for options of another type.
         """
         where = "resource %r" % uri
         check_cache(where, cache)
@@ -179,7 +180,7 @@ class Resources:
         return registered
 
     def _add_template(self, registered: RegisteredResource, uri: str) -> RegisteredResource:
-        """One digit for each variable fits everywhere in a URI: a path, a host, a port, a query."""
+        # The URI with one digit for each variable is checked: a digit is valid in a path, a host, a port and a query.
         _check_registered(Template(uri).expand(dict.fromkeys(registered.variables, "1")), uri)
         _check_parameters(registered.signature, registered.variables, uri)
         self.templates.add(uri, registered)
@@ -192,7 +193,7 @@ class Resources:
         annotations: Optional[Annotations] = None, icons: Optional[List[Icon]] = None,
         meta: Optional[Dict[str, Any]] = None, cache: "Optional[Cache]" = None,
     ) -> RegisteredResource:
-        """Register contents that are there already: str, bytes or a JSON value; options as for `add`.
+        """Register fixed contents: str, bytes or a JSON value; options as for `add`.
 
         The ``size`` of text and bytes is filled in.
         """
@@ -206,9 +207,9 @@ class Resources:
         )
 
     def add_directory(self, directory: "Directory") -> None:
-        """Register a directory; `mcp_ref.server.files.directory` makes one.
+        """Register a `mcp_ref.server.files.directory.Directory`.
 
-        Raises ValueError if its URI is taken, or if it lies in another one that is listed, or around it.
+        Raises ValueError if its URI is taken, or if it overlaps another directory that is listed.
         """
         if not directory.listed:
             self.templates.add(directory.template, directory)
@@ -221,7 +222,7 @@ class Resources:
         self._announce()
 
     def remove(self, uri: str) -> None:
-        """Take away the resource, the template or the directory of this URI. Raises KeyError if there is none."""
+        """Remove the resource, the template or the directory of this URI. Raises KeyError if there is none."""
         if self.listing.get(uri) is not None:
             self.listing.remove(uri)
         elif uri in self._directories:
@@ -231,7 +232,7 @@ class Resources:
             self.templates.remove(uri)
 
     def completes(self) -> bool:
-        """Whether a variable of a template completes by itself; see `mcp_ref.server.completion`."""
+        """Return True if any variable of a template has a list of values; see `mcp_ref.server.completion`."""
         return any(item.choices(name, "") is not None for item in self.templates.values() for name in item.variables)
 
     def _announce(self) -> None:
@@ -241,7 +242,7 @@ class Resources:
     # List
 
     def list_route(self, revision: Revision) -> Route:
-        """Answers `resources/list`; see `mcp_ref.server.files.directory` for what directories do there."""
+        """Return the route of `resources/list`; `mcp_ref.server.files.directory` adds the files of directories."""
         plain = self.listing.route(revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Any:
@@ -257,7 +258,7 @@ class Resources:
     # Act
 
     def read_route(self, revision: Revision) -> Route:
-        """Answers `resources/read`."""
+        """Return the route of `resources/read`."""
         read = params_reader(ReadResourceRequestParams, revision)
         write = encoder(ReadResourceResult, revision)
         hint = _hinting(revision)
@@ -279,9 +280,9 @@ class Resources:
     def find(
         self, uri: str, max_length: int
     ) -> "Optional[Tuple[Union[RegisteredResource, Directory], Dict[str, Any]]]":
-        """Who reads this URI, and with which keywords; None: nobody.
+        """Return the item that reads this URI and the keyword arguments of its function; None for an unknown URI.
 
-        Raises `RpcError` -32602 for what is no URI [.. server/resources §Security Considerations] MUST.
+        Raises `RpcError` -32602 for a text that is no URI [.. server/resources §Security Considerations] MUST.
         """
         fixed = self.listing.get(uri)
         if fixed is not None:
@@ -294,7 +295,7 @@ class Resources:
         return None
 
     def covers(self, uri: str, max_length: int) -> bool:
-        """Whether a resource, a template or a directory stands for this URI; runs no code of the author's.
+        """Return True if a resource, a template or a directory stands for this URI. Runs no code of the author's.
 
         Raises as `find`.
         """
@@ -311,19 +312,19 @@ class Resources:
 
 
 def check_uri(uri: str, max_length: int) -> None:
-    """Refuse what a client sent as ``params.uri`` and is no URI: `RpcError` -32602."""
+    """Raise `RpcError` -32602 for a ``params.uri`` that is no URI."""
     wrong = fault(uri, max_length)
     if wrong is not None:
         raise RpcError(INVALID_PARAMS, "Invalid params: params.uri is not a URI: %s" % wrong)
 
 
 def not_found(uri: str, revision: Revision) -> RpcError:
-    """[..2025-11-25 server/resources §Error Handling] SHOULD"""
+    """Return the error for an unknown URI [..2025-11-25 server/resources §Error Handling] SHOULD."""
     return RpcError(revision.resource_not_found_code, "Resource not found", {"uri": uri})
 
 
 def _hinting(revision: Revision) -> Optional[Callable[..., ReadResourceResult]]:
-    """What adds the hints to a result, where the revision has them."""
+    """Return the function that adds caching hints to a result; None if the revision has none."""
     if not revision.caching_hints:
         return None
     from .registry.caching import hinted
@@ -335,7 +336,7 @@ def _check_item(
     path: str, mime_type: Optional[str], size: Optional[int], annotations: Optional[Annotations],
     icons: Optional[List[Icon]], meta: Optional[Dict[str, Any]],
 ) -> None:
-    """What an author says of a resource; the rules are loaded only if there is something to check."""
+    """Check the members that an author gave a resource; the rules are loaded only if there is something to check."""
     if (mime_type, size, annotations, icons, meta) == (None,) * 5:
         return
     from ..protocol.content import check_item, check_mime_type
@@ -348,14 +349,14 @@ def _check_item(
 
 
 def _check_registered(uri: str, shown: str) -> None:
-    """[2025-06-18.. server/resources §Custom URI Schemes] MUST"""
+    """Raise ValueError for a URI that is none [2025-06-18.. server/resources §Custom URI Schemes] MUST."""
     wrong = fault(uri, DEFAULT.max_uri_length)
     if wrong is not None:
         raise ValueError("a resource needs an absolute URI such as config://app; %r is none: %s" % (shown, wrong))
 
 
 def _check_parameters(signature: Signature, given: List[str], uri: str) -> None:
-    """Refuse a function whose parameters are not the template's variables, at registration."""
+    """Raise ValueError, at registration, for a function whose parameters are not the template's variables."""
     wanted, required = signature.parameters, signature.required
     unknown = [name for name in given if name not in wanted]
     missing = [name for name in required if name not in given]

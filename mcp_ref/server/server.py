@@ -1,7 +1,7 @@
-"""The server: what it offers, and how each request finds its way there.
+"""The server: its options, the ways to serve, and the table from each method to its route.
 
-A `Server` holds tools, resources and prompts (`mcp_ref.server.registry.registration`) and knows nothing of any one
-connection; it can serve many at once. ROUTES says which part answers which request.
+A `Server` holds tools, resources and prompts (`mcp_ref.server.registry.registration`) and has no state of a single
+connection; it can serve many at once. ROUTES names, for each request, the part that answers it.
 """
 
 import threading
@@ -48,43 +48,43 @@ if TYPE_CHECKING:
 
 _making = threading.Lock()
 REVISED = frozenset((RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, *RESERVED))
-"""Codes that mean something in some revisions only, or in none; see `mcp_ref.server.results.failures`."""
+"""Error codes that mean something in some revisions only, or in none; see `mcp_ref.server.results.failures`."""
 
 
 class Server(Registration):
     """A server of any number of clients.
 
-    ``name`` and ``version`` introduce it; ``title``, ``description``, ``website_url`` and ``icons`` do so to people.
-    ``instructions`` tell the model how to use it. ``revisions``: names of those to speak (default: all five, at the
-    same time on the same connections; see `mcp_ref.peer.stateless`). ``identify=False`` leaves the server's name out of
-    results, where every result has it (2026-07-28).
-    ``strict`` refuses what real but careless clients send: see ``explain --readings``.
-    ``mask_errors``: whether a client gets a fixed text for an exception of a handler, in the place of type and text.
-    None: where it may be on another machine (HTTP, WSGI, `handle`, TCP), and not on stdio, in memory and on Unix
-    sockets; True, False: everywhere, nowhere. The text of a `ToolError` is always told, and the log has every
+    ``name`` and ``version`` introduce the server; ``title``, ``description``, ``website_url`` and ``icons`` do so to
+    people. ``instructions`` tell the model how to use it. ``revisions``: names of the revisions to speak (default: all
+    five, at the same time on the same connections; see `mcp_ref.peer.stateless`). ``identify=False`` leaves the
+    server's name out of results, where every result has it (2026-07-28).
+    ``strict`` refuses the mistakes of real but careless clients: see ``explain --readings``.
+    ``mask_errors``: True to send clients a fixed text for an exception of a handler, in place of its type and text;
+    False to send type and text. Default: masked for clients that may be on another machine (HTTP, WSGI, `handle`, TCP),
+    not on stdio, in memory and on Unix sockets. The text of a `ToolError` is always sent, and the log has every
     exception; see `mcp_ref.server.results.failures`.
-    ``executor``: who runs handlers, a `MainThreadQueue` or `Inline`; by default each
+    ``executor``: the `MainThreadQueue` or `Inline` that runs handlers; by default each
     connection has worker threads of its own. ``page_size``: items in a page of a list (default: all).
-    ``order``: of lists, that of "registration", or by "name" (or URI).
-    ``keepalive``: seconds between pings to each client, which end its connection when unanswered (default: no pings).
-    ``features``: names of what is declared to clients although nothing of it may be registered yet: "tools",
-    "resources", "prompts", "completions", "logging". What is registered later is announced to them.
-    ``cache``: how long clients may keep lists and resources (2026-07-28), a `Cache` for all or a dict by method; see
+    ``order``: the order of lists, by "registration" or by "name" (or URI).
+    ``keepalive``: seconds between pings to each client, whose connection ends if one is not answered (default: no
+    pings). ``features``: names of features that are declared to clients although nothing of them may be registered yet:
+    "tools", "resources", "prompts", "completions", "logging". Clients are notified of later registrations.
+    ``cache``: how long clients may cache lists and resources (2026-07-28), a `Cache` for all or a dict by method; see
     `mcp_ref.server.registry.caching`. ``experimental``: capabilities outside the specification, name -> settings,
-    declared as they are. ``extensions``: what it does beyond the protocol, see `mcp_ref.peer.extension`.
-    ``state_keys``: the secrets, strings or bytes, that sign what travels through clients between the rounds of a
-    request which asks for input (2026-07-28): the first one signs, all of them verify. Several processes that serve
-    the same clients need the same; default: those in the environment variable MCP_REF_STATE_KEYS, separated by commas,
-    else a random one of this process. States are of no use at a server with another ``name``, or another resource of
-    ``auth``. ``state_ttl``: seconds for which a client may come back (default 900).
-    ``consume_state(id)`` is called with the id of each state that comes back, and says whether it may be used: a
-    function that remembers makes each one good for one time only. See `mcp_ref.server.mrtr.rounds`.
-    ``auth``: whom clients have to ask for tokens before they are let in over HTTP, a `mcp_ref.auth.ResourceServer`;
-    over stdio nobody shows tokens [2025-03-26..2025-11-25 basic/authorization §Protocol Requirements]
+    declared as they are. ``extensions``: methods beyond the protocol, see `mcp_ref.peer.extension`.
+    ``state_keys``: the secrets, strings or bytes, that sign the state which travels through clients between the rounds
+    of a request that asks for input (2026-07-28): the first key signs, all of them verify. Several processes that serve
+    the same clients need the same keys; default: those in the environment variable MCP_REF_STATE_KEYS, separated by
+    commas, else a random key of this process. A state is refused by a server with another ``name``, or another
+    resource of ``auth``. ``state_ttl``: seconds for which a state is accepted (default 900).
+    ``consume_state(id)`` is called with the id of each state that comes back; False refuses it, so a function that
+    remembers ids lets each state be used once. See `mcp_ref.server.mrtr.rounds`.
+    ``auth``: a `mcp_ref.auth.ResourceServer`, which demands tokens of clients over HTTP;
+    over stdio nobody presents tokens [2025-03-26..2025-11-25 basic/authorization §Protocol Requirements]
     [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD NOT.
-    ``on_roots_changed(connection)`` is called when a client says that its roots have changed, and
+    ``on_roots_changed(connection)`` is called when a client announces that its roots have changed, and
     ``on_log_level(connection, level)`` when it asks for log messages from this level up; raising refuses that.
-    Raises TypeError or ValueError for what no client may see: a name that is no text, a broken icon.
+    Raises TypeError or ValueError for a value that may not be sent: a name that is no text, a broken icon.
     """
 
     party = lifecycle.SERVER
@@ -143,7 +143,7 @@ class Server(Registration):
         self._state_options = (state_keys, state_ttl, consume_state)
         self._states: "Optional[States]" = None
         if self._state_options != (None, None, None):
-            self.states  # now, so that the author is told of what is wrong
+            self.states  # made now, so that wrong options raise here
         self.auth = auth
         self._features: Dict[str, Any] = {}
         self._announcements = Announcements()
@@ -157,15 +157,16 @@ class Server(Registration):
             type(self).__name__, shown(self.identity[0], 60), shown(self.identity[1], 40), clients,
             "" if clients == 1 else "s")
 
-    # Telling clients
+    # Notifications
 
     @property
     def connections(self) -> List[Connection]:
-        """The connections to clients that are operating now."""
+        """The connections to clients that are operating now, oldest first."""
         return self._announcements.connections
 
     def announce_once(self) -> ContextManager[None]:
-        """``with server.announce_once():`` several changes of a list are announced as one, at the end."""
+        """Return a context manager at whose end all changes made within are announced, one notification for each list.
+        """
         return self._announcements.once()
 
     @spelt
@@ -173,10 +174,10 @@ class Server(Registration):
         self, method: str, params: Optional[Dict[str, Any]] = None,
         wanted: Optional[Callable[[Connection], bool]] = None,
     ) -> int:
-        """Send a notification to every client that may be sent it and for which ``wanted`` is true; to how many.
+        """Send a notification to all clients that may be sent it and for which ``wanted`` is true; return their number.
 
-        Where there is no handshake, clients are told unasked of nothing but the changes that they listen to: they are
-        not among those, and a server that speaks nothing else (2026-07-28) raises `LocalProtocolError` for a vendor's
+        Clients without a handshake (2026-07-28) are not among them: they get notifications of the changes that they
+        listen to, and no others. A server of that revision alone raises `LocalProtocolError` for a vendor's
         notification. `Context.notify` sends one while a request is answered; see `mcp_ref.peer.vendor`.
         """
         if is_vendor(method) and not any(revision.handshake for revision in self.revisions):
@@ -187,9 +188,9 @@ class Server(Registration):
         return self._announcements.broadcast(method, params, wanted)
 
     def resource_updated(self, uri: str) -> None:
-        """Tell the clients that have subscribed to this resource that it has changed.
+        """Notify the clients that have subscribed to this resource that it has changed.
 
-        Raises ValueError for what is no URI, where any client may hear of it.
+        Raises ValueError for a text that is no URI, if there may be subscriptions.
         """
         told = [self._features[name] for name in ("subscriptions", "listeners") if name in self._features]
         if told:
@@ -203,20 +204,21 @@ class Server(Registration):
 
     @spelt
     def log(self, level: str, data: Any, logger: Optional[str] = None) -> int:
-        """Send a log message to every client whose level lets it through; to how many. As `Context.log`."""
+        """Send a log message to every client whose level admits it, and return their number. As `Context.log`."""
         from .logs import log
 
         return log(self, level, data, logger)
 
     @spelt
     def log_handler(self, level: int = 0, redact: bool = True, traceback: bool = False) -> "WireHandler":
-        """A `logging.Handler` that sends records to the clients; options: `mcp_ref.server.loghandler.WireHandler`."""
+        """Return a `logging.Handler` that sends records to clients; options: `mcp_ref.server.loghandler.WireHandler`.
+        """
         from .loghandler import WireHandler
 
         return WireHandler(self, level, redact, traceback)
 
     def elicitation_complete(self, elicitation_id: str) -> None:
-        """Tell the client that was asked to visit a URL that the user is done there; see `Context.elicit_url`."""
+        """Notify the client that was asked to visit a URL that the user is done there; see `Context.elicit_url`."""
         from .elicitation_url import complete
 
         complete(self, elicitation_id)
@@ -224,12 +226,13 @@ class Server(Registration):
     # Serving
 
     def run(self) -> None:
-        """Serve one client over standard input and output, until it goes away. Blocks.
+        """Serve one client over standard input and output until it disconnects. Blocks.
 
-        Whatever prints or writes to standard output meanwhile ends up on standard error, and so does the log, from
-        WARNING up, unless the program has set up `logging`. If a handler is still stuck ``shutdown_grace`` seconds
-        after the client went, the process ends without it. SIGTERM lets running calls end, and this returns; Ctrl-C
-        raises KeyboardInterrupt without a traceback: see `mcp_ref.server.serving.signals`.
+        Everything that the program prints or writes to standard output meanwhile goes to standard error, and so does
+        the log, from WARNING up, unless the program has set up `logging`. If a handler is still stuck
+        ``shutdown_grace`` seconds after the client disconnected, the process ends without it. SIGTERM lets running
+        calls end, and this method returns; Ctrl-C raises KeyboardInterrupt without a traceback: see
+        `mcp_ref.server.serving.signals`.
         """
         from ..diagnostics.packagelog import is_one_stream, own_process
         from ..threads import need
@@ -237,7 +240,7 @@ class Server(Registration):
         from .serving.stdio import serve
 
         need("server.run()")
-        if not is_one_stream(1, 2):  # with 2>&1 the log would get in between the messages
+        if not is_one_stream(1, 2):  # with 2>&1 log records would be written between the messages
             own_process()
         serve(self, StdioServer(self.limits))
 
@@ -259,7 +262,7 @@ class Server(Registration):
         """Serve any number of clients over HTTP until SIGTERM or Ctrl-C, see `mcp_ref.server.serving.signals`. Blocks.
 
         The log goes to standard error, from WARNING up, unless the program has set up `logging`. Raises `ConnectFailed`
-        if there is no serving at this address.
+        if the address cannot be bound.
 
         ===================  ====================  ==================================================================
         option               default               meaning
@@ -267,27 +270,27 @@ class Server(Registration):
         ``host``             this machine          where to listen; "0.0.0.0" is every IPv4 address of the machine
         ``port``             8000                  0 is any free one, and ``ready`` is told which
         ``path``             "/mcp"                of the endpoint
-        ``ready``            nobody is told        a function that is called with the URL when clients can connect
+        ``ready``            none                  a function that is called with the URL when clients can connect
         ``auth``             that of the server    a `mcp_ref.auth.ResourceServer`: clients show tokens of OAuth
-        ``token``            nobody needs one      a secret, shown as ``Authorization: Bearer``; one compares in
-                                                   constant time
-        ``authenticate``     everybody may come    ``f(headers) -> principal``, None for nobody we know; sessions
+        ``token``            no token              a secret that clients send as ``Authorization: Bearer``; it is
+                                                   compared in constant time
+        ``authenticate``     all clients pass      ``f(headers) -> principal``, None for an unknown client; sessions
                                                    belong to their principal
-        ``allowed_hosts``    this machine, any     names under which clients may reach us; by default also the one in
-                             port                  the URL of ``auth``
-        ``allowed_origins``  this machine, any     pages that may call us from a browser
+        ``allowed_hosts``    this machine, any     names by which clients may call this server; by default also the
+                             port                  one in the URL of ``auth``
+        ``allowed_origins``  this machine, any     pages that may call this server from a browser
                              port
-        ``sessions``         "memory"              "none": each request stands alone; or a `Store` that processes
+        ``sessions``         "memory"              "none": requests have no session; or a `Store` that processes
                                                    share, such as `SqliteStore`
-        ``json_response``    as it comes           True: never a stream in reply to a request, False: always one
-        ``poll_after``       never                 seconds until a stream is ended for the client to come back
+        ``json_response``    as needed             True: never a stream in reply to a request, False: always one
+        ``poll_after``       never                 seconds until a stream is ended for the client to reconnect
         ``legacy``           True                  HTTP+SSE at ``/sse`` and ``/messages``, too, which needs one process
-                                                   for all of a session
-        ``fds``              a socket of its own   descriptors of sockets that listen already, such as those that
-                                                   systemd hands over from 3 on
+                                                   for all requests of a session
+        ``fds``              a new socket          descriptors of sockets that listen already, such as those that
+                                                   systemd passes from 3 on
         ``ssl_context``      no TLS                an `ssl.SSLContext` with a certificate, for ``https``
-        ``trusted_proxies``  nobody is believed    addresses or networks of proxies, "unix" for a Unix socket: what
-                                                   they say in X-Forwarded-For is the address of a client, for
+        ``trusted_proxies``  none                  addresses or networks of proxies, "unix" for a Unix socket: their
+                                                   X-Forwarded-For has the address of a client, for
                                                    ``max_session_share``
         ``trace``            no trace              a `mcp_ref.wiretrace.Trace` that sees every message, and HTTP
         ===================  ====================  ==================================================================
@@ -312,11 +315,11 @@ class Server(Registration):
         json_response: Optional[bool] = None, poll_after: Optional[float] = None, streams: bool = False,
         delete: bool = True, trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
     ) -> "Application":
-        """A WSGI application that serves this server at ``/mcp``, for any WSGI engine; see
+        """Return a WSGI application that serves this server at ``/mcp``, for any WSGI engine; see
         `mcp_ref.streamable.server.wsgi`.
 
         Options: as `run_http`, and ``path`` (None: any); ``streams=True`` lets clients open a
-        stream with GET, each of which holds a thread of the engine; ``delete=False`` does not let them end sessions.
+        stream with GET, each of which holds a thread of the engine; ``delete=False`` forbids clients to end sessions.
         """
         from ..streamable.server.wsgi import application
         from .serving.http_listener import endpoint_of
@@ -330,9 +333,9 @@ class Server(Registration):
     def handle(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"", **unknown: NoReturn
     ) -> "Answer":
-        """Answer one HTTP request, for mounting in any framework: ``status``, ``headers``, ``chunks``.
+        """Answer one HTTP request to ``/mcp``, for use in any framework: returns ``status``, ``headers``, ``chunks``.
 
-        At ``/mcp``, by `handler`, which is to be closed in the end.
+        `handler` answers; close it in the end.
         """
         if unknown:
             refuse(Server.handle, unknown)
@@ -340,9 +343,9 @@ class Server(Registration):
 
     @property
     def handler(self) -> "HttpCaller":
-        """What `handle` calls, with the default options of `run_http`; made when first used.
+        """The caller that `handle` uses, with the default options of `run_http`; made when first used.
 
-        For other options make one: ``Caller(endpoint_of(server, ...))``. ``handler.close(grace)`` ends its sessions.
+        For other options make ``Caller(endpoint_of(server, ...))``. ``handler.close(grace)`` ends its sessions.
         """
         if "handler" not in self._features:
             from ..streamable.server.call import Caller
@@ -363,10 +366,10 @@ class Server(Registration):
         """Serve any number of clients in the background, on ``http://host:port/path``, ``tcp://host:port`` or
         ``unix:///path``.
 
-        Port 0 is any free one; the listener's ``address`` tells which, and its ``close`` ends it and every connection.
-        Options of HTTP: as `run_http`. On the two others there is no authentication: listen on
-        loopback or in a folder of your own. A connection that was silent for ``idle_after`` seconds costs no thread
-        until something comes. Raises `ConnectFailed`, and ValueError for a server with ``auth`` on ``tcp://``.
+        Port 0 is any free port; the listener's ``address`` has its number, and its ``close`` ends it and every
+        connection. Options of HTTP: as `run_http`. On the two others there is no authentication: listen on
+        loopback or in a folder of your own. A connection that was silent for ``idle_after`` seconds uses no thread
+        until data comes. Raises `ConnectFailed`, and ValueError for a server with ``auth`` on ``tcp://``.
         """
         self.resolve()
         options: Dict[str, Any] = dict(
@@ -394,17 +397,17 @@ class Server(Registration):
         return listener
 
     def connection(self, transport: Transport) -> Connection:
-        """A connection over this transport that has not been started. Raises as `resolve`."""
+        """Return a connection over this transport that has not been started. Raises as `resolve`."""
         self.resolve()
         made = Connection(transport, self, self.limits, self.executor, lenient=not self.strict)
         made.context_class = Context
         return made
 
     def resolve(self) -> None:
-        """Look at annotations that were left until now; called before serving, whoever serves.
+        """Resolve the annotations that were not defined yet at registration; called before serving starts.
 
-        Raises `Unresolved`, a TypeError, for one of a tool or a prompt that means nothing: the author has to know, as a
-        client could only be told of an internal error.
+        Raises `Unresolved`, a TypeError, for an annotation of a tool or a prompt that is still undefined: the author
+        has to know, as a client would get an internal error only.
         """
         for name in ("tools", "prompts"):
             if name in self._features:
@@ -413,7 +416,7 @@ class Server(Registration):
     # Answering (see `Role`)
 
     def route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
-        """How this request is answered in this revision; see ROUTES."""
+        """Return the route of this request in this revision, None if there is none; see ROUTES."""
         made = self._core_route(connection, method, revision)
         if self.extensions is not None:
             made = self.extensions.route(self, method, revision, made)
@@ -441,7 +444,7 @@ class Server(Registration):
 
     @property
     def states(self) -> "States":
-        """How states are signed, made when first needed; the keys of the process are the same for all connections."""
+        """The keys and options by which states are signed, made when first needed and shared by all connections."""
         if self._states is None:
             from .mrtr.replay import States
 
@@ -450,7 +453,7 @@ class Server(Registration):
         return self._states
 
     def stamp(self, result: Any, revision: Revision) -> Any:
-        """See `Role.stamp`; others are stamped by their route."""
+        """Return a deferred result with the members that every result has. Other results are stamped by their route."""
         return self._stamp(revision)(result) if revision.stateless else result
 
     def _stamp(self, revision: Revision) -> "Stamp":
@@ -462,9 +465,10 @@ class Server(Registration):
         return found
 
     def declared(self, revision: Revision) -> Dict[str, Any]:
-        """What it declares to a client that is served without a handshake; not to be changed."""
-        key = (revision, len(self._features))  # features come and never go; see `Registration._changing`, too
-        known = self._declared  # another one as soon as something is registered
+        """Return the capabilities for a client without a handshake, as on the wire. Do not change the dict."""
+        # The cache is replaced whenever an item is registered (`Registration._changing`); features are never removed.
+        key = (revision, len(self._features))
+        known = self._declared
         found = known.get(key)
         if found is None:
             from .initialize import declared
@@ -474,7 +478,7 @@ class Server(Registration):
         return found
 
     def answer_error(self, context: Any, error: RpcError, in_tool: bool) -> Exception:
-        """Not every client may be sent every error: see `mcp_ref.server.results.failures`."""
+        """Return the error that this client may be sent for an `RpcError`; see `mcp_ref.server.results.failures`."""
         if error.code not in REVISED:
             return error
         from .results.failures import revised
@@ -482,56 +486,57 @@ class Server(Registration):
         return revised(context, error, in_tool)
 
     def answer_errors(self, context: Any, error: BaseException) -> RpcError:
-        """See `Role.answer_errors`; the text is as `mcp_ref.server.results.failures` says."""
+        """Return the error for an exception of a handler; see `Role.answer_errors` and
+        `mcp_ref.server.results.failures`."""
         from .results.failures import failed
 
         request = context.request
         return failed(context, self.handler_of(request.method, request.params or {}, context.session.rules), error)
 
     def handler_of(self, method: str, params: Dict[str, Any], revision: Revision) -> str:
-        """See `Role.handler_of`."""
+        """Return the name of the author's function that answers this message, for the log; see `Role.handler_of`."""
         from .results.failures import handler_of
 
         return handler_of(self, method, params, revision)
 
     def hides(self, connection: Connection) -> bool:
-        """Whether the client of this connection is told neither type nor text of exceptions; see ``mask_errors``."""
+        """Return True if this client gets neither the type nor the text of exceptions; see ``mask_errors``."""
         return not connection.transport.same_machine if self.mask_errors is None else self.mask_errors
 
     def opened(self, connection: Connection) -> None:
-        """A client is there."""
+        """Add a client to those that are notified."""
         self._announcements.opened(connection)
 
     def keep(self, connection: Connection, uris: Iterable[str]) -> Dict[str, Any]:
-        """See `Role.keep`."""
+        """Return the state of a session as JSON values; see `Role.keep`."""
         from .session_state import export_state
 
         return export_state(self, connection, uris)
 
     def restore(self, connection: Connection, kept: Dict[str, Any], whole: bool) -> None:
-        """See `Role.restore`."""
+        """Take over the state of a session; see `Role.restore`."""
         from .session_state import import_state
 
         import_state(self, connection, kept, whole)
 
     def ending(self, connection: Connection) -> bool:
-        """End the streams of who listens on this connection
+        """End the streams of `subscriptions/listen` on this connection; return True if there were any
         [2026-07-28 basic/patterns/subscriptions §Graceful Closure] SHOULD."""
         return "listeners" in self._features and self.listeners.end(connection) > 0
 
     def missed(self, connection: Connection, count: int) -> None:
-        """See `Role.missed`."""
+        """Tell a client how many messages it missed while it had no stream; see `Role.missed`."""
         from .logs import tell_missed
 
         tell_missed(connection, count)
 
     @property
     def held(self) -> Held:
-        """The account of what clients make this server hold, over all its listeners."""
+        """The account of the memory that clients make this server hold, over all its listeners."""
         return self._features.setdefault("held", Held(self.limits))  # type: ignore[no-any-return]
 
     def closed(self, connection: Connection, reason: str) -> None:
-        """A client is gone; nothing of it is kept."""
+        """Forget everything of a client that has disconnected."""
         self._announcements.closed(connection)
         if "subscriptions" in self._features:
             self.subscriptions.forget(connection)
@@ -541,17 +546,17 @@ class Server(Registration):
             forget(connection)
 
     def arrived(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
-        """Forget at once the roots of a client that has others now [..2025-11-25 client/roots §Root List Changes]."""
+        """Drop the cached roots as soon as a change is announced [..2025-11-25 client/roots §Root List Changes]."""
         if method == ROOTS_CHANGED and "roots" in connection.state:
             connection.state["roots"].drop()
         return True
 
     def hears(self, method: str) -> bool:
-        """See `Role.hears`."""
+        """Return True if a function was registered for this vendor's notification; see `Role.hears`."""
         return "vendor" in self._features and self._features["vendor"].hears(method)
 
     def notification(self, connection: Connection, method: str, params: Dict[str, Any]) -> None:
-        """What a client announces: that its roots are others now, or what an extension adds."""
+        """Handle a client's notification: a change of its roots, an extension's or a vendor's notification."""
         if self.extensions is not None:
             self.extensions.heard(connection, method, params)
         if "vendor" in self._features:
@@ -601,4 +606,5 @@ ROUTES: Dict[str, Any] = {
     "logging/setLevel": ("", _set_level),
     "subscriptions/listen": ("", _listen),
 }
-"""Request -> the feature that must be there, and how its route is made for a revision."""
+"""Request -> the feature that must have been registered ("" for none), and the function that makes the route for a
+revision."""

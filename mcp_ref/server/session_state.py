@@ -1,5 +1,4 @@
-"""What a server remembers of one client, for sessions that several processes share; see
-`mcp_ref.peer.session_state`."""
+"""The server's part of the state of a session that several processes share; see `mcp_ref.peer.session_state`."""
 
 import sys
 from typing import TYPE_CHECKING, Any, Dict, Iterable
@@ -12,12 +11,12 @@ if TYPE_CHECKING:
 
 _LEVEL = "log_level"
 SUBSCRIBED = "subscribed "
-"""Before a URI: the name of the value that stands for a subscription. Each is a value of its own, so that a change does
-not write, or read, all the others."""
+"""The prefix of the name of a value that stands for a subscription; the URI follows. Each subscription is a value of
+its own, so that a change does not write or read all the others."""
 
 
 def export_state(server: "ServerInterface", connection: "Connection", uris: Iterable[str]) -> Dict[str, Any]:
-    """The log level that the client asked for, and whether it has subscribed to these."""
+    """Return the log level that the client asked for, and for each of the URIs if it has subscribed to it."""
     kept: Dict[str, Any] = {}
     if _LEVEL in connection.state:
         kept[_LEVEL] = connection.state[_LEVEL]
@@ -28,9 +27,9 @@ def export_state(server: "ServerInterface", connection: "Connection", uris: Iter
 
 
 def import_state(server: "ServerInterface", connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
-    """Take over these values; subscriptions are entered as they are, for they were checked before.
+    """Take over these values. Subscriptions are entered without a check: another process has checked them.
 
-    ``whole``: these are all there are, so other subscriptions have ended.
+    ``whole``: True if these are all values of the session, so that other subscriptions have ended.
     """
     if _LEVEL in kept:
         connection.state[_LEVEL] = kept[_LEVEL]
@@ -41,7 +40,7 @@ def import_state(server: "ServerInterface", connection: "Connection", kept: Dict
         if kept[name]:
             try:
                 server.subscriptions.add(connection, uri, sys.maxsize)
-            except RpcError as error:  # this process has no room; the session goes on, and hears less from here
+            except RpcError as error:  # no memory left in this process: the session continues without the subscription
                 connection.counters.note("subscriptions without room", error.message)
         elif server.has_feature("subscriptions"):
             server.subscriptions.discard(connection, uri)

@@ -2,33 +2,33 @@
 
 In a session a client names one resource at a time [..2025-11-25 server/resources §Subscriptions]: `Subscriptions`. Such
 a subscription belongs to one connection and ends with it. Two tables, from a URI to its subscribers and
-from a connection to its URIs, make both an update and a farewell cost what they concern and no more.
+from a connection to its URIs, make an update and the end of a connection cost no more than the subscriptions concerned.
 
 A notification may name a part of what was subscribed to (the schema of
 `ResourceUpdatedNotification` says so), and the page does not say when. Readings:
 
 - A subscription to a URI that ends with a slash, which names a container, covers everything below it:
-  ``file:///project/`` hears of ``file:///project/src/main.rs``. Any other covers just its own URI.
-- Nothing can ever come of a URI that no resource, template or directory of the server covers, so
-  subscribing to one is answered as reading it is: resource not found. Whether a resource of a template is
-  there at the moment is not asked.
-- Subscribing twice is subscribing once, and unsubscribing from what one is not subscribed to succeeds:
-  afterwards all is as the client wants it.
+  ``file:///project/`` covers ``file:///project/src/main.rs``. Any other covers just its own URI.
+- A URI that no resource, template or directory of the server covers can never be updated, so
+  subscribing to it is answered as reading it is: resource not found. A resource of a template need not
+  exist at the moment.
+- Subscribing twice is subscribing once, and unsubscribing without a subscription succeeds:
+  afterwards the client has what it wants.
 
 In 2026-07-28 a client opens a stream of notifications with `subscriptions/listen`
 [2026-07-28 basic/patterns/subscriptions §Opening a Stream]: `Listeners`. A stream is a request that is answered when it
 ends. It holds no thread: its route is deferred, and the thread that changes something tells the listeners.
 
 =====================================  =========================================================================
-a client asks for                      it is agreed to
+a client asks for                      the server agrees
 =====================================  =========================================================================
-``toolsListChanged`` and its likes     if that list is one of this server's
+``toolsListChanged`` and so on         if it has that list
 ``resourceSubscriptions``              for the URIs that a resource, template or directory covers
 =====================================  =========================================================================
 
-What is not agreed to is left out of the acknowledgment [2026-07-28 basic/patterns/subscriptions §Acknowledgment].
+The acknowledgment leaves out the rest [2026-07-28 basic/patterns/subscriptions §Acknowledgment].
 
-Readings: URIs mean the same here as in a session, so one that ends with a slash covers what is below
+Readings: URIs mean the same here as in a session, so one that ends with a slash covers everything below
 it. A server that ends a stream says so twice: one page has it send `notifications/cancelled`
 [2026-07-28 basic/patterns/cancellation §Behavior Requirements] MUST, another answer the request
 [2026-07-28 basic/patterns/subscriptions §Graceful Closure] SHOULD; the answer comes last, because it ends the request
@@ -63,25 +63,25 @@ FILTERS: Dict[str, str] = {feature: feature + "_list_changed" for feature in LIS
 """Feature -> the attribute of `SubscriptionFilter` by which a client asks for changes of its list."""
 Watcher = TypeVar("Watcher")
 _COST = 400
-"""Bytes that the tables need for one URI."""
+"""Bytes that the tables need for one URI, beside its text."""
 
 
 class Watched(Dict[str, Dict[Watcher, None]]):
-    """Who watches which URI. Not locked; whoever has one sees to that."""
+    """A table from a URI to its watchers. It has no lock; its owner holds one around each call."""
 
     def add(self, uri: str, watcher: Watcher) -> None:
-        """Enter one; twice is once."""
+        """Enter a watcher of a URI; no change if it is there already."""
         self.setdefault(uri, {})[watcher] = None
 
     def remove(self, uri: str, watcher: Watcher) -> None:
-        """Take one out that is there."""
+        """Remove a watcher that is in the table."""
         watchers = self[uri]
         del watchers[watcher]
         if not watchers:
             del self[uri]
 
     def of(self, uri: str) -> List[Watcher]:
-        """Those who watch this URI or a container that it lies in, each once."""
+        """Return the watchers of this URI and of the containers that it lies in, each once."""
         found = dict(self.get(uri, {}))
         for container in containers(uri):
             found.update(self.get(container, {}))
@@ -89,31 +89,34 @@ class Watched(Dict[str, Dict[Watcher, None]]):
 
 
 def size_of(uris: Iterable[str]) -> int:
-    """Return about how many bytes it takes to remember who watches these URIs."""
+    """Return about how many bytes the tables need for subscriptions to these URIs."""
     return sum(_COST + len(uri) for uri in uris)
 
 
 def no_room(connection: Connection) -> RpcError:
-    """Return the refusal of subscriptions for which `mcp_ref.transports.held` has no room."""
+    """Return the error for subscriptions beyond the memory that `mcp_ref.transports.held` allows."""
     limits = connection.limits
     text = "No room for more subscriptions: max_held_bytes (%d) or max_held_bytes_per_peer (%d) has been reached"
     return RpcError(INTERNAL_ERROR, text % (limits.max_held_bytes, limits.max_held_bytes_per_peer))
 
 
 class Subscriptions:
-    """The subscriptions of all clients of one server. Thread-safe; no lock is held while sending."""
+    """The subscriptions of all sessions of one server. Thread-safe.
+
+    The lock guards the three tables together. No lock is held while sending.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._subscribers: Watched[Connection] = Watched()
         self._uris: Dict[Connection, Set[str]] = {}
         self._sizes: Dict[Connection, int] = {}
-        """Characters of their URIs."""
+        """Connection -> characters of its URIs together."""
 
     # Act
 
     def subscribe_route(self, server: "ServerInterface", revision: Revision) -> Route:
-        """Answers `resources/subscribe`, on the reader: it takes no time and runs no code of the author's."""
+        """Return the route of `resources/subscribe`. It runs on the reader: it is quick and calls no author's code."""
         read = params_reader(SubscribeRequestParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
@@ -126,7 +129,7 @@ class Subscriptions:
         return Route(answer, inline=True)
 
     def unsubscribe_route(self, server: "ServerInterface", revision: Revision) -> Route:
-        """Answers `resources/unsubscribe`."""
+        """Return the route of `resources/unsubscribe`, which runs on the reader, too."""
         read = params_reader(UnsubscribeRequestParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
@@ -138,7 +141,7 @@ class Subscriptions:
         return Route(answer, inline=True)
 
     def add(self, connection: Connection, uri: str, most: int) -> None:
-        """Enter a subscription. Raises `RpcError` if the client has ``most`` of them."""
+        """Enter a subscription. Raises `RpcError` if the client has ``most`` of them already."""
         with self._lock:
             uris = self._uris.get(connection, set())
             if uri not in uris and len(uris) >= most:
@@ -150,10 +153,10 @@ class Subscriptions:
             self._uris[connection] = uris
             self._subscribers.add(uri, connection)
         if connection.closed:
-            self.forget(connection)  # it ended meanwhile, and nobody will tell us again
+            self.forget(connection)  # it ended before it was entered: its `closed` hook ran, and will not run again
 
     def _count(self, connection: Connection, uri: str) -> None:
-        """Count one more URI. Raises `RpcError` at ``max_subscribed_bytes``, or where there is no room."""
+        """Count one more URI. Raises `RpcError` at ``max_subscribed_bytes``, and if there is no memory left."""
         size, most = size_of((uri,)), connection.limits.max_subscribed_bytes
         before = self._sizes.get(connection, 0)
         if before + len(uri) > most:
@@ -171,7 +174,7 @@ class Subscriptions:
             transport.held.free(transport.holder, size_of((uri,)))
 
     def discard(self, connection: Connection, uri: str) -> None:
-        """Take a subscription out, if there is one."""
+        """Remove a subscription, if there is one."""
         with self._lock:
             uris = self._uris.get(connection, set())
             if uri in uris:
@@ -183,7 +186,7 @@ class Subscriptions:
                 self._sizes.pop(connection, None)
 
     def forget(self, connection: Connection) -> None:
-        """This connection has ended: all its subscriptions go."""
+        """Remove all subscriptions of a connection that has ended."""
         with self._lock:
             for uri in self._uris.pop(connection, ()):
                 self._subscribers.remove(uri, connection)
@@ -193,29 +196,29 @@ class Subscriptions:
     # Change notification
 
     def updated(self, uri: str) -> int:
-        """Tell the subscribers of this URI, and of the containers it lies in, that it has changed; to how many.
+        """Notify the subscribers of this URI, and of the containers it lies in, of a change; return their number.
 
-        Each hears of it once [..2025-11-25 server/resources §Subscriptions].
+        Each gets one notification [..2025-11-25 server/resources §Subscriptions].
         """
         return tell_all(self.of(uri), RESOURCE_UPDATED, {"uri": uri})
 
     def has(self, connection: Connection, uri: str) -> bool:
-        """Whether this client has subscribed to this URI."""
+        """Return True if this client has subscribed to this URI."""
         with self._lock:
             return uri in self._uris.get(connection, ())
 
     def by(self, connection: Connection) -> List[str]:
-        """The URIs that this client has subscribed to, sorted."""
+        """Return the URIs that this client has subscribed to, sorted."""
         with self._lock:
             return sorted(self._uris.get(connection, ()))
 
     def of(self, uri: str) -> List[Connection]:
-        """The connections that hear of changes to this URI, each once."""
+        """Return the connections that are notified of changes to this URI, each once."""
         with self._lock:
             return self._subscribers.of(uri)
 
     def __len__(self) -> int:
-        """How many subscriptions there are."""
+        """Return the number of subscriptions."""
         with self._lock:
             return sum(map(len, self._uris.values()))
 
@@ -223,7 +226,10 @@ class Subscriptions:
 # Streams of 2026-07-28
 
 class Listener:
-    """One stream: what it hears of, and the request that it is the answer to."""
+    """One stream: the changes that it asked for, and the request that it belongs to.
+
+    The lock guards the queue of notifications that came before the acknowledgment.
+    """
 
     def __init__(self, context: Context, wanted: SubscriptionFilter) -> None:
         self.context = context
@@ -231,13 +237,14 @@ class Listener:
         self.uris: List[str] = list(wanted.resource_subscriptions or ())
         self.size = size_of(self.uris)
         self.holder = peer_of(context.principal if context.connection.transport.tells_apart else None, self)
-        """The peer for which that is counted, see `mcp_ref.transports.held`."""
+        """The peer for which the memory of the URIs is counted, see `mcp_ref.transports.held`."""
         self._lock = threading.Lock()
         self._early: Optional[List[Any]] = []
-        """What there was to tell before the acknowledgment, and the answer, by None; None once that is out."""
+        """Notifications before the acknowledgment, as method and params; (None, result) is the answer of the request.
+        None once the acknowledgment and all of these are sent."""
 
     def tell(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
-        """Send a notification, which names this stream; before the acknowledgment: right after it."""
+        """Send a notification that names this stream; one before the acknowledgment is queued until after it."""
         with self._lock:
             if self._early is not None:
                 self._early.append((method, params))
@@ -245,7 +252,7 @@ class Listener:
         self._send(method, params)
 
     def acknowledge(self, agreed: Dict[str, Any]) -> None:
-        """Send the first message of the stream, and then what happened meanwhile.
+        """Send the first message of the stream, and then the notifications that were queued.
 
         [2026-07-28 basic/patterns/subscriptions §Acknowledgment] MUST
         """
@@ -259,7 +266,7 @@ class Listener:
                 self._send(method, params)
 
     def finish(self, result: Optional[Dict[str, Any]]) -> None:
-        """Answer the request, after all that was told; None: there is no answer."""
+        """Answer the request, after all notifications of the stream. ``result`` None: end it without an answer."""
         with self._lock:
             if self._early is not None and result is not None:
                 self._early.append((None, result))
@@ -275,7 +282,10 @@ class Listener:
 
 
 class Listeners:
-    """The streams of all clients of one server. Thread-safe; no lock is held while sending."""
+    """The streams of all clients of one server. Thread-safe.
+
+    The lock guards the three tables together. No lock is held while sending.
+    """
 
     def __init__(self, server: "ServerInterface") -> None:
         self._server = server
@@ -287,26 +297,27 @@ class Listeners:
     # Open
 
     def route(self, revision: Revision) -> Route:
-        """Answers `subscriptions/listen`, on the reader: it takes no time and runs no code of the author's."""
+        """Return the route of `subscriptions/listen`. It runs on the reader: it is quick and calls no author's code."""
         read = params_reader(SubscriptionsListenRequestParams, revision)
 
         def listen(context: Context, params: Dict[str, Any]) -> None:
             agreed = self._agree(context, read(params).notifications)
             listener = Listener(context, agreed)
             self._add(listener, context.connection)
-            context.request = Request(context.request_id, context.request.method, None)  # as long as the stream is open
+            # The context lives as long as the stream: do not keep the params in memory for that time.
+            context.request = Request(context.request_id, context.request.method, None)
             shown = encode(SubscriptionsAcknowledgedNotificationParams(agreed), revision)
             try:
                 listener.acknowledge(shown)
                 context.incoming.watch(lambda: self._end(listener, None))
-            except BaseException:  # a Ctrl-C, which the dispatcher answers
+            except BaseException:  # a KeyboardInterrupt, too; the dispatcher answers the request
                 self._remove(listener)
                 raise
 
         return Route(listen, inline=True, deferred=True)
 
     def _agree(self, context: Context, asked: SubscriptionFilter) -> SubscriptionFilter:
-        """What of it this server has to offer."""
+        """Return the part of a filter that this server can serve."""
         limits, agreed = context.connection.limits, SubscriptionFilter()
         for feature, name in FILTERS.items():
             if getattr(asked, name) and self._server.has_feature(feature):
@@ -341,11 +352,11 @@ class Listeners:
     # Tell
 
     def changed(self, feature: str) -> int:
-        """Tell who asked that the list of this feature is another one now; how many."""
+        """Notify the streams that asked for it that the list of this feature has changed; return their number."""
         return self._tell(list(self._by_feature[feature]), LIST_CHANGED[feature])
 
     def updated(self, uri: str) -> int:
-        """Tell who asked for this URI, or for a container of it, that it has changed; how many."""
+        """Notify the streams that asked for this URI, or for a container of it, of a change; return their number."""
         with self._lock:
             found = self._by_uri.of(uri)
         return self._tell(found, RESOURCE_UPDATED, {"uri": uri})
@@ -358,7 +369,11 @@ class Listeners:
     # End
 
     def end(self, connection: Optional[Connection] = None) -> int:
-        """End the streams of one connection, or all, and tell their clients that it is meant so; how many."""
+        """End the streams of one connection, or all; return their number.
+
+        Each client is sent `notifications/cancelled`, which a server sends for no other purpose
+        [2026-07-28 basic/patterns/cancellation] MUST, MUST NOT, and then the answer of the request.
+        """
         with self._lock:
             ending = [one for one in self._open if connection is None or one.context.connection is connection]
         for listener in ending:
@@ -368,12 +383,12 @@ class Listeners:
         return len(ending)
 
     def _end(self, listener: Listener, result: Optional[Dict[str, Any]]) -> None:
-        """The stream is over; ``result``: its answer, None where nobody waits for one."""
+        """Remove a stream and answer its request with ``result``; None if nobody waits for an answer."""
         if self._remove(listener):
             listener.finish(result)
 
     def _remove(self, listener: Listener) -> bool:
-        """Tell this one nothing any more; False: it was so before."""
+        """Remove a stream from all tables. Returns False if it was removed before."""
         with self._lock:
             if listener not in self._open:
                 return False
@@ -388,5 +403,5 @@ class Listeners:
         return True
 
     def __len__(self) -> int:
-        """How many streams are open."""
+        """Return the number of open streams."""
         return len(self._open)

@@ -3,19 +3,19 @@
 What goes wrong, and what the client sees:
 
 ===========================================  =========================================================
-unknown tool                                 error -32602
+an unknown tool                              error -32602
 arguments that do not fit the input schema   an ``isError`` result since 2025-11-25, before that -32602
-calls that come too fast                     ``isError``, naming the limit
+calls above the rate                         ``isError``, naming the limit
 `ToolError`                                  ``isError``, its text verbatim, for the model
-any other exception of the tool              ``isError``; what it says: `mcp_ref.server.results.failures`
+any other exception of the tool              ``isError``; its text: `mcp_ref.server.results.failures`
 `RpcError`                                   that JSON-RPC error
 a result that JSON cannot hold               ``isError``, naming the place: ``$.mean is NaN``
 a structured result unlike its schema        ``isError``, naming the place
 content that may not be sent                 ``isError``, as any other exception
 ===========================================  =========================================================
 
-Reading: calls that come too fast are reported as a result, as the pages' own example of a rate limit
-is [2024-11-05..2025-06-18 server/tools §Error Handling]: whoever calls too often is the model, and it
+Reading: calls above the rate are reported as a result, as the pages' own example of a rate limit
+is [2024-11-05..2025-06-18 server/tools §Error Handling]: it is the model that calls too often, and it
 can wait.
 
 An argument that proxies should be able to route by is repeated in a header field of HTTP. It is a string, an integer or
@@ -25,8 +25,8 @@ a boolean, and its schema says so, in an explicit schema or in the signature::
     def query(region: Annotated[str, {"x-mcp-header": "Region"}], sql: str) -> str:     # Mcp-Param-Region: us-west1
 
 ``None`` goes inside, ``Annotated[Optional[str], {...}]``, as Python has it; an argument that is not given has no field.
-Whoever is on the way can read header fields: nothing secret belongs there
-[2026-07-28 server/tools §x-mcp-header] SHOULD NOT. What is allowed says `mcp_ref.protocol.streamable_http.mirrored`.
+Every proxy on the way can read header fields, so do not send secrets in them
+[2026-07-28 server/tools §x-mcp-header] SHOULD NOT. The rules are in `mcp_ref.protocol.streamable_http.mirrored`.
 """
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
@@ -58,11 +58,11 @@ LIMIT = "max_tool_calls_per_second"
 
 
 class RegisteredTool:
-    """A function and how it is called: its schemas, made when first needed.
+    """A function that is a tool, with its schemas, which are made when they are first needed.
 
     ``explicit_input`` and ``explicit_output`` are schemas that the author wrote; None: the signature makes them.
-    ``described`` are the members of `Tool` that are shown and nothing else: title, icons and so on, by attribute.
-    ``rate``: calls per second, of all clients together; None: as many as come.
+    ``described`` are the other members of its `Tool` message by attribute: title, icons and so on.
+    ``rate``: calls per second, of all clients together; None: no limit.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class RegisteredTool:
         self.described = described
         self.rate = None if rate is None else Rate(rate)
         self.mirrored: Optional[Sequence[Mirrored]] = None
-        """The arguments that are repeated in header fields (HTTP); None until that was looked at."""
+        """The arguments that are repeated in header fields (HTTP); None until `find_mirrored` has succeeded."""
         self.inputs = LazyValidator(lambda: self.input_schema)
         self.outputs = LazyValidator(lambda: self.output_schema)
 
@@ -96,7 +96,7 @@ class RegisteredTool:
         return self.explicit_output if self.explicit_output is not None else self.signature.output_schema
 
     def find_mirrored(self) -> None:
-        """Look which arguments are repeated in header fields: those whose schema has an ``x-mcp-header``.
+        """Set ``mirrored`` to the arguments whose schema has an ``x-mcp-header``.
 
         Raises ValueError for one that is not allowed [2026-07-28 server/tools §x-mcp-header] MUST, and `Unresolved`.
         """
@@ -112,14 +112,15 @@ class RegisteredTool:
                 raise ValueError("tool %s: %s" % (self.name, error)) from None
 
     def describe(self) -> Tool:
-        """As `tools/list` shows it."""
+        """Return the message of this tool for `tools/list`."""
         made = Tool(self.name, self.input_schema, output_schema=self.output_schema, **self.described)
         if made.description is None:
             made.description = self.signature.description
         return made
 
     def call(self, context: Context, arguments: Dict[str, Any]) -> CallToolResult:
-        """Run the function; arguments have been validated. Raises what it raises, and as `result_of` does."""
+        """Run the function with validated arguments, and return its result. Raises its exceptions and as `result_of`.
+        """
         signature = self.signature
         keywords = arguments if self.explicit_input is not None else self._bind(arguments)
         if signature.context_parameter is not None:
@@ -197,12 +198,12 @@ class Tools:
         try:
             tool.find_mirrored()
         except Unresolved:
-            pass  # perhaps defined later; told by `resolve`
+            pass  # it may be defined later; `resolve` raises if it is not
         self.listing.add(name, tool)
         return tool
 
     def resolve(self) -> None:
-        """Raise `Unresolved` for an annotation that still means nothing; a list could not be shown."""
+        """Raise `Unresolved` for an annotation that is still undefined, without which no list can be made."""
         for tool in self.listing.values():
             if tool.explicit_input is None:
                 tool.signature.resolve()
@@ -212,13 +213,13 @@ class Tools:
     # List
 
     def list_route(self, revision: Revision) -> Route:
-        """Answers `tools/list`."""
+        """Return the route of `tools/list`."""
         return self.listing.route(revision)
 
     # Act
 
     def call_route(self, revision: Revision) -> Route:
-        """Answers `tools/call`."""
+        """Return the route of `tools/call`."""
         read = params_reader(CallToolRequestParams, revision)
         write = encoder(CallToolResult, revision)
 
@@ -246,7 +247,7 @@ class Tools:
         return Route(answer, fault)
 
     def failed(self, context: Context, who: str, error: Exception) -> CallToolResult:
-        """The result of a call that raised; ``who``: the tool, for the log and the client."""
+        """Return the result of a call that raised ``error``; ``who`` names the tool in the log and to the client."""
         from .results.failures import failed_tool
 
         if isinstance(error, (BadResult, JsonError)):
@@ -264,7 +265,10 @@ class Tools:
         return tool.mirrored or () if tool is not None else ()
 
     def _admit(self, context: Context, name: str) -> RegisteredTool:
-        """The tool of this name, if it may be called now [.. server/tools §Security Considerations] MUST."""
+        """Return the tool of this name, if the rates allow a call now [.. server/tools §Security Considerations] MUST.
+
+        Raises `ToolError` above a rate, and `RpcError` -32602 for an unknown tool.
+        """
         per_client = context.rate(LIMIT)
         if not per_client.take():
             raise _too_many(context, "of this client, which may make %g a second (%s)" % (per_client.per_second, LIMIT))
@@ -276,7 +280,7 @@ class Tools:
         return tool
 
     def _unstring(self, context: Context, tool: RegisteredTool, arguments: Dict[str, Any]) -> Dict[str, Any]:
-        """Arguments whose arrays, objects and numbers came as strings, as some clients send them."""
+        """Return the arguments with arrays, objects and numbers that came as strings converted, and count these."""
         from .hints.coercion import coerce
 
         mended, notes = coerce(arguments, tool.input_schema)
@@ -285,10 +289,11 @@ class Tools:
         return mended
 
     def _embedded(self, context: Context, tool: RegisteredTool) -> None:
-        """Servers that embed resources should offer resources [2025-06-18.. server/tools §Embedded Resources] SHOULD.
+        """Check that a server which embeds resources declares resources
+        [2025-06-18.. server/tools §Embedded Resources] SHOULD.
 
-        Reading: what a tool will return is not known when capabilities are declared. So a strict server refuses such a
-        result, and any other counts and logs it.
+        Reading: the results of a tool are not known when capabilities are declared. So a strict server refuses such a
+        result, and any other server counts and logs it.
         """
         if "resources" in context.session.capabilities:
             return
@@ -299,7 +304,7 @@ class Tools:
 
 
 def _mentions_header(schema: Any) -> bool:
-    """Whether an ``x-mcp-header`` stands anywhere in there; hardly any tool has one, and asking this costs little."""
+    """Return True if a schema has an ``x-mcp-header`` anywhere. This is a cheap test: hardly any tool has one."""
     if isinstance(schema, dict):
         return "x-mcp-header" in schema or any(map(_mentions_header, schema.values()))
     return isinstance(schema, list) and any(map(_mentions_header, schema))
@@ -314,7 +319,7 @@ def _too_many(context: Context, whose: str) -> ToolError:
 def _refuse(
     tool: RegisteredTool, found: List[Any], revision: Revision, write: Callable[[Any], Dict[str, Any]]
 ) -> Dict[str, Any]:
-    """Arguments that do not fit: a result for the model since 2025-11-25, before that an error for the client."""
+    """Return the result for arguments that do not fit, for the model; before 2025-11-25 raise `RpcError` -32602."""
     wrong = "; ".join(shown(one.about("arguments"), 200) for one in found[:5])
     text = "Invalid arguments for tool %s: %s" % (tool.name, wrong)
     if not revision.tool_input_errors_are_results:
@@ -323,6 +328,6 @@ def _refuse(
 
 
 def _error_result(text: str) -> CallToolResult:
-    """A result for the model; what is no Unicode in the text (file names may hold such) is escaped."""
+    """Return an ``isError`` result with this text. Lone surrogates, which names of files may hold, are escaped."""
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return CallToolResult(content=[TextContent(text=text)], is_error=True)

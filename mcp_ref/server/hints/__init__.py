@@ -1,6 +1,7 @@
 """Type hints to JSON Schema, and values to JSON and back.
 
-`functions` takes a function apart, `docstrings` reads its docstring, `typeforms` makes a schema of an annotation,
-`members` describes the fields of classes, `values` writes JSON, `coercion` mends arguments that came as text,
-`validator` compiles schemas when they are first needed, and `signature` puts it all together.
+`signature` describes a function: its schemas, and how it is called with JSON arguments. `members` has the types behind
+it (`TypeForm`, `Members`, `HintScope`), `typeforms` makes a schema and a reader of each annotation, `values` converts
+Python values to JSON. `coercion` repairs arguments that came as text, and `docstrings` reads descriptions of
+parameters; both are loaded when they are first needed.
 """

@@ -1,6 +1,6 @@
-"""What authors register with a server: tools, resources, prompts, completions, and methods of their own.
+"""The registration of tools, resources, prompts, completions, and vendors' methods with a server.
 
-`registration` has the decorators, `listing` keeps what was registered and pages through it, `checks` and `tool_checks`
-refuse mistakes at once, `caching` says how long clients may keep answers, `vendor_methods` are methods that the
-specification does not have.
+`registration` has the decorators. `listing` keeps what was registered, in pages. `checks` and `tool_checks` refuse
+mistakes of authors at registration. `caching` has the hints for how long clients may keep answers. `vendor_methods`
+answers methods that the specification does not have.
 """

@@ -1,4 +1,4 @@
-"""For how long clients may keep what a server answers, and who may be given it [2026-07-28 server/utilities/caching].
+"""The hints for how long clients may cache an answer, and for whom [2026-07-28 server/utilities/caching].
 
 ::
 
@@ -6,18 +6,18 @@
     Server("demo", cache={"tools/list": Cache(300, "public")})            # by method
     @server.resource("config://app", cache=Cache(ttl=60))                 # one resource, template or directory
 
-A handler of a resource may also return a `ReadResourceResult` with hints of its own, which go before the others.
+A handler of a resource may also return a `ReadResourceResult` with hints of its own, which take precedence.
 
-The complete results of six methods carry the hints [2026-07-28 server/utilities/caching §Cacheable Results] MUST. What
-is said for a list holds for all of its pages, so that their scope is one
+The complete results of six methods carry the hints [2026-07-28 server/utilities/caching §Cacheable Results] MUST. The
+hint of a list is that of all its pages, so that they have one scope
 [2026-07-28 server/utilities/caching §Interaction with Pagination] MUST. Revisions with a handshake have no hints.
 
-Reading: where the author says nothing, nothing may be kept (0 seconds), and nothing be shared (private). The page gives
-no default; a list that is the same for everybody may well be public, but only its author knows that. Reading, too: what
-was read with the help of answers of the user is never to be kept, whatever is said for the resource: it depends on more
+Reading: without a hint of the author nothing may be cached (0 seconds) and nothing be shared (private). The page gives
+no default; a list that is the same for everybody may well be public, but only its author knows that. Reading, too: a
+result that depends on answers of the user is never cached, whatever the hint of the resource is: it depends on more
 than its URI [2026-07-28 server/utilities/caching §Cache Key].
 
-A public answer may be given to anybody, also where clients must show who they are: the scope guards nothing
+A public answer may be given to anybody, also by a server that authenticates clients: the scope protects nothing
 [2026-07-28 server/utilities/caching §Security Considerations] MUST NOT.
 """
 
@@ -29,9 +29,9 @@ from ...protocol.caching import CACHEABLE, DEPENDING, MAX_TTL_MS, PRIVATE, SCOPE
 
 
 class Cache:
-    """A hint: ``ttl`` seconds fresh, for everybody ("public") or for the same principal alone ("private").
+    """A hint: an answer is fresh for ``ttl`` seconds, for everybody ("public") or for the same principal ("private").
 
-    Not to be changed. Raises TypeError or ValueError for what is no such thing.
+    Do not change it. Raises TypeError or ValueError for another ttl or scope.
     """
 
     __slots__ = ("ttl", "scope", "hints")
@@ -48,7 +48,7 @@ class Cache:
         self.ttl = ttl
         self.scope = scope
         self.hints: Dict[str, Any] = {"ttl_ms": round(ttl * 1000), "cache_scope": scope}
-        """The members of a result, by attribute."""
+        """The members that a result gets: attribute -> value."""
 
     def __repr__(self) -> str:
         return "Cache(ttl=%r, scope=%r)" % (self.ttl, self.scope)
@@ -61,7 +61,7 @@ class Cache:
 
 
 def by_method(cache: Union[Cache, Mapping[str, Cache], None]) -> Dict[str, Cache]:
-    """What a server is told to hint, for each method. Raises TypeError or ValueError for what is none of the six."""
+    """Return the hints of a server by method. Raises TypeError or ValueError for a method that is none of the six."""
     if cache is None:
         return {}
     if isinstance(cache, Cache):
@@ -76,13 +76,13 @@ def by_method(cache: Union[Cache, Mapping[str, Cache], None]) -> Dict[str, Cache
 
 
 def check_hint(where: str, cache: Any) -> None:
-    """Raise TypeError for what is no hint."""
+    """Raise TypeError for a value that is no `Cache`; ``where`` begins the text."""
     if not isinstance(cache, Cache):
         raise TypeError("%s: cache is a Cache(ttl=..., scope=...), got %.80r" % (where, cache))
 
 
 def check_own(result: ReadResourceResult) -> None:
-    """Refuse hints of a result that an author made and that no client could use. Raises ValueError."""
+    """Raise ValueError for hints, in a result that an author made, that no client could use."""
     if type(result.ttl_ms) is not int or not 0 <= result.ttl_ms <= MAX_TTL_MS:
         raise ValueError("%s: expected milliseconds from 0 to %d, got %r" % (TTL_MS, MAX_TTL_MS, result.ttl_ms))
     if result.cache_scope not in SCOPES:
@@ -92,9 +92,9 @@ def check_own(result: ReadResourceResult) -> None:
 def hinted(
     result: ReadResourceResult, cache: Optional[Cache], asked: Optional[Mapping[str, Any]]
 ) -> ReadResourceResult:
-    """What was read, with the hints that hold for it; ``asked``: the params of the request as it came.
+    """Return the result of a read with the hints that hold for it. ``asked``: the params of the request as it came.
 
-    Hints that an author wrote into the result stay, unless it depends on answers.
+    Hints that an author wrote into the result stay, unless the result depends on answers of the user.
     """
     depends = asked is not None and not DEPENDING.isdisjoint(asked)
     own = (result.ttl_ms, result.cache_scope) != (0, PRIVATE)

@@ -1,8 +1,8 @@
-"""What an author says in plain words: names and texts, of a server and of what it offers.
+"""Checks of the names, texts and options that an author gives a server or registers.
 
-Checked where they are written, because a client refuses the whole list in which one title is no text.
-What has more to it than words (icons, annotations, `_meta`) is checked by `mcp_ref.protocol.content`,
-which is loaded only where there is such a thing.
+They are checked at registration, because a client refuses the whole list in which one title is no text.
+Icons, annotations and `_meta` are checked by `mcp_ref.protocol.content`, which is loaded only where an author gives
+some.
 """
 
 from typing import TYPE_CHECKING, Any, FrozenSet, List, NamedTuple, Optional, Sequence
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 def name_of(kind: str, function: Any, name: Optional[str]) -> str:
-    """What a tool or a prompt is called: the name that was given, or the function's own.
+    """Return the name of a tool or a prompt: ``name`` if it was given, or that of the function.
 
-    Raises TypeError for what cannot be called, and ValueError where there is no name.
+    ``kind`` is "tool" or "prompt", for errors. Raises TypeError for an object that cannot be called, and ValueError
+    if there is no name.
     """
     if not callable(function):
         text = "@server.%s is for a function, not %.80r; a name goes in as @server.%s(name=...)"
@@ -28,21 +29,22 @@ def name_of(kind: str, function: Any, name: Optional[str]) -> str:
 
 
 def check_texts(where: str, **texts: Any) -> None:
-    """Raise TypeError for a text, by the name of its option, that is none; None is no text, and allowed."""
+    """Raise TypeError, naming the option, for a value that is neither a str nor None. ``texts``: option -> value."""
     for option, text in texts.items():
         if text is not None and not isinstance(text, str):
             raise TypeError("%s: %s is a str, got %.80r" % (where, option, text))
 
 
 class Paging(NamedTuple):
-    """How a server shows its lists. ``size``: items in a page; None: all. ``by_name``: in the order of their keys."""
+    """The form of a server's lists. ``size``: items in a page, None for all. ``by_name``: sorted by key (name or URI).
+    """
 
     size: Optional[int] = None
     by_name: bool = False
 
 
 def paging_of(page_size: Optional[int], order: str) -> Paging:
-    """The pages of a server's lists. Raises ValueError for a page that would hold nothing, and an unknown order."""
+    """Return the `Paging` of a server. Raises ValueError for a page of no items, and for an unknown order."""
     if page_size is not None and page_size < 1:
         raise ValueError("page_size must be at least 1, got %r" % (page_size,))
     if order not in ("registration", "name"):
@@ -51,11 +53,11 @@ def paging_of(page_size: Optional[int], order: str) -> Paging:
 
 
 FEATURES = ("tools", "resources", "prompts", "completions", "logging")
-"""What a server may declare before anything of it is registered."""
+"""The features that a server may declare before anything of them is registered."""
 
 
 def check_features(features: Sequence[str]) -> FrozenSet[str]:
-    """The features that a server declares in any case. Raises TypeError or ValueError for what names none."""
+    """Return the features that a server declares in any case. Raises TypeError or ValueError for unknown names."""
     if isinstance(features, str):
         raise TypeError("features is a list of names, such as [%r], not a str" % features)
     for name in features:
@@ -67,7 +69,7 @@ def check_features(features: Sequence[str]) -> FrozenSet[str]:
 
 
 def check_cache(where: str, cache: Any) -> None:
-    """Raise TypeError for what says nothing of being kept; None is nothing, and allowed."""
+    """Raise TypeError for a value that is neither a `Cache` nor None; ``where`` begins the text."""
     if cache is not None:
         from .caching import check_hint
 
@@ -75,7 +77,7 @@ def check_cache(where: str, cache: Any) -> None:
 
 
 def check_introduction(website_url: Optional[str], icons: "Optional[List[Icon]]", experimental: Any) -> None:
-    """What a server says of itself beside its texts. Raises TypeError or ValueError."""
+    """Check the website, icons and experimental capabilities of a server. Raises TypeError or ValueError."""
     if website_url is not None or icons is not None:
         from ...protocol.content import check_item, check_uri
 
@@ -89,9 +91,9 @@ def check_introduction(website_url: Optional[str], icons: "Optional[List[Icon]]"
 
 
 def check_socket(auth: Any, address: str) -> None:
-    """Refuse to serve a protected server on a socket that anybody can connect to, for nobody shows a token there.
+    """Raise ValueError for a server with ``auth`` on a TCP socket, where clients cannot present a token.
 
-    Raises ValueError. A Unix socket can be opened by its owner only, so there it is logged.
+    On a Unix socket, which only its owner can open, a warning is logged instead.
     """
     if auth is None:
         return

@@ -1,24 +1,23 @@
-"""Lists that servers show: pages, cursors, and the text of a page made once.
+"""The lists of a server: registered items, their pages and cursors.
 
-A list changes rarely and is asked for often, so the JSON text of its pages is kept for each revision
+A list changes rarely and is asked for often, so the JSON text of its pages is cached for each revision
 until an item is added or removed. The library gives a whole list in one page unless ``page_size``
 says otherwise.
 
-Items are shown in the order in which they were registered, which is the author's to choose; with
-``Server(order="name")`` by name (or URI), by code points. Either is the same text each time, in each of
-several processes that register in the same order and after a restart, which is what caches of clients
-and of models live on [2026-07-28 server/tools §Capabilities] SHOULD. Reading: the page asks it of tools;
-so do we of the other lists, and in every revision, because nothing speaks against it.
+Items are listed in the order of registration, or with ``Server(order="name")`` by name (or URI), by code points. Either
+gives the same text each time, after a restart and in every process that registers in the same order, so that caches of
+clients and of models stay valid [2026-07-28 server/tools §Capabilities] SHOULD. Reading: the page asks it of tools;
+this package does the same for the other lists, and in every revision, because nothing speaks against it.
 
-A cursor says behind which item the next page begins, whether or not that item is still there: by its
-number among all that were ever registered, or by its key where the order is that of names. So whatever
-was in the list from the first page to the last is shown exactly once, whatever else came or went
-meanwhile [.. server/utilities/pagination §Implementation Guidelines] SHOULD. It is as good in another
-process that has registered the same.
+A cursor names the item behind which the next page begins, whether or not that item still exists: by its
+number among all that were ever registered, or by its key if the order is that of names. So an item that
+was in the list from the first page to the last is listed exactly once, whatever was added or removed
+meanwhile [.. server/utilities/pagination §Implementation Guidelines] SHOULD. A cursor is valid in every
+process that has registered the same items.
 
-A cursor also holds the name of its list and a checksum. One that this list has not written is
+A cursor also holds the name of its list and a checksum. A cursor that this list has not made is
 refused with -32602 [.. server/utilities/pagination §Error Handling] SHOULD. Reading: the empty
-string is no cursor of ours, so it is refused, too, rather than taken for the first page.
+string is no cursor of this package, so it is refused, too, rather than taken for the first page.
 
 How long clients may keep a page is the same for all pages of a list; see `mcp_ref.server.registry.caching`.
 """
@@ -45,15 +44,15 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 _MAX_CURSOR = 65536
-"""Characters; ours have a third more than the longest URI. What is longer is not looked into."""
+"""Characters of the longest cursor that is decoded. A cursor of this package is a third longer than its URI."""
 
 
 class Listing(Generic[Item]):
-    """Registered items by key (a name or a URI). Any thread may change it at any time.
+    """The registered items of one kind by key (a name or a URI). Thread-safe.
 
-    ``kind`` is what errors call an item. ``describe`` makes the message of one; ``result`` is the class of a page and
-    ``member`` its attribute for items. ``changed`` is called, outside any lock, after each change, on the thread that
-    made it. ``cache``: the hint of every page.
+    ``kind`` is the word for an item in errors. ``describe`` makes the message of an item; ``result`` is the class of a
+    page and ``member`` its attribute for items. ``changed`` is called after each change, outside any lock, on the
+    thread that made it. ``cache``: the hint of every page.
     """
 
     def __init__(
@@ -67,11 +66,11 @@ class Listing(Generic[Item]):
         self._page_size, self._by_name = paging
         self._changed = changed
         self.hints: Dict[str, Any] = {} if cache is None else cache.hints
-        """What every page says of being kept: members of its message."""
+        """The caching hints of every page: attribute of its message -> value."""
         self._lock = threading.Lock()
         self._items: Dict[str, Item] = {}
         self._numbers: Dict[str, int] = {}
-        """Of the keys of the items: the how manieth that was registered each one is."""
+        """Key -> number of the item, counted from 1 in the order of registration and never used again."""
         self._registered = 0
         self._view: Optional[_View] = None
 
@@ -102,11 +101,11 @@ class Listing(Generic[Item]):
     # Items
 
     def get(self, key: str) -> Optional[Item]:
-        """The item of this key."""
+        """Return the item of this key, None if there is none."""
         return self._items.get(key)
 
     def values(self) -> List[Item]:
-        """All items, in order of registration."""
+        """Return all items, in order of registration."""
         with self._lock:
             return list(self._items.values())
 
@@ -116,7 +115,7 @@ class Listing(Generic[Item]):
     # Pages
 
     def route(self, revision: Revision) -> Route:
-        """Answers the list request of this kind."""
+        """Return the route of the list request of this kind."""
         read = params_reader(PaginatedRequestParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Encoded:
@@ -125,14 +124,14 @@ class Listing(Generic[Item]):
         return Route(answer)
 
     def page(self, revision: Revision, cursor: Optional[str]) -> Encoded:
-        """The text of one page; ``cursor`` as it came. Raises `RpcError` -32602 for a cursor that is not ours."""
+        """Return the text of one page; ``cursor`` as the client sent it. Raises `RpcError` -32602 for a bad one."""
         view = self._view or self._look()
         start = 0 if cursor is None else self._start(cursor, view)
         found = view.pages.get((revision.rank, start))
         return found if found is not None else self._make(revision, view, start)
 
     def part(self, cursor: Optional[str]) -> Tuple[List[Any], Optional[str]]:
-        """The messages of one page and the cursor of the next, for a list that goes on behind this one."""
+        """Return the messages of one page and the cursor of the next, for a list that other items follow."""
         view = self._view or self._look()
         return self._cut(view, 0 if cursor is None else self._start(cursor, view))
 
@@ -142,7 +141,7 @@ class Listing(Generic[Item]):
         return shown, None if stop >= len(view.items) else self._write_cursor(view.ranks[stop - 1])
 
     def _look(self) -> "_View":
-        """The list as it is now, for as long as it stays so."""
+        """Return the view of the current items, which is replaced at the next change."""
         with self._lock:
             view = self._view
             if view is None:
@@ -156,7 +155,8 @@ class Listing(Generic[Item]):
         result = self._result(next_cursor=following, **{self._member: shown}, **self.hints)
         made = Encoded(dumps(encode(result, revision)))
         if not start or self._page_size and start % self._page_size == 0:
-            # of other places a client could make up as many as there are items
+            # Only pages that begin where this server would begin one are cached: of other cursors a client could make
+            # up as many as there are items.
             view.pages[(revision.rank, start)] = made
         return made
 
@@ -166,7 +166,7 @@ class Listing(Generic[Item]):
         return _cursor(self._member, str(rank).encode("utf-8", "surrogatepass"))
 
     def _start(self, cursor: str, view: "_View") -> int:
-        """The index of the first item of the page that a cursor asks for."""
+        """Return the index of the first item of the page that a cursor asks for."""
         try:
             if len(cursor) > _MAX_CURSOR:
                 raise ValueError("longer than any of ours")
@@ -179,11 +179,11 @@ class Listing(Generic[Item]):
 
 
 class _View(NamedTuple):
-    """A list between two changes: what pages are made of, and those made so far by rank of revision and first index."""
+    """The items of a list between two changes. ``pages``: rank of the revision and first index -> text of a page."""
 
     items: List[Any]
     ranks: List[Any]
-    """Theirs, ascending: numbers, or keys."""
+    """The ranks of the items, ascending: numbers, or keys."""
     pages: Dict[Tuple[int, int], Encoded]
 
 

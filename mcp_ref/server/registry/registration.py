@@ -1,12 +1,12 @@
-"""What a server offers: how tools, resources, prompts and completions are registered, and taken away again.
+"""The decorators and methods by which authors register tools, resources, prompts and completions, and remove them.
 
-Each feature is an object of a module of its own, which is loaded and made when something of it is registered
-first: a server without prompts knows nothing of prompts, and declares nothing of them.
+Each feature is an object of a module of its own, which is loaded and made when the first item of it is registered:
+a server without prompts never loads the module of prompts, and does not declare the capability.
 
 A server with a capability has to declare it [.. server/tools §Capabilities] MUST [.. server/resources §Capabilities]
 MUST [.. server/prompts §Capabilities] MUST, which it can do only once in a session: in the answer to `initialize`. So a
-feature whose first item comes later has to be named beforehand, ``Server(features=["resources"])``; otherwise the
-clients that are there do not hear of it, which is logged.
+feature whose first item comes later has to be named beforehand, ``Server(features=["resources"])``; otherwise clients
+that are connected already do not learn of it, which is logged.
 """
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Optional, Sequence, TypeVar, Union, overload
@@ -34,22 +34,22 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Registration(Role):
-    """The part of a `Server` that authors register with."""
+    """The base of `Server` with everything that authors register: features, decorators, and their removal."""
 
     strict: bool
     mask_errors: Optional[bool]
     caches: "Dict[str, Cache]"
-    """What clients are told of keeping answers, by method; see `mcp_ref.server.registry.caching`."""
+    """The caching hints by method; see `mcp_ref.server.registry.caching`."""
     _paging: "Paging"
     _features: Dict[str, Any]
     _declared: Dict[Any, Dict[str, Any]]
     _announcements: Announcements
     _promised: FrozenSet[str] = frozenset()
-    """The features that are declared in any case."""
+    """The features that are declared although nothing of them may be registered."""
     _untold: Dict[str, object]
-    """The features of which some clients have not heard, and a mark of the thread that has logged it."""
+    """The features that some clients were not told of -> a mark of the thread that has logged it."""
     _spoken = False
-    """Whether it has been declared to a client without a handshake what is there."""
+    """True once the capabilities have been declared to a client without a handshake."""
 
     @property
     def tools(self) -> Any:
@@ -84,7 +84,7 @@ class Registration(Role):
 
     @property
     def completions(self) -> Any:
-        """What completes arguments, `mcp_ref.server.completion.Completions`; made with the first one."""
+        """The completions of arguments, `mcp_ref.server.completion.Completions`; made with the first one."""
         if "completions" not in self._features:
             from ..completion import Completions
 
@@ -93,7 +93,7 @@ class Registration(Role):
 
     @property
     def subscriptions(self) -> Any:
-        """Who wants to hear of which resource, `mcp_ref.server.subscriptions.Subscriptions`."""
+        """The subscriptions of sessions to resources, `mcp_ref.server.subscriptions.Subscriptions`."""
         if "subscriptions" not in self._features:
             from ..subscriptions import Subscriptions
 
@@ -102,7 +102,8 @@ class Registration(Role):
 
     @property
     def listeners(self) -> Any:
-        """Who listens for changes, `mcp_ref.server.subscriptions.Listeners`; made for the first client that does."""
+        """The open streams of `subscriptions/listen`, `mcp_ref.server.subscriptions.Listeners`; made for the first one.
+        """
         if self._announcements.listeners is None:
             from ..subscriptions import Listeners
 
@@ -110,13 +111,13 @@ class Registration(Role):
         return self._announcements.listeners
 
     def has_feature(self, name: str) -> bool:
-        """Whether anything was registered for ``tools``, ``resources``, ``prompts`` or ``completions``, or is going to
-        be: see ``features`` of `Server`."""
+        """Return True if something was registered for ``tools``, ``resources``, ``prompts`` or ``completions``, or if
+        the author named it in ``features`` of `Server`."""
         return name in self._features
 
     @property
     def completes(self) -> bool:
-        """Whether it completes any argument, which is what the capability says, and whether the method is there
+        """True if any argument can be completed. Only then the server declares the capability and has the method
         [2025-03-26.. server/utilities/completion §Capabilities] MUST
         [2025-03-26.. server/utilities/completion §Error Handling] SHOULD.
         """
@@ -130,10 +131,11 @@ class Registration(Role):
 
     @property
     def may_log(self) -> bool:
-        """Whether anything here gets a context, by which it could send log messages.
+        """True if any handler gets a context, by which it could send log messages.
 
-        A server without handshake declares ``logging`` only then: the feature is deprecated, and who sends none should
-        not seem to [2026-07-28 server/utilities/logging §Capabilities] MUST, [2026-07-28 deprecated] SHOULD NOT.
+        Without a handshake the server declares ``logging`` only then: the feature is deprecated, and a server that
+        sends no messages should not declare it [2026-07-28 server/utilities/logging §Capabilities] MUST,
+        [2026-07-28 deprecated] SHOULD NOT.
         """
         if "logging" in self._promised:
             return True
@@ -147,7 +149,7 @@ class Registration(Role):
         return any(signature is not None and signature.context_parameter is not None for signature in signatures)
 
     def _changing(self, feature: str) -> Callable[[], None]:
-        late = self._spoken  # the feature is being made: clients without a handshake were told that it is not there
+        late = self._spoken  # clients without a handshake were told that this feature, which is made now, is not there
 
         def changed() -> None:
             self._declared = {}
@@ -157,7 +159,7 @@ class Registration(Role):
         return changed
 
     def _promise(self, features: Sequence[str]) -> None:
-        """Make the features that are to be declared in any case. Raises TypeError or ValueError for unknown ones."""
+        """Make the features that are declared in any case. Raises TypeError or ValueError for unknown ones."""
         self._untold = {}
         if features:
             self._promised = check_features(features)
@@ -165,9 +167,9 @@ class Registration(Role):
                 getattr(self, name)
 
     def _check_told(self, feature: str, late: bool) -> None:
-        """Log, once for each feature, that clients were told before its first item what the server has.
+        """Log, once for each feature, that its first item came after clients were told the server's capabilities.
 
-        ``late``: whether a client without a handshake may be among them; others are looked up.
+        ``late``: True if a client without a handshake may be among them; sessions are counted.
         """
         if feature in self._promised or feature in self._untold:
             return
@@ -220,7 +222,7 @@ class Registration(Role):
         ``annotations`` (`ToolAnnotations`), ``icons``, ``meta``, ``rate`` (calls per second, of all clients together).
         ``Annotated[str, {"x-mcp-header": "Region"}]`` lets proxies route by an argument: see `mcp_ref.server.tools`.
         Warns of a name that some clients refuse; a ``strict`` server refuses it. Raises ValueError for a name that is
-        taken and for what may not be sent, and TypeError for a signature that has no schema.
+        taken and for a member that may not be sent, and TypeError for a signature that has no schema.
         """
 
         def register(function: Function) -> Function:
@@ -241,10 +243,10 @@ class Registration(Role):
     ) -> Callable[[Function], Function]:
         """Make a function a resource, or with ``{variables}`` in ``uri`` a resource template.
 
-        It returns str, bytes, JSON values or resource contents; variables are passed by name, decoded: one may hold
-        slashes and ``..``, so files are for `mcp_ref.server.files.directory`. Options: ``name``, ``title``,
-        ``description``, ``mime_type``, ``size`` (bytes), ``annotations``, ``icons``, ``meta``, ``cache`` (`Cache`: how
-        long clients may keep what is read). Raises ValueError if the parameters are not the variables.
+        The function returns str, bytes, JSON values or resource contents. Variables are passed by name, decoded: a
+        value may hold slashes and ``..``, so serve files by `mcp_ref.server.files.directory`. Options: ``name``,
+        ``title``, ``description``, ``mime_type``, ``size`` (bytes), ``annotations``, ``icons``, ``meta``, ``cache``
+        (`Cache`: how long clients may cache the contents). Raises ValueError if the parameters are not the variables.
         """
         if not isinstance(uri, str):
             raise TypeError('a resource needs its URI, got %.80r; write @server.resource("config://app")' % (uri,))
@@ -280,7 +282,7 @@ class Registration(Role):
     ) -> Any:
         """Make a function a prompt: ``@server.prompt`` or ``@server.prompt(name=..., ...)``.
 
-        It returns a str, a message, a content block or a list of these. Options: ``name``, ``title``,
+        The function returns a str, a message, a content block or a list of these. Options: ``name``, ``title``,
         ``description``, ``arguments``, ``icons``, ``meta``.
         """
 
@@ -296,7 +298,7 @@ class Registration(Role):
         """Make a function complete an argument: ``@server.completion("review", "language")``.
 
         ``ref`` is the name of a prompt or the URI template of a resource (or a reference message), ``argument`` one of
-        its arguments or variables. What the function gets and returns: `mcp_ref.server.completion`.
+        its arguments or variables. `mcp_ref.server.completion` describes the function's parameters and its result.
         """
 
         def register(function: Function) -> Function:
@@ -328,13 +330,13 @@ class Registration(Role):
 
     @spelt
     def method(self, name: str) -> Callable[[Function], Function]:
-        """Make a function answer requests of a vendor's: ``@server.method("acme/search")``.
+        """Make a function answer a vendor's requests: ``@server.method("acme/search")``.
 
         The params come by name, as the arguments of a tool do, and a parameter annotated `Context` (or called ``ctx``)
-        gets the context. It returns an object: a dict, a dataclass; None is {}. Clients call it by
-        ``client.request("acme/search", {...})``; ``experimental`` can tell them that it is there. The other way round:
-        `Client.method` and `Context.call`; see `mcp_ref.peer.vendor`. Raises ValueError for a name that has no prefix
-        or one of the specification's, and for a name that is taken.
+        gets the context. The function returns an object: a dict, a dataclass; None is {}. Clients call it by
+        ``client.request("acme/search", {...})``; ``experimental`` can declare it to them. For requests of the server to
+        the client see `Client.method`, `Context.call` and `mcp_ref.peer.vendor`. Raises ValueError for a name that has
+        no prefix or one of the specification's, and for a name that is taken.
         """
 
         def register(function: Function) -> Function:
@@ -347,9 +349,10 @@ class Registration(Role):
 
     @spelt
     def on_notification(self, name: str) -> Callable[[Function], Function]:
-        """Have a function hear of a vendor's notification: ``@server.on_notification("acme/event")``.
+        """Call a function for each of a vendor's notifications: ``@server.on_notification("acme/event")``.
 
-        It is called with the connection and the params, a dict, in order and one at a time. Raises as `method`.
+        The function gets the connection and the params, a dict; calls come in order and one at a time. Raises as
+        `method`.
         """
 
         def register(function: Function) -> Function:
@@ -366,13 +369,13 @@ class Registration(Role):
         return self._features["vendor"]
 
     def remove_tool(self, name: str) -> None:
-        """Take a tool away; clients are told. Raises KeyError if there is none."""
+        """Remove a tool and notify clients. Raises KeyError if there is none of this name."""
         self.tools.listing.remove(name)
 
     def remove_resource(self, uri: str) -> None:
-        """Take a resource or a resource template away; clients are told. Raises KeyError if there is none."""
+        """Remove a resource, resource template or directory and notify clients. Raises KeyError if there is none."""
         self.resources.remove(uri)
 
     def remove_prompt(self, name: str) -> None:
-        """Take a prompt away; clients are told. Raises KeyError if there is none."""
+        """Remove a prompt and notify clients. Raises KeyError if there is none of this name."""
         self.prompts.listing.remove(name)

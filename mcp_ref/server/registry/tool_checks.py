@@ -1,6 +1,6 @@
-"""What the author of a tool may write: checked at registration, before any client sees it.
+"""Checks of the schemas, annotations and names of tools at registration, before any client sees them.
 
-Loaded with the first tool that has more to it than a function of a plain name.
+The module is loaded with the first tool that has more than a function of a plain name.
 """
 
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def odd_name(text: str, lenient: bool) -> None:
-    """Warn of a name, or raise ValueError where nothing is let pass; ``text`` says what is wrong with it.
+    """Warn of a name, or raise ValueError if the server is strict; ``text`` says what is wrong with the name.
 
     Some clients refuse tools of such names [2025-11-25.. server/tools §Tool Names] SHOULD.
     """
@@ -48,7 +48,10 @@ def check(tool: "ToolInterface") -> None:
 
 
 def _check_object_schema(where: str, schema: Dict[str, Any]) -> None:
-    """Arguments are an object, and the schema says so at its root; no revision asks more than the latest handshake."""
+    """Raise ValueError unless the root of the schema says ``object``, by the rules of the latest handshake revision.
+
+    No other revision asks for more.
+    """
     try:
         decode(ToolInputSchema, schema, LATEST_HANDSHAKE, "input_schema")
     except DecodeError as error:
@@ -64,7 +67,7 @@ def _check_hints(where: str, annotations: Any) -> None:
 
 
 def _frames_inside() -> int:
-    """How many frames of this package lie between here and its author's code, so that a warning names a line there."""
+    """Return the number of frames of this package on the stack, so that a warning names a line of the author's."""
     package = __name__.rpartition(".server.")[0] + "."
     frame: Optional[FrameType] = sys._getframe(1)
     count = 0

@@ -1,4 +1,4 @@
-"""How a server answers the methods of `mcp_ref.peer.vendor`: by name, as the arguments of a tool are given.
+"""The routes of vendors' methods of a server; the function gets the params by name, as a tool gets its arguments.
 
 ::
 
@@ -16,7 +16,7 @@ from ..hints.signature import BindError, LazyValidator, Signature, to_json
 
 
 def route_of(name: str, function: Callable[..., Any]) -> Route:
-    """How requests of this name are answered. Raises as `Signature`."""
+    """Return the route of a vendor's method that a function answers. Raises as `Signature`."""
     signature = Signature(function)
     inputs = LazyValidator(lambda: signature.input_schema)
 

@@ -1,5 +1,5 @@
-"""What a handler returned or raised, as the protocol sends it.
+"""The messages that are made of what a handler returned or raised.
 
-`content` makes content blocks, `tool_result` results of tools, `failures` what clients and the log are told of
-exceptions, `error_codes` the code that each revision has for an error.
+`content` makes content blocks and the results of tools. `failures` decides what the client and the log are told of an
+exception, and which error code each revision gets. `stamp` adds the members that every result of 2026-07-28 has.
 """

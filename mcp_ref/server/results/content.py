@@ -1,4 +1,4 @@
-"""From what a handler returns to content blocks, resource contents, and the result of a tool.
+"""The conversion of a handler's return value to content blocks, resource contents, and the result of a tool.
 
 ================================  =====================================================
 a handler returns                 it becomes
@@ -17,14 +17,14 @@ sent, and an embedded resource without a MIME type gets the plainest one of its 
 [.. server/prompts §Embedded Resources] MUST.
 
 A tool that has an output schema gives structured content that fits it, or its call is an error
-[2025-06-18.. server/tools §Output Schema] MUST. Beside it goes the value's JSON in a text block, for
+[2025-06-18.. server/tools §Output Schema] MUST. A text block has the same value as JSON, for
 clients that do not know structured content [2025-06-18.. server/tools §Structured Content] SHOULD.
-Reading: a number or a list, whose structured content is ``{"result": value}``, has its own JSON there
-and not that of the wrapping, which is ours.
+Reading: the text block of a number or a list, whose structured content is ``{"result": value}``, has the JSON of the
+value and not of the wrapping, which this package adds.
 
-A handler may also return a whole `CallToolResult`. Its blocks, `_meta` and structured content are
-held to the same rules; where it says that the tool failed, there need be no structured content. Text is
-added only where it has structured content and no block at all: an author who wrote blocks chose them.
+A handler may also return a whole `CallToolResult`. Its blocks, `_meta` and structured content have to obey
+the same rules; if it says that the tool failed, it needs no structured content. A text block is
+added only to a result with structured content and no block at all: an author who wrote blocks chose them.
 """
 
 from base64 import b64encode
@@ -53,25 +53,24 @@ PLAIN_BLOB = "application/octet-stream"
 
 
 def image(data: bytes, mime_type: str) -> ImageContent:
-    """An image block of these bytes."""
+    """Return an image block of these bytes."""
     return ImageContent(data=b64encode(data).decode("ascii"), mime_type=mime_type)
 
 
 def audio(data: bytes, mime_type: str) -> AudioContent:
-    """An audio block of these bytes [2025-03-26.. server/tools §Audio Content]."""
+    """Return an audio block of these bytes [2025-03-26.. server/tools §Audio Content]."""
     return AudioContent(data=b64encode(data).decode("ascii"), mime_type=mime_type)
 
 
 @spelt
 def blob(uri: str, data: bytes, mime_type: str = PLAIN_BLOB) -> EmbeddedResource:
-    """An embedded binary resource of these bytes."""
+    """Return an embedded binary resource of these bytes."""
     contents = BlobResourceContents(uri=uri, blob=b64encode(data).decode("ascii"), mime_type=mime_type)
     return EmbeddedResource(resource=contents)
 
 
 def check_asking(context: Any, value: Any) -> None:
-    """A handler may return an `InputRequiredResult`: then it unwinds here; see
-    `mcp_ref.server.mrtr.rounds.returned`."""
+    """Unwind the handler if it returned an `InputRequiredResult`; see `mcp_ref.server.mrtr.rounds.returned`."""
     if getattr(value, "result_type", None) == "input_required":
         from ..mrtr.rounds import returned
 
@@ -79,10 +78,11 @@ def check_asking(context: Any, value: Any) -> None:
 
 
 def content_of(value: Any, path: str = "content") -> List["_blocks.ContentBlock"]:
-    """The blocks of a returned value; see the table of the module. ``path`` is what errors call it.
+    """Return the blocks of a returned value; see the table of the module. ``path`` begins the texts of errors.
 
-    Raises TypeError for bytes, whose kind only the author knows, `JsonError` for what JSON cannot hold, and TypeError
-    or ValueError with the place in a block that may not be sent: ``content[1].mimeType: expected a MIME type ...``.
+    Raises TypeError for bytes, whose kind only the author knows, `JsonError` for a value that JSON cannot hold, and
+    TypeError or ValueError with the place in a block that may not be sent: ``content[1].mimeType: expected a MIME type
+    ...``.
     """
     if type(value) is str:
         return [TextContent(text=value)]
@@ -107,7 +107,7 @@ def _json_content(plain: Any) -> List["_blocks.ContentBlock"]:
 
 
 def checked_block(path: str, block: Any) -> Any:
-    """A block that a handler made, in order and complete. Raises TypeError or ValueError, naming the place."""
+    """Return a block that a handler made, checked and completed. Raises TypeError or ValueError, naming the place."""
     from ...protocol.content import check_block
 
     check_block(path, block)
@@ -119,7 +119,7 @@ def checked_block(path: str, block: Any) -> Any:
 
 
 def contents_of(uri: str, mime_type: Union[str, None], value: Any) -> List[Any]:
-    """The contents of a resource, from what its handler returned: str, bytes, JSON, contents or a list of these.
+    """Return the contents of a resource whose handler returned a str, bytes, JSON, contents or a list of contents.
 
     Raises TypeError or ValueError for contents that may not be sent, naming the place, and `JsonError`.
     """
@@ -136,7 +136,7 @@ def contents_of(uri: str, mime_type: Union[str, None], value: Any) -> List[Any]:
 
 
 def checked_contents(contents: List[Any]) -> List[Any]:
-    """Resource contents that a handler made, in order. Raises TypeError or ValueError, naming the place."""
+    """Return resource contents that a handler made, checked. Raises TypeError or ValueError, naming the place."""
     from ...protocol.content import check_contents
 
     for at, item in enumerate(contents):
@@ -145,14 +145,15 @@ def checked_contents(contents: List[Any]) -> List[Any]:
 
 
 class BadResult(ToolError):
-    """A result is not what the tool promised; a mistake of its author, which the model is told of, too."""
+    """A result does not fit the tool's declaration: a mistake of the author, whose text the model gets, too."""
 
 
 def result_of(tool: "ToolInterface", value: Any) -> CallToolResult:
-    """Make the result of a call whose function returned this value.
+    """Return the result of a call whose function returned this value.
 
-    The value is converted to JSON once: structured content and the text block beside it are made of the same JSON.
-    Raises `BadResult`, `JsonError` for what JSON cannot hold, TypeError or ValueError for content that may not be sent.
+    The value is converted to JSON once: structured content and the text block are made of the same JSON.
+    Raises `BadResult`, `JsonError` for a value that JSON cannot hold, and TypeError or ValueError for content that may
+    not be sent.
     """
     if isinstance(value, CallToolResult):
         return _checked_result(tool, value)
@@ -165,13 +166,13 @@ def result_of(tool: "ToolInterface", value: Any) -> CallToolResult:
 
 
 def _checked_result(tool: "ToolInterface", given: CallToolResult) -> CallToolResult:
-    """A result that the author made: the same, if it is in order."""
+    """Return a copy of a result that the author made, checked and completed."""
     structured = held(given, "structured_content")
     if tool.output_schema is not None and not given.is_error:
         if structured is ABSENT:
             raise BadResult("the tool has an output schema, but the result has no structured content")
         if is_deep(structured, DEFAULT.max_depth):
-            dumps(structured)  # says so; what validates it recurses
+            dumps(structured)  # raises `JsonError`; validation would recurse too deeply
         _conform(tool, structured)
     if given.meta is not None:
         from ...protocol.content import check_meta

@@ -1,21 +1,20 @@
-"""What becomes of an exception of an author's code: a record in the log for the author, and a text for the client.
+"""The handling of exceptions of an author's code: a record in the log for the author, and a text for the client.
 
 ===================================  ===============================  ==============================================
-what was raised                      the client is told               the log has
+raised                               the client gets                  the log has
 ===================================  ===============================  ==============================================
 `ToolError`                          its text                         nothing: it was meant for the client
 `RpcError`                           that error                       nothing
-a result that may not be sent        what is wrong with it, by place  the exception with its traceback
-`CapabilityMissing`                  what this client cannot be       the exception with its traceback
-                                     asked
+a result that may not be sent        the mistake and its place        the exception with its traceback
+`CapabilityMissing`                  the capability that it lacks     the exception with its traceback
 anything else                        type and text, or a fixed text   the exception with its traceback
 ===================================  ===============================  ==============================================
 
 The fixed text, ``Internal error in tool 'add' (request 7); the server's log has the details``, is for clients that may
 be on other machines: the text of an exception can hold paths, queries and credentials. That is HTTP of every kind
-(`Server.run_http`, `Server.wsgi`, `Server.handle`) and TCP, also on loopback, where a proxy may stand in front. Clients
-on stdio, on a Unix socket and in the same process are told type and text. ``Server(mask_errors=True)`` and ``False``
-decide it for all.
+(`Server.run_http`, `Server.wsgi`, `Server.handle`) and TCP, also on loopback, where a proxy may be in front. Clients
+on stdio, on a Unix socket and in the same process get type and text. ``Server(mask_errors=True)`` and ``False``
+decide it for all clients.
 
 Some error codes may not be sent to every client [2026-07-28 basic/index §Error Codes] MUST NOT; `revised` replaces
 them:
@@ -49,16 +48,19 @@ if TYPE_CHECKING:
     from ..interface import AskingContext, ServerInterface
 
 HANDLERS = {CALL_TOOL: "tools", READ_RESOURCE: "resources", GET_PROMPT: "prompts"}
-"""Method -> the feature whose functions answer it."""
+"""Method -> the feature whose functions answer the request."""
 HOOKS = {SET_LOG_LEVEL: "on_log_level", ROOTS_CHANGED: "on_roots_changed"}
-"""Method -> the option of `Server` that is called for it."""
+"""Method -> the option of `Server` that is called for the message."""
 
 
 def handler_of(server: "ServerInterface", method: str, params: Dict[str, Any], revision: Revision) -> str:
-    """What of the author's code takes this message; see `Role.handler_of`. Only registered names are shown."""
+    """Return the name of the author's function that answers this message; see `Role.handler_of`.
+
+    A name that a client sent is shown only if it is registered.
+    """
     try:
         return HOOKS.get(method) or _registered(server, method, params) or _of_extension(server, method, revision)
-    except Exception:  # whatever the params are, what was raised is logged
+    except Exception:  # the params may be malformed, and the exception of the handler has to be logged all the same
         return "handler of %s" % shown(method)
 
 
@@ -75,7 +77,7 @@ def _registered(server: "ServerInterface", method: str, params: Dict[str, Any]) 
 
 
 def _resource(server: "ServerInterface", uri: str) -> str:
-    """By the URI or the template that it was registered with."""
+    """Return the URI or the template with which the resource was registered, as text; "" if there is none."""
     resources: Any = server.resources
     if resources.listing.get(uri) is not None:
         return "resource %r" % uri
@@ -92,7 +94,7 @@ def _completion(server: "ServerInterface", params: Dict[str, Any]) -> str:
     if ref["type"] == "ref/prompt":
         if server.has_feature("prompts") and server.prompts.listing.get(ref["name"]) is not None:
             of = "prompt %r" % ref["name"]
-    elif server.has_feature("resources"):  # asking for one that is not there would make it
+    elif server.has_feature("resources"):  # `server.resources` would make the feature
         known = server.resources.templates.get(ref["uri"]) is not None
         of = "resource template %r" % ref["uri"] if known else _resource(server, ref["uri"])
     return "completion of %s for %s" % (shown(argument), of) if of else ""
@@ -105,12 +107,12 @@ def _of_extension(server: "ServerInterface", method: str, revision: Revision) ->
 
 
 def failed_tool(context: "Context", who: str, error: Exception) -> str:
-    """The text for the model of what a tool has raised, after its author was told."""
+    """Log an exception of a tool for its author, and return the text for the model."""
     words = text_of(error)
     if isinstance(error, ToolError) and not isinstance(error, BadResult):
         return words or type(error).__name__
     report(context, who, error)
-    if isinstance(error, (BadResult, JsonError)):  # it names a place in the result, and nothing of what lies behind
+    if isinstance(error, (BadResult, JsonError)):  # the text names a place in the result and holds no secret
         return words or type(error).__name__
     if not isinstance(error, CapabilityMissing) and _server_of(context).hides(context.connection):
         return _fixed(context, who)
@@ -118,7 +120,7 @@ def failed_tool(context: "Context", who: str, error: Exception) -> str:
 
 
 def failed(context: "Context", who: str, error: BaseException) -> RpcError:
-    """The error for what any other handler has raised, after its author was told."""
+    """Log an exception of any other handler for its author, and return the error for the client."""
     if isinstance(error, TooManyQuestions):
         return RpcError(INTERNAL_ERROR, "Busy: %s" % error)
     if isinstance(error, ToolError):
@@ -138,7 +140,10 @@ def _server_of(context: "Context") -> "ServerInterface":
 
 
 def revised(context: "AskingContext", error: RpcError, in_tool: bool) -> Exception:
-    """What is sent for this error to who sent this request: itself, or what it becomes."""
+    """Return the error to send to the client of this request: the same one, or its replacement in this revision.
+
+    ``in_tool``: True for a call of a tool, whose failure becomes a result.
+    """
     rules = context.session.rules
     if error.code == URL_ELICITATION_REQUIRED:
         from ..elicitation_url import required

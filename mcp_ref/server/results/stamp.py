@@ -1,8 +1,9 @@
 """The members that every result of 2026-07-28 has: its type, and the server that it comes from.
 
-[2026-07-28 basic/index §ResultType] MUST, [2026-07-28 basic/index §`_meta`] SHOULD. `Server.route` wraps each route of
-that revision in a `Stamp`. The wrapper also sets `CURRENT`, the request that the thread answers, because it is the one
-place that every stateless request passes; `mcp_ref.server.logs` finds the request there.
+[2026-07-28 basic/index §Result Responses] MUST, [2026-07-28 basic/index §ResultType] MUST, [2026-07-28 basic/index
+§`_meta`] SHOULD. `Server.route` wraps each route of that revision in a `Stamp`. The wrapper also sets `CURRENT`, the
+request that the thread answers, because every stateless request passes it; `mcp_ref.server.logs` finds the request
+there.
 """
 
 from contextvars import ContextVar
@@ -25,24 +26,27 @@ as a handler of `logging`. Requests of a session do not set it: their messages g
 
 
 class Stamp:
-    """Puts what every result has into a result: the type, and unless the server is told not to, who answers.
+    """Add ``resultType`` and, unless ``Server(identify=False)``, the server's name and version to each result.
 
-    [2026-07-28 basic/index §ResultType] MUST, [2026-07-28 basic/index §`_meta`] SHOULD.
+    Only the first three members of the identity are sent; `server/discover` has the others, which are for people.
     """
 
     def __init__(self, server: "ServerInterface", revision: Revision) -> None:
         self._own: Dict[str, Any] = {}
-        if server.identify:  # briefly: what is for people to see and to read, `server/discover` tells
+        if server.identify:
             self._own[SERVER_INFO] = encode(Implementation(*server.identity[:3]), revision)
         self._tail = ',"_meta":%s}' % dumps(self._own)
 
     def __call__(self, result: Any) -> Any:
-        """The result as it is sent; the one that was given stays as it is. Raises `JsonError`."""
+        """Return the result with the members added; the given dict is not changed. Raises `JsonError`.
+
+        A result without a `_meta` of its own, as most are, is returned as text, so that it is not encoded again.
+        """
         if isinstance(result, Encoded):  # a page of a list: it has members, and no `_meta` of its own
             return Encoded(result[:-1] + self._tail) if self._own else result
         made = result if "resultType" in result else dict(result, resultType="complete")
         text = dumps(made) if self._own else ""
-        if text and '"_meta"' not in text:  # as most are: nothing is to be merged, nor looked at again
+        if text and '"_meta"' not in text:  # no `_meta` to merge
             return Encoded(text[:-1] + self._tail)
         if self._own:
             meta = made.get("_meta")
@@ -50,7 +54,7 @@ class Stamp:
         return made
 
     def on(self, route: Route) -> Route:
-        """A route whose results are stamped."""
+        """Return a route with the same function whose results are stamped. A deferred route stays as it is."""
         call, fault = route.call, route.fault
         if route.deferred:
             return route

@@ -19,7 +19,7 @@ from mcp_ref.jsonrpc import Request, encode
 from mcp_ref.limits import Limits
 from mcp_ref.protocol.envelope import SUBSCRIPTION, fields
 from mcp_ref.revisions import LATEST
-from mcp_ref.server import Server, listening
+from mcp_ref.server import Server, subscriptions
 from mcp_ref.transports.memory import pair
 from tests.support.requirements_table import STATELESS
 from tests.support.scripted import PATIENCE, ScriptedPeer
@@ -234,7 +234,7 @@ def test_a_stream_that_could_not_be_opened_leaves_nothing(monkeypatch: Any) -> N
     server = full_server()
     with Listener(server) as one:
         with monkeypatch.context() as patched:
-            patched.setattr(listening.Listener, "acknowledge", interrupted)
+            patched.setattr(subscriptions.Listener, "acknowledge", interrupted)
             answer = one.peer.call(1, "subscriptions/listen", {"notifications": {"resourceSubscriptions": ["x://a"]}})
         assert answer["error"]["code"] == -32603 and len(server.listeners) == 0
         one.connection.close()
@@ -246,13 +246,13 @@ def test_a_stream_that_ends_while_it_is_opened_says_all_of_it_in_order(monkeypat
     """[2026-07-28 basic/patterns/subscriptions §Acknowledgment] MUST
     [2026-07-28 basic/patterns/cancellation §Behavior Requirements] MUST"""
     server = full_server()
-    acknowledge = listening.Listener.acknowledge
+    acknowledge = subscriptions.Listener.acknowledge
 
     def ended_before(listener: Any, agreed: Any) -> None:
         server.listeners.end()
         acknowledge(listener, agreed)
 
-    monkeypatch.setattr(listening.Listener, "acknowledge", ended_before)
+    monkeypatch.setattr(subscriptions.Listener, "acknowledge", ended_before)
     with Listener(server) as one:
         one.peer.request(1, "subscriptions/listen", {"notifications": {}})
         assert [one.peer.receive().get("method") for _ in range(3)] == [ACKNOWLEDGED, "notifications/cancelled", None]
