@@ -30,5 +30,5 @@ pyz:     ## build build/mcp_ref.pyz, the package as one file that runs, and chec
 	@$(TOOL)/pyz.py $(ARGS)
 wheel:   ## build a wheel into build/wheel, and check it in an environment of its own
 	@$(TOOL)/wheel.py $(ARGS)
-spec:    ## rebuild tests/data/spec_index.json from a copy of the specification
+spec:    ## rebuild spec_index.json and requirements.tsv from a copy of the specification
 	@$(TOOL)/spec_index.py $(SPEC) $(ARGS)

@@ -1,9 +1,9 @@
-"""What is still part of the protocol and is going to leave it: the registry of deprecated features as a table.
+"""Two tables of what not to count on: features that are going to leave the protocol, and what is not done here.
 
-[2026-07-28 deprecated §Deprecated]. A feature stays for at least a year after the revision that deprecated it; until
-then everything here works in it. New programs should not begin to use one, and those that do should move away
-[2026-07-28 deprecated] SHOULD NOT. So this package implements them all, for the revisions of the handshake and for
-whoever depends on them, and uses none unasked:
+`DEPRECATED` is the registry of deprecated features [2026-07-28 deprecated §Deprecated]. A feature stays for at least a
+year after the revision that deprecated it; until then everything here works in it. New programs should not begin to use
+one, and those that do should move away [2026-07-28 deprecated] SHOULD NOT. So this package implements them all, for the
+revisions of the handshake and for programs that depend on them, and uses none unasked:
 
 ================  ==================================================================================
 feature           used only if
@@ -13,17 +13,21 @@ sampling          a client is given ``sampling``; a handler calls ``ctx.sample``
 include-context   a handler says ``include_context``
 logging           something that is registered takes a context, with which it could log: only then
                   a server without handshake declares it. A client asks for messages when it is
-                  told a level
-http-sse          a server speaks revisions with a handshake, and is not told ``legacy=False``; a client
+                  given a level
+http-sse          a server speaks revisions with a handshake, and is not given ``legacy=False``; a client
                   finds no other transport
 ================  ==================================================================================
 
 Rows of `mcp_ref.methods` name their feature. ``explain deprecated`` prints the table, ``explain METHOD`` the row.
+
+`NOT_DONE` names what is missing, the revision that has it (where a revision does), the pages that describe it, and why
+it is missing or what to do instead. ``explain --missing`` prints it. Decisions where the specification leaves a choice
+are no rows: they stand where the code decides, and ``explain --readings`` prints them.
 """
 
-from typing import Dict, NamedTuple, Optional
+from typing import Dict, NamedTuple, Optional, Tuple
 
-from .revisions import R2025_03_26, R2025_11_25, R2026_07_28
+from .revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
 
 ROOTS = "roots"
 SAMPLING = "sampling"
@@ -40,11 +44,11 @@ class Deprecation(NamedTuple):
     since: str
     """The revision that deprecated it."""
     removal: str
-    """When it may be removed at the earliest, in words, because that is no revision yet."""
+    """The earliest time of its removal, in words, because that is no revision yet."""
     migration: str
-    """What to do instead."""
+    """The advice on what to use instead."""
     page: str
-    """Where the newest revision that describes it does so."""
+    """The page of the newest revision that describes it."""
 
 
 _A_YEAR_ON = "the first revision released on or after 2027-07-28"
@@ -67,5 +71,90 @@ DEPRECATED: Dict[str, Deprecation] = {row.feature: row for row in (
 
 
 def deprecation(feature: Optional[str]) -> Optional[Deprecation]:
-    """The row of a feature, such as the ``deprecated`` of a method's row; None: it is not deprecated."""
+    """Return the row of a feature, such as the ``deprecated`` of a method's row; None if ``feature`` is None."""
     return None if feature is None else DEPRECATED[feature]
+
+
+class NotDone(NamedTuple):
+    """A row of NOT_DONE."""
+
+    what: str
+    why: str
+    """The reason, or what to do instead."""
+    since: Optional[str] = None
+    """The first revision that has it; None for what no revision asks for."""
+    pages: Tuple[str, ...] = ()
+    """The pages that describe it, in the newest revision that does."""
+
+
+NOT_DONE: Tuple[NotDone, ...] = (
+    # The protocol
+    NotDone("tasks of 2025-11-25: no request runs as a task, and no task is asked for",
+            "the messages are there; the revision calls tasks experimental, and the next one moved them to an "
+            "extension",
+            R2025_11_25, ("basic/utilities/tasks",)),
+    NotDone("the extension for tasks of 2026-07-28", "not written yet; an Extension of your own can add its methods",
+            R2026_07_28, ("basic/versioning",)),
+    NotDone("an extension cannot add kinds of questions to the client", "questions are those of the protocol: "
+            "elicitation, sampling, roots", R2026_07_28, ("basic/patterns/mrtr",)),
+    NotDone("stale answers are never served from the client's cache", "the page allows it, and does not ask for it",
+            R2026_07_28, ("server/utilities/caching",)),
+    NotDone("references to the network inside of JSON Schemas are never fetched, and no option does so",
+            "a schema of a peer would make us send requests; pass the resources to the validator", R2025_11_25,
+            ("basic/index",)),
+    NotDone("patterns with back-references, and Unicode properties beyond a documented set, are refused",
+            "patterns run in linear time, whatever a peer sends", R2025_11_25, ("basic/index",)),
+    # Authorization
+    NotDone("the package is no authorization server", "examples/authorization_server.py is one to try things out with",
+            R2025_03_26, ("basic/authorization/index",)),
+    NotDone("signing with private keys: the package signs with shared secrets only (HS256)",
+            "pass a Signer that signs with your library for RSA or elliptic curves", R2025_11_25,
+            ("basic/authorization/client-registration",)),
+    NotDone("keys of tokens other than RSA and P-256 are not verified (RS256, ES256, HS256 are)",
+            "tokens that are not JWTs can be checked by introspection", R2025_06_18, ("basic/authorization/index",)),
+    # HTTP
+    NotDone("sessions that processes share cannot do all that sessions of one process can",
+            "what they lack stands in help(mcp_ref.streamable.shared)", R2025_03_26, ("basic/transports",)),
+    NotDone("--workers runs on POSIX only", "other systems cannot hand sockets to child processes in the same way"),
+    NotDone("under WSGI an open stream holds a thread of the engine, and subscriptions/listen needs streams=True",
+            "WSGI has one thread for each reply; run_http needs none for an open stream", R2025_03_26,
+            ("basic/transports/streamable-http",)),
+    NotDone("under WSGI a client that left is noticed at the next write; while JSON is being computed, too late",
+            "WSGI does not tell of it; run_http does", R2025_03_26, ("basic/transports/streamable-http",)),
+    NotDone("under WSGI two header fields Mcp-Name, or two of one Mcp-Param-, pass for one with a comma",
+            "the engine joins them before we see them; elsewhere they are refused", R2026_07_28,
+            ("basic/transports/streamable-http",)),
+    NotDone("without a handshake, rates and max_inflight hold for a principal, and not for a client",
+            "clients without authentication, and all that share one token=, are one principal", R2026_07_28,
+            ("basic/index",)),
+    NotDone("a handler that closes the connection of a request without a handshake ends it for all, over HTTP",
+            "the requests of that era share one connection", R2026_07_28, ("basic/transports/streamable-http",)),
+    NotDone("each subscribe_resource without a handshake opens the stream of all subscriptions anew",
+            "for many resources use one client.listen(uris=[...])", R2026_07_28, ("basic/patterns/subscriptions",)),
+    NotDone("a session that has never opened a stream (GET) keeps the latest 32 unasked messages only",
+            "when it opens one, a log message tells it how many it missed", R2025_03_26, ("basic/transports",)),
+    NotDone("a program between client and server that translates transports may be taken for a server of 2026-07-28",
+            'supergateway 4.0 answers server/discover so, or takes it for the beginning: say era="legacy"', R2026_07_28,
+            ("basic/versioning",)),
+    # Hosts, logs, limits
+    NotDone("a Host keeps approvals in memory, and does not rotate its audit log",
+            "give it a set of approvals that lasts; rotate the file from outside"),
+    NotDone("personal data in log messages is not recognised", "tokens, passwords and keys are, by a table of patterns",
+            None, ("server/utilities/logging",)),
+    NotDone("the default limit of tool calls is so high that it stops only a runaway",
+            "set limits that your tools can handle: Limits, or rate= of a tool", None, ("server/tools",)),
+    # Systems
+    NotDone("Windows and macOS were not tried", "the code has paths for both; directories are opened without following "
+            "links where the system can do that, and by comparing paths elsewhere"),
+    # Speed
+    NotDone("a handler that asks in rounds is run again each time: three rounds cost 5 to 6 times a plain call, not "
+            "3.5",
+            "each round is a request of its own", R2026_07_28, ("basic/patterns/mrtr",)),
+    NotDone("idle memory is about 18 MB", "the interpreter with json, threading, dataclasses and typing is 13 of it"),
+    NotDone("importing Server takes 1.9 times what four library modules take, not 1.8", "a goal of make bench"),
+    NotDone("64 futures in flight on the client run at 0.6 to 0.7 of a bare client that checks nothing, not faster",
+            "a goal of make bench"),
+    NotDone("over HTTP a call takes 1.1 times as long as with a http.server that gives a canned answer, and 32 "
+            "connections get 1.1 to 1.3 times its calls, not 1.6", "a goal of make bench"),
+)
+"""In the order: protocol, authorization, HTTP, hosts and logs, systems, speed."""

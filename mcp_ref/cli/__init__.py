@@ -9,7 +9,8 @@
     python3 -m mcp_ref complete SERVER REF NAME VALUE  ask for suggestions
     python3 -m mcp_ref ping SERVER                     see how quickly it answers
     python3 -m mcp_ref demo                            all of it, with the wire visible
-    python3 -m mcp_ref explain tools/call              a method, type, error code or feature, in every revision
+    python3 -m mcp_ref explain tools/call              a method, type, code, feature, revision, page, or any word
+    python3 -m mcp_ref explain --missing               what this package does not do; --readings: what it decided
     python3 -m mcp_ref diff 2025-06-18 2025-11-25      what differs between two revisions
     python3 -m mcp_ref crosscheck FOLDER               compare the dataclasses with the official schemas
     python3 -m mcp_ref vendor FOLDER                   copy this package into a program
@@ -49,7 +50,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "complete": (".use.servers", "ask a server for suggestions while an argument is typed"),
     "ping": (".use.servers", "see how quickly a server answers"),
     "demo": (".local", "start a small server, use it, and show the wire"),
-    "explain": (".learn.explain", "tell what a method, type, error code or feature is in each revision"),
+    "explain": (".learn.explain", "tell what a word of the protocol means: a method, a type, a page, a revision ..."),
     "diff": (".learn.diff", "tell what differs between two revisions"),
     "crosscheck": (".local", "compare the dataclasses with the official schemas"),
     "vendor": (".copying.vendor", "copy this package, or a part of it, into another program, and check the copy"),

@@ -53,3 +53,13 @@ def one_line_of(err):
     """The text of an error that is one line, as all of them are."""
     assert err.startswith("mcp_ref: ") and err.count("\n") == 1 and "Traceback" not in err, err
     return err[len("mcp_ref: "):-1]
+
+
+def fresh(folder, code, *flags):
+    """Run code in a fresh interpreter without site-packages, that finds only what is in a folder."""
+    done = subprocess.run([sys.executable, "-I", "-S", "-B", *flags, "-c",
+                           "import sys; sys.path.insert(0, %r)\n%s" % (str(folder), code)],
+                          cwd=str(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, timeout=25)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,18 +1,26 @@
 """`explain`: what the tables say, in words and as JSON."""
+import csv
 import json
+import random
 
 import pytest
 
-from mcp_ref import messages, methods
-from mcp_ref.cli.learn import facts
-from mcp_ref.cli.learn.explain import _TEXTS, describe
+from mcp_ref import jsonrpc, messages, methods
+from mcp_ref.cli.copying import parts
+from mcp_ref.cli.learn import facts, pages, sources, words
+from mcp_ref.cli.learn.examples import example
+from mcp_ref.cli.learn.explain import describe
+from mcp_ref.cli.learn.text import TEXTS as _TEXTS
 from mcp_ref.codec import Model
 from mcp_ref.errors import CODES
 from mcp_ref.model import members
 from mcp_ref.protocol.lifecycle import PHASES, TABLE
 from mcp_ref.revisions import FEATURES, NAMES, REVISIONS, VALUES, revision
 
-from .running import here, one_line_of
+from tests.support import official_schema
+from tests.tools import spec_index
+
+from .running import ROOT, fresh, here, one_line_of
 
 MESSAGES = sorted(name for name in messages.__all__ if isinstance(getattr(messages, name), type)
                   and issubclass(getattr(messages, name), Model))
@@ -147,7 +155,7 @@ def test_an_added_row_is_explained_without_more(monkeypatch):
 
 
 @pytest.mark.parametrize("words, hint", [
-    (["Toll"], "did you mean Tool"), (["tool/call"], "did you mean tools/call"), (["TOOLS/CALL"], "tools/call"),
+    (["Toll"], "did you mean Tool"), (["tool/call"], "did you mean tools/call"),
     (["qqqqqqq"], "--list"), (["-1234"], "-1234"), ([], "explain what"),
     (["ElicitResult", "--revision", "2024-11-05"], "2024-11-05 has no ElicitResult"),
     (["lifecycle", "--revision", "2026-07-28"], "has no lifecycle"), (["Tool", "--revision", "2024"], "invalid choice"),
@@ -183,3 +191,250 @@ def test_windows_are_written_as_citations_have_them(name):
     assert facts.window(REVISIONS[0], REVISIONS[-1]) == ".."
     assert facts.window(REVISIONS[0], REVISIONS[1]) == "..2025-03-26"
     assert facts.window(REVISIONS[1], REVISIONS[-1]) == "2025-03-26.."
+
+
+# Revisions, pages, requirements
+
+SPEC = ROOT.parent / "shared" / "spec"
+INDEX = json.loads((ROOT / "tests" / "data" / "spec_index.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_revision_is_what_the_tables_say_of_it(name, capsys):
+    found, there = describe(name), revision(name)
+    assert found["methods"] == [row.name for row in methods.methods(there)]
+    assert set(found["features"]) == {row.name for row in FEATURES if getattr(there, row.name)}
+    assert found["values"] == {value: VALUES[value][there.rank] for value in VALUES}
+    assert (found["changes"] is None) == (there is REVISIONS[0])
+    lines = here(capsys, "explain", name)[1].splitlines()
+    assert lines[0] == "%s  revision, %s era" % (name, there.era)
+    assert "  read it at  https://modelcontextprotocol.io/specification/" + name in lines
+
+
+def test_what_came_and_what_went_with_a_revision(capsys):
+    out = here(capsys, "explain", "2025-06-18")[1]
+    came, went = out[out.index("  came\n"):out.index("  went\n")], out[out.index("  went\n"):out.index("  changed\n")]
+    assert "elicitation/create" in came and "ResourceLink" in came and "batching" in went and "batching" not in came
+    assert describe("2025-06-18")["changes"] == json.loads(
+        here(capsys, "diff", "2025-03-26", "2025-06-18", "--json")[1])
+
+
+@pytest.mark.parametrize("words", ["basic/lifecycle §Timeouts", "BASIC/lifecycle §timeouts", "lifecycle §Timeouts"])
+def test_a_heading_has_its_requirements_and_what_cites_it(words, capsys):
+    found = describe(words)
+    assert (found["page"], found["heading"]) == ("basic/lifecycle", "Timeouts")
+    assert found["url"] == "https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#timeouts"
+    assert "timeout.maximum" in [row["id"] for row in found["requirements"]]
+    assert any(each["place"].startswith("mcp_ref/peer/") for each in found["citations"])
+    out = here(capsys, "explain", words)[1]
+    assert "timeout.maximum" in out and "[2025-03-26..2025-11-25 basic/lifecycle §Timeouts]" in out
+
+
+def test_a_heading_alone_and_a_page_alone():
+    several = describe("§Timeouts")
+    assert several["kind"] == "matches"
+    assert {each["name"] for each in several["matches"]} >= {"basic/lifecycle §Timeouts"}
+    page = describe("basic/patterns/mrtr")
+    assert page["kind"] == "page" and len({row["heading"] for row in page["requirements"]}) > 5
+    with pytest.raises(Exception, match="2024-11-05 has no basic/patterns/mrtr"):
+        describe("basic/patterns/mrtr", [REVISIONS[0]])
+
+
+def test_a_requirement_has_its_row_its_citations_and_its_tests(capsys):
+    found = describe("mrtr.protocol-errors")
+    assert (found["level"], found["revisions"], found["page"]) == ("SHOULD", "2026-07-28", "basic/patterns/mrtr")
+    assert found["cites"] == "heading" and any("/mrtr/" in each["place"] for each in found["citations"])
+    assert any(place.startswith("tests/spec/basic/test_mrtr_server.py:") for place in found["tests"])
+    for each in found["citations"]:
+        file, _, line = each["place"].partition(":")
+        text = (ROOT / file).read_text(encoding="utf-8").splitlines()
+        assert "[" in text[int(line) - 1]
+    lines = here(capsys, "explain", "mrtr.protocol-errors")[1].splitlines()
+    assert lines[0].startswith("mrtr.protocol-errors  ") and any(line.startswith("  tests") for line in lines)
+
+
+def test_outside_of_a_checkout_no_tests_are_told(tmp_path, capsys):
+    assert here(capsys, "vendor", str(tmp_path), "--as", "a.copy")[0] == 0
+    out = fresh(tmp_path, "from a.copy.cli import main\nsys.exit(main(['explain', 'mrtr.protocol-errors', '--json']))")
+    found = json.loads(out)
+    assert "tests" not in found and found["citations"][0]["place"].startswith("copy/")
+
+
+def test_every_address_is_of_a_page_that_the_revision_has():
+    for name in EVERYTHING:
+        address = describe(name).get("url")
+        if address:
+            there, _, path = address[len(pages.SITE) + 1:].partition("/")
+            path = path.partition("#")[0]
+            names = {"schema": "schema.json", "": "index"}
+            assert names.get(path, path) in INDEX[there] or path + "/index" in INDEX[there], (name, address)
+    for row in pages.requirements().values():
+        assert row.page in INDEX[row.stated[-1].name]
+
+
+def test_the_table_has_no_sentences_and_every_requirement_once():
+    headings = {spec.rpartition(" > ")[2] for index in INDEX.values() for found in index.values() for spec in found}
+    for row in pages.requirements().values():
+        assert row.level in ("MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY") and row.stated
+        definition = row.heading.partition(".")[0]
+        assert not row.heading or row.heading.rpartition(" > ")[2] in headings or (
+            row.page == "schema.json" and definition in INDEX[row.stated[-1].name]["schema.json"]), row
+
+
+def found_by(capsys, searched, id):
+    """Search for a word; and for the first of the names that it gives, if it is not there yet. How many searches."""
+    code, out, _ = here(capsys, "explain", searched, "--json")
+    assert code == 0, searched
+    if '"%s"' % id in out:
+        return 1
+    return min(1 + found_by(capsys, each["name"], id) for each in json.loads(out)["matches"])
+
+
+def test_ten_clauses_are_each_found_with_two_searches(capsys):
+    """Drawn anew each time, with a printed seed. The first search is for page and heading, as a reader sees them."""
+    table = SPEC / "requirements.tsv"
+    if not table.is_file():
+        pytest.skip("NOT CHECKED: no copy of the specification at ../shared/spec")
+    with open(str(table), encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    seed = random.randrange(10 ** 6)
+    print("seed", seed)
+    for row in random.Random(seed).sample(rows, 10):
+        page, _, anchor = row["page#anchor"].partition("#")
+        newest, heading = row["revisions"].rpartition(",")[2], anchor
+        if page.endswith(".mdx"):
+            page = page[:-len(".mdx")]
+            heading = spec_index.anchors(INDEX[newest][page])[anchor].rpartition(" > ")[2] if anchor else ""
+        assert found_by(capsys, "%s §%s" % (page, heading), row["id"]) <= 2, (seed, row["id"])
+        code, out, _ = here(capsys, "explain", row["id"])
+        assert code == 0 and out.startswith("%s  %s\n" % (row["id"], row["level"])) and page in out, (seed, row["id"])
+
+
+@pytest.mark.parametrize("searched, id", [
+    ("authorization third party overview", "auth.third-party"),
+    ("HTTP+SSE transport (2024-11-05)", "deprecation.http-sse"),
+    ("progress behavior requirements", "progress.token-active"), ("token in progress", "progress.token-in-progress"),
+    ("_meta prefix", "meta.prefix-labels"), ("§Security & Endpoint", "http.bind-localhost"),
+])
+def test_words_of_headings_and_ids_find_a_clause(searched, id, capsys):
+    assert found_by(capsys, searched, id) <= 2
+
+
+# Any other word
+
+
+@pytest.mark.parametrize("word", [
+    "sampling", "roots", "session", "_meta", "Mcp-Session-Id", "cancellation", "401", "404", "-32602", "elicitation",
+    "subscription", "OAuth", "PKCE", "SSE", "Last-Event-ID", "stdio", "batch", "cursor", "progress", "logging", "ping",
+    "tool annotations", "capabilities", "initialize", "server/discover", "MRTR", "requestState", "tasks", "Tools",
+    "resource", "prompts", "structured content", "isError", "icons", "timeout", "session-id", "HTTP", "x-mcp-header",
+    "bearer token", "well-known", "TOOLS/CALL", "lifecycle", "version", "extension", "completions", "input_required",
+])
+def test_every_word_that_a_learner_tries_is_answered(word, capsys):
+    code, out, err = here(capsys, "explain", word)
+    assert (code, err) == (0, "") and len(out.splitlines()) > 2
+
+
+def test_no_word_leads_to_two_topics_and_none_leads_nowhere():
+    seen = {}
+    for topic in words.TOPICS:
+        for word in (topic.word, *topic.also):
+            assert seen.setdefault(words.folded(word), topic) is topic, word
+        assert topic.page in pages.newest() and (not topic.heading or topic.heading in pages.headings_of(topic.page))
+        for name in topic.see:
+            assert name in EVERYTHING or words.find(name), (topic.word, name)
+    assert set(words.METHODS) == set(facts.method_names())
+    assert set(words.FEATURES) == {row.name for row in FEATURES} | set(VALUES)
+    assert set(words.VALUE_PAGES) == set(VALUES)
+
+
+def test_part_of_a_name_finds_the_names(capsys):
+    assert describe("listchangedcapab")["name"] == "ListChangedCapability"
+    assert describe("ListToolsRes")["name"] == "ListToolsResult"
+    out = here(capsys, "explain", "token in progress")[1]
+    assert "progress.token-in-progress" in out
+    assert "progress.token-in-progress" not in str(describe("mrtr errors"))
+
+
+@pytest.mark.parametrize("there", REVISIONS, ids=str)
+def test_every_method_and_feature_has_an_example_that_the_official_schema_takes(there):
+    """In every revision that has it, and in no other."""
+    for name in [*facts.method_names(), *words.FEATURES]:
+        found = example(name, there)
+        has = methods.lookup(name, there) if name in words.METHODS else getattr(there, name)
+        assert (found is None) == (not has), name
+        if found is None:
+            continue
+        assert (found.message is None) == bool(found.text)
+        sent = found.message if isinstance(found.message, list) else [found.message] if found.message else []
+        for message in sent:
+            assert not official_schema.violations(message, there.name, found.answers), (name, message)
+            assert jsonrpc.parse(json.dumps(message).encode(), there.batching)
+        assert name in words.FEATURES or methods.lookup(name, there).carrier == methods.EMBEDDED or (
+            sent[0]["method"] == name)
+
+
+def test_a_method_tells_a_paragraph_an_example_and_its_address(capsys):
+    out = here(capsys, "explain", "tools/call")[1]
+    assert words.METHODS["tools/call"].split(".")[0] in " ".join(out.split())
+    assert "  read it at  https://modelcontextprotocol.io/specification/2026-07-28/server/tools\n" in out
+    shown = out[out.index("  for example, in 2026-07-28:\n") + 30:out.index("\n\n  ..2025-06-18")]
+    assert json.loads(shown)["params"]["name"] == "add"
+    assert json.loads(shown) == describe("tools/call")["example"]["message"]
+
+
+# Readings, and what is missing
+
+
+def test_every_reading_of_the_package_is_printed_with_its_place_and_citation(capsys):
+    code, out, err = here(capsys, "explain", "--readings")
+    assert (code, err) == (0, "")
+    marked = sum(data.decode("utf-8").count("Reading: ") + data.decode("utf-8").count("Reading:\n")
+                 for path, data in parts.files().items() if path.endswith(".py") and not path.startswith("cli/learn/"))
+    rows = json.loads(here(capsys, "explain", "--readings", "--json")[1])["rows"]
+    assert len(rows) >= marked > 70
+    for row in rows:
+        file, _, line = row["place"].partition(":")
+        source = (ROOT / file).read_text(encoding="utf-8").splitlines()
+        assert "Reading" in source[int(line) - 1] and row["place"] in out
+        assert row["text"].split()[0] in " ".join(source[int(line) - 1:int(line) + 2]), row
+    assert sum(not row["citations"] for row in rows) <= 3
+
+
+@pytest.mark.parametrize("text, found", [
+    ('"""A. Reading: b\nc.\n\nd"""', [(1, "b c.")]), ('"""A.\n\nReadings:\n\n- b\n- c\n"""', [(3, "- b - c")]),
+    ("# Reading: b\n# c\nx = 1  # d", [(1, "b c")]), ('x = "Reading: b"', []),
+    ('"""A. Reading: b. Reading, too: c"""', [(1, "b."), (1, "c")]),
+    ('"""A.\n\n====\na Reading: b\n====\n\nc"""', [(4, "b")]),
+])
+def test_a_reading_ends_with_its_paragraph(text, found):
+    assert [(each.line, each.text) for passage in sources._passages("x.py", text)
+            for each in sources._readings(passage, text)] == found
+
+
+def test_what_is_missing_is_a_table(capsys):
+    from mcp_ref.deprecations import NOT_DONE
+
+    code, out, err = here(capsys, "explain", "--missing")
+    assert (code, err) == (0, "") and out.startswith("not done: %d\n" % len(NOT_DONE))
+    rows = json.loads(here(capsys, "explain", "--missing", "--json")[1])["rows"]
+    assert [row["what"] for row in rows] == [row.what for row in NOT_DONE] and len(rows) > 20
+    for row in NOT_DONE:
+        assert row.since is None or row.since in NAMES
+        assert " ".join(row.what.split()) in " ".join(out.split()) and row.why
+        for page in row.pages:
+            assert any(page in INDEX[name] for name in NAMES[NAMES.index(row.since or NAMES[0]):]), page
+
+
+def test_readings_and_what_is_missing_are_told_from_an_archive(tmp_path, capsys):
+    file = tmp_path / "mcp.zip"
+    assert here(capsys, "vendor", "--zip", str(file))[0] == 0
+    out = fresh(tmp_path, "sys.path.insert(0, %r)\nfrom mcp_ref.cli import main\n"
+                          "sys.exit(main(['explain', '--readings']) or main(['explain', '--missing'])\n"
+                          "         or main(['explain', 'progress.token-active']))" % str(file))
+    assert "mcp_ref/jsonschema/dialect.py:" in out and "\nnot done: " in out and "progress.token-active  MUST" in out
+
+
+def test_a_whole_table_takes_no_name(capsys):
+    code, out, err = here(capsys, "explain", "--missing", "Tool")
+    assert (code, out) == (2, "") and "leave Tool out" in one_line_of(err)

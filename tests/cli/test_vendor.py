@@ -6,8 +6,6 @@ import json
 import os
 import pathlib
 import re
-import subprocess
-import sys
 import zipfile
 
 import pytest
@@ -15,21 +13,11 @@ import pytest
 from mcp_ref import __version__
 from mcp_ref.cli.copying import parts, vendor
 
-from .running import ROOT, here, one_line_of
+from .running import ROOT, fresh, here, one_line_of
 
 PARTS = sorted({path.split("/")[0].replace(".py", "") for path in parts.files() if path.endswith(".py")}
                - {"__init__", "__main__"})
 PART = ["--only", "jsonrpc"]  # a dozen files; for tests of what the whole package would only make longer
-
-
-def fresh(folder, code, *flags):
-    """Run code in a fresh interpreter without site-packages, that finds only what is in a folder."""
-    done = subprocess.run([sys.executable, "-I", "-S", "-B", *flags, "-c",
-                           "import sys; sys.path.insert(0, %r)\n%s" % (str(folder), code)],
-                          cwd=str(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, timeout=25)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def digest(path):

@@ -88,3 +88,33 @@ def test_index_is_what_the_specification_has() -> None:
         missing("NOT CHECKED: no copy of the specification at ../shared/spec")
     fresh = {revision: spec_index.index_of(SPEC / revision) for revision in REVISIONS}
     assert fresh == INDEX, "run `make spec`"
+
+
+def test_the_table_of_requirements_is_what_the_specification_has() -> None:
+    if not SPEC.is_dir():
+        missing("NOT CHECKED: no copy of the specification at ../shared/spec")
+    fresh = spec_index.requirement_table(SPEC).encode("utf-8")
+    assert fresh == spec_index.TABLE.read_bytes(), "run `make spec`"
+
+
+def test_the_table_of_requirements_names_headings_of_the_index() -> None:
+    lines = spec_index.TABLE.read_text(encoding="utf-8").splitlines()
+    assert lines[0].split("\t") == list(spec_index.COLUMNS)
+    for id, _, revisions, page, heading in (line.split("\t") for line in lines[1:]):
+        last = window(revisions.split(",")[-1])[-1] if revisions != ".." else REVISIONS[-1]
+        if heading and page != spec_index.SCHEMA:
+            expect_nothing(["%s: %s" % (id, fault) for fault in heading_faults(heading, INDEX[last][page], page)])
+
+
+@pytest.mark.parametrize("stated, text", [
+    (REVISIONS, ".."), (REVISIONS[1:], "2025-03-26.."), (REVISIONS[:4], "..2025-11-25"), (REVISIONS[2:3], "2025-06-18"),
+    (REVISIONS[:1] + REVISIONS[2:4], "2024-11-05,2025-06-18..2025-11-25"),
+])
+def test_revisions_of_a_requirement_are_windows(stated: List[str], text: str) -> None:
+    assert spec_index.window(stated, REVISIONS) == text
+
+
+def test_anchors_are_those_of_the_published_pages() -> None:
+    found = spec_index.anchors(["Overview", "A > Security & Endpoint", "`_meta`", "B > Overview"])
+    assert found == {"overview": "Overview", "security-endpoint": "A > Security & Endpoint", "_meta": "`_meta`",
+                     "overview-2": "B > Overview"}

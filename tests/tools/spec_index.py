@@ -1,8 +1,14 @@
-"""Rebuild `tests/data/spec_index.json`: which headings each page of the specification has, in each revision.
+"""Rebuild what is known of the specification where no copy of it is at hand: facts, and none of its sentences.
 
-Facts only, so that citations can be checked where no copy of the specification is at hand. A heading is written with
-those above it, `Lifecycle Phases > Shutdown > stdio`; the page `schema.json` has the names of its definitions.
+`tests/data/spec_index.json` has the headings of each page in each revision, so that citations can be checked. A heading
+is written with those above it, `Lifecycle Phases > Shutdown > stdio`; the page `schema.json` has the names of its
+definitions.
+
+`mcp_ref/cli/learn/requirements.tsv` has a row for each row of the specification's requirement list: id, level,
+revisions (a window as citations have it, or several with commas between), page and heading, both of the newest revision
+that states it. `python3 -m mcp_ref explain` looks ids, pages and headings up in it.
 """
+import csv
 import json
 import pathlib
 import re
@@ -11,6 +17,9 @@ from typing import Dict, Iterator, List
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INDEX = ROOT / "tests" / "data" / "spec_index.json"
+TABLE = ROOT / "mcp_ref" / "cli" / "learn" / "requirements.tsv"
+COLUMNS = ("id", "level", "revisions", "page", "heading")
+SCHEMA = "schema.json"
 REVISION = re.compile(r"\d{4}-\d{2}-\d{2}$")
 HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
 FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -63,8 +72,74 @@ def index_of(revision: pathlib.Path) -> Dict[str, List[str]]:
     return dict(pages, **{"schema.json": definitions(revision / "schema.json")})
 
 
+def slug(heading: str) -> str:
+    """The anchor of a heading, as the published pages have it."""
+    words = "".join(sign if sign.isalnum() or sign in " -_" else "" for sign in heading.lower()).split()
+    return "-".join(words)
+
+
+def anchors(headings: List[str]) -> Dict[str, str]:
+    """Anchor -> heading, for one page. A heading that comes again has a number behind its anchor."""
+    found: Dict[str, str] = {}
+    for heading in headings:
+        anchor, number = slug(heading.split(" > ")[-1]), 1
+        while (anchor if number == 1 else "%s-%d" % (anchor, number)) in found:
+            number += 1
+        found[anchor if number == 1 else "%s-%d" % (anchor, number)] = heading
+    return found
+
+
+def shortest(heading: str, headings: List[str]) -> str:
+    """A heading with as many of those above it as tell it from the others of its page."""
+    steps = heading.split(" > ")
+    for start in range(len(steps) - 1, -1, -1):
+        short = " > ".join(steps[start:])
+        if sum((" > " + each).endswith(" > " + short) for each in headings) == 1:
+            return short
+    return heading
+
+
+def window(stated: List[str], known: List[str]) -> str:
+    """Revisions in the form of citations: ``..``, ``2025-06-18..``, or several of these with commas between."""
+    runs: List[List[str]] = []
+    for name in stated:
+        if runs and known.index(runs[-1][-1]) + 1 == known.index(name):
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return ",".join(_run(run[0], run[-1], known) for run in runs)
+
+
+def _run(first: str, last: str, known: List[str]) -> str:
+    start, end = first if first != known[0] else "", last if last != known[-1] else ""
+    return first if first == last else "%s..%s" % (start, end)
+
+
+def requirement_rows(folder: pathlib.Path) -> List[List[str]]:
+    """The rows of the table. Raises KeyError for an anchor that its page does not have."""
+    known = sorted(path.name for path in folder.glob("*") if REVISION.match(path.name))
+    index = {name: index_of(folder / name) for name in known}
+    found = []
+    with open(str(folder / "requirements.tsv"), encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            stated = row["revisions"].split(",")
+            path, _, anchor = row["page#anchor"].partition("#")
+            page = path[: -len(".mdx")] if path.endswith(".mdx") else path
+            heading = anchor
+            if page != SCHEMA and anchor:
+                headings = index[stated[-1]][page]
+                heading = shortest(anchors(headings)[anchor], headings)
+            found.append([row["id"], row["level"], window(stated, known), page, heading])
+    return found
+
+
+def requirement_table(folder: pathlib.Path) -> str:
+    """The whole table as it is written."""
+    return "".join("\t".join(row) + "\n" for row in [list(COLUMNS), *requirement_rows(folder)])
+
+
 def main(arguments: List[str]) -> int:
-    """Write the index, from the folder that holds a folder per revision."""
+    """Write both, from the folder that holds the requirement list and a folder per revision."""
     folder = pathlib.Path(arguments[0])
     revisions = sorted(path for path in folder.glob("*") if REVISION.match(path.name))
     if not revisions:
@@ -74,6 +149,8 @@ def main(arguments: List[str]) -> int:
     INDEX.parent.mkdir(parents=True, exist_ok=True)
     INDEX.write_text(json.dumps(index, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print("%s: %d revisions, %d pages" % (INDEX.relative_to(ROOT), len(index), sum(map(len, index.values()))))
+    TABLE.write_bytes(requirement_table(folder).encode("utf-8"))
+    print("%s: %d requirements" % (TABLE.relative_to(ROOT), len(TABLE.read_bytes().splitlines()) - 1))
     return 0
 
 

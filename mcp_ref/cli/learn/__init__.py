@@ -1,1 +1,1 @@
-"""Commands that look things up: `explain` and `diff`, over the tables of the package."""
+"""The commands `explain` and `diff`, which look things up in the tables of the package."""

@@ -1,0 +1,163 @@
+"""The pages of the specification: their public addresses, their headings, and the requirements that stand on them.
+
+`requirements.tsv` beside this module has a row for each requirement: id, level, revisions, page and heading, the last
+two in the newest revision that states it. No sentence of a page is in it: the address of the page leads there. It is
+made from the specification's list by ``make spec``.
+"""
+
+from functools import lru_cache
+from pkgutil import get_data
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from ...revisions import LATEST, REVISIONS, Revision, revision
+from .sources import Citation, citations, tests_of
+
+SITE = "https://modelcontextprotocol.io/specification"
+TABLE = "requirements.tsv"
+_SCHEMA = "schema.json"
+
+
+class Requirement(NamedTuple):
+    """A row of the table."""
+
+    id: str
+    level: str
+    """``MUST``, ``MUST NOT``, ``SHOULD``, ``SHOULD NOT`` or ``MAY``."""
+    revisions: str
+    """The revisions that state it, as windows of citations with commas between."""
+    page: str
+    heading: str
+
+    @property
+    def stated(self) -> List[Revision]:
+        """The revisions that state it, oldest first."""
+        return [each for each in REVISIONS if any(_covers(window, each) for window in self.revisions.split(","))]
+
+    @property
+    def where(self) -> str:
+        """The page and the heading as a citation has them."""
+        return "%s §%s" % (self.page, self.heading) if self.heading else self.page
+
+
+def _covers(window: str, there: Revision) -> bool:
+    first, dots, last = window.partition("..")
+    return there.has(first or None, (last or None) if dots else first)
+
+
+@lru_cache(maxsize=None)
+def requirements() -> Dict[str, Requirement]:
+    """Return the table by id, in the order of the specification's list."""
+    data = get_data(__package__, TABLE) or b""
+    rows = [Requirement(*line.split("\t")) for line in data.decode("utf-8").splitlines()[1:]]
+    return {row.id: row for row in rows}
+
+
+def url(page: str, there: Revision, heading: str = "") -> str:
+    """Return the public address of a page in a revision, and of a heading on it."""
+    path = "schema" if page == _SCHEMA else page[: -len("/index")] if page.endswith("/index") else page
+    anchor = "" if page == _SCHEMA else anchor_of(heading.rpartition(" > ")[2])
+    return "%s/%s%s%s" % (SITE, there, "" if path == "index" else "/" + path, "#" + anchor if anchor else "")
+
+
+def anchor_of(heading: str) -> str:
+    """Return the anchor of a heading: its words in lower case with hyphens between."""
+    kept = "".join(sign if sign.isalnum() or sign in " -_" else "" for sign in heading.lower())
+    return "-".join(kept.split())
+
+
+@lru_cache(maxsize=None)
+def newest() -> Dict[str, Revision]:
+    """Return the pages that the table or a citation names, each with the newest revision that is known to have it."""
+    found: Dict[str, Revision] = {}
+    named = [(row.page, row.stated[-1]) for row in requirements().values()]
+    named += [(cited.page, _last(cited.window)) for cited in citations()]
+    for page, there in named:
+        if page not in found or found[page].rank < there.rank:
+            found[page] = there
+    return found
+
+
+def _last(window: str) -> Revision:
+    last = window.rpartition("..")[2]
+    return revision(last) if last else LATEST
+
+
+def headings_of(page: str) -> List[str]:
+    """Return the headings of a page that the table or a citation names, in that order, each in its longest form."""
+    found = [row.heading for row in requirements().values() if row.page == page]
+    found += [plain(cited.heading) for cited in citations() if cited.page == page]
+    return [each for each in dict.fromkeys(found) if each
+            and not any(other != each and _ends(other, each) for other in found)]
+
+
+def _ends(heading: str, tail: str) -> bool:
+    """True if a heading is the other one, perhaps with some of those above it."""
+    return (" > " + heading).endswith(" > " + tail)
+
+
+def plain(heading: str) -> str:
+    """Return a heading without the marks of code and emphasis."""
+    return heading.replace("`", "").replace("*", "")
+
+
+def find(text: str) -> List[Tuple[str, str]]:
+    """Return the places that a text names: ``page §heading``, a page, the last part of one, or a heading.
+
+    Each is a page with a heading, "" for the whole page. Upper and lower case are alike. Empty for anything else.
+    """
+    page, mark, heading = (part.strip().lower() for part in text.partition("§"))
+    pages = [each for each in newest() if page in (each.lower(), each.lower().rpartition("/")[2])] if page else []
+    if not heading:
+        return [(each, "") for each in pages] or ([] if mark else _headed(page, newest()))
+    return _headed(heading, pages or ([] if page else newest()))
+
+
+def _headed(heading: str, among: Iterable[str]) -> List[Tuple[str, str]]:
+    return [(page, each) for page in among for each in headings_of(page) if _ends(each.lower(), plain(heading).lower())]
+
+
+def cited_at(page: str, heading: str) -> List[Citation]:
+    """Return the citations of a heading in the package, also where older revisions have it on another page."""
+    wanted = plain(heading).rpartition(" > ")[2]
+    return [each for each in citations() if same_page(each.page, page)
+            and (not heading or plain(each.heading).rpartition(" > ")[2] == wanted)]
+
+
+def same_page(one: str, other: str) -> bool:
+    """True if two pages are one that was moved or divided: ``basic/transports`` and ``basic/transports/stdio``."""
+    return (one == other or one.startswith(other + "/") or other.startswith(one + "/")
+            or one.rpartition("/")[2] == other.rpartition("/")[2] != "index")
+
+
+def as_object(row: Requirement) -> Dict[str, Any]:
+    """Return a requirement as `explain` has it: the row, its citations in the package, in a checkout its tests."""
+    cited = cited_at(row.page, row.heading)
+    found: Dict[str, Any] = dict(row._asdict(), kind="requirement", url=url(row.page, row.stated[-1], row.heading),
+                                 cites="heading" if cited else "page",
+                                 citations=_places(cited or cited_at(row.page, "")))
+    tests = tests_of(row.id)
+    return found if tests is None else dict(found, tests=tests)
+
+
+def place_object(page: str, heading: str, among: Sequence[Revision]) -> Optional[Dict[str, Any]]:
+    """Return a page or a heading of it as `explain` has it; None if no revision among these is known to have it."""
+    stated = [row for row in requirements().values() if any(each in among for each in row.stated)]
+    rows = [row for row in stated if row.page == page and (not heading or _ends(heading, row.heading))]
+    if not rows:  # a page of older revisions: the table has the page on which the heading stands now
+        rows = [row for row in stated if heading and row.heading == heading
+                and row.stated[0].rank <= newest()[page].rank]
+    cited = [each for each in citations() if each.page == page and (not heading or _ends(heading, plain(each.heading)))
+             and any(_covers(each.window, there) for there in among)]
+    known = {there for row in rows for there in row.stated if there in among}
+    known.update(there for each in cited for there in among if _covers(each.window, there))
+    if not known:
+        return None
+    last = max((there for there in known if there.rank <= newest()[page].rank), key=lambda there: there.rank,
+               default=newest()[page])
+    return {"kind": "page", "page": page, "heading": heading, "url": url(page, last, heading),
+            "requirements": [row._asdict() for row in rows],
+            "citations": _places(cited)}
+
+
+def _places(cited: Iterable[Citation]) -> List[Dict[str, str]]:
+    return [{"place": each.place, "citation": str(each)} for each in cited]
