@@ -38,13 +38,12 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 
 from ..deadline import Deadline
 from ..errors import (
-    ABOUT_REQUESTS, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, LocalProtocolError,
-    PeerProtocolError, Rejected, RequestCancelled, RpcError,
+    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, LocalProtocolError, PeerProtocolError, Rejected,
+    RpcError,
 )
 from ..jsonrpc import (
-    Batch, Error, Frame, Malformed, Message, Notification, Request, RequestId, Result, encode, parse, shown,
+    Batch, Error, Frame, Malformed, Notification, Request, RequestId, Result, encode, parse, shown,
 )
-from ..jsontext import JsonError
 from ..limits import DEFAULT, Limits
 from ..protocol import lifecycle
 from ..protocol.envelope import SERVER_INFO, USUAL
@@ -56,7 +55,7 @@ from ..transports.lines.fds import tell_of_fork
 from .context import Context, Route
 from .executors import Executor, Job
 from .inflight import Incoming, Inflight, RecentIds
-from .jobs import BatchAnswer, Call, Lane, contain
+from .jobs import NO_ROUTE, BatchAnswer, Call, Lane, contain, internal_error
 from .raised import log as log_raised
 from .request_table import Progress
 from .role import Role
@@ -300,9 +299,7 @@ class Connection(Sender):
             except Malformed as error:
                 self._malformed(error)
                 continue
-            if isinstance(frame, Result) and may_have_meta(item) and self._fails_by_names(frame, item):
-                continue
-            self._receive(frame, jobs, None)
+            self._receive(frame, item, jobs)
         if jobs:
             self._hand_over(*jobs)
 
@@ -317,12 +314,7 @@ class Connection(Sender):
             self.replies.arrived(data)
         with self._receiving:
             self._arrived = len(data)
-            if isinstance(frame, Batch):
-                self._batch(frame, jobs, about, principal)
-            elif isinstance(frame, Request):
-                self._request(frame, jobs, None, about, principal)
-            elif not (isinstance(frame, Result) and may_have_meta(data) and self._fails_by_names(frame, data)):
-                self._receive(frame, jobs, None)
+            self._receive(frame, data, jobs, about, principal)
         return jobs
 
     def take_answer(self, id: RequestId, data: bytes) -> bool:
@@ -335,8 +327,7 @@ class Connection(Sender):
             return False
         if self.exchanges is not None:
             self.exchanges.arrived(data)
-        if not (isinstance(frame, Result) and may_have_meta(data) and self._fails_by_names(frame, data)):
-            self.table.resolve(frame)
+        self._receive(frame, data, [])
         return True
 
     def work(self, jobs: Sequence[Job]) -> None:
@@ -366,15 +357,18 @@ class Connection(Sender):
             self.table.fail(frame.id, PeerProtocolError("malformed result: %s" % misnamed))
         return bool(misnamed)
 
-    def _receive(self, frame: Union[Frame, Malformed], jobs: List[Job], batch: Optional[BatchAnswer]) -> None:
+    def _receive(
+        self, frame: Frame, data: bytes, jobs: List[Job], about: Optional[RequestId] = None, principal: Any = None
+    ) -> None:
+        """Take one message, of which these are the bytes (b"" for one of a batch); arguments as `receive`."""
         if isinstance(frame, Request):
-            self._request(frame, jobs, batch)
-        elif isinstance(frame, (Result, Error)):
-            self.table.resolve(frame)
+            self._request(frame, jobs, None, about, principal)
         elif isinstance(frame, Notification):
             self._notification(frame, jobs)
         elif isinstance(frame, Batch):
-            self._batch(frame, jobs)
+            self._batch(frame, jobs, about, principal)
+        elif not (isinstance(frame, Result) and may_have_meta(data) and self._fails_by_names(frame, data)):
+            self.table.resolve(frame)
 
     @property
     def _mute(self) -> bool:
@@ -413,14 +407,14 @@ class Connection(Sender):
             elif isinstance(item, Request):
                 self._request(item, jobs, batch, None, principal)
             else:
-                self._receive(item, jobs, batch)
-        self._send_batch(batch, batch.add(None))
+                self._receive(item, b"", jobs)
+        self.send_batch(batch, batch.add(None))
 
     def _request(
         self, request: Request, jobs: List[Job], batch: Optional[BatchAnswer], about: Optional[RequestId] = None,
         principal: Any = None,
     ) -> None:
-        if self._mute:
+        if self.session.party == lifecycle.CLIENT and self._mute:
             text = "%s: in revision %s a server sends no requests" % (shown(request.method), self.session.rules)
             self.counters.note("refused request", text)
             return
@@ -436,30 +430,31 @@ class Connection(Sender):
             if self.stateless and batch is None and stands_alone(self, request):
                 route, session = admit(self, request, self.session.principal if principal is None else principal)
             else:
-                route = self._admit(request, batch)
+                used = not self._ids.add(request.id) and self.session.rules.ids_unique_per_session
+                route = (used and self._used_id(request)) or self._routes.get(request.method) or self._find_route(
+                    request, batch)
         except Exception as error:  # what an extension declares, and how it answers, is its author's code
-            route = self._internal(self.context_class(self, incoming, request, session), error)
+            route = internal_error(self.context_class(self, incoming, request, session), error)
         if isinstance(route, Route):
             route = self._check_room(request, route, session or self.session, incoming)
-        call = Call(self, request, incoming, route if isinstance(route, Route) else _NO_ROUTE, batch, session)
+        call = Call(self, request, incoming, route if isinstance(route, Route) else NO_ROUTE, batch, session)
         if isinstance(route, RpcError):
             self.counters.note("refused request", "%s: %s" % (shown(request.method), route.message))
             if self.replies is not None:
                 self.replies.refused(incoming.id, route.code)
             call.abandon(route)
         elif route.inline:
-            self.perform(call)
+            call.run()
             self.outbox.flush_soon()
         else:
             jobs.append(call)
 
-    def _admit(self, request: Request, batch: Optional[BatchAnswer]) -> Union[RpcError, Route]:
-        """The route of a request, or why it is refused."""
-        if not self._ids.add(request.id) and self.session.rules.ids_unique_per_session:
-            if not self.session.lenient:
-                return RpcError(INVALID_REQUEST, "Invalid request: id was used before")
-            self.counters.note("id used again", "%s with id %.80r" % (shown(request.method), request.id))
-        return self._routes.get(request.method) or self._find_route(request, batch)
+    def _used_id(self, request: Request) -> Optional[RpcError]:
+        """Count a request whose id was used before; a strict session refuses it."""
+        if not self.session.lenient:
+            return RpcError(INVALID_REQUEST, "Invalid request: id was used before")
+        self.counters.note("id used again", "%s with id %.80r" % (shown(request.method), request.id))
+        return None
 
     def _check_room(
         self, request: Request, route: Route, session: Session, incoming: Incoming
@@ -628,33 +623,6 @@ class Connection(Sender):
 
     # Answering
 
-    def perform(self, call: Call) -> None:
-        """Run the handler of one request and send its answer; on a worker, or on the reader if it is inline."""
-        request = call.request
-        if call.incoming.cancelled:
-            self.reply(call, None)
-            return
-        route = call.route
-        if call.batch is not None and call.batch.full and not route.inline:
-            self.reply(call, None, encode(self._left_out(call, "not run")))
-            return
-        context = self.context_class(self, call.incoming, request, call.session)
-        escaped: Optional[BaseException] = None
-        try:
-            result = route.call(context, request.params or {})
-            if route.deferred:
-                return
-            answer: Message = Result(request.id, result)
-            batch = call.batch
-            data = encode(answer, self.limits) if batch is None else self._encode_in_batch(call, batch, answer)
-            self._check_meta(data, result, call.session)
-        except BaseException as error:
-            answer, escaped = self._answer_to(call, error, context), error
-            data = None
-        self.reply(call, answer, data)
-        if escaped is not None:
-            contain(escaped)
-
     def complete(self, context: Context, result: Optional[Dict[str, Any]]) -> None:
         """Answer a request whose route is deferred; see `Context.complete`."""
         request = context.request
@@ -664,95 +632,25 @@ class Connection(Sender):
         if result is not None:
             result = self.role.stamp(result, context.session.rules)
             data = encode(Result(request.id, result), self.limits)
-            self._check_meta(data, result, context.session)
-        self.reply(Call(self, request, context.incoming, _NO_ROUTE, None, context.session), None, data)
-
-    def _answer_to(self, call: Call, error: BaseException, context: Context) -> Message:
-        """`_failure`, and an answer all the same if what it calls raises: its own texts, or an overridden method."""
-        try:
-            return self._failure(call, error, context)
-        except Exception as another:
-            log_raised(self, "making an answer of a failure", another, call.request.method, call.request.id)
-            return Error(call.request.id, INTERNAL_ERROR, "Internal error")
-
-    def _failure(self, call: Call, error: BaseException, context: Context) -> Message:
-        """The answer for a handler that raised: a result where the route makes one of it, else an error."""
-        request, fault = call.request, call.route.fault
-        if isinstance(error, RpcError) and type(error.code) is int and type(error.message) is str:
-            error = self.role.answer_error(context, error, fault is not None)
-            if isinstance(error, RpcError):
-                if self.replies is not None and error.code in ABOUT_REQUESTS:
-                    self.replies.refused(call.incoming.id, error.code)
-                return Error(request.id, error.code, error.message, error.data)
-        if isinstance(error, RequestCancelled) and call.incoming.cancelled:
-            return Error(request.id, INTERNAL_ERROR, "Cancelled")  # never sent: the request is cancelled
-        if fault is not None and isinstance(error, Exception):
-            result = fault(context, error)
-            if result is not None:
-                return Result(request.id, result)
-        rpc = self._internal(context, error)
-        return Error(request.id, rpc.code, rpc.message, rpc.data)
-
-    def _internal(self, context: Context, error: BaseException) -> RpcError:
-        """Log an exception of the role's code, and give what the peer is told of it."""
-        try:
-            rpc = self.role.answer_errors(context, error)
-        except Exception as another:
-            for each in (error, another):
-                log_raised(self, "making an answer of a failure", each, context.request.method, context.request.id)
-            return RpcError(INTERNAL_ERROR, "Internal error")
-        return rpc
-
-    def reply(self, call: Call, answer: Optional[Message], data: Optional[bytes] = None) -> None:
-        """Finish a request: its answer goes out, unless it was cancelled before."""
-        if not self.inflight.finish(call.incoming):
-            data = None
-        elif data is None and answer is not None:
-            data = self._encode(answer, call)
-        if call.batch is not None:
-            self._send_batch(call.batch, call.batch.add(data), self.executor.blocking and not call.route.inline)
-            if call.route is _NO_ROUTE:
-                self.outbox.flush_soon()
-        elif data is not None:
-            may_wait = self.executor.blocking and not call.route.inline
-            self.outbox.put(data, may_wait, call.incoming.id, True)
-            if call.route is _NO_ROUTE:
-                self.outbox.flush_soon()
-        else:
-            self.outbox.unanswered(call.incoming.id)
-        if self._large:
-            held, size = self._large.pop(call.incoming, (None, 0))
-            if held is not None:
-                held.free(self.transport.holder, size)
-        self.inflight.release()
+            self.check_meta(data, result, context.session)
+        Call(self, request, context.incoming, NO_ROUTE, None, context.session).reply(None, data)
 
     def _answer(self, answer: Error, batch: Optional[BatchAnswer]) -> None:
         if batch is None:
             self._send(answer)
         else:
             batch.expect(answer.id)
-            self._send_batch(batch, batch.add(encode(self._with_id(answer))))
+            self.send_batch(batch, batch.add(encode(self._with_id(answer))))
 
-    def _encode_in_batch(self, call: Call, batch: BatchAnswer, answer: Message) -> bytes:
-        """An answer, for which there is room from now on, or the error that takes its place. Raises `JsonError`."""
-        with batch.turn:
-            data = encode(answer, self.limits)
-            if batch.claim(len(data), call.request.id):
-                return data
-            del data
-        return encode(self._left_out(call, "run, but its result is left out"))
+    def answered(self, incoming: Incoming) -> None:
+        """Note that the answer to this request is on its way, or that it has none."""
+        if self._large:
+            held, size = self._large.pop(incoming, (None, 0))
+            if held is not None:
+                held.free(self.transport.holder, size)
+        self.inflight.release()
 
-    def _left_out(self, call: Call, what: str) -> Error:
-        """What stands in a batch for an answer that has no room there.
-
-        [JSON-RPC 2.0 §5.1] has no code of its own for that; it is the server's, as where too many requests run.
-        """
-        limit = "max_batch_answer_bytes (%d)" % self.limits.max_batch_answer_bytes
-        self.counters.note("batch answer left out", "%s: %s" % (shown(call.request.method), limit))
-        text = "Internal error: the answers to this batch exceed %s, so this request was %s: send fewer at once"
-        return Error(call.request.id, INTERNAL_ERROR, text % (limit, what))
-
-    def _send_batch(self, batch: BatchAnswer, whole: Optional[bytes], may_wait: Optional[bool] = None) -> None:
+    def send_batch(self, batch: BatchAnswer, whole: Optional[bytes], may_wait: Optional[bool] = None) -> None:
         """Send the answers to a batch if these are all; ``may_wait``: as `Outbox.put`, for one who flushes later."""
         if whole:
             if may_wait is None:
@@ -762,23 +660,6 @@ class Connection(Sender):
         elif whole is not None and batch.about is not None:
             self.outbox.unanswered(batch.about)
 
-    def _encode(self, answer: Message, call: Call) -> bytes:
-        try:
-            if call.batch is not None:
-                return self._encode_in_batch(call, call.batch, answer)
-            return encode(answer, self.limits)
-        except JsonError as error:
-            id = getattr(answer, "id", None)
-            log_raised(self, "encoding an answer", error, "an error with data that JSON cannot hold", id)
-            return encode(Error(id, INTERNAL_ERROR, "Internal error"))
-
-
-def _unreachable(context: Context, params: Dict[str, Any]) -> Any:
-    raise RpcError(INVALID_PARAMS, "no route")
-
-
-_NO_ROUTE = Route(_unreachable, inline=True)
-"""Stands in for the route of a request that is refused."""
 
 _NOTIFICATIONS: Dict[str, Callable[[Connection, Dict[str, Any]], None]] = {
     "notifications/initialized": Connection._initialized,

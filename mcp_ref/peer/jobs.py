@@ -1,16 +1,18 @@
-"""What the reader hands over: requests to be answered, and notifications to be delivered in order."""
+"""The jobs that the reader hands over: requests to be answered, and notifications to be delivered in order."""
 
 import io
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Callable, Deque, Generic, Optional, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Generic, Optional, Tuple, TypeVar
 
-from ..errors import INTERNAL_ERROR, McpError, RpcError
-from ..jsonrpc import Error, Request, RequestId
+from ..errors import ABOUT_REQUESTS, INTERNAL_ERROR, INVALID_PARAMS, McpError, RequestCancelled, RpcError
+from ..jsonrpc import Error, Message, Request, RequestId, Result, encode, shown
+from ..jsontext import JsonError
 from ..limits import DEFAULT
-from .context import Route
+from .context import Context, Route
 from .executors import Job
 from .inflight import Incoming
+from .raised import log as log_raised
 
 if TYPE_CHECKING:
     from .dispatcher import Connection
@@ -21,7 +23,10 @@ Item = TypeVar("Item")
 
 
 class Call(Job):
-    """A request to be answered by a worker."""
+    """A request of the peer's, from the moment it is read until its answer is on its way.
+
+    ``session``: what holds for this request alone; None: the connection's. ``batch``: where its answer is collected.
+    """
 
     __slots__ = ("connection", "request", "incoming", "route", "batch", "session")
 
@@ -42,11 +47,135 @@ class Call(Job):
         self.session = session
 
     def run(self) -> None:
-        self.connection.perform(self)
+        """Run the handler and send its answer; on a worker, or on the reader if the route is inline."""
+        if self.incoming.cancelled:
+            self.reply(None)
+            return
+        connection, request, route, batch = self.connection, self.request, self.route, self.batch
+        if batch is not None and batch.full and not route.inline:
+            self.reply(None, encode(self._left_out("not run")))
+            return
+        context = connection.context_class(connection, self.incoming, request, self.session)
+        escaped: Optional[BaseException] = None
+        try:
+            result = route.call(context, request.params or {})
+            if route.deferred:
+                return
+            answer: Message = Result(request.id, result)
+            data = encode(answer, connection.limits) if batch is None else self._encode_in_batch(batch, answer)
+            connection.check_meta(data, result, self.session)
+        except BaseException as error:
+            answer, escaped = self._answer_to(error, context), error
+            data = None
+        self.reply(answer, data)
+        if escaped is not None:
+            contain(escaped)
 
     def abandon(self, error: McpError) -> None:
         rpc = error if isinstance(error, RpcError) else RpcError(INTERNAL_ERROR, str(error))
-        self.connection.reply(self, Error(self.request.id, rpc.code, rpc.message, rpc.data))
+        self.reply(Error(self.request.id, rpc.code, rpc.message, rpc.data))
+
+    def reply(self, answer: Optional[Message], data: Optional[bytes] = None) -> None:
+        """Finish the request: its answer goes out, unless it was cancelled before. ``data``: the answer, encoded."""
+        connection, incoming = self.connection, self.incoming
+        # From here on nothing more is sent for this request: `finish` says so under the lock of the inflight table, and
+        # a cancellation that was read before it wins.
+        if not connection.inflight.finish(incoming):
+            data = None
+        elif data is None and answer is not None:
+            data = self._encode(answer)
+        outbox = connection.outbox
+        if self.batch is not None:
+            connection.send_batch(
+                self.batch, self.batch.add(data), connection.executor.blocking and not self.route.inline)
+        elif data is not None:
+            outbox.put(data, connection.executor.blocking and not self.route.inline, incoming.id, True)
+        else:
+            outbox.unanswered(incoming.id)
+        if self.route is NO_ROUTE and (data is not None or self.batch is not None):
+            outbox.flush_soon()  # no executor does it, for this is no job of one
+        connection.answered(incoming)
+
+    def _encode(self, answer: Message) -> bytes:
+        try:
+            if self.batch is not None:
+                return self._encode_in_batch(self.batch, answer)
+            return encode(answer, self.connection.limits)
+        except JsonError as error:
+            id = getattr(answer, "id", None)
+            log_raised(self.connection, "encoding an answer", error, "an error with data that JSON cannot hold", id)
+            return encode(Error(id, INTERNAL_ERROR, "Internal error"))
+
+    # Handlers that raise
+
+    def _answer_to(self, error: BaseException, context: Context) -> Message:
+        """Return the answer for a handler that raised; also if that raises again: a text, an overridden method."""
+        try:
+            return self._failure(error, context)
+        except Exception as another:
+            log_raised(self.connection, "making an answer of a failure", another, self.request.method, self.request.id)
+            return Error(self.request.id, INTERNAL_ERROR, "Internal error")
+
+    def _failure(self, error: BaseException, context: Context) -> Message:
+        """Return a result where the route makes one of what was raised, else an error."""
+        connection, request, fault = self.connection, self.request, self.route.fault
+        if isinstance(error, RpcError) and type(error.code) is int and type(error.message) is str:
+            error = connection.role.answer_error(context, error, fault is not None)
+            if isinstance(error, RpcError):
+                if connection.replies is not None and error.code in ABOUT_REQUESTS:
+                    connection.replies.refused(self.incoming.id, error.code)
+                return Error(request.id, error.code, error.message, error.data)
+        if isinstance(error, RequestCancelled) and self.incoming.cancelled:
+            return Error(request.id, INTERNAL_ERROR, "Cancelled")  # never sent: the request is cancelled
+        if fault is not None and isinstance(error, Exception):
+            result = fault(context, error)
+            if result is not None:
+                return Result(request.id, result)
+        rpc = internal_error(context, error)
+        return Error(request.id, rpc.code, rpc.message, rpc.data)
+
+    # Batches
+
+    def _encode_in_batch(self, batch: "BatchAnswer", answer: Message) -> bytes:
+        """Return an answer, for which there is room from now on, or the error that takes its place.
+
+        Raises `JsonError`.
+        """
+        with batch.turn:
+            data = encode(answer, self.connection.limits)
+            if batch.claim(len(data), self.request.id):
+                return data
+            del data
+        return encode(self._left_out("run, but its result is left out"))
+
+    def _left_out(self, what: str) -> Error:
+        """Return the error that stands in a batch for an answer that has no room there.
+
+        [JSON-RPC 2.0 §5.1] has no code of its own for that; it is the server's, as where too many requests run.
+        """
+        limit = "max_batch_answer_bytes (%d)" % self.connection.limits.max_batch_answer_bytes
+        self.connection.counters.note("batch answer left out", "%s: %s" % (shown(self.request.method), limit))
+        text = "Internal error: the answers to this batch exceed %s, so this request was %s: send fewer at once"
+        return Error(self.request.id, INTERNAL_ERROR, text % (limit, what))
+
+
+def internal_error(context: Context, error: BaseException) -> RpcError:
+    """Log an exception of the role's code. Returns what the peer is told of it."""
+    connection = context.connection
+    try:
+        return connection.role.answer_errors(context, error)
+    except Exception as another:
+        for each in (error, another):
+            log_raised(connection, "making an answer of a failure", each, context.request.method, context.request.id)
+        return RpcError(INTERNAL_ERROR, "Internal error")
+
+
+def _unreachable(context: Context, params: Dict[str, Any]) -> Any:
+    raise RpcError(INVALID_PARAMS, "no route")
+
+
+NO_ROUTE = Route(_unreachable, inline=True)
+"""The route of a request that is refused, or answered later."""
 
 
 class Lane(Job, Generic[Item]):

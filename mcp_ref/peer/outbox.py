@@ -63,7 +63,7 @@ class Outbox:
         what it belongs to, see `ReplyTransport.post`; here everything goes the same way.
         """
         with self._lock:
-            if wait and self.full:
+            if wait and (self._size > self._max_bytes or self._crowded):  # see `full`
                 self._room.wait_for(lambda: self._closed or not self.full)
             if self._closed:
                 return
@@ -176,7 +176,7 @@ class Outbox:
                 message = self._waiting.popleft()
                 size += len(message)
                 messages.append(message)
-            full = self.full
+            full = self._size > self._max_bytes or self._crowded
             self._size -= size
             if self._counted > self._size or self._crowded:
                 self._count()

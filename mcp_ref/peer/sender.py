@@ -129,7 +129,7 @@ class Sender:
         error.null_id = error.id is None and not may_omit
         return error
 
-    def _check_meta(self, data: bytes, message: Any, session: Optional[Session] = None) -> None:
+    def check_meta(self, data: bytes, message: Any, session: Optional[Session] = None) -> None:
         """Raise `LocalProtocolError` if params or a result (encoded: ``data``) hold a `_meta` that may not be sent."""
         if isinstance(message, dict) and (len(data) > _LONG or b'"_meta"' in data):  # see `may_have_meta`
             from ..protocol import metakeys
@@ -157,7 +157,7 @@ class Sender:
         session.check_sending(method, "notification")
         if data is None:
             data = encode(Notification(method, params), self.limits)
-        self._check_meta(data, params, session)
+        self.check_meta(data, params, session)
         message = self.outbox.outgoing(data, method)
         if within is None:
             self.outbox.send(message)
@@ -311,7 +311,7 @@ class Sender:
             params = self._with_envelope(params)
             sealed = b""
         data = encode(Request(pending.id, method, params if params or not sealed else {}), self.limits)
-        self._check_meta(data, params)
+        self.check_meta(data, params)
         if sealed:  # the bytes end with the params
             data = b"%b%b%b" % (data[:-2], b"," if params else b"", sealed)
         if self.exchanges is None:
