@@ -40,9 +40,8 @@ from ..jsonrpc import shown
 from ..messages.elicitation import ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult
 from ..messages.lifecycle import ElicitationCapability
 from ..options import spelt
-from ..peer.context import Context, Route
+from ..peer.context import Context, Route, params_reader
 from ..peer.dispatcher import Connection
-from ..peer.params import params_reader
 from ..peer.raised import about
 from ..protocol.elicitation import CheckedForm, FormError, read_form
 from ..protocol.links import LinkError

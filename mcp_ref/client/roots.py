@@ -24,8 +24,7 @@ from ..codec import encode
 from ..messages.lifecycle import RootsCapability
 from ..messages.roots import ListRootsRequestParams, ListRootsResult, Root
 from ..options import spelt
-from ..peer.context import Context, Route
-from ..peer.params import params_reader
+from ..peer.context import Context, Route, params_reader
 from ..protocol import lifecycle
 from ..protocol import roots as rules
 from ..revisions import Revision

@@ -34,8 +34,7 @@ from ..messages.content import TextContent
 from ..messages.lifecycle import SamplingCapability
 from ..messages.sampling import CreateMessageRequestParams, CreateMessageResult, SamplingMessage
 from ..options import spelt
-from ..peer.context import Context, Route
-from ..peer.params import params_reader
+from ..peer.context import Context, Route, params_reader
 from ..protocol import sampling as rules
 from ..protocol.items import odd_priorities
 from ..revisions import Revision

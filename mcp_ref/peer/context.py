@@ -7,10 +7,12 @@ every call; what it does, the connection does.
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, NoReturn, Optional
 
-from ..errors import LocalProtocolError
+from ..codec import DecodeError, decoder
+from ..errors import INVALID_PARAMS, LocalProtocolError, RpcError
 from ..jsonrpc import Request, RequestId
 from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..protocol.capabilities import extension_missing, extensions_in
+from ..revisions import Revision
 
 if TYPE_CHECKING:
     from .dispatcher import Connection
@@ -212,3 +214,19 @@ class Route:
         self.fault = fault
         self.inline = inline
         self.deferred = deferred
+
+
+def params_reader(cls: Any, revision: Revision) -> Callable[[Dict[str, Any]], Any]:
+    """Return the function that makes an instance of ``cls`` of the params of a request of this revision.
+
+    It raises `RpcError` -32602 with the path of the member that does not fit.
+    """
+    decode = decoder(cls, revision)
+
+    def read(params: Dict[str, Any]) -> Any:
+        try:
+            return decode(params, "params")
+        except DecodeError as error:
+            raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
+
+    return read

@@ -34,7 +34,7 @@ strict), wrong phase, unknown method, names in `_meta` that break the rules (whe
 import os
 import threading
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from ..deadline import Deadline
 from ..errors import (
@@ -50,19 +50,20 @@ from ..protocol.envelope import SERVER_INFO, USUAL
 from ..revisions import Revision
 from ..threads import need, run_aside
 from ..transports.base import Failed, Received, Transport
-from ..transports.held import Held
 from ..transports.lines.fds import tell_of_fork
 from .context import Context, Route
 from .executors import Executor, Job
 from .inflight import Incoming, Inflight, RecentIds
-from .jobs import NO_ROUTE, BatchAnswer, Call, Lane, contain, internal_error
+from .jobs import NO_ROUTE, BatchAnswer, Call, Lane, internal_error, reraise_interrupt
 from .raised import log as log_raised
 from .request_table import Progress
 from .role import Role
 from .sender import Sender, may_have_meta
 from .session import Session
-from .stateless import admit, stands_alone
+from .stateless import admit, is_stateless
 
+if TYPE_CHECKING:
+    from ..transports.held import Held
 
 CANCELLED = "notifications/cancelled"
 _LARGE = 64 * 1024
@@ -82,8 +83,8 @@ class Connection(Sender):
     _reader: Optional[int] = None
     _arrived = 0
     """The size of the message that is being taken; set by the reader, or with ``_receiving`` held."""
-    _own_held: Optional[Held] = None
-    _large: Optional[Dict[Incoming, Tuple[Held, int]]] = None
+    _own_held: "Optional[Held]" = None
+    _large: "Optional[Dict[Incoming, Tuple[Held, int]]]" = None
     """The large requests without an answer, each with its account and its size there."""
 
     def __init__(
@@ -103,8 +104,8 @@ class Connection(Sender):
         stateless = role.party == lifecycle.SERVER and any(revision.stateless for revision in role.revisions)
         self.stateless = stateless
         """Whether we are a server that takes requests which stand alone; see `mcp_ref.peer.stateless`."""
-        self.alone = stateless and not any(revision.handshake for revision in role.revisions)
-        self.routes_alone: Dict[Tuple[str, Revision], Route] = {}
+        self.stateless_only = stateless and not any(revision.handshake for revision in role.revisions)
+        self.stateless_routes: Dict[Tuple[str, Revision], Route] = {}
         self.state: Dict[str, Any] = {}
         """What a role remembers about this connection, such as the log level."""
         self._receiving = threading.Lock()
@@ -160,7 +161,7 @@ class Connection(Sender):
 
     def share(self, most: int) -> None:
         """Take requests that stand alone and no others, from any number of clients, up to ``most`` at a time."""
-        self.alone = True
+        self.stateless_only = True
         self.limits = replace(self.limits, max_inflight=most)
 
     def run(self) -> None:
@@ -201,7 +202,7 @@ class Connection(Sender):
         with self._lock:
             first, self._reason = self._reason is None, self._reason or reason
         if first and not self.outbox.full and self._tell_of_the_end():
-            self.outbox.settle(self.limits.drain)
+            self.outbox.flush_within(self.limits.drain)
         self.table.end(self._reason, self._unsent)
         self.transport.close()
 
@@ -214,7 +215,7 @@ class Connection(Sender):
         """End the connection in order: take no new requests, give those that run ``grace`` seconds, then `close`."""
         self.stop_accepting()
         self.inflight.wait_empty(grace)
-        self.outbox.settle(self.limits.drain)
+        self.outbox.flush_within(self.limits.drain)
         self.close(reason)
 
     def _tell_of_the_end(self) -> bool:
@@ -257,11 +258,11 @@ class Connection(Sender):
         if not ours:
             self._tell_of_the_end()
             self._drain()
-            self.outbox.settle(self.limits.shutdown_grace)
+            self.outbox.flush_within(self.limits.shutdown_grace)
         self.inflight.cancel_all("the connection ended")
         self.inflight.wait_empty(self.limits.shutdown_grace)
         if self._lane is not None and not self.executor.pumped and not self.executor.here():
-            self._lane.settle(self.limits.drain)  # what has arrived is told before whoever closes goes on, or exits
+            self._lane.wait_idle(self.limits.drain)  # what has arrived is told before whoever closes goes on, or exits
         if self._own_executor:
             self.executor.close()
         self.outbox.close()
@@ -286,7 +287,7 @@ class Connection(Sender):
         for item in items:
             if isinstance(item, Rejected):
                 self.counters.note("refused message", str(item))
-                if not self._mute:
+                if not self._answers_nothing:
                     self._send(Error(None, item.code, str(item)))
                 continue
             if isinstance(item, Failed):
@@ -371,7 +372,7 @@ class Connection(Sender):
             self.table.resolve(frame)
 
     @property
-    def _mute(self) -> bool:
+    def _answers_nothing(self) -> bool:
         """Whether we are a client without handshake, which answers nothing whatever comes
         [2026-07-28 basic/transports/index §Messages], [2026-07-28 basic/transports/stdio §Sending Messages] MUST NOT.
         """
@@ -381,7 +382,7 @@ class Connection(Sender):
     def _malformed(self, error: Malformed, batch: Optional[BatchAnswer] = None) -> None:
         """Answer what is no frame, unless it is a response (which fails the request it names) or a notification."""
         self.malformed(error)
-        if error.silent or self._mute:
+        if error.silent or self._answers_nothing:
             return
         if error.id is not None and error.id in self.inflight:
             self._drop_duplicate(error.id)
@@ -414,7 +415,7 @@ class Connection(Sender):
         self, request: Request, jobs: List[Job], batch: Optional[BatchAnswer], about: Optional[RequestId] = None,
         principal: Any = None,
     ) -> None:
-        if self.session.party == lifecycle.CLIENT and self._mute:
+        if self.session.party == lifecycle.CLIENT and self._answers_nothing:
             text = "%s: in revision %s a server sends no requests" % (shown(request.method), self.session.rules)
             self.counters.note("refused request", text)
             return
@@ -427,7 +428,7 @@ class Connection(Sender):
             batch.expect(request.id)
         session: Optional[Session] = None
         try:
-            if self.stateless and batch is None and stands_alone(self, request):
+            if self.stateless and batch is None and is_stateless(self, request):
                 route, session = admit(self, request, self.session.principal if principal is None else principal)
             else:
                 used = not self._ids.add(request.id) and self.session.rules.ids_unique_per_session
@@ -480,6 +481,8 @@ class Connection(Sender):
         """
         held, holder = self.transport.held, self.transport.holder
         if held is None:
+            from ..transports.held import Held
+
             held = self._own_held = self._own_held or Held(replace(
                 self.limits, max_held_bytes_per_peer=self.limits.max_held_bytes))
         size = self._arrived
@@ -588,7 +591,7 @@ class Connection(Sender):
             self.role.notification(self, method, params)
         except BaseException as error:
             log_raised(self, self.role.handler_of(method, params, self.session.rules), error, method)
-            contain(error)
+            reraise_interrupt(error)
 
     def _initialized(self, params: Dict[str, Any]) -> None:
         self._routes = {}

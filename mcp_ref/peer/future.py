@@ -15,7 +15,7 @@ from ..threads import available, run_aside
 from ..threads import Wait
 from .dispatcher import Connection
 from .executors import Job
-from .jobs import Lane, contain
+from .jobs import Lane, reraise_interrupt
 from .raised import about
 from .request_table import Pending, Progress, ProgressCallback
 
@@ -139,4 +139,4 @@ class RequestFuture(_Future[Answer]):
             if not isinstance(error, KeyboardInterrupt):
                 pending = self._pending
                 log_raised(who, error, "" if pending is None else about(self._connection, pending.method, pending.id))
-            contain(error)
+            reraise_interrupt(error)

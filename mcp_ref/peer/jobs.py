@@ -69,7 +69,7 @@ class Call(Job):
             data = None
         self.reply(answer, data)
         if escaped is not None:
-            contain(escaped)
+            reraise_interrupt(escaped)
 
     def abandon(self, error: McpError) -> None:
         rpc = error if isinstance(error, RpcError) else RpcError(INTERNAL_ERROR, str(error))
@@ -231,7 +231,7 @@ class Lane(Job, Generic[Item]):
     def abandon(self, error: McpError) -> None:
         self._again(self)
 
-    def settle(self, seconds: float) -> None:
+    def wait_idle(self, seconds: float) -> None:
         """Have everything taken that was put, for at most so many seconds; after the last `put`."""
         with self._lock:
             if not self._scheduled:
@@ -240,7 +240,7 @@ class Lane(Job, Generic[Item]):
         idle.wait(seconds)
 
 
-def contain(error: BaseException) -> None:
+def reraise_interrupt(error: BaseException) -> None:
     """Called when user code has raised and that was dealt with: only Ctrl-C goes on, where the main thread ran it."""
     if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
         raise error

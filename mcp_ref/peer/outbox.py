@@ -137,7 +137,7 @@ class Outbox:
         self.put(message, wait=False)
         self.flush_soon()
 
-    def settle(self, seconds: float) -> None:
+    def flush_within(self, seconds: float) -> None:
         """Have everything written that was put, for at most so many seconds; before `close`.
 
         Another thread does it, because a peer that does not read any more may keep it.

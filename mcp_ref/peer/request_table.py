@@ -56,7 +56,7 @@ class Pending:
     """One request of ours that has no answer yet."""
 
     __slots__ = (
-        "id", "method", "deadline", "idle", "on_progress", "last_progress", "settle", "about", "still", "message",
+        "id", "method", "deadline", "idle", "on_progress", "last_progress", "settle", "about", "paused", "message",
         "_queue",
     )
 
@@ -80,7 +80,7 @@ class Pending:
         """Takes what arrives instead of the queue, for requests that nobody waits for (futures)."""
         self.about: Optional[RequestId] = None
         """The peer's request that it belongs to; its cancellation does, too."""
-        self.still = False
+        self.paused = False
         """Whether its time stands still, because it waits for a person here before it goes out."""
         self.message: "Optional[Outgoing]" = None
         """What was sent, or is still to be, where the transport knows messages as such."""
@@ -228,12 +228,12 @@ class RequestTable:
         return waiting < self._limits.max_inflight and not (
             waiting and progress.message is not None and len(progress.message) > _LONG_PROGRESS)
 
-    def stand_still(self, id: RequestId, begins: bool) -> Optional[Pending]:
+    def pause_clock(self, id: RequestId, begins: bool) -> Optional[Pending]:
         """The time of this request stands still from now on (``begins``), or passes again; the request, if it waits."""
         with self._lock:
             pending = self._pending.get(id)
             if pending is not None:
-                pending.still = begins
+                pending.paused = begins
                 if begins:
                     pending.deadline.stop()
                 else:
@@ -243,9 +243,9 @@ class RequestTable:
     def start(self, pending: Pending, deadline: Deadline) -> None:
         """Give a request its deadline, which stands still if the request does already."""
         pending.deadline = deadline
-        if pending.still:
+        if pending.paused:
             with self._lock:
-                if pending.still:
+                if pending.paused:
                     deadline.stop()
 
     def find(self, id: RequestId) -> Optional[Pending]:

@@ -48,8 +48,8 @@ class ReplyOutbox(Outbox):
     def flush_soon(self) -> None:
         """See `Outbox.flush_soon`."""
 
-    def settle(self, seconds: float) -> None:
-        """See `Outbox.settle`."""
+    def flush_within(self, seconds: float) -> None:
+        """See `Outbox.flush_within`."""
 
     def close(self) -> None:
         """See `Outbox.close`."""

@@ -54,7 +54,7 @@ class Sender:
     """What both halves of a connection share, and everything that sends. Thread-safe."""
 
     # What few connections ever set stands here: of more than 30 attributes the names are stored with each object.
-    alone = False
+    stateless_only = False
     """Whether only requests are taken that stand alone; see `mcp_ref.peer.stateless`."""
     _envelope: Optional[Dict[str, Any]] = None
     _sealed = b""  # the same, encoded, and the end of a request after it
@@ -94,7 +94,7 @@ class Sender:
             from .routing import ExchangeOutbox
 
             self.exchanges = cast("ExchangeTransport", transport)
-            self.exchanges.on_pause = self.stand_still
+            self.exchanges.on_pause = self.pause_clock
             return ExchangeOutbox(self.exchanges, transport.name, limits.max_outbox_bytes), Workers
         return Outbox(transport, transport.name, limits.max_outbox_bytes), Workers
 
@@ -125,7 +125,7 @@ class Sender:
     def _with_id(self, error: Error) -> Error:
         """How an error without readable id is written depends on the revision; see `jsonrpc.Error`."""
         agreed = self.session.revision
-        may_omit = self.alone or agreed is not None and agreed.errors_may_omit_id
+        may_omit = self.stateless_only or agreed is not None and agreed.errors_may_omit_id
         error.null_id = error.id is None and not may_omit
         return error
 
@@ -450,9 +450,9 @@ class Sender:
         if self.table.ended:
             timer.close()  # it may have been made after the end of the connection looked for one
 
-    def stand_still(self, id: RequestId, begins: bool) -> None:
+    def pause_clock(self, id: RequestId, begins: bool) -> None:
         """See `mcp_ref.transports.exchanges.ExchangeTransport.on_pause`."""
-        pending = self.table.stand_still(id, begins)
+        pending = self.table.pause_clock(id, begins)
         if pending is not None and not begins and pending.settle is not None:
             self.time_out_later(pending)
 

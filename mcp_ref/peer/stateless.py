@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from .dispatcher import Connection
 
 
-def stands_alone(connection: "Connection", request: Request) -> bool:
+def is_stateless(connection: "Connection", request: Request) -> bool:
     """Whether this server takes a request as one that stands alone; see the table."""
-    if connection.alone or envelope.carries(request.params):
+    if connection.stateless_only or envelope.carries(request.params):
         return True
     opening = connection.session.phase == lifecycle.OPENING
     return opening and (lifecycle.CLIENT, lifecycle.OPENING, request.method) not in lifecycle.TABLE
@@ -47,7 +47,7 @@ def admit(
     except RpcError as refusal:
         return refusal, None
     request.params["_meta"] = envelope.checked(request.params["_meta"])  # type: ignore[index]
-    route = connection.routes_alone.get((method, found.revision)) or _find_route(connection, method, found)
+    route = connection.stateless_routes.get((method, found.revision)) or _find_route(connection, method, found)
     if route is None:
         return role.refused(method) or RpcError(METHOD_NOT_FOUND, "Method not found: %s" % shown(method)), None
     lenient = connection.session.lenient
@@ -62,5 +62,5 @@ def _find_route(connection: "Connection", method: str, found: envelope.Envelope)
         return None
     route = connection.role.route(connection, method, found.revision)
     if route is not None:
-        connection.routes_alone[method, found.revision] = route
+        connection.stateless_routes[method, found.revision] = route
     return route

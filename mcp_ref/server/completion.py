@@ -46,8 +46,7 @@ from ..jsonrpc import shown
 from ..messages.completion import (
     CompleteRequestParams, CompleteResult, Completion, PromptReference, Ref, ResourceTemplateReference,
 )
-from ..peer.context import Context, Route
-from ..peer.params import params_reader
+from ..peer.context import Context, Route, params_reader
 from ..protocol.uris import fault
 from ..revisions import Revision
 from .hints.signature import Signature

@@ -9,8 +9,7 @@ from ..codec import encode
 from ..messages.base import Implementation, RequestParams
 from ..messages.discover import DiscoverResult
 from ..methods import DISCOVER
-from ..peer.context import Context, Route
-from ..peer.params import params_reader
+from ..peer.context import Context, Route, params_reader
 from ..protocol.envelope import SERVER_INFO
 from ..revisions import Revision
 from .initialize import capabilities

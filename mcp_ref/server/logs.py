@@ -25,9 +25,8 @@ from ..jsonrpc import Notification, encode
 from ..jsontext import JsonError, dumps
 from ..messages.logs import LEVELS, SetLevelRequestParams
 from ..methods import LOG_MESSAGE
-from ..peer.context import Context, Route
+from ..peer.context import Context, Route, params_reader
 from ..peer.dispatcher import Connection
-from ..peer.params import params_reader
 from ..revisions import Revision
 from ..transports.held import Shared
 from .announcements import tell

@@ -26,8 +26,7 @@ from ..messages.prompts import (
     GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage,
 )
 from ..options import spelt
-from ..peer.context import Context, Route
-from ..peer.params import params_reader
+from ..peer.context import Context, Route, params_reader
 from ..revisions import Revision
 from .hints.signature import BindError, LazyValidator, Signature
 from .registry.checks import Paging, check_texts, name_of

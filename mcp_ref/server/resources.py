@@ -34,8 +34,7 @@ from ..messages.resources import (
 )
 from ..methods import LIST_RESOURCE_TEMPLATES, LIST_RESOURCES, READ_RESOURCE
 from ..options import spelt
-from ..peer.context import Context, Route
-from ..peer.params import params_reader
+from ..peer.context import Context, Route, params_reader
 from ..protocol.uris import fault
 from ..revisions import Revision
 from ..uritemplate import Template

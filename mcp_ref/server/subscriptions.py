@@ -46,9 +46,8 @@ from ..messages.subscriptions import (
     SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams,
 )
 from ..methods import ACKNOWLEDGED, CANCELLED, LIST_CHANGED, RESOURCE_UPDATED
-from ..peer.context import Context, Route
+from ..peer.context import Context, Route, params_reader
 from ..peer.dispatcher import Connection
-from ..peer.params import params_reader
 from ..protocol.envelope import SUBSCRIPTION
 from ..protocol.uris import containers, fault
 from ..revisions import Revision

@@ -40,8 +40,7 @@ from ..messages.base import Icon
 from ..messages.content import EmbeddedResource, TextContent
 from ..messages.tools import CallToolRequestParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations
 from ..options import spelt
-from ..peer.context import Context, Route
-from ..peer.params import params_reader
+from ..peer.context import Context, Route, params_reader
 from ..peer.rates import Rate
 from ..protocol.items import tool_name_fault
 from ..revisions import Revision

@@ -224,7 +224,7 @@ def test_the_time_of_a_person_does_not_count(revision: str) -> None:
         clients: List[Any] = []
 
         def standing_still() -> bool:
-            return any(pending.still for pending in clients[0].connection.table._pending.values())
+            return any(pending.paused for pending in clients[0].connection.table._pending.values())
 
         def slowly(url: str) -> str:
             if clients:  # what stands still does not age, see tests/transports/test_http_authorizing.py

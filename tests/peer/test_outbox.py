@@ -112,7 +112,7 @@ def test_one_who_sends_without_a_pause_does_not_keep_the_writer_from_its_turn(ga
         outbox.send(b"%d" % sent)
         sent += 1
     assert gate.writes, "nothing was written while %d messages were sent" % sent
-    outbox.settle(10)
+    outbox.flush_within(10)
     assert gate.messages == [b"%d" % number for number in range(sent)]
 
 

@@ -673,11 +673,11 @@ def test_a_request_that_waits_already_when_it_gets_its_deadline_keeps_all_of_it(
     """It goes out first, and its time begins afterwards."""
     table = RequestTable()
     pending = table.add("tools/call", deadline.Deadline(None))
-    assert table.stand_still(pending.id, True) is pending and table.stand_still(99, True) is None
+    assert table.pause_clock(pending.id, True) is pending and table.pause_clock(99, True) is None
     table.start(pending, deadline.Deadline(5))
     clock.now += LONG
     assert not table.expired()
-    table.stand_still(pending.id, False)
+    table.pause_clock(pending.id, False)
     assert pending.deadline.left() == 5
 
 
@@ -736,7 +736,7 @@ def test_so_it_is_with_a_person_at_a_browser(clock: Clock) -> None:
     def visit(url: str) -> str:
         if clients:
             table = clients[0].connection.table
-            eventually(lambda: any(pending is not None and pending.still for pending in map(table.find, range(99))))
+            eventually(lambda: any(pending is not None and pending.paused for pending in map(table.find, range(99))))
             begun(clients[0])
             clock.now += LONG
         return browser(url)

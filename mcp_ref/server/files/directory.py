@@ -45,8 +45,7 @@ from ...messages.base import Annotations
 from ...messages.pagination import PaginatedRequestParams
 from ...messages.resources import ListResourcesResult, ReadResourceResult, Resource, ResourceTemplate
 from ...options import spelt
-from ...peer.context import Context
-from ...peer.params import params_reader
+from ...peer.context import Context, params_reader
 from ...protocol.content import check_annotations, check_uri
 from ...revisions import Revision
 from ..registry.checks import check_cache

@@ -33,8 +33,7 @@ from ...errors import INVALID_PARAMS, RpcError
 from ...jsonrpc import Encoded
 from ...jsontext import dumps
 from ...messages.pagination import PaginatedRequestParams
-from ...peer.context import Context, Route
-from ...peer.params import params_reader
+from ...peer.context import Context, Route, params_reader
 from ...revisions import Revision
 from .checks import Paging
 

@@ -8,7 +8,7 @@ modules                    what they are
 `base`                     what both share: requests on pooled connections, retries, authorization
 `direct_send`              a waiting caller's thread sends its request itself and takes the answer
 `inbox`                    messages that came, for the reader
-`headers`, `mirroring`     header fields of a request; those that repeat a part of its body
+`headers`                  header fields of a request, also those that repeat a part of its body
 `errors`                   what a refused request means
 `auth_provider`            the contract of what gets requests let in
 =========================  =================================================================================

@@ -122,7 +122,7 @@ class HttpChannel(ExchangeTransport):
         self._waiting = 0  # bytes of messages that no thread has taken up
         self._posts: Dict[RequestId, Post] = {}
         self._under_way: FrozenSet[RequestId] = frozenset()  # when the connection ended
-        self._held: Optional[List[Post]] = None  # requests that wait for `initialized` to be accepted
+        self._after_initialized: Optional[List[Post]] = None  # requests that wait for `initialized` to be accepted
         self._lane: Deque[Tuple[str, bytes, Fields]] = deque()
         self._in_lane = False  # whether a thread is at it
         self._lane_empty = threading.Event()
@@ -175,12 +175,12 @@ class HttpChannel(ExchangeTransport):
             begin = False
             if message.id is not None:
                 post = self._posts[message.id] = Post(message.id, message, fields)
-                if self._held is not None:
-                    self._held.append(post)
+                if self._after_initialized is not None:
+                    self._after_initialized.append(post)
                     return
             else:
                 if message.method == INITIALIZED:
-                    self._held = []
+                    self._after_initialized = []
                 self._lane.append((message.method, message.data, fields))
                 begin, self._in_lane = not self._in_lane, True
                 self._lane_empty.clear()
@@ -315,7 +315,7 @@ class HttpChannel(ExchangeTransport):
             post.begun = True
             self._taken_up(post.data)
         if self._gate.authorizer is not None:
-            post.grip.on_standstill = partial(self._stands_still, post.id)
+            post.grip.on_standstill = partial(self._pause_clock, post.id)
         last: Sequence[Received] = ()
         try:
             if not post.grip.gone and not self._why:
@@ -355,7 +355,7 @@ class HttpChannel(ExchangeTransport):
             if full:
                 self._room.notify_all()
 
-    def _stands_still(self, id: RequestId, begins: bool) -> None:
+    def _pause_clock(self, id: RequestId, begins: bool) -> None:
         if self.on_pause is not None:
             self.on_pause(id, begins)
 
@@ -396,7 +396,7 @@ class HttpChannel(ExchangeTransport):
     def _initialized(self) -> None:
         """The server has taken `initialized`; requests may follow."""
         with self._lock:
-            held, self._held = self._held, None
+            held, self._after_initialized = self._after_initialized, None
         for post in held or ():
             self._begin(post)
 

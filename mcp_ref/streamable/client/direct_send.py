@@ -43,7 +43,7 @@ def is_short(message: Outgoing) -> bool:
     return len(message.data) <= _SHORT
 
 
-def has_come(reply: Reply, until: "deadline.Deadline") -> bool:
+def wait_for_whole_reply(reply: Reply, until: "deadline.Deadline") -> bool:
     """Wait until a reply begins to come, at most until then.
 
     Returns True if the whole reply has come and is a 200 with JSON and Content-Length, so that reading it cannot block.

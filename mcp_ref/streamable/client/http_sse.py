@@ -72,7 +72,7 @@ class HttpSse(HttpChannel):
         else:
             end.go_on()
         if self.opens_for is not None:
-            self._stands_still(self.opens_for, begins)
+            self._pause_clock(self.opens_for, begins)
 
     def _listen(self) -> None:
         """Read the stream to its end."""

@@ -18,7 +18,7 @@ events. What the handshake revisions add to that:
 In the stateless era there is none of this. Its requests are those that were prepared (`StreamableHttp.prepare`), and
 each is a conversation of its own:
 
-- Its head says what its body says: revision, method, names, arguments that the tool wants there; see `mirroring`.
+- Its head says what its body says: revision, method, names, arguments that the tool wants there; see `headers`.
 - A stream that ends before the answer has lost it (`AnswerLost`), for streams are not resumable.
 - Who gives a request up closes its stream, and that is what the server hears of it
   [2026-07-28 basic/patterns/cancellation §Transport-Specific Cancellation].
@@ -52,10 +52,9 @@ from ...transports.base import Failed, Received, Transport
 from ...transports.exchanges import Outgoing, Unanswered
 from .auth_provider import Authorizer, Authorizing
 from .base import CITATION, LASTING, HttpChannel, Post, no_answer
-from .direct_send import has_come, is_short
-from .headers import ACCEPT
+from .direct_send import wait_for_whole_reply, is_short
+from .headers import ACCEPT, common, fields_of
 from .inbox import is_answer
-from .mirroring import common, fields_of
 
 if TYPE_CHECKING:
     import ssl
@@ -140,7 +139,7 @@ class StreamableHttp(HttpChannel):
             url, headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile, limits=limits)
         self._bare = self._added + ACCEPT["POST"]
         self._shaken = False  # the client has agreed on a revision with the server, once and for all
-        self._alone: Optional[str] = None  # in the stateless era: the revision of the last request
+        self._stateless_version: Optional[str] = None  # in the stateless era: the revision of the last request
         self._direct = self.where.scheme == "http" and self._gate.authorizer is None
         self._session: Optional[str] = None
         self._expired = False
@@ -169,16 +168,16 @@ class StreamableHttp(HttpChannel):
         if params is None or self._shaken or not envelope.carries(params):
             return  # it belongs to a session
         message.fields = self._bare + fields_of(message.method, params, self.annotations)
-        self._alone = params["_meta"][envelope.VERSION]
+        self._stateless_version = params["_meta"][envelope.VERSION]
 
     def _own_fields(self, message: Outgoing) -> Optional[Fields]:
         """See `HttpChannel._own_fields`; a request that was given up before it could be sent is not sent."""
         if message.method == "initialize":
-            self._alone = None
-        if self._alone is None:
+            self._stateless_version = None
+        if self._stateless_version is None:
             return ()
         if message.fields is None:
-            return self._bare + common(self._alone, message.method)
+            return self._bare + common(self._stateless_version, message.method)
         return None if message.given_up else message.fields
 
     # Requests
@@ -194,14 +193,14 @@ class StreamableHttp(HttpChannel):
             # One hold of the lock: either the connection ends before, and the request is left to `send`, which says so;
             # or `_end` finds a request that has begun, and does not call it `unsent`.
             with self._lock:
-                if self._closed or self._why or self._held is not None or message.id is None:
+                if self._closed or self._why or self._after_initialized is not None or message.id is None:
                     return False
                 if message.given_up:
                     return True
                 fields = self._own_fields(message) or ()
                 post = self._posts[message.id] = Post(message.id, message, fields, begun=True)
             begun = self._pool.begin("POST", self._target, fields or self._fields("POST"), post.grip, post.data)
-            if begun is not None and has_come(begun, until):
+            if begun is not None and wait_for_whole_reply(begun, until):
                 rest = self._run_post(post, begun, take)
             else:
                 rest = partial(self._run_post, post, begun)

@@ -169,7 +169,7 @@ class SocketListener:
             serving.stop_accepting()
         for serving in servings:
             serving.inflight.wait_empty(end.left() or 0.0)
-            serving.outbox.settle(self.limits.drain)
+            serving.outbox.flush_within(self.limits.drain)
         return servings
 
     def _signal(self) -> None:
