@@ -1,7 +1,7 @@
-"""What a handler is given: cancellation, progress, and requests back to the peer.
+"""The object that a handler is given: cancellation, progress, and requests back to the peer.
 
-One `Context` stands for one request that we are answering. It costs little, because one is made for
-every call; what it does, the connection does.
+A `Context` stands for one request that we are answering. It is made for every call, so it costs little: the connection
+does the work.
 """
 
 import threading
@@ -34,8 +34,8 @@ class Context:
         self.incoming = incoming
         self.request = request
         self.session = connection.session if session is None else session
-        """Revision, capabilities and identity that hold for this request: the connection's, or where there is no
-        handshake the request's own."""
+        """The revision, capabilities and identity that hold for this request: those of the connection, or where there
+        is no handshake those of the request."""
         self._cancelled: Optional[threading.Event] = None
         self._progress: Optional[float] = None
         self._due = 0.0
@@ -53,10 +53,11 @@ class Context:
 
     @property
     def trace_context(self) -> Dict[str, str]:
-        """To which distributed trace the request belongs: ``traceparent``, ``tracestate``, ``baggage`` of its `_meta`.
+        """The distributed trace of the request: ``traceparent``, ``tracestate``, ``baggage`` of its `_meta`; {} if
+        none.
 
-        Pass it on with what you ask while you answer: ``client.call_tool("next", {}, meta=ctx.trace_context)``. {} if
-        there is none; what has not the form that W3C prescribes is left out, and counted
+        Pass it on with requests that you send while you answer: ``client.call_tool("next", {},
+        meta=ctx.trace_context)``. A value that has not the form that W3C prescribes is left out, and counted
         [2026-07-28 basic/index §`_meta`] MUST.
         """
         from ..protocol.tracecontext import KEYS, trace_context
@@ -101,15 +102,15 @@ class Context:
 
     @property
     def principal(self) -> Any:
-        """Who sent the request, as ``authenticate`` said, or a `mcp_ref.auth.Principal`, by the token of this very
-        request (HTTP); None where nobody had to show who they are."""
+        """The sender of the request: what ``authenticate`` returned, or a `mcp_ref.auth.Principal`, by the token of
+        this very request (HTTP). None if no client has to show who it is."""
         principal = self.incoming.principal
         return self.session.principal if principal is None else principal
 
     def rate(self, name: str) -> "Rate":
-        """How often who sent this request may do something: the bucket for the limit of this name.
+        """Return the rate limiter of this name (a field of `Limits`) for the sender of this request.
 
-        One for each connection; where requests of many clients come on one, one for each principal.
+        There is one for each connection; if requests of many clients come on one connection, one for each principal.
         """
         return self.connection.rate(name, self.session.principal)
 
@@ -141,7 +142,7 @@ class Context:
             self.connection.outbox.flush_soon()
 
     def _step(self, progress: float, total: Optional[float], message: Optional[str]) -> None:
-        """One step, at a time when no other thread takes one and the answer is not out."""
+        """Send one step of progress. Called while no other thread sends one, and the answer is not out."""
         if self._progress is not None and progress <= self._progress:
             raise ValueError("progress must increase: %r after %r" % (progress, self._progress))
         self._progress = progress
@@ -193,12 +194,11 @@ def _check_number(name: str, value: Any) -> None:
 
 @spelt
 class Route:
-    """How one method is answered in one session: made once, used for every request.
+    """The way in which one method is answered in one session: made once, used for every request.
 
-    ``call(context, params)`` gives the result object. ``fault(context, error)`` turns an exception into a result
-    instead of an error, for tools, and sees to it that the author learns of it. ``inline``: quick and free of user
-    code, so it runs on the reader. ``deferred``: ``call`` gives nothing, and the answer comes later, by
-    `Context.complete`.
+    ``call(context, params)`` returns the result object. ``fault(context, error)``, for tools, turns an exception into a
+    result instead of an error, and logs it for the author. ``inline``: quick and free of user code, so it runs on the
+    reader. ``deferred``: ``call`` returns nothing, and the answer comes later, by `Context.complete`.
     """
 
     __slots__ = ("call", "fault", "inline", "deferred")

@@ -72,9 +72,9 @@ _STAMP = {SERVER_INFO}
 
 
 class Connection(Sender):
-    """One conversation with one peer. Thread-safe; every method may be called from any thread.
+    """A conversation with one peer. Thread-safe; every method may be called from any thread.
 
-    ``role`` says what messages mean, ``executor`` who runs handlers (default: `Workers` of its own).
+    ``role`` says what messages mean. ``executor`` runs the handlers (default: `Workers` of its own).
     """
 
     batching = False  # for what stands here see `Sender`
@@ -103,11 +103,11 @@ class Connection(Sender):
         self.outbox.on_failure = lambda error: self.transport.close()
         stateless = role.party == lifecycle.SERVER and any(revision.stateless for revision in role.revisions)
         self.stateless = stateless
-        """Whether we are a server that takes requests which stand alone; see `mcp_ref.peer.stateless`."""
+        """True for a server that takes stateless requests, see `mcp_ref.peer.stateless`."""
         self.stateless_only = stateless and not any(revision.handshake for revision in role.revisions)
         self.stateless_routes: Dict[Tuple[str, Revision], Route] = {}
         self.state: Dict[str, Any] = {}
-        """What a role remembers about this connection, such as the log level."""
+        """The values that a role remembers about this connection, such as the log level."""
         self._receiving = threading.Lock()
         self._ids = RecentIds()
         self._routes: Dict[str, Route] = {}
@@ -131,16 +131,16 @@ class Connection(Sender):
         return self
 
     def _end_routed(self) -> None:
-        """The end of a transport that nobody reads; in this thread, if nothing has to be waited for."""
+        """Finish with a transport that nobody reads; in this thread, if nothing has to be waited for."""
         if self.inflight.wait_empty(0):
             self.run()
         else:
             self._start_reader()
 
     def assume(self, revision: Revision, why: str) -> None:
-        """Operate at once, by this revision and without a handshake: the peer declared nothing.
+        """Operate at once, by this revision and without a handshake: the peer has declared nothing.
 
-        ``why``: what a handler is told that wants to ask it something.
+        ``why``: the reason that a handler is given if it sends a request to the peer.
         """
         self.session.capabilities = self.role.declared(revision)
         self.agree(revision)
@@ -148,19 +148,19 @@ class Connection(Sender):
         self.session.unasked = why
 
     def keep(self, uris: Iterable[str] = ()) -> Dict[str, Any]:
-        """What another process needs to know to go on with this session; see `mcp_ref.peer.session_state`."""
+        """Return what another process needs to know to go on with this session; see `mcp_ref.peer.session_state`."""
         from .session_state import keep
 
         return keep(self, uris)
 
     def restore(self, kept: Dict[str, Any], whole: bool = True) -> None:
-        """Go on with a session of which `keep` has said this."""
+        """Take over a session from what `keep` has returned for it."""
         from .session_state import restore
 
         restore(self, kept, whole)
 
     def share(self, most: int) -> None:
-        """Take requests that stand alone and no others, from any number of clients, up to ``most`` at a time."""
+        """Take stateless requests and no others, from any number of clients, up to ``most`` at a time."""
         self.stateless_only = True
         self.limits = replace(self.limits, max_inflight=most)
 
@@ -186,19 +186,22 @@ class Connection(Sender):
             if items:
                 self.feed(items)
             else:
-                reader, self._reader = self._reader, None  # before parking: the next one may come at once
+                # Cleared before parking: the transport may start the next reader at once, on another thread.
+                reader, self._reader = self._reader, None
                 if self.transport.park(self._start_reader):
                     return True
                 self._reader = reader
 
     def close(self, reason: str = "the connection was closed by this side") -> None:
-        """End the connection, from any thread, as often as one likes; whoever waits gets `ConnectionLost`.
+        """End the connection, from any thread, and more than once if need be. Waiting callers get `ConnectionLost`.
 
-        In a forked copy of the process whose connection it is nobody waits, and nobody is told.
+        In a forked copy of the process that made the connection no thread waits, and the peer is not told.
         """
         if self._owner != os.getpid():  # its locks may be held by threads that are not here
             self.transport.close()
             return
+        # `_lock` guards `_reason`: of several threads that close, and the reader that ends, the first says why, and only
+        # that one has the role answer what is deferred.
         with self._lock:
             first, self._reason = self._reason is None, self._reason or reason
         if first and not self.outbox.full and self._tell_of_the_end():
@@ -219,7 +222,10 @@ class Connection(Sender):
         self.close(reason)
 
     def _tell_of_the_end(self) -> bool:
-        """Have the role answer what is deferred, while there may be somebody who reads it; whether there was any."""
+        """Let the role answer its deferred requests (open `subscriptions/listen`) before the connection closes.
+
+        Returns True if there were any.
+        """
         return len(self.inflight) > 0 and self.role.ending(self)
 
     def keep_alive(self) -> None:
@@ -246,14 +252,18 @@ class Connection(Sender):
 
     @property
     def closed(self) -> bool:
-        """Whether the connection has ended."""
+        """True once the connection has ended."""
         return self._ended.is_set()
 
     def finish(self, reason: str) -> None:
-        """The end of the stream: free everybody, let quick handlers end, cancel the others."""
+        """End everything after the end of the stream: free waiting callers, let quick handlers end, cancel the
+        others."""
         with self._lock:
             ours, self._reason = self._reason is not None, self._reason or reason
             reason = self._reason
+        # The order matters. First our own requests fail, for handlers may be waiting for them. If the peer ended the
+        # connection, it may still read: quick handlers end by themselves and their answers go out. Then the rest is
+        # cancelled, and gets the grace to notice.
         self.table.end(reason, self._unsent)
         if not ours:
             self._tell_of_the_end()
@@ -305,21 +315,23 @@ class Connection(Sender):
             self._hand_over(*jobs)
 
     def receive(self, frame: Frame, data: bytes, about: Optional[RequestId] = None, principal: Any = None) -> List[Job]:
-        """Take one message that came by another way than `Transport.read`: what is to be done, for `work`.
+        """Take one message that came by another way than `Transport.read`. Returns the jobs that it makes, for `work`.
 
         ``data``: its bytes. ``about``: what the answer is called in `ReplyTransport.post`, for a batch, and for a
-        request whose id need not be the only one of its kind here. ``principal``: who sent it. From any thread.
+        request whose id need not be unique here. ``principal``: the sender. From any thread.
         """
         jobs: List[Job] = []
         if self.replies is not None:
             self.replies.arrived(data)
+        # One message at a time, as a reader would bring them: the phase of the session, the ids and the lane of
+        # notifications are changed under this lock or by the one reader.
         with self._receiving:
             self._arrived = len(data)
             self._receive(frame, data, jobs, about, principal)
         return jobs
 
     def take_answer(self, id: RequestId, data: bytes) -> bool:
-        """See `Sender.take_answer`. From any thread, for an answer touches nothing but its request."""
+        """Take the answer to our request of this id. From any thread, for an answer changes nothing but its request."""
         try:
             frame = parse(data, self.batching, self.limits)
         except Malformed:
@@ -348,7 +360,10 @@ class Connection(Sender):
         self.outbox.flush_soon()
 
     def _fails_by_names(self, frame: Result, data: bytes) -> bool:
-        """Whether names in the `_meta` of a result (encoded: ``data``) make the request fail that it answers."""
+        """Check the names in the `_meta` of a result (encoded: ``data``).
+
+        If they break the rules and we are strict, the request that it answers fails; then True is returned.
+        """
         meta = frame.result.get("_meta") if type(frame.result) is dict else None
         usual = type(meta) is dict and meta.keys() <= _STAMP and data.count(b'"_meta"') == 1
         if usual and self.session.rules.stateless:
@@ -373,14 +388,15 @@ class Connection(Sender):
 
     @property
     def _answers_nothing(self) -> bool:
-        """Whether we are a client without handshake, which answers nothing whatever comes
+        """True for a client without handshake, which answers nothing, whatever comes
         [2026-07-28 basic/transports/index §Messages], [2026-07-28 basic/transports/stdio §Sending Messages] MUST NOT.
         """
         session = self.session
         return session.party == lifecycle.CLIENT and not session.rules.peer_requests
 
     def _malformed(self, error: Malformed, batch: Optional[BatchAnswer] = None) -> None:
-        """Answer what is no frame, unless it is a response (which fails the request it names) or a notification."""
+        """Answer a message that is no frame. A broken response fails the request it names; a notification gets
+        nothing."""
         self.malformed(error)
         if error.silent or self._answers_nothing:
             return
@@ -390,7 +406,7 @@ class Connection(Sender):
             self._answer(Error(error.id, error.code, error.message), batch)
 
     def malformed(self, error: Malformed) -> None:
-        """Count what is no frame; a broken response fails the request that it names."""
+        """Count a message that is no frame; a broken response fails the request that it names."""
         if error.either and error.id is not None and self.table.active(error.id):
             error.silent = True
         self.counters.note("malformed message", error.message)
@@ -419,6 +435,7 @@ class Connection(Sender):
             text = "%s: in revision %s a server sends no requests" % (shown(request.method), self.session.rules)
             self.counters.note("refused request", text)
             return
+        # Entered before anything else is looked at, so that a cancellation that is read next finds the request.
         incoming = self.inflight.begin(request.id if about is None else about)
         if incoming is None:
             self._drop_duplicate(request.id)
@@ -460,7 +477,7 @@ class Connection(Sender):
     def _check_room(
         self, request: Request, route: Route, session: Session, incoming: Incoming
     ) -> Union[RpcError, Route]:
-        """The route, or what still speaks against the request."""
+        """Return the route, or why the request is refused after all: names in its `_meta`, or too much in progress."""
         params = request.params
         if params and "_meta" in params and not (session.rules.stateless and USUAL.issuperset(params["_meta"])):
             misnamed = self._misnamed(params, session)
@@ -496,10 +513,11 @@ class Connection(Sender):
         return None
 
     def _misnamed(self, message: Any, session: Session) -> str:
-        """Which names in the `_meta` of params or of a result break the rules; "" where none does, or we are lenient.
+        """Return which names in the `_meta` of params or of a result break the rules; "" if none does, or we are
+        lenient.
 
-        [2025-06-18.. basic/index §`_meta`] MUST. Reading: that is asked of who sends, so a lenient session lets the
-        message through and counts it.
+        [2025-06-18.. basic/index §`_meta`] MUST. Reading: the rules bind the sender, so a lenient session takes the
+        message and counts it.
         """
         agreed = session.revision
         if agreed is None or not agreed.meta_key_rules:
@@ -516,7 +534,8 @@ class Connection(Sender):
         self.counters.note("duplicate id", "dropped a second request with id %.80r" % (id,))
 
     def _find_route(self, request: Request, batch: Optional[BatchAnswer]) -> Union[RpcError, Route]:
-        """The route of a request that has none cached: lifecycle, then revision, then role."""
+        """Return the route of a request that has none cached, or its refusal: by lifecycle, then revision, then
+        role."""
         session, phase, method = self.session, self.session.phase, request.method
         verdict = lifecycle.consult(session.peer, phase, method, session.lenient)
         if not verdict.allowed or (method == "initialize" and batch is not None):
@@ -535,7 +554,7 @@ class Connection(Sender):
         return route
 
     def agree(self, revision: Revision) -> None:
-        """The handshake has settled on this revision; from here on its rules hold."""
+        """Set the revision that the handshake has agreed on; from here on its rules hold."""
         self.session.revision = revision
         self.session.phase = lifecycle.ANSWERED
         self.batching = revision.batching
@@ -654,7 +673,7 @@ class Connection(Sender):
         self.inflight.release()
 
     def send_batch(self, batch: BatchAnswer, whole: Optional[bytes], may_wait: Optional[bool] = None) -> None:
-        """Send the answers to a batch if these are all; ``may_wait``: as `Outbox.put`, for one who flushes later."""
+        """Send the answers to a batch if these are all. ``may_wait``: as `Outbox.put`, for callers that flush later."""
         if whole:
             if may_wait is None:
                 self.outbox.send(whole, batch.about, True)
@@ -669,4 +688,4 @@ _NOTIFICATIONS: Dict[str, Callable[[Connection, Dict[str, Any]], None]] = {
     CANCELLED: Connection._cancelled,
     "notifications/progress": Connection._progressed,
 }
-"""What the dispatcher itself does with a notification, on the reader; all others are the role's."""
+"""The notifications that the dispatcher itself handles, on the reader; all others are for the role."""

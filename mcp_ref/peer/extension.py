@@ -1,4 +1,4 @@
-"""Extensions: what two parties may agree on beyond the protocol, each a module of its own.
+"""Extensions: methods and rules that two parties may agree on beyond the protocol, each a module of its own.
 
 [2026-07-28 basic/versioning §Extension Negotiation]. A subclass of `Extension` says what it adds, and an object of it
 is given to both sides, ``Server(extensions=[Thing()])`` and ``Client(extensions=[Thing()])``:
@@ -14,8 +14,8 @@ is given to both sides, ``Server(extensions=[Thing()])`` and ``Client(extensions
         def route(self, role, method, revision):
             return Route(lambda context, params: {"done": True})
 
-It is declared under ``extensions`` in the capabilities, with its settings. Whether the other side has it, a handler
-sees in ``ctx.extensions`` (and ``ctx.require_extension`` refuses a request without it), a caller in
+It is declared under ``extensions`` in the capabilities, with its settings. If the other side has it, a handler
+finds it in ``ctx.extensions`` (and ``ctx.require_extension`` refuses a request without it), a caller in
 ``client.server_extensions``. An extension that only one side has is as if it were not there
 [2026-07-28 basic/versioning §Extension Negotiation] MUST:
 
@@ -50,48 +50,49 @@ class Extension:
     """Base of extensions; a subclass sets and overrides what it needs. One object may serve many roles and threads."""
 
     identifier = ""
-    """Such as ``com.example/thing``, with a prefix [2026-07-28 basic/versioning §Extension Negotiation] MUST."""
+    """The name, with a prefix, such as ``com.example/thing`` [2026-07-28 basic/versioning §Extension Negotiation]
+    MUST."""
     since: Optional[str] = R2026_07_28
     """The first revision in which it is declared; None: all."""
     until: Optional[str] = None
-    """The last one; None: to this day."""
+    """The last revision in which it is declared; None: to this day."""
     methods: Sequence[Method] = ()
-    """Rows as those of `mcp_ref.methods`, whose ``params`` and ``result`` may be classes."""
+    """The rows that it adds to `mcp_ref.methods`, whose ``params`` and ``result`` may be classes."""
     result_types: Sequence[str] = ()
     """Values of ``resultType`` that it adds [2026-07-28 basic/index §ResultType]; see `finish`."""
     meta_keys: Sequence[str] = ()
     """Names under a reserved prefix that it puts into `_meta`; those under its own prefix need no permission."""
 
     def settings(self, role: "Role") -> Dict[str, Any]:
-        """What is declared of it, as JSON; {} says that it is supported."""
+        """Return what is declared of it, as JSON; {} says that it is supported."""
         return {}
 
     def route(self, role: "Role", method: str, revision: Revision) -> Optional[Route]:
-        """How this side answers a request of `methods`; None: it does not, which is -32601."""
+        """Return how this side answers a request of `methods`; None if it does not, which is -32601."""
         return None
 
     def adapt(self, role: "Role", method: str, revision: Revision, route: Route) -> Route:
-        """How a method of the protocol is answered instead; ``route`` is how it is answered without this extension.
+        """Return how a method of the protocol is answered; ``route`` is how it is answered without this extension.
 
-        What is put around it must leave requests of those alone who have not declared the extension.
+        A route that wraps it must change nothing for peers that have not declared the extension.
         """
         return route
 
     def heard(self, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
-        """A notification of `methods` came; in order, one at a time, on a worker."""
+        """Take a notification of `methods`. Called in order, one at a time, on a worker."""
 
     def finish(
         self, client: Any, method: str, params: Optional[Dict[str, Any]], result: Dict[str, Any]
     ) -> Dict[str, Any]:
-        """What a client takes for the result of its request, where a result of one of `result_types` came.
+        """Return the result that a client takes for that of its request, where one of `result_types` came.
 
-        Called in the thread that waits; it may ask the server for more. Gives a result object of another type.
+        Called in the thread that waits; it may send requests to the server. Returns a result object of another type.
         """
         raise NotImplementedError("%s adds results and does not say what to do with them" % self.identifier)
 
 
 class Extensions:
-    """The extensions of one side. Raises TypeError or ValueError for some that cannot stand beside each other."""
+    """The extensions of one side. Raises TypeError or ValueError for extensions that clash."""
 
     def __init__(self, given: Sequence[Extension]) -> None:
         self._all: Dict[str, Extension] = {}
@@ -118,16 +119,16 @@ class Extensions:
                     self._rows[row.name, revision] = row._replace(extension=identifier)
 
     def lookup(self, method: str, revision: Revision) -> Optional[Method]:
-        """The row of a method that one of them adds; None: none does."""
+        """Return the row of a method that an extension adds; None if none does."""
         return self._rows.get((method, revision))
 
     def declared(self, role: "Role", revision: Revision) -> Optional[Dict[str, Dict[str, Any]]]:
-        """The capability ``extensions``; None where there are none."""
+        """Return the capability ``extensions``; None if there are none."""
         found = {extension.identifier: extension.settings(role) for extension in self._in(revision)}
         return found or None
 
     def route(self, role: "Role", method: str, revision: Revision, core: Optional[Route]) -> Optional[Route]:
-        """How a request is answered; ``core``: how it is without extensions."""
+        """Return how a request is answered; ``core``: how it is answered without extensions."""
         row = self.lookup(method, revision)
         if row is not None and row.kind == REQUEST:
             made = self._all[row.extension or ""].route(role, method, revision)
@@ -137,12 +138,12 @@ class Extensions:
         return core
 
     def hears(self, method: str) -> bool:
-        """Whether a notification is one that a client sends to a server without handshake."""
+        """Return True for a notification that a client sends to a server without handshake."""
         return any(row.kind != REQUEST and row.sender != SERVER and revision.stateless
                    for (name, revision), row in self._rows.items() if name == method)
 
     def heard(self, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
-        """A notification came; if it is one of theirs, they are told."""
+        """Hand a notification to the extension that it belongs to."""
         for (name, _), row in self._rows.items():
             if name == method and row.kind != REQUEST:
                 if not self.undeclared(connection, row):
@@ -150,7 +151,7 @@ class Extensions:
                 return
 
     def undeclared(self, connection: "Connection", row: Method) -> bool:
-        """Whether a notification came from a peer that did not declare its extension; that is counted.
+        """Return True, and count, if a notification came from a peer that did not declare its extension.
 
         A server without handshake cannot know: only requests say what their sender can do.
         """
@@ -162,7 +163,8 @@ class Extensions:
         return True
 
     def of_result(self, kind: Any, peer_capabilities: Mapping[str, Any], revision: Revision) -> Optional[Extension]:
-        """The extension that adds this type of result [2026-07-28 basic/index §ResultType] MUST: one of both sides."""
+        """Return the extension that adds this type of result, if both sides have it
+        [2026-07-28 basic/index §ResultType] MUST."""
         theirs = extensions_in(peer_capabilities)
         for extension in self._in(revision):
             if kind in extension.result_types and extension.identifier in theirs:
@@ -170,7 +172,7 @@ class Extensions:
         return None
 
     def meta_keys(self, revision: Revision) -> FrozenSet[str]:
-        """Names under reserved prefixes that may be sent because of them."""
+        """Return the names under reserved prefixes that the extensions allow to be sent."""
         return frozenset(key for extension in self._in(revision) for key in extension.meta_keys)
 
     def _in(self, revision: Revision) -> Iterator[Extension]:
@@ -178,7 +180,7 @@ class Extensions:
 
 
 def _guarded(route: Route, identifier: str) -> Route:
-    """A route that answers only who has declared the extension."""
+    """Return a route that refuses peers that have not declared the extension."""
 
     def call(context: Context, params: Dict[str, Any]) -> Any:
         context.require_extension(identifier)

@@ -20,18 +20,18 @@ from .raised import about
 from .request_table import Pending, Progress, ProgressCallback
 
 Callback = Tuple[str, Callable[[], Any]]
-"""Code of our user's to be called, and what it is."""
+"""A function of our user's that is to be called, and its description for the log."""
 
 Answer = TypeVar("Answer")
 if TYPE_CHECKING:
     _Future = Future
 else:
     class _Future(Future, Generic[Answer]):
-        """`Future` can be subscripted since 3.9 only."""
+        """The base class, for `Future` can be subscripted since 3.9 only."""
 
 
 class RequestFuture(_Future[Answer]):
-    """The answer to a request that nobody waits for in a thread of its own.
+    """The answer to a request that no thread waits for.
 
     `cancel` sends ``notifications/cancelled`` if the answer is still out. Progress callbacks and then done callbacks
     run one after the other on the connection's executor, not on its reader (unless it is `Inline`), so they may use
@@ -56,13 +56,13 @@ class RequestFuture(_Future[Answer]):
         return self
 
     def cancel(self) -> bool:
-        """Cancel the request on the wire; False if its answer is here already."""
+        """Cancel the request on the wire. Returns False if its answer is here already."""
         if self._pending is None:
             return False
         return self._connection.cancel(self._pending, "cancelled by the caller") or self.cancelled()
 
     def result(self, timeout: Optional[float] = None) -> Answer:
-        """See `concurrent.futures.Future.result`. A handler may wait for it as for its own peer."""
+        """Wait for the result, as `concurrent.futures.Future.result`; in a handler, as for its own peer."""
         if self.done():
             return super().result(timeout)
         self._check_coming()
@@ -70,7 +70,7 @@ class RequestFuture(_Future[Answer]):
             return super().result(timeout)
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
-        """See `concurrent.futures.Future.exception`, and `result`."""
+        """Wait for the exception, as `concurrent.futures.Future.exception`; in a handler, as `result`."""
         if self.done():
             return super().exception(timeout)
         self._check_coming()
@@ -83,7 +83,7 @@ class RequestFuture(_Future[Answer]):
             raise NoThreads("the answer cannot come while this thread waits for it, and no other can be started here")
 
     def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
-        """Call ``fn(self)`` when the answer is here; at once, in this thread, if it is already."""
+        """Call ``fn(self)`` when the answer is here; at once, in this thread, if it is here already."""
         if self.done():
             super().add_done_callback(fn)
         else:

@@ -22,24 +22,24 @@ from ..errors import RequestCancelled
 from ..jsonrpc import RequestId, id_key
 
 REMEMBERED = 256
-"""Ids out of sequence that are known again, for each connection; the oldest are forgotten first."""
+"""The number of ids out of sequence that a connection remembers; the oldest are forgotten first."""
 
 
 class Incoming:
-    """One request of the peer's; what its handler may ask and do about cancellation."""
+    """A request of the peer's, and its cancellation."""
 
     __slots__ = ("id", "key", "principal", "cancelled", "reason", "done", "_lock", "_watchers")
 
     def __init__(self, id: RequestId, key: Any, lock: threading.Lock) -> None:
         self.id = id
         self.key = key
-        """What it is called in `Inflight`; see `id_key`."""
+        """The key in `Inflight`, see `id_key`."""
         self.principal: Any = None
-        """Who sent it, where the transport says that of each request; None: whom the session belongs to."""
+        """The sender, if the transport says that of each request; None: the owner of the session."""
         self.cancelled = False
         self.reason: Optional[str] = None
         self.done = False
-        """The answer is out, or will never be: nothing more may be sent for this request."""
+        """True once the answer is out, or will never be: nothing more may be sent for this request."""
         self._lock = lock
         self._watchers: Optional[List[Callable[[], None]]] = None
 
@@ -60,9 +60,10 @@ class Incoming:
                 self._watchers.remove(callback)
 
     def while_wanted(self, action: Callable[[], None]) -> bool:
-        """Call ``action`` if this is neither answered nor cancelled; what it must not do is block or use the table.
+        """Call ``action`` if this is neither answered nor cancelled. It must neither block nor use the table.
 
-        Neither happens meanwhile, so what it puts into the outbox comes before the answer.
+        The request is neither answered nor cancelled meanwhile, for the lock of the table is held. So a message that
+        ``action`` puts into the outbox comes before the answer.
         """
         with self._lock:
             if self.done or self.cancelled:
@@ -81,9 +82,9 @@ class Incoming:
 
 
 class RecentIds:
-    """Which ids were used, as far as that is remembered: an upward sequence, and REMEMBERED others.
+    """The ids that were used, as far as they are remembered: an upward sequence, and REMEMBERED others.
 
-    The sequence is two integers, however long it is; of the others their hashes are kept, whatever their size.
+    The sequence is two integers, however long it is; of the others the hashes are kept, whatever their size.
     """
 
     __slots__ = ("_next", "_start", "_others")
@@ -94,7 +95,7 @@ class RecentIds:
         self._others: Optional[Dict[int, None]] = None
 
     def add(self, id: RequestId) -> bool:
-        """Enter an id; False if it is known to have been used before."""
+        """Enter an id. Returns False if it is known to have been used before."""
         if type(id) is int:
             if id == self._next:
                 self._next = id + 1 if not self._others else _end_of_sequence(id + 1, self._others)
@@ -119,7 +120,7 @@ class RecentIds:
 
 
 def _end_of_sequence(number: int, others: Dict[int, None]) -> int:
-    """The first from this number on that is none of the others; those before it are taken out."""
+    """Return the first number from here on that is none of ``others``; those before it are taken out."""
     while number in others:
         del others[number]
         number += 1
@@ -127,7 +128,7 @@ def _end_of_sequence(number: int, others: Dict[int, None]) -> int:
 
 
 class Inflight:
-    """All requests of the peer that have no answer yet, by id."""
+    """The requests of the peer that have no answer yet, by id."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -136,7 +137,7 @@ class Inflight:
         self._incoming: Dict[Any, Incoming] = {}
 
     def begin(self, id: RequestId) -> Optional[Incoming]:
-        """Enter a request; None if one with this id is in flight."""
+        """Enter a request. Returns None if one with this id is in flight."""
         key = id_key(id)
         with self._lock:
             if key in self._incoming:
@@ -151,14 +152,14 @@ class Inflight:
             return key in self._incoming
 
     def ids(self) -> List[RequestId]:
-        """What they are called."""
+        """Return their ids."""
         with self._lock:
             return [incoming.id for incoming in self._incoming.values()]
 
     def finish(self, incoming: Incoming) -> bool:
-        """Take a request out; whether its answer is wanted, that is: it was not cancelled.
+        """Take a request out. Returns True if its answer is wanted: it was not cancelled.
 
-        Followed by `release`, when the answer is on its way.
+        `release` has to follow when the answer is on its way.
         """
         with self._lock:
             incoming.done = True
@@ -166,14 +167,14 @@ class Inflight:
             return not incoming.cancelled
 
     def release(self) -> None:
-        """The answer of a finished request is in the outbox, or there is none."""
+        """Note that the answer of a finished request is in the outbox, or that there is none."""
         with self._lock:
             self._busy -= 1
             if self._empty is not None and not self._busy:
                 self._empty.notify_all()
 
     def cancel(self, id: RequestId, reason: Optional[str] = None) -> bool:
-        """Cancel a request; False if there is none with this id (any more)."""
+        """Cancel a request. Returns False if there is none with this id (any more)."""
         key = id_key(id)
         with self._lock:
             incoming = self._incoming.get(key)
@@ -187,11 +188,11 @@ class Inflight:
         return True
 
     def cancel_all(self, reason: str) -> int:
-        """Cancel everything, because the connection ends; how many there were."""
+        """Cancel every request, because the connection ends. Returns how many there were."""
         return sum(self.cancel(id, reason) for id in self.ids())
 
     def wait_empty(self, timeout: float) -> bool:
-        """Wait until every request is answered; False after ``timeout`` seconds."""
+        """Wait until every request is answered. Returns False after ``timeout`` seconds."""
         with self._lock:
             if self._empty is None:
                 self._empty = threading.Condition(self._lock)

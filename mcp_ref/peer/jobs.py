@@ -179,11 +179,11 @@ NO_ROUTE = Route(_unreachable, inline=True)
 
 
 class Lane(Job, Generic[Item]):
-    """Notifications, or callbacks, on their way to user code: one after the other, in the order they came.
+    """A queue of notifications, or callbacks, for user code, which takes them one at a time, in the order they came.
 
-    ``run`` takes one of them; ``again`` schedules this lane, for what it could not finish. Nobody waits for an
-    answer here, so nothing is abandoned: it waits, up to ``limit``, and up to ``most`` bytes of messages, if what waits
-    is one or came by one; what is larger alone waits alone.
+    ``run`` takes one item; ``again`` schedules this job again, for the items that it could not finish. Nobody waits for
+    an answer to them, so none is abandoned. Bounds: ``limit`` items, and ``most`` bytes of the messages that they came
+    by; an item that is larger than that waits alone.
     """
 
     __slots__ = ("_run", "_again", "_lock", "_waiting", "_scheduled", "_limit", "_idle", "_most", "_bytes")
@@ -202,7 +202,8 @@ class Lane(Job, Generic[Item]):
         self._idle: Optional[threading.Event] = None
 
     def put(self, item: Item, always: bool = False, size: int = 0) -> Tuple[bool, bool]:
-        """Append one: whether there was room (``always``: there is), and whether the lane must be scheduled."""
+        """Append an item. Returns two flags: there was room (``always``: do not ask), and the lane must be
+        scheduled."""
         with self._lock:
             waiting = len(self._waiting)
             if not always and (waiting >= self._limit or (waiting and self._bytes + size > self._most)):
@@ -232,7 +233,7 @@ class Lane(Job, Generic[Item]):
         self._again(self)
 
     def wait_idle(self, seconds: float) -> None:
-        """Have everything taken that was put, for at most so many seconds; after the last `put`."""
+        """Wait until every item that was put is taken, for at most so many seconds; after the last `put`."""
         with self._lock:
             if not self._scheduled:
                 return
@@ -241,7 +242,7 @@ class Lane(Job, Generic[Item]):
 
 
 def reraise_interrupt(error: BaseException) -> None:
-    """Called when user code has raised and that was dealt with: only Ctrl-C goes on, where the main thread ran it."""
+    """Raise a Ctrl-C again that user code on the main thread has raised; every other exception was dealt with."""
     if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
         raise error
 
@@ -255,27 +256,29 @@ class BatchAnswer:
 
     def __init__(self, about: Optional[RequestId] = None, most: int = DEFAULT.max_batch_answer_bytes) -> None:
         self.about = about
-        """What it is called in `ReplyTransport.post`."""
+        """The name of the batch in `ReplyTransport.post`."""
         self.most = most
         self.full = False
-        """Whether an answer was left out; then handlers of this batch that have not begun need not run."""
+        """True once an answer was left out; then handlers of this batch that have not begun need not run."""
         self.hold: Callable[[int], bool] = lambda more: True
-        """Asked before so many bytes more are kept, under the lock; False: leave them out. For a total over batches."""
+        """Called under the lock before so many bytes more are kept; it returns False to leave them out. For a total
+        over batches."""
         self.turn = threading.Lock()
-        """Held while an answer is encoded: on its way to bytes it is there three times, and it may be one too many."""
+        """A lock that is held while an answer is encoded: meanwhile it takes its memory three times, so one at a
+        time."""
         self._lock = threading.Lock()
         self._answers: Optional[io.BytesIO] = None
         self._room = most
         self._open = 1  # one for the reader, until the whole batch is read
 
     def expect(self, id: Optional[RequestId]) -> None:
-        """There will be an answer to a request of this id; None: to what has none."""
+        """Note that there will be an answer to a request of this id; None: to a message without id."""
         with self._lock:
             self._open += 1
             self._room -= _room_for_error(id)
 
     def claim(self, size: int, id: RequestId) -> bool:
-        """Whether there is room for an answer of this size; if not, the request of this id gets an error."""
+        """Reserve room for an answer of this size. Returns False without room: the request of this id gets an error."""
         with self._lock:
             room = self._room + _room_for_error(id) - size
             if room < 0 or not self.hold(size):
@@ -285,9 +288,10 @@ class BatchAnswer:
         return True
 
     def add(self, answer: Optional[bytes]) -> Optional[bytes]:
-        """One answer less to wait for; the whole, if that was the last; b"" if there is nothing to say then.
+        """Add an answer, or note that there is none. Returns the whole if that was the last, b"" if the whole is empty,
+        and None before.
 
-        Each answer is copied once, to where the whole is: joined from parts it would be there three times.
+        Each answer is copied once, into the whole: joined from parts it would take its memory three times.
         """
         with self._lock:
             if answer is not None:
@@ -306,7 +310,7 @@ class BatchAnswer:
 
 
 def _room_for_error(id: Optional[RequestId]) -> int:
-    """Bytes that an error for this id may take; a character of a string takes up to 12."""
+    """Return the bytes that an error for this id may take; a character of a string takes up to 12."""
     return _ERROR_BYTES + (12 * len(id) if isinstance(id, str) else id.bit_length() // 3 if id is not None else 0)
 
 

@@ -1,12 +1,12 @@
 """Keep-alive: a ping from time to time, so that a peer that hangs is noticed before it is needed.
 
-Off unless a client or server is given an interval: ``Server("demo", keepalive=30.0)``. A peer that ends
+It is off unless a client or server is given an interval: ``Server("demo", keepalive=30.0)``. A peer that ends
 is noticed without pings, and each ping costs the other side something. The frequency is the user's choice
 [..2025-11-25 basic/utilities/ping §Implementation Considerations] SHOULD.
 
-A ping that has no answer after one more interval ends the connection, and a log record says why; whoever waits on it
-gets `ConnectionLost` with that reason [..2025-11-25 basic/utilities/ping §Error Handling] SHOULD. An error is an
-answer, too: somebody is there.
+A ping that has no answer after one more interval ends the connection, and a log record says why; waiting callers
+get `ConnectionLost` with that reason [..2025-11-25 basic/utilities/ping §Error Handling] SHOULD. An error is an
+answer, too: the peer is there.
 """
 
 from typing import TYPE_CHECKING

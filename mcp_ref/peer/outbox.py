@@ -1,14 +1,14 @@
-"""What waits to be written, shared by every thread of a connection.
+"""The queue of messages that wait to be written, shared by every thread of a connection.
 
 Threads `put` messages; whoever is free `flush`es them all with one write. One thread writes at a
 time and takes along what the others put meanwhile, so a burst of answers costs one system call,
-and a finished answer never waits behind a running handler: anybody can flush it.
+and a finished answer never waits behind a running handler: any thread can flush it.
 
-Who may wait inside a write: workers, because there are many. Who may not: the reader (else two
-peers that write much at once would wait for each other for ever) and callers with a deadline.
+Workers may wait inside a write, because there are many. The reader may not (else two
+peers that write much at once would wait for each other for ever), nor may callers with a deadline.
 Those use `flush_soon`, which writes only when the transport promises not to wait, and otherwise
 leaves it to the writer thread, which is started when first needed. From then until the writer thread
-has had its turn nobody else tries: one who sends without a pause would always be there before it.
+has had its turn no other thread tries: one that sends without a pause would always be there before it.
 """
 
 import threading
@@ -21,7 +21,7 @@ from ..threads import available, start_thread
 from ..transports.base import Transport
 
 CHUNK = 1024 * 1024
-"""About how many bytes go out in one write, unless a single message is larger."""
+"""The bytes that go out in one write, about, unless a single message is larger."""
 
 
 class Outbox:
@@ -32,10 +32,10 @@ class Outbox:
         self._name = name
         self._max_bytes = max_bytes
         self._waiting: Deque[Any] = deque()
-        """What `outgoing` makes of messages: bytes, or what knows its length in bytes."""
+        """The messages as `outgoing` has made them: bytes, or objects whose length is that of their bytes."""
         self._size = 0
         self._counted = 0
-        """Bytes that are counted in the account, see `mcp_ref.transports.held`."""
+        """The bytes that are counted in the account, see `mcp_ref.transports.held`."""
         self._crowded = False
         """True while the account has no room for what is queued."""
         self._lock = threading.Lock()
@@ -99,7 +99,9 @@ class Outbox:
             self._crowded = True  # until this peer reads
 
     def flush(self) -> None:
-        """Write what waits; returns at once if another thread is writing, for that one takes it along."""
+        """Write what waits. Returns at once if another thread is writing, for that one takes it along."""
+        # `_writing` is held by the one thread that writes. A message that is put after its last look, and before it
+        # releases the lock, is seen by this loop: by that thread, or by the one that has put it.
         while self._waiting and self._writing.acquire(False):
             try:
                 self._drain()
@@ -107,7 +109,7 @@ class Outbox:
                 self._writing.release()
 
     def flush_soon(self) -> None:
-        """See to it that what waits is written, without waiting in the calling thread."""
+        """Have everything written that waits, without waiting in the calling thread."""
         while self._waiting and not self._left and self._writing.acquire(False):
             try:
                 messages = self._take()
@@ -118,14 +120,15 @@ class Outbox:
             finally:
                 self._writing.release()
             if not written:
-                self._writer().release()  # only now: it gives up at once while somebody else is writing
+                # Only now, without the lock: the writer thread gives up at once while another thread writes.
+                self._writer().release()
                 return
 
     def unanswered(self, about: RequestId) -> None:
-        """There will be no answer to this request of the peer's."""
+        """Note that there will be no answer to this request of the peer's."""
 
     def send(self, message: Any, about: Optional[RequestId] = None, final: bool = False) -> None:
-        """Append and see to the writing; at once, where nobody is before us and nothing needs waiting."""
+        """Append a message and have it written; at once, if none is before it and nothing needs waiting."""
         if not self._waiting and not self._closed and self._writing.acquire(False):
             try:
                 sent = not self._waiting and self._write_now([message])
@@ -138,9 +141,9 @@ class Outbox:
         self.flush_soon()
 
     def flush_within(self, seconds: float) -> None:
-        """Have everything written that was put, for at most so many seconds; before `close`.
+        """Write everything that was put, for at most so many seconds; before `close`.
 
-        Another thread does it, because a peer that does not read any more may keep it.
+        Another thread does it, because a peer that does not read any more may block it.
         """
         if not available():
             self.flush()
@@ -193,7 +196,7 @@ class Outbox:
             self._failed(error)
 
     def _write_now(self, messages: List[Any]) -> bool:
-        """Write without waiting; False: nothing was written. A peer that is gone takes everything."""
+        """Write without waiting. Returns False if nothing was written; for a peer that is gone it returns True."""
         if not messages:
             return True
         try:
@@ -213,7 +216,7 @@ class Outbox:
                 self._size += sum(map(len, messages))
 
     def _writer(self) -> threading.Semaphore:
-        """The writer thread's alarm; the thread starts with it."""
+        """Return the semaphore that wakes the writer thread, which starts with the first call."""
         with self._lock:
             wake = self._wake
             if wake is None:

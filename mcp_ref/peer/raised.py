@@ -1,8 +1,8 @@
-"""Handlers and callbacks that raised: the log record of each says which message they were called for.
+"""Handlers and callbacks that raised: the log record of each names the message that they were called for.
 
-The request's id stands in the record and, where the peer may not be told the text of the exception, in its answer: so
-whoever hears of a failed request finds the traceback in the log. The id of a session is a secret of its client, so of
-that only the beginning is shown.
+The request's id stands in the record and, where the peer may not be told the text of the exception, in its answer: by
+it the traceback of a failed request is found in the log. The id of a session is a secret of its client, so only its
+beginning is shown.
 """
 
 from typing import TYPE_CHECKING, Optional
@@ -15,16 +15,17 @@ if TYPE_CHECKING:
     from .dispatcher import Connection
 
 _SHOWN = 8
-"""Characters of a session's id: enough to tell sessions apart, of at least four times as many."""
+"""The characters of a session's id that are shown: enough to tell sessions apart, and at most a quarter of the id."""
 
 
 def named(id: RequestId) -> str:
-    """A request in texts: ``request 7``. The peer chose the id, so it is short and on one line."""
+    """Return a request as it is called in texts: ``request 7``. The peer chose the id, so it is cut, and on one
+    line."""
     return "request %.80r" % (id,)
 
 
 def about(connection: "Connection", method: str, id: Optional[RequestId] = None) -> str:
-    """Which message this is about, for a log record: its method, its id, the beginning of the session's id."""
+    """Return the name of a message for a log record: its method, its id, the beginning of the session's id."""
     parts = [method]
     if id is not None:
         parts.append(named(id))
@@ -35,9 +36,9 @@ def about(connection: "Connection", method: str, id: Optional[RequestId] = None)
 
 
 def report(context: "Context", who: str, error: BaseException) -> None:
-    """Log what the handler of a request has raised, if that is a mistake of its author.
+    """Log the exception of the handler of a request, if it is a mistake of its author.
 
-    That the peer went away while the handler waited for it is none, and Ctrl-C is for the whole program.
+    If the peer went away while the handler waited for it, that is none; and Ctrl-C is for the whole program.
     """
     connection = context.connection
     if not (isinstance(error, ConnectionLost) and (connection.table.ended or error.left is connection)):
@@ -47,7 +48,8 @@ def report(context: "Context", who: str, error: BaseException) -> None:
 def log(
     connection: "Connection", who: str, error: BaseException, method: str, id: Optional[RequestId] = None
 ) -> None:
-    """Count and log what code of our user has raised about a message, and tell the trace, if there is one."""
+    """Count and log the exception that our user's code has raised for a message, and tell the trace, if there is
+    one."""
     if isinstance(error, KeyboardInterrupt):
         return
     connection.counters.add("handler errors")

@@ -1,7 +1,7 @@
-"""How often something may happen: a bucket of permissions that fills at an even rate.
+"""A rate limiter: a bucket of permissions that fills at an even rate (token bucket).
 
 Both roles limit what the other may ask for, each by the limit that names it (`mcp_ref.limits`); a
-refusal says which. Servers limit tool calls [.. server/tools §Security Considerations] MUST.
+refusal names the limit. Servers limit tool calls [.. server/tools §Security Considerations] MUST.
 """
 
 import threading
@@ -11,7 +11,8 @@ from .. import deadline
 
 
 class Rate:
-    """``per_second`` permissions a second in the long run, and up to ``burst`` (default: a second's worth) at once.
+    """A limit of ``per_second`` permissions a second in the long run, and up to ``burst`` (default: one second's) at
+    once.
 
     Thread-safe. A rate of zero or less permits nothing after the first burst of one.
     """
@@ -26,12 +27,12 @@ class Rate:
         self._lock = threading.Lock()
 
     def full(self) -> bool:
-        """Whether it is as good as new."""
+        """Return True if the bucket is full, as that of a new limiter is."""
         with self._lock:
             return self._left + (deadline.clock() - self._at) * self.per_second >= self._burst
 
     def take(self) -> bool:
-        """Take one permission; False if there is none left now."""
+        """Take one permission. Returns False if there is none left now."""
         with self._lock:
             now = deadline.clock()
             left = min(self._burst, self._left + (now - self._at) * self.per_second)

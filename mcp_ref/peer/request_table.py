@@ -3,10 +3,10 @@
 All state of outgoing requests lives here and changes only inside the methods of `RequestTable`,
 under one lock that is held for a few instructions and never while anything waits. Each request is
 a `Pending` with a small queue of its own. The thread that called `request()` has nothing else to do,
-so *it* takes progress and then the answer out of that queue: order is kept, and callbacks run in
+so it takes progress and then the answer out of that queue: order is kept, and callbacks run in
 the caller's thread.
 
-How a wait ends, always one of:
+A wait ends in one of these ways:
 
 - the answer: a `Result`, or an `Error` (raised as `PeerError`);
 - the deadline: `RequestTimeout`; progress may move it, up to a ceiling that nothing moves
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from ..transports.exchanges import Outgoing
 
 ProgressCallback = Callable[[float, Optional[float], Optional[str]], object]
-"""Called with progress, total and message."""
+"""A function that is called with progress, total and message."""
 
 _LONG_PROGRESS = 16 * 1024
-"""Characters of a message of progress; longer ones do not wait behind others."""
+"""The characters of a progress message above which it does not wait behind others."""
 Outcome = Union[Result, Error, McpError]
 
 
 class Progress:
-    """One progress notification, in the queue of the request it belongs to."""
+    """A progress notification, in the queue of the request it belongs to."""
 
     __slots__ = ("value", "total", "message")
 
@@ -53,7 +53,7 @@ class Progress:
 
 
 class Pending:
-    """One request of ours that has no answer yet."""
+    """A request of ours that has no answer yet."""
 
     __slots__ = (
         "id", "method", "deadline", "idle", "on_progress", "last_progress", "settle", "about", "paused", "message",
@@ -73,17 +73,18 @@ class Pending:
         self.method = method
         self.deadline = deadline
         self.idle = idle
-        """Seconds by which progress moves the deadline; None: it does not."""
+        """The seconds by which progress moves the deadline; None: it does not."""
         self.on_progress = on_progress
         self.last_progress: Optional[float] = None
         self.settle = settle
-        """Takes what arrives instead of the queue, for requests that nobody waits for (futures)."""
+        """The function that takes what arrives, instead of the queue, for requests that no thread waits for
+        (futures)."""
         self.about: Optional[RequestId] = None
         """The peer's request that it belongs to; its cancellation does, too."""
         self.paused = False
-        """Whether its time stands still, because it waits for a person here before it goes out."""
+        """True while its clock is paused, because it waits for a person here before it goes out."""
         self.message: "Optional[Outgoing]" = None
-        """What was sent, or is still to be, where the transport knows messages as such."""
+        """The message that was sent, or is still to be, over an `ExchangeTransport`."""
         self._queue: "Optional[SimpleQueue[Union[Outcome, Progress]]]" = SimpleQueue() if settle is None else None
 
     def deliver(self, item: Union[Outcome, Progress]) -> None:
@@ -99,7 +100,7 @@ class Pending:
         return 0 if self._queue is None else self._queue.qsize()
 
     def next(self, timeout: Optional[float]) -> Union[Outcome, Progress]:
-        """What arrives next. Raises `queue.Empty` after ``timeout`` seconds."""
+        """Return what arrives next. Raises `queue.Empty` after ``timeout`` seconds."""
         if self._queue is None:
             raise TypeError("nobody can wait for a request that is settled by a function")
         try:
@@ -119,7 +120,7 @@ class Pending:
             self.on_progress(progress.value, progress.total, progress.message)
 
     def answer(self, outcome: Outcome) -> Dict[str, Any]:
-        """The result object, or the exception that this outcome is."""
+        """Return the result object, or raise the exception that this outcome is."""
         if isinstance(outcome, Result):
             return outcome.result  # type: ignore[return-value]  # what arrives is never `Encoded`
         if isinstance(outcome, Error):
@@ -127,29 +128,30 @@ class Pending:
         raise outcome
 
     def timed_out(self) -> RequestTimeout:
-        """The exception for a deadline that passed."""
+        """Return the exception for a deadline that has passed."""
         return RequestTimeout("%s (request %d) got no answer in time" % (self.method, self.id))
 
 
 Settle = Callable[[Pending, Union[Outcome, Progress]], None]
-"""Takes what arrives for a request, on the reader; must not block."""
+"""A function that takes what arrives for a request, on the reader; it must not block."""
 
 
 class RequestTable:
-    """All our requests that have no answer yet, by id."""
+    """The requests of ours that have no answer yet, by id."""
 
     def __init__(self, limits: Limits = DEFAULT, counters: Optional[Counters] = None) -> None:
         self._lock = threading.Lock()
         self._pending: Dict[RequestId, Pending] = {}
         self._last_id = 0
         self.ids: Optional[Callable[[], int]] = None
-        """Where the ids come from, if others send requests to the same peer, too; by default they count from 1."""
+        """The source of ids, if others send requests to the same peer, too; by default they count from 1."""
         self._ended: Optional[str] = None
         self._limits = limits
         self._counters = counters or Counters()
 
     def follow(self, other: "RequestTable") -> None:
-        """Count on from the ids of a connection whose place this takes, so that what is sent again has a new one."""
+        """Go on with the ids of a connection whose place this takes, so that a request that is sent again has a new
+        one."""
         self._last_id = max(self._last_id, other._last_id)
 
     def add(
@@ -173,7 +175,7 @@ class RequestTable:
         return pending
 
     def remove(self, pending: Pending) -> bool:
-        """Give up a request; False if it has its outcome already, so that no cancellation is due."""
+        """Give up a request. Returns False if it has its outcome already, so that no cancellation is due."""
         with self._lock:
             return self._pending.pop(pending.id, None) is not None
 
@@ -192,7 +194,7 @@ class RequestTable:
             self._counters.note(kind, "dropped the answer to request %.80r" % (answer.id,))
 
     def fail(self, id: RequestId, error: McpError) -> bool:
-        """End one request with an error of our own; False if there is no such request."""
+        """End one request with an error of our own. Returns False if there is no such request."""
         with self._lock:
             pending = self._pending.pop(id, None)
         if pending is None:
@@ -201,9 +203,10 @@ class RequestTable:
         return True
 
     def progress(self, token: RequestId, progress: Progress) -> None:
-        """Deliver progress to the request of this token; what cannot belong to one is counted and dropped.
+        """Deliver progress to the request of this token; progress for no request is counted and dropped.
 
-        The value must increase [2025-11-25 basic/utilities/progress §Progress Flow] MUST; one that does not is dropped.
+        The value must increase [2025-11-25 basic/utilities/progress §Progress Flow] MUST; a value that does not is
+        dropped.
         """
         with self._lock:
             pending = self._pending.get(token)
@@ -229,7 +232,7 @@ class RequestTable:
             waiting and progress.message is not None and len(progress.message) > _LONG_PROGRESS)
 
     def pause_clock(self, id: RequestId, begins: bool) -> Optional[Pending]:
-        """The time of this request stands still from now on (``begins``), or passes again; the request, if it waits."""
+        """Pause the clock of this request (``begins``), or resume it. Returns the request, if it has no answer yet."""
         with self._lock:
             pending = self._pending.get(id)
             if pending is not None:
@@ -241,7 +244,7 @@ class RequestTable:
         return pending
 
     def start(self, pending: Pending, deadline: Deadline) -> None:
-        """Give a request its deadline, which stands still if the request does already."""
+        """Set the deadline of a request, paused if the clock of the request is paused already."""
         pending.deadline = deadline
         if pending.paused:
             with self._lock:
@@ -249,31 +252,31 @@ class RequestTable:
                     deadline.stop()
 
     def find(self, id: RequestId) -> Optional[Pending]:
-        """The request with this id, while it waits for its answer."""
+        """Return the request with this id, while it waits for its answer; else None."""
         with self._lock:
             return self._pending.get(id)
 
     def active(self, token: RequestId) -> bool:
-        """Whether a request with this id waits for its answer."""
+        """Return True if a request with this id waits for its answer."""
         return self.find(token) is not None
 
     def waiting(self) -> List[Pending]:
-        """All requests that have no answer yet."""
+        """Return the requests that have no answer yet."""
         with self._lock:
             return list(self._pending.values())
 
     def expired(self) -> List[Pending]:
-        """The requests whose deadline has passed."""
+        """Return the requests whose deadline has passed."""
         return [pending for pending in self.waiting() if pending.deadline.expired()]
 
     def next_deadline(self) -> Optional[Deadline]:
-        """The deadline that passes first; None if nothing has one."""
+        """Return the deadline that passes first; None if no request has one."""
         with self._lock:
             deadlines = [p.deadline for p in self._pending.values() if p.deadline.at is not None]
         return min(deadlines, key=lambda deadline: deadline.at or 0.0) if deadlines else None
 
     def end(self, reason: str, unsent: Callable[[RequestId], bool] = lambda id: False) -> None:
-        """Free every waiter with `ConnectionLost`; later requests get it at once. ``unsent``: as in `Transport`."""
+        """End every request with `ConnectionLost`; later ones get it at once. ``unsent``: as in `ExchangeTransport`."""
         with self._lock:
             if self._ended is None:
                 self._ended = reason
@@ -285,9 +288,9 @@ class RequestTable:
             pending.deliver(lost)
 
     def forked(self) -> None:
-        """This is a forked copy of the process whose connection it is: nobody reads, so nothing may wait for an answer.
+        """End every request, for this is a forked copy of the process that made the connection: no thread reads here.
 
-        See `mcp_ref.transports.lines.fds.tell_of_fork`.
+        Called as `mcp_ref.transports.lines.fds.tell_of_fork` says.
         """
         self._lock = threading.Lock()
         self._pending.clear()
@@ -295,12 +298,12 @@ class RequestTable:
 
     @property
     def empty(self) -> bool:
-        """Whether every request has its answer."""
+        """True if every request has its answer."""
         return not self._pending
 
     @property
     def ended(self) -> bool:
-        """Whether the connection has."""
+        """True once the connection has ended."""
         return self._ended is not None
 
     def __len__(self) -> int:

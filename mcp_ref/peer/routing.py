@@ -28,31 +28,31 @@ class ReplyOutbox(Outbox):
     full = False
 
     def put(self, message: Any, wait: bool = True, about: Optional[RequestId] = None, final: bool = False) -> None:
-        """See `Outbox.put`."""
+        """Post a message at once."""
         self._post(message, about, final)
 
     def send(self, message: Any, about: Optional[RequestId] = None, final: bool = False) -> None:
-        """See `Outbox.send`."""
+        """Post a message at once."""
         self._post(message, about, final)
 
     def unanswered(self, about: RequestId) -> None:
-        """See `Outbox.unanswered`."""
+        """Tell the transport that a request gets no answer."""
         self._post(None, about, True)
 
     def wait_for_room(self) -> None:
-        """See `Outbox.wait_for_room`."""
+        """Return at once, for nothing waits here."""
 
     def flush(self) -> None:
-        """See `Outbox.flush`."""
+        """Do nothing, for nothing waits here."""
 
     def flush_soon(self) -> None:
-        """See `Outbox.flush_soon`."""
+        """Do nothing, for nothing waits here."""
 
     def flush_within(self, seconds: float) -> None:
-        """See `Outbox.flush_within`."""
+        """Do nothing, for nothing waits here."""
 
     def close(self) -> None:
-        """See `Outbox.close`."""
+        """Do nothing, for nothing waits here."""
 
 
 class ExchangeOutbox(Outbox):
@@ -65,25 +65,25 @@ class ExchangeOutbox(Outbox):
     def outgoing(
         self, data: bytes, method: str, id: Optional[RequestId] = None, params: Optional[Dict[str, Any]] = None,
     ) -> Outgoing:
-        """See `Outbox.outgoing`."""
+        """Return the message with what its bytes say."""
         return Outgoing(data, id, method, params)
 
     def put(
         self, message: Union[bytes, Outgoing], wait: bool = True, about: Optional[RequestId] = None,
         final: bool = False,
     ) -> None:
-        """See `Outbox.put`."""
+        """Append a message, as `Outbox.put`."""
         super().put(Outgoing(message) if isinstance(message, bytes) else message, wait)
 
     def send(
         self, message: Union[bytes, Outgoing], about: Optional[RequestId] = None, final: bool = False
     ) -> None:
-        """See `Outbox.send`."""
+        """Append a message and have it sent, as `Outbox.send`."""
         super().send(Outgoing(message) if isinstance(message, bytes) else message)
 
     @property
     def idle(self) -> bool:
-        """True if nothing waits and nobody writes: what is sent now overtakes no earlier message of this thread."""
+        """True if nothing waits and no thread writes: a message that is sent now overtakes none of this thread."""
         return not (self._waiting or self._writing.locked())
 
     def _write(self, messages: List[Any]) -> None:

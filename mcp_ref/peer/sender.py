@@ -33,29 +33,30 @@ if TYPE_CHECKING:
     from .routing import ExchangeOutbox
 
 _SLICE = 0.5
-"""Seconds that a caller waits in one go. A Ctrl-C that comes between looking for signals and beginning to wait is seen
-only when the wait ends; so is any on Windows. Other threads than the main one get no signals: each of their waits is
-twice as long as the one before, up to _LONGEST_SLICE, because thousands of them may wait."""
+"""The seconds that a caller waits in one go. A Ctrl-C that comes between looking for signals and beginning to wait is
+seen only when the wait ends; so is any on Windows. Other threads than the main one get no signals: each of their waits
+is twice as long as the one before, up to _LONGEST_SLICE, because thousands of them may wait."""
 _LONGEST_SLICE = 8.0
 _LONG = 4096
 _FEW_RATES, _MOST_RATES = 128, 10_000
-"""Buckets of one connection, see `Sender.rate`: so many are kept, and so many at most of those that are not full."""
+"""The numbers of rate limiters of one connection, see `Sender.rate`: so many are kept, and so many at most of those
+whose bucket is not full."""
 
 
 def may_have_meta(data: bytes) -> bool:
-    """Whether a message of these bytes may hold a `_meta`, which few do; see `mcp_ref.protocol.metakeys`.
+    """Return True if a message of these bytes may hold a `_meta`, which few do; see `mcp_ref.protocol.metakeys`.
 
-    Above _LONG bytes, searching them would take longer than going through the message.
+    Above _LONG bytes a search would take longer than going through the message.
     """
     return len(data) > _LONG or b'"_meta"' in data
 
 
 class Sender:
-    """What both halves of a connection share, and everything that sends. Thread-safe."""
+    """The part of a connection that both halves share, and everything that sends. Thread-safe."""
 
     # What few connections ever set stands here: of more than 30 attributes the names are stored with each object.
     stateless_only = False
-    """Whether only requests are taken that stand alone; see `mcp_ref.peer.stateless`."""
+    """True if only stateless requests are taken, see `mcp_ref.peer.stateless`."""
     _envelope: Optional[Dict[str, Any]] = None
     _sealed = b""  # the same, encoded, and the end of a request after it
     replies: "Optional[ReplyTransport]" = None
@@ -65,7 +66,7 @@ class Sender:
     _timer: Optional["_Timer"] = None
     _timers_over = False
     questions: Sequence[Tuple[Tally, Hashable]] = ()
-    """Where requests that handlers send are counted, and under which keys, if peers may have only so many open."""
+    """The counts of requests that handlers have open, and their keys, if peers may have only so many."""
 
     def __init__(
         self, transport: Transport, party: str, limits: Limits, executor: Optional[Executor], lenient: bool
@@ -75,7 +76,7 @@ class Sender:
         self.counters = Counters(transport.finding)
         self.session = Session(party, lenient)
         self._own_executor = executor is None
-        """Another one may serve other connections as well, so it is not for us to close."""
+        """True if `close` has to close the executor. One that was given may serve other connections as well."""
         self.table = RequestTable(limits, self.counters)
         self.outbox, usual = self._by_contract(transport, limits)
         self.executor = executor or (usual(transport.name, limits) if available() else Inline())
@@ -99,9 +100,9 @@ class Sender:
         return Outbox(transport, transport.name, limits.max_outbox_bytes), Workers
 
     def rate(self, name: str, who: Any = None) -> Rate:
-        """How often something may happen on this connection: the bucket for the limit of this name.
+        """Return the rate limiter of this connection for the limit of this name (a field of `Limits`).
 
-        ``who``: the principal whose bucket it is, where several share the connection.
+        ``who``: the principal that it is for, where several share the connection.
         """
         key: Any = name
         if who is not None:  # a text that has more to it (`auth.Principal`) is not kept, just its text
@@ -114,7 +115,7 @@ class Sender:
         return found
 
     def _forget_rates(self) -> None:
-        """Let go the buckets that are full, for a new one is so as well: most are of principals who are long gone."""
+        """Forget the limiters whose bucket is full, as a new one's is: most are of principals that are long gone."""
         for key, rate in self._rates.copy().items():
             if rate.full():
                 self._rates.pop(key, None)
@@ -123,7 +124,7 @@ class Sender:
         self._rates_due = min(_MOST_RATES, max(_FEW_RATES, 2 * len(self._rates)))
 
     def _with_id(self, error: Error) -> Error:
-        """How an error without readable id is written depends on the revision; see `jsonrpc.Error`."""
+        """Set how an error without readable id is written, by the revision; see `jsonrpc.Error`."""
         agreed = self.session.revision
         may_omit = self.stateless_only or agreed is not None and agreed.errors_may_omit_id
         error.null_id = error.id is None and not may_omit
@@ -147,11 +148,12 @@ class Sender:
         self, method: str, params: Optional[Dict[str, Any]] = None, within: Optional[Incoming] = None,
         session: Optional[Session] = None, wait: bool = True, data: Optional[bytes] = None,
     ) -> None:
-        """Send a notification. Raises `LocalProtocolError` if it may not be sent now; after the end it goes nowhere.
+        """Send a notification. Raises `LocalProtocolError` if it may not be sent now; after the end it is dropped.
 
-        ``within``: the peer's request that it belongs to, whose handler calls this. It goes nowhere after the answer
-        to that, and waits while more than ``max_outbox_bytes`` are queued. ``session``: by whose rules, if that request
-        has some of its own. ``wait=False``: it does not wait. ``data``: its bytes, where others are sent the same.
+        ``within``: the peer's request that it belongs to, whose handler calls this. After the answer to that request
+        the notification is dropped; before, this waits while more than ``max_outbox_bytes`` are queued.
+        ``wait=False``: it does not wait. ``session``: the rules, if that request has some of its own. ``data``: the
+        bytes, where others are sent the same.
         """
         session = session or self.session
         session.check_sending(method, "notification")
@@ -180,7 +182,7 @@ class Sender:
 
         ``timeout``: idle seconds until it is given up and cancelled (default: ``request_timeout``; None: only the
         ceiling); ``extend_on_progress``: progress starts that time again. ``within``: the peer's request that we are
-        answering, whose cancellation ends this wait too. Raises `PeerError`, `RequestTimeout`, `RequestCancelled`,
+        answering; its cancellation ends this wait, too. Raises `PeerError`, `RequestTimeout`, `RequestCancelled`,
         `ConnectionLost`, and before sending `LocalProtocolError` or `Busy`: in a handler also if too many handlers
         wait already (``max_waiting``, ``max_questions``).
         """
@@ -225,7 +227,7 @@ class Sender:
                 tally.leave(key)
 
     def _check_room_to_ask(self, method: str) -> None:
-        """Count a question of a handler, if those are counted. Raises `TooManyQuestions`; then nothing is counted."""
+        """Count a request of a handler, if those are counted. Raises `TooManyQuestions`; then nothing is counted."""
         text = ""
         if count_waiting() >= self.limits.max_waiting:
             text = "max_waiting (%d) handlers wait for their peers already" % self.limits.max_waiting
@@ -289,9 +291,9 @@ class Sender:
 
     @property
     def envelope(self) -> Optional[Dict[str, Any]]:
-        """What goes into the `_meta` of each request, where there is no handshake: see `mcp_ref.protocol.envelope`.
+        """The members of the `_meta` of each request, where there is no handshake: see `mcp_ref.protocol.envelope`.
 
-        None in a session of the handshake era. A new one holds for the requests that follow; it is not to be changed.
+        None in a session of the handshake era. A new value holds for the requests that follow; do not change the dict.
         """
         return self._envelope
 
@@ -323,7 +325,10 @@ class Sender:
         return message
 
     def _with_envelope(self, params: Dict[str, Any]) -> Dict[str, Any]:
-        """The same params; members that the caller has given hold for this request, but the version is not theirs."""
+        """Return the params with the envelope in their `_meta`.
+
+        Members that the caller has given hold for this request, but the version is not theirs to set.
+        """
         envelope, given = self._envelope or {}, params.get("_meta") or {}
         if given.get(VERSION, envelope[VERSION]) != envelope[VERSION]:
             raise LocalProtocolError("_meta[%s] is the connection's to set, to %s" % (VERSION, envelope[VERSION]))
@@ -366,11 +371,12 @@ class Sender:
             outbox.send(message)
 
     def take_answer(self, id: RequestId, data: bytes) -> bool:
-        """Take the answer to our request of this id, which did not come by `Transport.read`; False: it is none."""
+        """Take the answer to our request of this id, which did not come by `Transport.read`. Returns False if it is
+        none."""
         raise NotImplementedError
 
     def _next(self, pending: Pending, work: Optional[Callable[[float], None]]) -> Any:
-        """What arrives next for this request, or None when its time is over."""
+        """Return what arrives next for this request, or None when its time is over."""
         longest = _SLICE
         while True:
             left = pending.deadline.left()
@@ -389,9 +395,9 @@ class Sender:
                     longest *= 2
 
     def cancel(self, pending: Pending, reason: str) -> bool:
-        """Give up a request: its waiter gets `RequestCancelled`, and the peer is told. False if it is over already.
+        """Give up a request: its waiter gets `RequestCancelled`, and the peer a notification.
 
-        `initialize` is given up without telling
+        Returns False if it is over already. Of `initialize` the peer is not notified
         [..2025-11-25 basic/utilities/cancellation §Behavior Requirements] MUST NOT.
         """
         error = RequestCancelled("%s (request %d) was cancelled: %s" % (pending.method, pending.id, reason))
@@ -402,6 +408,8 @@ class Sender:
         self._withdraw(pending, pending.timed_out(), "timeout")
 
     def _withdraw(self, pending: Pending, error: McpError, reason: str) -> bool:
+        # Whoever takes the request out of the table gives it its outcome: an answer that is read from here on is late,
+        # and of two threads that give up one only tells the peer.
         if not self.table.fail(pending.id, error):
             return False
         from ..diagnostics.packagelog import get_logger
@@ -419,6 +427,8 @@ class Sender:
     def abandon(self, pending: Pending) -> None:
         """Have the transport know that nobody waits for the answer to this request any more."""
         if self.exchanges is not None:
+            # Flag first, call second: a thread that is just about to send either sees the flag, under the lock of the
+            # transport, or has entered the request there already, and `given_up` finds it.
             if pending.message is not None:
                 pending.message.given_up = True
             self.exchanges.given_up(pending.id)
@@ -431,7 +441,7 @@ class Sender:
         return self.exchanges is not None and self.exchanges.unsent(id)
 
     def give_up_all(self, reason: str) -> None:
-        """End all our requests that have no answer yet: the peer has gone away, though the connection goes on."""
+        """End all our requests that have no answer yet, for the peer has gone away, though the connection goes on."""
         for pending in self.table.waiting():
             lost = ConnectionLost("%s (request %d) was given up: %s" % (pending.method, pending.id, reason))
             lost.left = self
@@ -439,7 +449,7 @@ class Sender:
                 self.counters.note("questions given up", str(lost))
 
     def time_out_later(self, pending: Pending) -> None:
-        """Have the timer thread give this request up at its deadline; for requests that no thread waits for."""
+        """Let the timer thread give this request up at its deadline; for requests that no thread waits for."""
         timer = self._timer
         if timer is None:
             with self._lock:
@@ -447,17 +457,18 @@ class Sender:
                     return  # nothing waits any more; or what has not come by now does not come later
                 timer = self._timer = self._timer or _Timer(self)
         timer.watch(pending.deadline)
+        # The end of the connection looks for a timer once: one that was made just after that is closed here.
         if self.table.ended:
-            timer.close()  # it may have been made after the end of the connection looked for one
+            timer.close()
 
     def pause_clock(self, id: RequestId, begins: bool) -> None:
-        """See `mcp_ref.transports.exchanges.ExchangeTransport.on_pause`."""
+        """Pause the clock of a request, or resume it; see `mcp_ref.transports.exchanges.ExchangeTransport.on_pause`."""
         pending = self.table.pause_clock(id, begins)
         if pending is not None and not begins and pending.settle is not None:
             self.time_out_later(pending)
 
     def _stop_timer(self) -> None:
-        """The connection has ended: no timer is begun any more."""
+        """End the timer, for the connection has ended; no other one is begun."""
         with self._lock:
             timer, self._timers_over = self._timer, True
         if timer is not None:
@@ -466,9 +477,9 @@ class Sender:
     # Progress
 
     def progress_due(self, due: float, final: bool) -> Optional[float]:
-        """None if another progress notification would be too many; else what ``due`` is for the next one.
+        """Return the value of ``due`` for the next progress notification; None if this one would be too many.
 
-        ``due`` is when the next one would come at an even rate; a burst may run ahead of that.
+        ``due``: the time of the next one at an even rate; a burst may run ahead of that.
         """
         now, interval = deadline.clock(), 1.0 / self.limits.max_progress_per_second
         if not final and due - now > interval * self.limits.max_progress_burst:
@@ -491,7 +502,7 @@ class Sender:
 
 
 class _Timer:
-    """Gives up requests that no thread waits for, at their deadline. Its thread sleeps until the next one."""
+    """A thread that gives up requests which no thread waits for, at their deadline; it sleeps until the next one."""
 
     def __init__(self, connection: Sender) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""What two parties have agreed on: the state of one connection, or of one request, without any messages in it."""
+"""The state that two parties have agreed on, for one connection or for one request, without any messages in it."""
 
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
 
@@ -14,21 +14,23 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Phase, revision, capabilities and identity; ``party`` is our side.
+    """The phase, revision, capabilities and identities of one connection; ``party`` is our side.
 
-    Of one connection; or, where there is no handshake, of one request: see `of_request`.
+    Where there is no handshake each request has a session of its own: see `of_request`.
 
     Before the handshake is over ``revision`` is None, and rules that depend on it follow the newest
     handshake revision, which is also what our `initialize` offers.
     """
 
     extensions: "Optional[Extensions]" = None
-    """Ours."""
+    """The extensions of our side."""
     instructions: Optional[str] = None
     unasked = ""
-    """Why the peer can be asked nothing, where no answer could come back; see `Connection.assume`."""
+    """The reason shown to the handler if requests to the peer are impossible here; "" otherwise. See
+    `Connection.assume`.
+    """
     principal: Any = None
-    """Who the peer is, where the transport has found that out (HTTP)."""
+    """The identity of the peer, if the transport has found that out (HTTP)."""
     log_level: Optional[str] = None
     """The quietest level of log messages that the peer wants, where each request says that."""
 
@@ -39,16 +41,16 @@ class Session:
         self.phase = lifecycle.OPENING
         self.revision: Optional[Revision] = None
         self.capabilities: Dict[str, Any] = {}
-        """Ours, as declared on the wire."""
+        """The capabilities of our side, as declared on the wire."""
         self.peer_capabilities: Mapping[str, Any] = {}
         self.peer_info: Mapping[str, Any] = {}
         self._may_send: Dict[str, str] = {}
 
     @classmethod
     def of_request(cls, envelope: Envelope, capabilities: Dict[str, Any], lenient: bool, principal: Any) -> "Session":
-        """What holds for one request that says everything of itself; ``capabilities``: what this server declares.
+        """Return the session of one stateless request; ``capabilities``: what this server declares.
 
-        Made for each such request anew, so that none can lean on another
+        It is made for each such request anew, so that none can depend on another
         [2026-07-28 basic/index §Statelessness] MUST NOT.
         """
         made = cls.__new__(cls)  # each of these is set once: every request has to have one made
@@ -66,7 +68,7 @@ class Session:
 
     @property
     def rules(self) -> Revision:
-        """The agreed revision, or until then the one we would like."""
+        """The agreed revision, or until then the one that we would like."""
         return self.revision or LATEST_HANDSHAKE
 
     def move(self, before: str, after: str) -> None:
@@ -75,12 +77,12 @@ class Session:
             self.phase = after
 
     def lookup(self, method: str) -> Optional[Method]:
-        """The method's row in the agreed revision, or that of an extension of ours."""
+        """Return the method's row in the agreed revision, or that of an extension of ours; None if there is none."""
         found = lookup(method, self.rules)
         return found if found or self.extensions is None else self.extensions.lookup(method, self.rules)
 
     def check_askable(self, capability: str) -> None:
-        """Raise `CapabilityMissing` where the peer can be asked nothing, whatever it may be capable of."""
+        """Raise `CapabilityMissing` if requests to the peer are impossible here, whatever it has declared."""
         if self.unasked:
             raise CapabilityMissing("the peer cannot be asked for %s here: %s" % (capability, self.unasked), capability)
 

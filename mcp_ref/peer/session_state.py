@@ -1,7 +1,7 @@
-"""What is left of a session when its connection is another one: for sessions that several processes share.
+"""The export and import of a session's state, for sessions that several processes share.
 
-`keep` says it as named JSON values, `restore` makes a connection of another process what they say. That is also called
-when some of them have changed since, with these alone.
+`keep` returns it as named JSON values, `restore` sets a connection of another process to them. That is also called
+when some of the values have changed since, with these alone.
 """
 
 from typing import TYPE_CHECKING, Any, Dict, Iterable
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def keep(connection: "Connection", uris: Iterable[str] = ()) -> Dict[str, Any]:
-    """What was agreed on, what the client said of itself, and what the role adds; nothing before the handshake.
+    """Return what was agreed on, what the client said of itself, and what the role adds; {} before the handshake.
 
-    ``uris``: the resources whose subscriptions may have changed; of the others nothing is said.
+    ``uris``: the resources whose subscriptions may have changed; the others are left out.
     """
     session = connection.session
     if session.revision is None:
@@ -26,7 +26,7 @@ def keep(connection: "Connection", uris: Iterable[str] = ()) -> Dict[str, Any]:
 
 
 def restore(connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
-    """Take over values of `keep`: all of them (``whole``), or those that have changed, None for what is gone.
+    """Take over values of `keep`: all of them (``whole``), or those that have changed, None for those that are gone.
 
     Raises KeyError where the first ones are not what `keep` has made.
     """

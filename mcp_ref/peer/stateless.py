@@ -1,4 +1,4 @@
-"""Requests that stand alone: each says of itself by which revision it goes and what its sender can do.
+"""Stateless requests: each names its revision, and what its sender can do.
 
 A server that speaks such a revision takes them at any time, also beside a handshake session on the same connection
 [2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions] MAY. Nothing of one request is
@@ -7,7 +7,7 @@ left when it is answered [2026-07-28 basic/index §Statelessness] MUST NOT: it h
 =============================================  ===============================================================
 a request that comes                           is
 =============================================  ===============================================================
-with the members of `envelope` in `_meta`      one that stands alone
+with the members of `envelope` in `_meta`      stateless
 without, `initialize` or in a session          one of the handshake era
 without, before any handshake                  malformed, -32602; but a ping is answered as ever
 `initialize`, to a server without that era     refused, -32022 with what the server speaks
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def is_stateless(connection: "Connection", request: Request) -> bool:
-    """Whether this server takes a request as one that stands alone; see the table."""
+    """Return True if this server takes a request as stateless; see the table."""
     if connection.stateless_only or envelope.carries(request.params):
         return True
     opening = connection.session.phase == lifecycle.OPENING
@@ -38,7 +38,7 @@ def is_stateless(connection: "Connection", request: Request) -> bool:
 def admit(
     connection: "Connection", request: Request, principal: Any
 ) -> Tuple[Union[RpcError, Route], Optional[Session]]:
-    """The route of such a request, or why it is refused; and what holds for it. ``principal``: who sent it."""
+    """Return the route of such a request, or its refusal; and its session. ``principal``: the sender."""
     role, method = connection.role, request.method
     try:
         if method == "initialize" and not envelope.carries(request.params):

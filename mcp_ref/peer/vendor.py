@@ -1,4 +1,4 @@
-"""Methods outside of the specification, which a vendor's clients and servers have agreed on between them.
+"""Methods outside of the specification, on which a vendor's clients and servers have agreed.
 
 A server registers what it answers and hears by ``@server.method("acme/search")`` and ``@server.on_notification(...)``,
 a client by ``@client.method("acme/ask")`` and its option ``on_notification``. A name has a prefix that no method of the
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class VendorMethods:
-    """What one side answers and hears beyond the specification."""
+    """The methods that one side answers, and the notifications that it takes, beyond the specification."""
 
     def __init__(self) -> None:
         self._routes: Dict[str, Route] = {}
@@ -48,27 +48,27 @@ class VendorMethods:
         self._routes[name] = route(name, function)
 
     def listen(self, name: str, function: Callable[..., Any]) -> None:
-        """Register a function that hears; raises as `add`."""
+        """Register a function that takes a notification; raises as `add`."""
         _check(name, function, self._listeners)
         self._listeners[name] = function
 
     def route(self, method: str) -> Optional[Route]:
-        """How a request is answered; None: it is not."""
+        """Return how a request is answered; None if it is not."""
         return self._routes.get(method)
 
     def hears(self, method: str) -> bool:
-        """Whether somebody hears of a notification."""
+        """Return True if a function takes this notification."""
         return method in self._listeners
 
     def heard(self, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
-        """A notification came."""
+        """Call the function that takes this notification."""
         function = self._listeners.get(method)
         if function is not None:
             function(connection, params)
 
 
 def checked_result(name: str, result: Any) -> Dict[str, Any]:
-    """The result of a request; None is {}. Raises TypeError for what is no object."""
+    """Return the result of a request, {} for None. Raises TypeError for what is no object."""
     if result is None:
         return {}
     if not isinstance(result, dict):
