@@ -30,7 +30,7 @@ and where no legacy revision is spoken one without a header is taken, too. A *ba
 from typing import Dict, Optional, Sequence, Union
 
 from ...errors import HEADER_MISMATCH, INVALID_REQUEST, RpcError
-from ...jsonrpc import Frame, Notification, Request, shown
+from ...jsonrpc import Frame, Malformed, Notification, Request, shown
 from ...revisions import Revision
 from .. import envelope
 from . import mirrored
@@ -52,27 +52,25 @@ class HttpEras:
         self.legacy = bool(self.handshake)
         """Whether one with sessions is."""
 
-    def kind(self, header: Optional[str]) -> Optional[str]:
-        """The era of the version that a header names; None where there is none."""
-        return None if header is None else self._kinds.get(header, _UNKNOWN)
-
-    def judge(self, frame: Frame, header: Optional[str], in_session: bool) -> Union[str, RpcError]:
+    def judge(self, frame: Union[Frame, Malformed], header: Optional[str], in_session: bool) -> Union[str, RpcError]:
         """LEGACY or MODERN, or why it is refused before that matters.
 
         ``in_session``: whether a session id came with it. What MODERN says may still be refused, by its envelope.
         """
-        kind = self.kind(header)
+        kind = None if header is None else self._kinds.get(header, _UNKNOWN)
         if isinstance(frame, Request):
             meta = frame.params.get("_meta") if frame.params else None
             if kind is MODERN and type(meta) is dict and meta.get(_VERSION) == header:
                 return MODERN  # as most are
-            if frame.params and envelope.carries(frame.params):
-                return self._compare(header, frame.params["_meta"].get(_VERSION))
+            if meta is not None and envelope.carries(frame.params):
+                return self._compare(header, meta.get(_VERSION))
             if frame.method == "initialize":
                 return LEGACY if self.legacy else MODERN
         elif isinstance(frame, Notification):
             if kind is None and not self.legacy or envelope.carries(frame.params):
                 return MODERN
+        elif isinstance(frame, Malformed):
+            return MODERN if kind is MODERN else LEGACY  # it is refused there, by whatever is wrong with it
         elif kind == MODERN or not self.legacy:
             return RpcError(INVALID_REQUEST, "Invalid request: a POST holds one request or one notification")
         if kind == MODERN:

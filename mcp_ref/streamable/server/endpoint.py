@@ -39,14 +39,16 @@ from ...protocol.streamable_http import refusals
 from ...protocol.streamable_http.era import HttpEras
 from ...protocol.streamable_http.header_values import LOOPBACK, Hosts
 from ...protocol.streamable_http.mirrored import Mirrored
-from ...protocol.streamable_http.refusals import ORDER, REFUSALS, Verdict
+from ...protocol.streamable_http.refusals import ORDER, REFUSALS
 from ...revisions import REVISIONS, revision
 from ...transports.base import Transport
 from ...transports.held import Held
 from ...threads import Tally
 from ..shared.store import Store
 from .authenticate import Authenticate, Guard, guard_of
-from .post import SESSION_ID, VERSION, AnyPost, Case, Guarded, InSession, Opening, OfSession, Refused, Sessionless, Way
+from .post import (
+    SESSION_ID, VERSION, AnyPost, Case, Guarded, InSession, Opening, OfSession, Refused, Sessionless, Way, walk,
+)
 from .reply_stream import JSON_HEADERS, ReplyStream, event_id
 from .session import HttpSession
 from .session_table import SessionTable
@@ -71,7 +73,8 @@ class Listening(Guarded, OfSession):
 
     def need_session(self, case: Case) -> Optional[Refused]:
         """Refuse a request without a session id."""
-        return Refused("no session") if case.exchange.request.headers.lower(SESSION_ID) is None else None
+        case.session_id = case.exchange.request.headers.lower(SESSION_ID)
+        return Refused("no session") if case.session_id is None else None
 
     def be_open(self, case: Case) -> Optional[Refused]:
         """Refuse new streams while the endpoint closes."""
@@ -80,7 +83,6 @@ class Listening(Guarded, OfSession):
     def answer(self, case: Case) -> Optional[Refused]:
         """Open the stream. Returns the refusal of an event that is not kept, or of a session that has just ended."""
         session, cors = case.session, case.verdict.cors
-        assert session is not None
         last = case.exchange.request.headers.get("last-event-id")
         if last is None:
             begun: Optional[bool] = session.listen(case.exchange, cors)
@@ -100,10 +102,32 @@ class Ending(Guarded, OfSession):
 
     def answer(self, case: Case) -> Optional[Refused]:
         """End the session."""
-        assert case.session is not None
         self.endpoint.end(case.session, "the client ended the session")
         case.exchange.reply(204, case.verdict.cors)
         return None
+
+
+class Preflight(Way):
+    """An OPTIONS: the request of a browser that asks what a page may send."""
+
+    order = ORDER["OPTIONS"]
+
+    def answer(self, case: Case) -> Optional[Refused]:
+        """Reply with the methods, and to a page that is allowed with the header fields it may send."""
+        allow = self.endpoint.rules.allow
+        headers: Pairs = (("Allow", allow),)
+        if case.verdict.cors:
+            wanted = case.exchange.request.headers.get("access-control-request-headers")
+            headers = case.verdict.cors + refusals.preflight(allow, wanted)
+        case.exchange.reply(204, headers)
+        return None
+
+
+Ways = Mapping[str, Callable[["Endpoint"], Way]]
+SESSION_WAYS: Ways = {"GET": Listening, "POST": AnyPost, "DELETE": Ending}
+STATELESS_WAYS: Ways = {"POST": AnyPost}
+"""Method -> the way in which it is answered, where there are sessions and where there are none. OPTIONS is `Preflight`
+everywhere."""
 
 
 class Endpoint:
@@ -144,7 +168,7 @@ class Endpoint:
         held: Optional[Held] = None,
         trusted_proxies: Sequence[str] = (),
         order: Mapping[str, Tuple[str, ...]] = ORDER,
-        ways: "Optional[Mapping[str, Callable[[Endpoint], Way]]]" = None,
+        ways: Optional[Ways] = None,
     ) -> None:
         if sessions not in ("memory", "none") and not isinstance(sessions, (SessionTable, Store)):
             raise ValueError("sessions is 'memory', 'none', a Store or a SessionTable, not %r" % (sessions,))
@@ -168,21 +192,20 @@ class Endpoint:
         self.tells_apart = self.guard is not None and self.guard.tells_apart
         self._owners = Owners(trusted_proxies, self.tells_apart)
         self._questions = Tally("max_questions", limits.max_questions)
-        self._owned = Tally("max_session_share of max_waiting",
-                            max(1, int(limits.max_session_share * limits.max_waiting)))
+        self._owned = Tally(
+            "max_session_share of max_waiting", max(1, int(limits.max_session_share * limits.max_waiting)))
         if sessions != "none" and self.eras.legacy:
             self.sessions = self._table(sessions, streams)
         self.stateless, self.in_session = Stateless(self), InSession(self)
         self.opening, self.sessionless = Opening(self), Sessionless(self)
         if ways is None:
-            ways = {"POST": AnyPost}
-            if self.sessions is not None:
-                ways = {"GET": Listening, "POST": AnyPost, "DELETE": Ending}
+            ways = STATELESS_WAYS if self.sessions is None else SESSION_WAYS
         self._ways = {method: ways[method](self) for method in ways
                       if (streams or method != "GET") and (delete or method != "DELETE")}
-        self._rules = refusals.Rules(
-            path, (*self._ways, "OPTIONS"), Hosts(allowed_hosts), Hosts(allowed_origins), strict, order)
-        self._judge = functools.lru_cache(maxsize=128)(self._rules.judge)  # a client sends the same fields each time
+        self._ways["OPTIONS"] = Preflight(self)
+        self.rules = refusals.Rules(
+            path, tuple(self._ways), Hosts(allowed_hosts), Hosts(allowed_origins), strict, order)
+        self._judge = functools.lru_cache(maxsize=128)(self.rules.judge)  # a client sends the same fields each time
         self._tracked: Dict[HttpSession, None] = {}
         self._lock = threading.Lock()
 
@@ -209,8 +232,7 @@ class Endpoint:
 
     def enter(self, case: Case, session: HttpSession) -> Optional[Refused]:
         """Enter a session that begins with this request into the table, in place of another one if need be."""
-        sessions = self.sessions
-        assert sessions is not None
+        sessions: Any = self.sessions
         session.owner = self._owners.of(case.exchange.request, session.principal)
         for _ in range(_TRIES):
             if sessions.add(session):
@@ -233,16 +255,7 @@ class Endpoint:
         json, sse = verdict.json, verdict.sse
         if prefer is not None and json and sse:
             json, sse = prefer, not prefer
-        return ReplyStream(case.exchange, verdict.cors, json, sse, keys=case.keys, session=session)
-
-    def find(self, id: str, principal: Any) -> Optional[HttpSession]:
-        """Find the session of this id, if it is this principal's, and note that it is used."""
-        session = self.sessions.get(id) if self.sessions is not None else None
-        if session is None or session.principal != principal or session.connection is None:
-            return None
-        session.used = deadline.clock()
-        session.shown = principal
-        return session
+        return ReplyStream(case.exchange, verdict.cors, json, sse, case.keys, session)
 
     # What shells call
 
@@ -256,12 +269,11 @@ class Endpoint:
             request.method, request.path, get("host"), get("origin"), get("accept"), get("content-type"))
         case = Case(exchange, verdict)
         refused = self._repeated(exchange) if request.headers.several else None
-        if refused is None and verdict.reason is not None:
-            refused = Refused(verdict.reason, verdict.found)
-        if refused is None and request.method == "OPTIONS":
-            self._options(exchange, verdict)
-        elif refused is None:
-            refused = self._ways[request.method].take(case)
+        if refused is None:
+            if verdict.reason is None:
+                refused = walk(case, self._ways[request.method])
+            else:
+                refused = Refused(verdict.reason, verdict.found)
         if refused is not None:
             self.refuse(case, refused)
 
@@ -336,20 +348,13 @@ class Endpoint:
         self.counters.add("refused: " + reason)
         headers = JSON_HEADERS + case.verdict.cors
         if reason == "method":
-            headers += (("Allow", self._rules.allow),)
+            headers += (("Allow", self.rules.allow),)
         elif refusal.retry:
             headers += (("Retry-After", RETRY_AFTER[refusal.status]),)
         headers += tuple(("WWW-Authenticate", challenge) for challenge in challenges)
         if error is None:
             error = RpcError(refusal.code, refusal.text % found)
         case.exchange.reply(refusal.status, headers, encode(Error(id, error.code, error.message, error.data)))
-
-    def _options(self, exchange: Exchange, verdict: Verdict) -> None:
-        headers: Pairs = (("Allow", self._rules.allow),)
-        if verdict.cors:
-            wanted = exchange.request.headers.get("access-control-request-headers")
-            headers = verdict.cors + refusals.preflight(self._rules.allow, wanted)
-        exchange.reply(204, headers)
 
     # Sessions that end
 

@@ -21,7 +21,7 @@ not depend on each other: a later one may be agreed here, with its version heade
 """
 
 import functools
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, Optional, Sequence, Union
 from urllib.parse import parse_qs
 
 from ...http11.message import Exchange, Pairs
@@ -150,8 +150,7 @@ class _Streams(Guarded):
     def answer(self, case: Case) -> Optional[Refused]:
         """Begin the session and its stream."""
         endpoint, session, exchange = self.endpoint, case.session, case.exchange
-        sessions = endpoint.sessions
-        assert isinstance(session, SseSession) and sessions is not None
+        sessions: Any = endpoint.sessions
         try:
             endpoint.connected(session)
         except BaseException:
@@ -171,20 +170,15 @@ class _Messages(Guarded, Reading, OfSession, Posted):
     order = HTTP_SSE["POST"]
 
     def need_session(self, case: Case) -> Optional[Refused]:
-        """Refuse an address that names no session."""
-        if _named(case):
+        """Refuse an address that names no session; one that names several is of none."""
+        named = parse_qs(case.exchange.request.query).get(SESSION, [])
+        case.session_id = named[0] if len(named) == 1 else ""
+        if named:
             return None
         return Refused("body", "%s is missing: post to the address in the endpoint event" % SESSION)
 
-    def find_session(self, case: Case) -> Optional[Refused]:
-        """Find the session, which must be this principal's; the address names one and no more."""
-        named = _named(case)
-        case.session = self.endpoint.find(named[0], case.principal) if len(named) == 1 else None
-        return Refused("session") if case.session is None else None
-
     def judge_batch(self, case: Case) -> Optional[Refused]:
         """Refuse a batch where the revision has none. What belongs into one, no page says of this transport."""
-        assert case.session is not None
         batching = bool(case.session.connection.batching)
         fault = in_batch(case, batching)
         if isinstance(case.frame, Batch) and len(case.keys) == 1:
@@ -195,7 +189,3 @@ class _Messages(Guarded, Reading, OfSession, Posted):
         """Give the connection the message; all answers go on the stream."""
         tell(case, case.principal)
         return None
-
-
-def _named(case: Case) -> List[str]:
-    return parse_qs(case.exchange.request.query).get(SESSION, [])

@@ -21,14 +21,15 @@ The last is in `stateless`; the ways of GET and DELETE are in `endpoint`, those 
 [2026-07-28 basic/transports/streamable-http §Receiving Messages] MUST.
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from ... import deadline
 from ...diagnostics.usercode import log_raised
 from ...errors import RpcError
 from ...http11.message import Exchange
-from ...jsonrpc import Batch, Frame, Malformed, Notification, Request, RequestId, id_key, parse, shown
+from ...jsonrpc import Batch, Malformed, Notification, Request, RequestId, id_key, parse, shown
 from ...protocol.streamable_http import refusals
-from ...protocol.streamable_http.era import MODERN
+from ...protocol.streamable_http.era import LEGACY, MODERN
 from ...protocol.streamable_http.refusals import Verdict
 from ...revisions import R2025_03_26, revision
 from ...transports.held import peer_of
@@ -65,23 +66,27 @@ class Refused(NamedTuple):
 class Case:
     """One HTTP request that is being judged, and what the checks have found so far."""
 
-    __slots__ = ("exchange", "verdict", "principal", "frame", "modern", "session", "keys", "about", "reply")
+    principal: Any = None
+    """The sender, as the guard says."""
+    frame: Any = None
+    """The message of a POST: a `Frame`, or the `Malformed` that says why it is none."""
+    session_id: Optional[str] = None
+    """The session id that came with the request."""
+    session: Any = None
+    """The `HttpSession` to which the request belongs."""
+    keys: Tuple[Any, ...] = ()
+    """The keys under which answers are expected, see `id_key`; () where nothing is to be answered."""
+    about: Any = None
+    """The key of the answer to a batch, in `Transport.post`."""
+    way: "Optional[Way]" = None
+    """The way in which a POST goes on, once its era is known."""
+    reply: Optional[ReplyStream] = None
+    """The reply of a request of the stateless era."""
 
     def __init__(self, exchange: Exchange, verdict: Verdict) -> None:
         self.exchange = exchange
         self.verdict = verdict
         """The judgement of the header fields alone."""
-        self.principal: Any = None
-        self.frame: Union[Frame, Malformed, None] = None
-        """The message of a POST."""
-        self.modern = False
-        """True if the message is of the stateless era."""
-        self.session: Optional[HttpSession] = None
-        self.keys: Tuple[Any, ...] = ()
-        """The keys under which answers are expected, see `id_key`; () where nothing is to be answered."""
-        self.about: Any = None
-        """The key of the answer to a batch, in `Transport.post`."""
-        self.reply: Optional[ReplyStream] = None
 
     def id(self) -> Optional[RequestId]:
         """Return the id of the request, to name it in a refusal. A response has the id of a request of ours."""
@@ -123,6 +128,9 @@ class Way:
     def __init__(self, endpoint: "Endpoint") -> None:
         self.endpoint = endpoint
         self.checks: Tuple[Check, ...] = tuple(getattr(self, name) for name in self.rungs())
+        self.checks_of_requests = tuple(
+            check for name, check in zip(self.rungs(), self.checks) if name not in ("need_message", "judge_batch"))
+        """The checks without those that let every single request pass."""
 
     def rungs(self) -> List[str]:
         """Return the names of the checks in the order in which they are walked."""
@@ -131,17 +139,23 @@ class Way:
             names = [name for name in names if name not in self.guarded]
         return list(dict.fromkeys(names))
 
-    def take(self, case: Case) -> Optional[Refused]:
-        """Walk the ladder and answer; returns the first refusal, and then nothing was sent."""
-        for check in self.checks:
+    def answer(self, case: Case) -> Optional[Refused]:
+        """Answer a request that has passed all checks; returns a refusal that is found only then."""
+        raise NotImplementedError
+
+
+def walk(case: Case, way: Way) -> Optional[Refused]:
+    """Walk the ladder of a way, and answer. Returns the first refusal, and then nothing was sent."""
+    checks = way.checks
+    while True:
+        for check in checks:
             refused = check(case)
             if refused is not None:
                 return refused
-        return self.answer(case)
-
-    def answer(self, case: Case) -> Optional[Refused]:
-        """Answer a request that has passed all checks."""
-        raise NotImplementedError
+        if case.way is None:
+            return way.answer(case)
+        way, case.way = case.way, None
+        checks = way.checks_of_requests if type(case.frame) is Request else way.checks
 
 
 # -- Checks that several ways have -------------------------------------------------------------
@@ -152,8 +166,8 @@ class Guarded(Way):
 
     def admit(self, case: Case) -> Optional[Refused]:
         """Ask the guard who sends the request, by its header fields."""
-        guard, exchange = self.endpoint.guard, case.exchange
-        assert guard is not None
+        guard: Any = self.endpoint.guard
+        exchange = case.exchange
         try:
             principal = case.principal = guard.admit(exchange.request)
         except Exception as error:
@@ -163,8 +177,8 @@ class Guarded(Way):
 
     def allow(self, case: Case) -> Optional[Refused]:
         """Ask the guard whether this principal may have this message answered."""
-        guard, frame = self.endpoint.guard, case.frame
-        assert guard is not None
+        guard: Any = self.endpoint.guard
+        frame = case.frame
         try:
             denied: Optional[Exception] = guard.allows(case.principal, None if isinstance(frame, Malformed) else frame)
         except Exception as error:
@@ -232,11 +246,10 @@ def in_batch(case: Case, batching: bool) -> str:
 
 def tell(case: Case, principal: Any = None) -> None:
     """Give the session a message whose answer, if there is one, goes another way than in this reply: 202."""
-    session, frame = case.session, case.frame
-    assert session is not None and frame is not None and not isinstance(frame, Malformed)
-    # Step 1 [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server]: an accepted response or
-    # notification is answered with 202 and no body, before a handler runs.
-    jobs = session.receive(frame, case.exchange.request.body, principal=principal)
+    # Step 4 [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server]: 202 and no body for a response
+    # or notification that is accepted. It is sent before a handler runs.
+    session = case.session
+    jobs = session.receive(case.frame, case.exchange.request.body, principal=principal)
     case.exchange.reply(202, case.verdict.cors)
     session.connection.work(jobs)
 
@@ -245,53 +258,44 @@ def tell(case: Case, principal: Any = None) -> None:
 
 
 class AnyPost(Guarded, Reading):
-    """The first part of the ladder of any POST, up to its era. The answer is the rest of the ladder, in another way."""
+    """The first part of the ladder of any POST. Its last check finds the way in which the POST goes on."""
 
     def judge_era(self, case: Case) -> Optional[Refused]:
         """Find out which revisions the message belongs to, see `mcp_ref.protocol.streamable_http.era`."""
-        eras = self.endpoint.eras
-        if eras.modern:
-            get, frame = case.exchange.request.headers.lower, case.frame
-            if isinstance(frame, Malformed):
-                case.modern = eras.kind(get(VERSION)) == MODERN
-                return None
-            assert frame is not None
-            era = eras.judge(frame, get(VERSION), get(SESSION_ID) is not None)
-            if isinstance(era, RpcError):
-                return Refused("era", era.message, case.id(), era)
-            case.modern = era == MODERN
-        return None
-
-    def answer(self, case: Case) -> Optional[Refused]:
-        """Go on in the way of this message."""
-        endpoint = self.endpoint
-        if case.modern:
-            way: Way = endpoint.stateless
+        endpoint, frame, era = self.endpoint, case.frame, LEGACY
+        get = case.exchange.request.headers.lower
+        id = case.session_id = get(SESSION_ID)
+        if endpoint.eras.modern:
+            found = endpoint.eras.judge(frame, get(VERSION), id is not None)
+            if isinstance(found, RpcError):
+                return Refused("era", found.message, case.id(), found)
+            era = found
+        if era is MODERN:
+            case.way = endpoint.stateless
         elif endpoint.sessions is None:
-            way = endpoint.sessionless
-        elif case.exchange.request.headers.lower(SESSION_ID) is not None:
-            way = endpoint.in_session
+            case.way = endpoint.sessionless
         else:
-            way = endpoint.opening
-        return way.take(case)
+            case.way = endpoint.opening if id is None else endpoint.in_session
+        return None
 
 
 class OfSession(Way):
     """The checks of a request of a session."""
 
     def find_session(self, case: Case) -> Optional[Refused]:
-        """Find the session, which must be this principal's."""
-        id = case.exchange.request.headers.lower(SESSION_ID)
-        # Step 3 [2025-03-26..2025-11-25 basic/transports §Session Management]: 404 where the session has ended.
-        session = case.session = self.endpoint.find(id or "", case.principal)
-        if session is None:
+        """Find the session of the request, which must be this principal's, and note that it is used."""
+        sessions: Any = self.endpoint.sessions
+        session = sessions.get(case.session_id)
+        # Step 3 [2025-03-26..2025-11-25 basic/transports §Session Management]: 404 for a session that has ended.
+        if session is None or session.principal != case.principal or session.connection is None:
             return Refused("session")
-        case.exchange.holder = session.holder
+        session.used = deadline.clock()
+        session.shown = case.principal
+        case.session, case.exchange.holder = session, session.holder
         return None
 
     def judge_version(self, case: Case) -> Optional[Refused]:
         """Compare the version header with the revision of the session."""
-        assert case.session is not None
         version = case.exchange.request.headers.lower(VERSION)
         connection = case.session.connection
         agreed = connection.session.revision
@@ -309,9 +313,6 @@ class InSession(OfSession, Posted):
 
     def judge_batch(self, case: Case) -> Optional[Refused]:
         """Refuse a batch that breaks the rules; a mixed one is taken unless we are strict."""
-        if type(case.frame) is Request:
-            return None
-        assert case.session is not None
         connection = case.session.connection
         fault = in_batch(case, connection.batching)
         if fault and (self.endpoint.strict or not connection.batching):
@@ -323,7 +324,6 @@ class InSession(OfSession, Posted):
     def expect(self, case: Case) -> Optional[Refused]:
         """Note where the answers go, unless one of the ids is in use."""
         if case.keys:
-            assert case.session is not None
             reply = self.endpoint.reply_to(case, case.session)
             reason = case.session.expect(reply)
             if reason:
@@ -332,12 +332,11 @@ class InSession(OfSession, Posted):
 
     def answer(self, case: Case) -> Optional[Refused]:
         """Give the connection the message. The reply comes with the answers, or before them as a stream."""
-        session, frame = case.session, case.frame
         if not case.keys:
             tell(case)
             return None
-        assert session is not None and frame is not None and not isinstance(frame, Malformed)
-        session.connection.work(session.receive(frame, case.exchange.request.body, case.about, case.principal))
+        session = case.session
+        session.connection.work(session.receive(case.frame, case.exchange.request.body, case.about, case.principal))
         return None
 
 
@@ -354,8 +353,7 @@ class Opening(Posted):
 
     def enter(self, case: Case) -> Optional[Refused]:
         """Make the session, which has a place in the table from now on."""
-        sessions = self.endpoint.sessions
-        assert sessions is not None
+        sessions: Any = self.endpoint.sessions
         session = case.session = sessions.make(case.principal)
         return self.endpoint.enter(case, session)
 
@@ -364,9 +362,8 @@ class Opening(Posted):
 
         [2025-03-26..2025-11-25 basic/transports §Session Management]
         """
-        endpoint, session, frame = self.endpoint, case.session, case.frame
-        sessions = endpoint.sessions
-        assert sessions is not None and session is not None and isinstance(frame, Request)
+        endpoint, session = self.endpoint, case.session
+        sessions: Any = endpoint.sessions
         try:
             connection = endpoint.connected(session)
             sessions.connected(session)
@@ -378,7 +375,7 @@ class Opening(Posted):
         reply = endpoint.reply_to(case, session)
         held = reply.held = []
         session.expect(reply)
-        connection.work(session.receive(frame, case.exchange.request.body))
+        connection.work(session.receive(case.frame, case.exchange.request.body))
         reply.held = None
         begun = connection.session.revision is not None
         if begun:
@@ -419,18 +416,17 @@ class Sessionless(Posted):
 
     def answer(self, case: Case) -> Optional[Refused]:
         """Answer on a connection that ends with the reply; a notification concerns nobody and is dropped."""
-        endpoint, frame, exchange = self.endpoint, case.frame, case.exchange
+        endpoint, exchange = self.endpoint, case.exchange
         if not case.keys:
             exchange.reply(202, case.verdict.cors)
             return None
-        assert frame is not None and not isinstance(frame, Malformed)
         session = HttpSession(None, case.principal, endpoint.limits)
         connection = endpoint.connected(session)
         if not self._is_opening(case):
             connection.assume(self._rules(case), NO_WAY_BACK)
         session.expect(endpoint.reply_to(case, session))
         endpoint.track(session)
-        connection.work(connection.receive(frame, exchange.request.body, case.about))
+        connection.work(connection.receive(case.frame, exchange.request.body, case.about))
         session.when_answered(lambda: endpoint.end(session, "the request was answered"))
         return None
 

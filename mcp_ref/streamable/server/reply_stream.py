@@ -171,8 +171,8 @@ class ReplyStream:
     sent_at = 0.0
 
     def __init__(
-        self, exchange: Exchange, headers: Pairs = (), json: bool = False, sse: bool = True, *,
-        keys: Sequence[Any] = (), kind: str = REPLY, session: "Optional[HttpSession]" = None,
+        self, exchange: Exchange, headers: Pairs = (), json: bool = False, sse: bool = True,
+        keys: Sequence[Any] = (), session: "Optional[HttpSession]" = None, kind: str = REPLY,
     ) -> None:
         self.exchange: Optional[Exchange] = exchange
         """The exchange that carries it now; None: the reply is over, the connection broke, or the client polls."""

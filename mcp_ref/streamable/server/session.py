@@ -37,7 +37,7 @@ from ...limits import Limits
 from ...protocol.streamable_http.sse import encode_event
 from ...transports.held import Held, peer_of
 from ...transports.replies import ReplyTransport
-from .reply_stream import LISTENING, EventId, Replay, ReplyStream, SentEvent, Whole
+from .reply_stream import LISTENING, EventId, Replay, ReplyStream, SentEvent
 
 _ENDED = (
     b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"The session ended before the request was answered"}}'
@@ -128,29 +128,25 @@ class HttpSession(ReplyTransport):
                     else:
                         stream.send(message)
                 return
-            whole = self._take_answer(stream, message)
+            whole = None
+            if stream is None:
+                self._count("answers without a request")
+            else:
+                for key in stream.keys:
+                    self._replies.pop(key, None)
+                # The answer is encoded and kept under the same lock under which its request leaves the table: a GET
+                # that resumes the stream finds either of them.
+                if stream.held is not None:
+                    stream.held.append(message or b"")
+                else:
+                    if stream.started and stream.exchange is None:
+                        self._count("answers kept for later")
+                    whole = stream.conclude(message)
+        # A whole reply is handed to its exchange without the lock: the others of the session need not wait for that.
         if whole is not None:
             whole[0].reply(*whole[1:])
         if self._answered is not None and not self._replies:
             self._answered()
-
-    def _take_answer(self, stream: Optional[ReplyStream], message: Optional[bytes]) -> Optional[Whole]:
-        """Conclude the reply to a POST. Returns a whole reply, which is handed to its exchange without the lock.
-
-        The answer is encoded and kept under the same lock under which its request leaves the table, so a GET that
-        resumes the stream finds either of them.
-        """
-        if stream is None:
-            self._count("answers without a request")
-            return None
-        for key in stream.keys:
-            self._replies.pop(key, None)
-        if stream.held is not None:
-            stream.held.append(message or b"")
-            return None
-        if stream.started and stream.exchange is None:
-            self._count("answers kept for later")
-        return stream.conclude(message)
 
     def when_answered(self, action: Callable[[], None]) -> None:
         """Call ``action`` when no request is without answer, at once if that is so."""

@@ -32,7 +32,7 @@ from ...errors import (
     UNSUPPORTED_PROTOCOL_VERSION, RpcError,
 )
 from ...http11.message import Exchange
-from ...jsonrpc import Error, Notification, Request, encode
+from ...jsonrpc import Error, Request, encode
 from ...limits import Limits
 from ...protocol import envelope
 from ...protocol.streamable_http import mirrored
@@ -215,7 +215,6 @@ class Stateless(Posted):
     def answer(self, case: Case) -> Optional[Refused]:
         """Give the connection the message. The reply comes with the answer, or before it as a stream."""
         exchange, frame, reply = case.exchange, case.frame, case.reply
-        assert isinstance(frame, (Request, Notification))
         transport = self.transport()
         connection = transport.connection
         if reply is None:
