@@ -123,7 +123,7 @@ class Way:
     """
 
     order: Sequence[str] = refusals.ORDER["POST"]
-    guarded = ("admit", "allow")
+    guarded = ("admit", "allow", "take_place")
 
     def __init__(self, endpoint: "Endpoint") -> None:
         self.endpoint = endpoint
