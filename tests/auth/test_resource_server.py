@@ -19,7 +19,7 @@ from mcp_ref.errors import AuthError, DiscoveryFailed, McpError, Unauthorized
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.limits import Limits
 from mcp_ref.server.serving.http_listener import HttpListener
-from mcp_ref.streamable.server.authenticate import Denied, Guard, Known, OneToken, guard_of
+from mcp_ref.streamable.server.authenticate import Denied, Guard, CallableGuard, OneToken, guard_of
 from mcp_ref.streamable.shared.sqlite import SqliteStore
 from tests.support.auth_server import AuthorizationServer
 from tests.support.http_exchange import BOTH, exchange, opening, request
@@ -479,7 +479,7 @@ def test_scope_lists():
 
 
 def test_guards():
-    assert guard_of(None) is None and isinstance(guard_of(len), Known)
+    assert guard_of(None) is None and isinstance(guard_of(len), CallableGuard)
     guard = Guard()
     assert guard_of(guard) is guard and guard.admit(HttpRequest("GET", "/", Headers())) is None
     assert guard.allows(None, None) is None and not guard.answers(exchange("GET"))

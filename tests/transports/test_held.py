@@ -383,7 +383,7 @@ def test_an_answer_that_comes_after_the_end_of_its_session_is_not_kept() -> None
     """Found by attack: a session that made room for another one while it began was counted for ever."""
     held = account()
     session = HttpSession("some-id", None, Limits())
-    session.count(held)
+    session.use_account(held)
     made = exchange("POST", {}, opening("2025-11-25"))
     session.connection = SimpleNamespace(session=SimpleNamespace(revision=None))
     stream = ReplyStream(made, (), False, True, keys=(id_key(1),), session=session)

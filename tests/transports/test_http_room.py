@@ -225,13 +225,13 @@ def test_who_keeps_the_oldest_handshakes_busy_does_not_keep_others_from_making_r
         begun(table, "b", True, finished=True)
     wanted = table.make(None)
     wanted.owner = newcomer
-    found = table.dispensable(wanted)
+    found = table.replaceable(wanted)
     assert found is not None and found.owner == "a" and not found.busy
     for session in table.all():
         session.busy = session is not last  # type: ignore[misc]
-    assert table.dispensable(wanted) is last
+    assert table.replaceable(wanted) is last
     last.busy = True  # type: ignore[misc]
-    assert table.dispensable(wanted) is None
+    assert table.replaceable(wanted) is None
 
 
 def test_where_all_unfinished_handshakes_are_busy_an_idle_session_of_who_has_most_makes_room() -> None:
@@ -244,7 +244,7 @@ def test_where_all_unfinished_handshakes_are_busy_an_idle_session_of_who_has_mos
         begun(table, number, False, finished=True)
     wanted = table.make(None)
     wanted.owner = "c"
-    found = table.dispensable(wanted)
+    found = table.replaceable(wanted)
     assert found is not None and found.owner == "b" and not found.busy
 
 
@@ -261,7 +261,7 @@ def test_however_many_come_at_once_there_are_never_too_many() -> None:
             session.owner = peer % 3
             if table.add(session):
                 mine.append(session)
-            elif mine and table.dispensable(session) is None:
+            elif mine and table.replaceable(session) is None:
                 assert table.remove(mine.pop(chance.randrange(len(mine))))
             most.append(len(table))
         for session in mine:

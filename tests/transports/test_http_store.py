@@ -214,7 +214,7 @@ def test_an_open_stream_keeps_a_session(tmp_path, monkeypatch):
 
 
 def test_copies_that_nobody_uses_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_module, "COPY_SECONDS", 0)
+    monkeypatch.setattr(table_module, "REPLICA_SECONDS", 0)
     with Site(tmp_path) as site:
         call(site[1], "state", 1)
         for web in site.webs:
@@ -438,7 +438,7 @@ def test_notifications_that_are_made_up_are_not_kept(tmp_path):
         session, = site[0].endpoint.sessions.all()
         for number in range(50):
             assert site[0].tell("notifications/made/up/%d" % number).status == 202
-        assert session.told == {} and "told" not in site[0].endpoint.sessions.store.read(session.key, 100).values
+        assert session.announced == {} and "told" not in site[0].endpoint.sessions.store.read(session.key, 100).values
 
 
 @pytest.mark.race
@@ -516,13 +516,13 @@ def test_there_is_nothing_to_resume(tmp_path):
 
 
 def test_the_thread_that_looks_for_letters_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_module, "LINGER", 0)
+    monkeypatch.setattr(table_module, "LINGER_SECONDS", 0)
     with Site(tmp_path) as site:
         stream = site[0].get()
         table = site[0].endpoint.sessions
-        eventually(lambda: table._looking)
+        eventually(lambda: table._polling)
         stream.leave()
-        eventually(lambda: not table._looking and not table._watched)
+        eventually(lambda: not table._polling and not table._watched)
 
 
 def test_a_store_that_fails_is_logged_once_and_goes_on(tmp_path, monkeypatch, caplog):
@@ -576,6 +576,6 @@ def test_who_looks_for_letters_looks_at_sessions_without_keeping_others_from_wha
 
     session = Session()
     table.watch(session)
-    eventually(lambda: not table._looking)
+    eventually(lambda: not table._polling)
     assert seen == [True, True] and not table._watched
     table.close()

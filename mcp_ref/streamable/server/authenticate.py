@@ -74,7 +74,7 @@ class Guard:
         return False
 
 
-class Known(Guard):
+class CallableGuard(Guard):
     """Lets in whom a function knows."""
 
     single = ("Authorization",)
@@ -116,4 +116,4 @@ class OneToken(Guard):
 
 def guard_of(authenticate: Union[Authenticate, Guard, None]) -> Optional[Guard]:
     """The guard that an option means."""
-    return authenticate if authenticate is None or isinstance(authenticate, Guard) else Known(authenticate)
+    return authenticate if authenticate is None or isinstance(authenticate, Guard) else CallableGuard(authenticate)

@@ -38,26 +38,26 @@ _TICK = 1.0
 
 
 class HeldExchange(Exchange):
-    """Holds the reply for the thread that carries it out: it calls `begun`, then `take`, and at the end `leave`.
+    """Holds the reply for the thread that carries it out.
 
-    ``most``: bytes that may wait to be taken; see ``max_stream_bytes``. Where nobody can take any before the reply is
+    ``limit``: bytes that may wait to be taken; see ``max_stream_bytes``. Where nobody can take any before the reply is
     whole, there is no bound.
     """
 
-    def __init__(self, request: HttpRequest, most: int) -> None:
+    def __init__(self, request: HttpRequest, limit: int) -> None:
         super().__init__(request)
         self.status = 0
         """0 while the reply has not begun."""
         self.headers: Pairs = ()
         self.length: Optional[int] = None
         """Bytes of the body of a reply that is whole."""
-        self._most = most
+        self._most = limit
         self._changed = threading.Condition(threading.Lock())
         self._pieces: List[bytes] = []
         self._waiting = 0
         self._over = False
         self._broken = False
-        self._told = False
+        self._closed = False
 
     # For the handler
 
@@ -122,26 +122,26 @@ class HeldExchange(Exchange):
 
     # For the thread that carries the reply
 
-    def begun(self, timeout: Optional[float], meanwhile: Callable[[], None]) -> bool:
-        """Wait until there is a status; False after ``timeout`` seconds. ``meanwhile`` is called every second."""
-        return self._wait(lambda: self.status != 0, timeout, meanwhile)
+    def wait_for_head(self, timeout: Optional[float], tick: Callable[[], None]) -> bool:
+        """Wait until there is a status; False after ``timeout`` seconds. ``tick`` is called every second."""
+        return self._wait(lambda: self.status != 0, timeout, tick)
 
-    def take(self, meanwhile: Callable[[], None]) -> bytes:
+    def take(self, tick: Callable[[], None]) -> bytes:
         """Wait for more of the body, and take all there is; b"" at its end. Raises `ConnectionLost` if it broke off."""
-        self._wait(lambda: bool(self._pieces or self._over or self.gone), None, meanwhile)
+        self._wait(lambda: bool(self._pieces or self._over or self.gone), None, tick)
         with self._changed:
             pieces, self._pieces, self._waiting = self._pieces, [], 0
             if self._broken and not pieces:
                 raise ConnectionLost("the handler failed in the middle of its reply")
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """Nobody takes the rest of the reply; `on_close` is told, unless all of it was there."""
         with self._changed:
-            told, self._told = self._told or self._over, True
+            closed, self._closed = self._closed or self._over, True
             self.gone = True
             self._pieces.clear()
-        if not told and self.on_close is not None:
+        if not closed and self.on_close is not None:
             try:
                 self.on_close()
             except Exception:
@@ -154,7 +154,7 @@ class HeldExchange(Exchange):
         """Whether all of the reply is there."""
         return self._over
 
-    def _wait(self, condition: Callable[[], bool], timeout: Optional[float], meanwhile: Callable[[], None]) -> bool:
+    def _wait(self, condition: Callable[[], bool], timeout: Optional[float], tick: Callable[[], None]) -> bool:
         end = deadline.Deadline(timeout)
         while True:
             with self._changed:
@@ -163,21 +163,21 @@ class HeldExchange(Exchange):
                     return True
             if end.expired():
                 return False
-            meanwhile()
+            tick()
 
 
 class Chunks:
     """The pieces of a body, as they come; iterate it once, or `close` it. Both are for one thread."""
 
-    def __init__(self, exchange: HeldExchange, meanwhile: Callable[[], None]) -> None:
+    def __init__(self, exchange: HeldExchange, tick: Callable[[], None]) -> None:
         self._exchange = exchange
-        self._meanwhile = meanwhile
+        self._tick = tick
 
     def __iter__(self) -> Iterator[bytes]:
         return self
 
     def __next__(self) -> bytes:
-        data = self._exchange.take(self._meanwhile)
+        data = self._exchange.take(self._tick)
         if not data:
             self.close()
             raise StopIteration
@@ -185,7 +185,7 @@ class Chunks:
 
     def close(self) -> None:
         """The client is gone, or has got everything. Again: nothing happens."""
-        self._exchange.leave()
+        self._exchange.abandon()
 
 
 class Answer(NamedTuple):
@@ -246,15 +246,15 @@ class Caller:
         if self.endpoint.json_response is True or not threads:
             self._handle(exchange)
             if not (threads or exchange.over):
-                exchange.leave()
+                exchange.abandon()
                 raise NoThreads("%s %s: the rest of the reply would come from another thread, and none can be started"
                                 " here: make the endpoint with streams=False" % (request.method, request.path))
         else:
             context = contextvars.copy_context()
             if not self._crew.submit(lambda: context.run(self._handle_apart, exchange), urgent=True):
                 self._handle(exchange)  # the endpoint is closed, and says so
-        if not exchange.begun(timeout, self.tick):
-            exchange.leave()
+        if not exchange.wait_for_head(timeout, self.tick):
+            exchange.abandon()
             raise RequestTimeout("no reply to %s %s within %g seconds" % (request.method, request.path, timeout or 0))
         return exchange
 
@@ -275,7 +275,7 @@ class Caller:
             exchange.fail()
 
     def tick(self) -> None:
-        """Have the endpoint look after its sessions, at most once a second; for any thread, at any time.
+        """Have the endpoint look after its sessions, at limit once a second; for any thread, at any time.
 
         It is called with each request, and every second by each thread that waits for a reply. Where nobody asks,
         sessions that have been idle too long stay until somebody does.

@@ -220,7 +220,7 @@ class Endpoint:
 
     def connected(self, session: HttpSession) -> Any:
         """A session's connection, which it has from now on."""
-        session.count(self.held, self.tells_apart)
+        session.use_account(self.held, self.tells_apart)
         connection = session.connection = self.connect(session)
         connection.session.principal = session.principal
         connection.session.unasked = self.unasked
@@ -237,12 +237,12 @@ class Endpoint:
         for _ in range(_TRIES):
             if sessions.add(session):
                 return None
-            other = sessions.dispensable(session)
+            other = sessions.replaceable(session)
             if other is None:
                 break
             self.counters.add("sessions that made room")
             self.end(other, "a new session took the place of this one, since max_sessions are open")
-        reason, found = sessions.full(session)
+        reason, found = sessions.why_full(session)
         return Refused(reason, found, case.id())
 
     def reply_to(self, case: Case, session: Optional[HttpSession] = None) -> ReplyStream:
@@ -282,14 +282,14 @@ class Endpoint:
         now = deadline.clock()
         for session in self._all():
             session.tick(now, self.poll_after)
-            if session.deserted(now):
+            if session.is_deserted(now):
                 session.connection.give_up_all("its session has had no connection for question_grace (%g) seconds"
                                                % self.limits.question_grace)
             if self.guard is not None and self.guard.expired(session.shown):
-                session.hang_up()
+                session.end_listening()
             if session.busy:
                 session.used = now
-            elif session.id is not None and self.sessions is not None and self.sessions.idle(session, now):
+            elif session.id is not None and self.sessions is not None and self.sessions.is_idle(session, now):
                 self.end(session, "no request came for session_idle (%g) seconds" % self.limits.session_idle, False)
         if self.sessions is not None:
             self.sessions.tick(now)
@@ -367,7 +367,7 @@ class Endpoint:
             with self._lock:
                 if self._tracked.pop(session, self) is self:
                     return
-        elif self.sessions is None or not (self.sessions.remove if everywhere else self.sessions.let_go)(session):
+        elif self.sessions is None or not (self.sessions.remove if everywhere else self.sessions.release)(session):
             return
         else:
             self.counters.add("sessions ended")

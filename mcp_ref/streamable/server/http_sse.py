@@ -70,7 +70,7 @@ class SseSession(HttpSession):
             if not any(stream.write(event) for stream in self._listening):
                 self._count("messages without a stream")
 
-    def hang_up(self) -> None:
+    def end_listening(self) -> None:
         """Nothing, for the stream is the session; see `authenticate`."""
 
     @property

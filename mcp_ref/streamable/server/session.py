@@ -79,7 +79,7 @@ class HttpSession(ReplyTransport):
         self._numbers = 0
         self._answered: Optional[Callable[[], None]] = None
 
-    def count(self, held: Optional[Held], tells_apart: bool = True) -> None:
+    def use_account(self, held: Optional[Held], tells_apart: bool = True) -> None:
         """Use this account for what the session makes us hold; called before it has a connection.
 
         ``tells_apart``: whether its principal is one client and no other; else the session counts for itself.
@@ -107,7 +107,7 @@ class HttpSession(ReplyTransport):
             for stream in streams:
                 stream.cut(404, _ENDED)
             while self._waiting:
-                self._not_waiting()
+                self._pop_waiting()
             if self.replay is not None:
                 self.replay.clear()
                 self.replay = None  # an answer may be on its way yet, and nobody would let go of it
@@ -211,12 +211,12 @@ class HttpSession(ReplyTransport):
         if nothing of it is kept: what is gone is gone, and what comes next can still be sent.
         """
         with self.lock:
-            begun = self._go_on(exchange, since, headers)
+            begun = self._resume_locked(exchange, since, headers)
         if begun and since.kind == LISTENING:
             self._tell_missed()
         return begun
 
-    def _go_on(self, exchange: Exchange, since: EventId, headers: Pairs) -> Optional[bool]:
+    def _resume_locked(self, exchange: Exchange, since: EventId, headers: Pairs) -> Optional[bool]:
         """`resume`, with the lock held."""
         found = self._find(since)
         kept = list(self.replay.of(since.kind, since.stream)) if self.replay is not None else []
@@ -244,7 +244,7 @@ class HttpSession(ReplyTransport):
                     continue
                 stream.keep_alive(now, limits.stream_keepalive)
 
-    def deserted(self, now: float) -> bool:
+    def is_deserted(self, now: float) -> bool:
         """Whether a question is open, and for ``question_grace`` there was no connection and nothing came.
 
         Its client may come back for a stream, and then finds the question; nobody knows before that time is over.
@@ -262,7 +262,7 @@ class HttpSession(ReplyTransport):
             exchanges = [stream.exchange for stream in [*self._replies.values(), *self._listening]]
         return any(exchange is not None and not exchange.gone for exchange in exchanges)
 
-    def hang_up(self) -> None:
+    def end_listening(self) -> None:
         """End the connections of the streams of GETs; the session goes on, and so do they when they are asked for."""
         with self.lock:
             for stream in self._listening:
@@ -321,11 +321,11 @@ class HttpSession(ReplyTransport):
         self._listening.append(stream)
         while self._waiting and stream.exchange is not None:
             message = self._waiting[0]
-            if not self._try(stream, message):
+            if not self._send_on(stream, message):
                 return
-            self._not_waiting()
+            self._pop_waiting()
 
-    def _try(self, stream: ReplyStream, message: bytes) -> bool:
+    def _send_on(self, stream: ReplyStream, message: bytes) -> bool:
         """Send a message on this stream; False if it was not, so that it may go on another."""
         if stream.exchange is None:
             return False
@@ -337,7 +337,7 @@ class HttpSession(ReplyTransport):
 
     def _unrelated(self, message: bytes) -> None:
         """Send a message that belongs to no request, on one stream or on none yet."""
-        if any(self._try(stream, message) for stream in reversed(self._listening)):
+        if any(self._send_on(stream, message) for stream in reversed(self._listening)):
             return
         if self.id is None:
             self._count("messages without a stream")
@@ -350,11 +350,11 @@ class HttpSession(ReplyTransport):
         while room and self._waiting and (
             len(self._waiting) >= most or self._waiting_bytes + len(message) > limits.max_waiting_bytes
         ):
-            self._miss()
+            self._drop_oldest()
         while room and held is not None and not held.queue(self.holder, message, "messages that cannot wait", True):
             room = bool(self._waiting)
             if room:
-                self._miss()
+                self._drop_oldest()
         if not room:
             self._missed += 1
             self._count("messages that waited too long")
@@ -362,13 +362,13 @@ class HttpSession(ReplyTransport):
         self._waiting.append(message)
         self._waiting_bytes += len(message)
 
-    def _miss(self) -> None:
+    def _drop_oldest(self) -> None:
         """Drop the message that has waited longest."""
-        self._not_waiting()
+        self._pop_waiting()
         self._missed += 1
         self._count("messages that waited too long")
 
-    def _not_waiting(self) -> None:
+    def _pop_waiting(self) -> None:
         """Take the message that has waited longest out of the queue, and out of the account."""
         message = self._waiting.pop(0)
         self._waiting_bytes -= len(message)

@@ -70,13 +70,13 @@ class SessionTable:
             owned.all[session] = owned.fresh[session] = self._fresh[session] = None
         return True
 
-    def full(self, session: HttpSession) -> Tuple[str, str]:
+    def why_full(self, session: HttpSession) -> Tuple[str, str]:
         """Why there is no room: a key of REFUSALS, and what goes into its text."""
         with self._lock:
             share = len(self._sessions) < self._limits.max_sessions
         return ("full share", str(self._share)) if share else ("full", str(self._limits.max_sessions))
 
-    def dispensable(self, session: HttpSession) -> Optional[HttpSession]:
+    def replaceable(self, session: HttpSession) -> Optional[HttpSession]:
         """One that may end so that there is room for this one; None: there is none.
 
         First those whose handshake was never finished, the oldest before the others; of the owner alone, if he has his
@@ -152,11 +152,11 @@ class SessionTable:
     def connected(self, session: HttpSession) -> None:
         """A session that begins has got its connection."""
 
-    def let_go(self, session: HttpSession) -> bool:
+    def release(self, session: HttpSession) -> bool:
         """This process has done with it, since it was idle for too long or the process ends; as `remove`."""
         return self.remove(session)
 
-    def idle(self, session: HttpSession, now: float) -> bool:
+    def is_idle(self, session: HttpSession, now: float) -> bool:
         """Whether nobody has used it for too long."""
         return session.used + self._limits.session_idle <= now
 

@@ -23,7 +23,7 @@ _QUESTION = re.compile(rb'\{"jsonrpc":"2\.0","id":(\d+),"method":')
 _OURS = frozenset(("notifications/initialized", "notifications/cancelled", "notifications/progress"))
 
 
-class StoreSession(HttpSession):
+class ReplicaSession(HttpSession):
     """This process's copy of a session."""
 
     def __init__(self, id: str, principal: Any, limits: Limits, table: "StoreTable") -> None:
@@ -35,7 +35,7 @@ class StoreSession(HttpSession):
         """The version of the record that this copy has taken over."""
         self.saved: Values = {}
         """The values of the record as far as they are known here, without subscriptions."""
-        self.told: Dict[str, int] = {}
+        self.announced: Dict[str, int] = {}
         """How often the client announced what, in any process."""
         self._table = table
         self.replay = None
@@ -55,7 +55,7 @@ class StoreSession(HttpSession):
     ) -> List[Any]:
         """See `HttpSession.receive`; what another process waits for goes there."""
         items = frame.items if isinstance(frame, Batch) else [frame]
-        left = [item for item in items if not self._is_carried(item)]
+        left = [item for item in items if not self._belongs_elsewhere(item)]
         if len(left) < len(items):
             if not left:
                 return []
@@ -70,14 +70,14 @@ class StoreSession(HttpSession):
         if told:
             for method in told - _OURS:
                 if self._is_known(method):
-                    self.told[method] = self.told.get(method, 0) + 1
+                    self.announced[method] = self.announced.get(method, 0) + 1
             self._table.save(self)
         return jobs
 
-    def _is_carried(self, item: Union[Message, Malformed]) -> bool:
+    def _belongs_elsewhere(self, item: Union[Message, Malformed]) -> bool:
         """Whether another process may wait for this, and this one does not; it is on its way there then, or dropped."""
         subject = subject_of(item, self._limits.max_id_length)
-        return subject is not None and not self.waits_for(subject) and self._table.carry(
+        return subject is not None and not self.waits_for(subject) and self._table.post_to_owner(
             self, item, subject)  # type: ignore[arg-type]
 
     def _begin_changes(self, frame: Frame, items: Sequence[Any], about: Optional[RequestId]) -> None:
@@ -114,7 +114,7 @@ class StoreSession(HttpSession):
         if not super().listen(exchange, headers):
             return False
         self._table.watch(self)
-        self._table.fetch(self)
+        self._table.collect(self)
         return True
 
     def resume(self, exchange: Exchange, since: EventId, headers: Pairs = ()) -> Optional[bool]:
@@ -153,14 +153,14 @@ class StoreSession(HttpSession):
 
     def _unrelated(self, message: bytes) -> None:
         """Send a message that belongs to no request, on a stream here, or by a process that has one."""
-        if not any(self._try(stream, message) for stream in reversed(self._listening)):
-            self._table.leave(self, message)
+        if not any(self._send_on(stream, message) for stream in reversed(self._listening)):
+            self._table.post_to_stream_holder(self, message)
         self._table.watch(self)
 
     def deliver(self, message: bytes) -> bool:
         """Send a message that another process has left; False if it cannot be."""
         with self.lock:
-            return any(self._try(stream, message) for stream in reversed(self._listening))
+            return any(self._send_on(stream, message) for stream in reversed(self._listening))
 
 
 def subject_of(item: Union[Message, Malformed], longest: int) -> Optional[List[Any]]:

@@ -28,7 +28,7 @@ What is not carried between processes, and how that shows:
   A connection that breaks loses what was sent on it.
 - That an id of a request was used before is known only in the process that got it.
 - A change that a server announces by itself (`Server.broadcast`, `resource_updated`, `log`) reaches the sessions that
-  its process has served within COPY_SECONDS, or has a stream of.
+  its process has served within REPLICA_SECONDS, or has a stream of.
 - Rates are those of each process.
 """
 
@@ -44,16 +44,16 @@ from ...limits import Limits
 from ...threads import need, start_thread
 from ..server.session import HttpSession
 from ..server.session_table import SessionTable, new_id
-from .replica import END, MESSAGE, StoreSession
+from .replica import END, MESSAGE, ReplicaSession
 from .store import FULL, IN, NOTES, OUT, UNWANTED, Letter, Record, Room, Store
 
 Connect = Callable[[HttpSession], Any]
 
-COPY_SECONDS = 60.0
+REPLICA_SECONDS = 60.0
 """How long a process keeps its copy of a session that it serves nothing of."""
 ANSWER_SECONDS, OTHER_SECONDS = 0.005, 0.02
 """Between two looks at the mailbox."""
-LINGER = 0.5
+LINGER_SECONDS = 0.5
 """Seconds after which the thread ends that looks, when there is nothing more to wait for."""
 _SWEEP_SECONDS = 10.0
 _JOIN_SECONDS = 5.0
@@ -79,9 +79,9 @@ class StoreTable(SessionTable):
         self.store = store
         self._connect = connect
         self._listens = listens
-        self._keys: Dict[str, StoreSession] = {}
-        self._watched: Dict[StoreSession, object] = {}
-        self._looking = False
+        self._keys: Dict[str, ReplicaSession] = {}
+        self._watched: Dict[ReplicaSession, object] = {}
+        self._polling = False
         self._closed = False
         self._pause = threading.Event()
         self._thread: Optional[threading.Thread] = None
@@ -107,7 +107,7 @@ class StoreTable(SessionTable):
         if not same:
             raise TypeError("a session in a store keeps its principal as JSON, which a %s is not: have authenticate"
                             " return a str" % type(principal).__name__)
-        return StoreSession(new_id(), principal, self._limits, self)
+        return ReplicaSession(new_id(), principal, self._limits, self)
 
     def add(self, session: Any) -> bool:
         """See `SessionTable.add`."""
@@ -119,8 +119,8 @@ class StoreTable(SessionTable):
             self._sessions[session.id or ""] = self._keys[session.key] = session
         return True
 
-    def full(self, session: HttpSession) -> Tuple[str, str]:
-        """See `SessionTable.full`; whose a session is, the store does not know."""
+    def why_full(self, session: HttpSession) -> Tuple[str, str]:
+        """See `SessionTable.why_full`; whose a session is, the store does not know."""
         return "full", str(self._limits.max_sessions)
 
     def connected(self, session: HttpSession) -> None:
@@ -138,15 +138,15 @@ class StoreTable(SessionTable):
                 self._drop(session, "the session has ended")
             return None
         if session is None:
-            return self._copy(id, found)
+            return self._replicate(id, found)
         if session.version != found.version:
             self._take_over(session, found)
         return session  # type: ignore[no-any-return]
 
-    def _copy(self, id: str, record: Record) -> Optional[HttpSession]:
+    def _replicate(self, id: str, record: Record) -> Optional[HttpSession]:
         if "revision" not in record.values:
             return None  # its handshake is not over, so nobody can know its id
-        session = StoreSession(id, record.values.get("principal"), self._limits, self)
+        session = ReplicaSession(id, record.values.get("principal"), self._limits, self)
         connection = self._connect(session)
         connection.table.ids = self._next_id
         self._take_over(session, record)
@@ -158,31 +158,31 @@ class StoreTable(SessionTable):
             connection.close("another thread was quicker to make a copy of the session")
         return kept
 
-    def _take_over(self, session: StoreSession, record: Record) -> None:
+    def _take_over(self, session: ReplicaSession, record: Record) -> None:
         """Make a copy what the record says, unless it knows more: another thread was quicker, or changes it now."""
         connection = session.connection
         with session.syncing:
             if session.changing or record.version <= session.version:
                 return
             connection.restore(record.values, record.whole)
-            told = record.values.get(_TOLD, session.told)
+            told = record.values.get(_TOLD, session.announced)
             for method in told:
-                if told[method] != session.told.get(method):
+                if told[method] != session.announced.get(method):
                     connection.role.arrived(connection, method, {})
-            session.told = dict(told)
+            session.announced = dict(told)
             session.version, session.saved = record.version, dict(connection.keep(), **{_TOLD: dict(told)})
 
     def remove(self, session: Any) -> bool:
         """See `SessionTable.remove`: it ends in every process."""
-        self.let_go(session)
+        self.release(session)
         if not self.store.remove(session.key):
             return False
         self.store.send(session.key, NOTES, json.dumps(END), b"", self._room(NOTES))
         return True
 
-    def idle(self, session: HttpSession, now: float) -> bool:
-        """See `SessionTable.idle`."""
-        return session.used + COPY_SECONDS <= now
+    def is_idle(self, session: HttpSession, now: float) -> bool:
+        """See `SessionTable.is_idle`."""
+        return session.used + REPLICA_SECONDS <= now
 
     def tick(self, now: float) -> None:
         """See `SessionTable.tick`."""
@@ -209,24 +209,24 @@ class StoreTable(SessionTable):
     def __len__(self) -> int:
         return self.store.count()
 
-    def let_go(self, session: Any) -> bool:
-        """See `SessionTable.let_go`: only the copy ends."""
+    def release(self, session: Any) -> bool:
+        """See `SessionTable.release`: only the copy ends."""
         with self._lock:
             self._keys.pop(session.key, None)
             return self._sessions.pop(session.id or "", None) is not None
 
-    def _drop(self, session: StoreSession, reason: str) -> None:
-        if self.let_go(session):
+    def _drop(self, session: ReplicaSession, reason: str) -> None:
+        if self.release(session):
             session.connection.close(reason)
 
     # What a session asks for
 
-    def save(self, session: StoreSession, uris: Sequence[str] = ()) -> None:
+    def save(self, session: ReplicaSession, uris: Sequence[str] = ()) -> None:
         """Put into the store what has changed in this process. ``uris``: whose subscriptions may be among it."""
         now = session.connection.keep()
         each = session.connection.keep(uris) if uris else {}
-        if session.told:
-            now[_TOLD] = dict(session.told)
+        if session.announced:
+            now[_TOLD] = dict(session.announced)
         changes = {name: value for name, value in now.items() if session.saved.get(name) != value}
         version = self.store.update(session.key, dict({name: each[name] for name in each if name not in now}, **changes)
                                     ) if changes or each else 0
@@ -236,7 +236,7 @@ class StoreTable(SessionTable):
                 if version == session.version + 1:  # nobody else has changed anything between
                     session.version = version
 
-    def expect(self, session: StoreSession, question: int) -> bool:
+    def expect(self, session: ReplicaSession, question: int) -> bool:
         """A question is about to go out; False, and whoever asks is told, if the store cannot take it."""
         try:
             self.store.expect(session.key, question)
@@ -245,15 +245,15 @@ class StoreTable(SessionTable):
             return False
         return True
 
-    def forget(self, session: StoreSession, question: RequestId) -> None:
+    def forget(self, session: ReplicaSession, question: RequestId) -> None:
         """A question has its answer, or nobody waits for it any more."""
         try:
             if type(question) is int:
                 self.store.forget(session.key, question)
         except Exception:  # what is left behind is good for one letter
-            self._complain("forgetting a question")
+            self._log_failure("forgetting a question")
 
-    def carry(self, session: StoreSession, item: Message, subject: List[Any]) -> bool:
+    def post_to_owner(self, session: ReplicaSession, item: Message, subject: List[Any]) -> bool:
         """Leave what another process waits for; False if none does."""
         kind, id = subject
         box = IN if kind == "answer" else NOTES
@@ -274,7 +274,7 @@ class StoreTable(SessionTable):
                     kind, len(content), room.letters, room.bytes, room.total))
         return became != UNWANTED
 
-    def leave(self, session: StoreSession, message: bytes) -> None:
+    def post_to_stream_holder(self, session: ReplicaSession, message: bytes) -> None:
         """Leave a message for the process that has, or will have, a stream of this session."""
         if self._listens:
             if self.store.send(session.key, OUT, json.dumps(MESSAGE), message, self._room(OUT)) == FULL:
@@ -288,7 +288,7 @@ class StoreTable(SessionTable):
             return Room(limits.max_waiting_messages, limits.max_waiting_bytes, limits.max_store_bytes, newest=True)
         return Room(limits.max_store_letters, limits.max_store_letter_bytes, limits.max_store_bytes)
 
-    def fetch(self, session: StoreSession) -> None:
+    def collect(self, session: ReplicaSession) -> None:
         """Send what waits for a stream of this session, which is here now."""
         for letter in self.store.waiting(session.key):
             self._deliver(letter)
@@ -301,16 +301,16 @@ class StoreTable(SessionTable):
 
     # Letters
 
-    def watch(self, session: StoreSession) -> None:
+    def watch(self, session: ReplicaSession) -> None:
         """From now until this session is not busy any more there may be letters for this process."""
         with self._lock:
             self._watched[session] = object()
-            if self._looking or self._closed:
+            if self._polling or self._closed:
                 return
-            self._thread = start_thread("mcp-ref:letters", self._look)
-            self._looking = True
+            self._thread = start_thread("mcp-ref:letters", self._poll)
+            self._polling = True
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Look for letters while there is something to wait for."""
         seen, quiet = -1, deadline.clock()
         while not self._closed:
@@ -319,10 +319,10 @@ class StoreTable(SessionTable):
                 version = self.store.version()
                 if version != seen:
                     seen = version
-                    self._read_news()
+                    self._read_letters()
                 self._failing = False
             except Exception:
-                self._complain("looking for letters")
+                self._log_failure("looking for letters")
             now = deadline.clock()
             with self._lock:
                 watched = list(self._watched.items())
@@ -333,19 +333,19 @@ class StoreTable(SessionTable):
                 for session, since in watched:
                     if session not in busy and self._watched.get(session) is since:
                         del self._watched[session]
-                if not self._watched and quiet + LINGER <= now:
-                    self._looking = False
+                if not self._watched and quiet + LINGER_SECONDS <= now:
+                    self._polling = False
                     return
             self._pause.wait(ANSWER_SECONDS if asked else OTHER_SECONDS)
 
-    def _complain(self, what: str) -> None:
+    def _log_failure(self, what: str) -> None:
         if not self._failing:
             self._failing = True
             from ...diagnostics.packagelog import get_logger
 
             get_logger(__name__).exception("%s failed; said once until it works again", what)
 
-    def _read_news(self) -> None:
+    def _read_letters(self) -> None:
         for letter in self.store.news(self._since):
             self._since = letter.number
             self._deliver(letter)
@@ -366,4 +366,4 @@ class StoreTable(SessionTable):
         if subject != MESSAGE:
             session.connection.work(session.connection.receive(parse(content, False, self._limits), content))
         elif not session.deliver(content):
-            self.leave(session, content)
+            self.post_to_stream_holder(session, content)
