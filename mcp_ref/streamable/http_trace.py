@@ -189,22 +189,22 @@ class TracedExchange(Exchange):
         self._trace.exchanged(request.method, target, request.headers.pairs(), status, headers, why)
 
     def watch(self) -> None:
-        """See `Exchange.watch`."""
+        """Implement `Exchange.watch`."""
         self.inner.watch()
 
     def reply(self, status: int, headers: Pairs = (), body: bytes = b"") -> None:
-        """See `Exchange.reply`."""
+        """Implement `Exchange.reply`."""
         self._tell(status, headers, body[:1000].decode("utf-8", "replace") if status >= 400 else "")
         self.inner.reply(status, headers, body)
 
     def start(self, status: int, headers: Pairs = ()) -> None:
-        """See `Exchange.start`."""
+        """Implement `Exchange.start`."""
         self._tell(status, headers)
         self._stream = self._trace.stream("the reply to %s" % self.request.method)
         self.inner.start(status, headers)
 
     def send(self, data: bytes) -> bool:
-        """See `Exchange.send`."""
+        """Implement `Exchange.send`."""
         if self._stream is not None:
             self._stream.sent(data)
         taken = self.inner.send(data)
@@ -213,7 +213,7 @@ class TracedExchange(Exchange):
         return taken
 
     def finish(self, data: bytes = b"") -> None:
-        """See `Exchange.finish`."""
+        """Implement `Exchange.finish`."""
         if self._stream is not None:
             self._stream.sent(data)
             self._stream.closed()

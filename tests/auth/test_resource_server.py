@@ -19,7 +19,7 @@ from mcp_ref.errors import AuthError, DiscoveryFailed, McpError, Unauthorized
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.limits import Limits
 from mcp_ref.server.serving.http_listener import HttpListener
-from mcp_ref.streamable.server.authenticate import Denied, Guard, CallableGuard, OneToken, guard_of
+from mcp_ref.streamable.server.authenticate import CallableGuard, Denied, Guard, OneToken, guard_of
 from mcp_ref.streamable.shared.sqlite import SqliteStore
 from tests.support.auth_server import AuthorizationServer
 from tests.support.http_exchange import BOTH, exchange, opening, request
@@ -410,8 +410,8 @@ def test_one_way_to_know_clients(caplog):
     guards = {"given": made(), "of the server": None}
     for auth in guards.values():
         listener = HttpListener(server, "http://127.0.0.1:0/mcp", auth=auth)
-        assert listener.endpoint._guard is (auth or server.auth)
-    assert isinstance(HttpListener(server, "http://127.0.0.1:0/mcp", token="a").endpoint._guard, OneToken)
+        assert listener.endpoint.guard is (auth or server.auth)
+    assert isinstance(HttpListener(server, "http://127.0.0.1:0/mcp", token="a").endpoint.guard, OneToken)
 
 
 def test_a_protected_server_is_not_served_where_nobody_can_show_a_token(caplog, tmp_path):

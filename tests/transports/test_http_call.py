@@ -282,7 +282,7 @@ def test_who_leaves_is_told_of_once_and_not_where_all_of_the_reply_was_there():
             eventually(lambda: made[path]._waiting == (2 if path == "/whole" else 1))
             answer.chunks.close()
             answer.chunks.close()
-            made[path].leave()
+            made[path].abandon()
             assert made[path].gone and not made[path]._pieces, "nobody takes it, so nothing is kept"
         assert told == ["/half"]
         assert not made["/half"].send(b"c") and not made["/half"]._pieces

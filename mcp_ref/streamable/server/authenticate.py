@@ -1,13 +1,14 @@
-"""Who may ask an HTTP endpoint, and what: the interface of a guard, and the two that need no tokens of OAuth.
+"""The guard of an HTTP endpoint, which knows its clients and what they may do; and two guards that need no OAuth.
 
 An endpoint asks its guard three times: `Guard.answers` for requests to addresses beside its own, `Guard.admit` for each
-other request once its header fields are in order and before its body is looked at, and `Guard.allows` when it is known
-what is asked for. A guard refuses by `Denied`. The guard of OAuth is `mcp_ref.auth.server.resource_server`.
+other request once its header fields are in order and before its body is read, and `Guard.allows` once the message is
+known. A guard refuses by `Denied`. The guard of OAuth is `mcp_ref.auth.server.resource_server`.
 
-A stream on which a client only listens (of a GET, of `subscriptions/listen`) ends when its guard calls `Guard.expired`
-what was shown last: by the session, or by the request that opened it. The client comes back with something better.
-Reading: no page asks for that, but otherwise who has lost his token would hear of everything as long as he likes. The
-stream of HTTP+SSE does not end, for it is the session; there, too, each message that a client sends is checked.
+A stream on which a client only listens (of a GET, of `subscriptions/listen`) ends when `Guard.expired` says that the
+credentials are no longer valid which the session has shown last, or the request that opened the stream. The client
+comes back with new ones. Reading: no page asks for that, but otherwise a client whose token was revoked would go on to
+receive everything. The stream of HTTP+SSE does not end, for it is the session; each message that a client sends there
+is checked, too.
 
 =================  =====================================================================================
 status             means
@@ -27,7 +28,8 @@ from ...jsonrpc import Frame
 from ...protocol.streamable_http.header_values import bearer
 
 Authenticate = Callable[[Headers], Any]
-"""Gets the header fields; returns who it is, or None: nobody we know. May raise `AuthError`, which says why."""
+"""A function from the header fields to the principal; None for an unknown client. It may raise `AuthError` with the
+reason."""
 
 
 class Denied(Exception):
@@ -41,41 +43,41 @@ class Denied(Exception):
 
 
 class Guard:
-    """Lets everybody in, as nobody; subclasses say who it is. Thread-safe."""
+    """The base of the guards: it lets in everybody, without a principal. Thread-safe."""
 
     hosts: Sequence[str] = ()
-    """Names under which clients reach us because the guard says so; see `headervalues.Hosts`."""
+    """The host names under which clients reach us, as the guard knows them; see `header_values.Hosts`."""
     tells_apart = True
-    """Whether different clients are different principals; False: limits for each client go by address and session."""
+    """True if different clients are different principals; else limits for each client go by address and session."""
 
     single: Sequence[str] = ()
-    """Fields that it goes by and that a request may have once; not those of which `admit` tells itself."""
+    """The header fields that decide, and that a request may have once; but for those that `admit` checks itself."""
 
     def answers(self, exchange: Exchange) -> bool:
-        """Whether the request was to an address of the guard's own; it has its reply then. Whoever asks may know."""
+        """Answer a request to an address of the guard's own, for anybody. Returns False for other addresses."""
         return False
 
     def admit(self, request: HttpRequest) -> Any:
-        """Who sends the request, by its header fields; nothing of the body counts. Raises `Denied`."""
+        """Return the principal that sends the request, by its header fields alone. Raises `Denied`."""
         return None
 
     def allows(self, principal: Any, frame: Optional[Frame]) -> Optional[Denied]:
-        """Why whom `admit` has let in may not have this message answered; None: he may.
+        """Return why a principal that was let in may not have this message answered; None if it may.
 
         ``frame`` None: there is no message, or none that can be read.
         """
         return None
 
     def expired(self, principal: Any) -> bool:
-        """Whether what this principal has shown `admit` is good no longer, so that the streams end which it listens on.
+        """Return True if the credentials of this principal are no longer valid, so that its listening streams end.
 
-        Asked about once a second; it must not wait for anything.
+        It is called about once a second and must not wait for anything.
         """
         return False
 
 
 class CallableGuard(Guard):
-    """Lets in whom a function knows."""
+    """The guard that asks a function for the principal."""
 
     single = ("Authorization",)
 
@@ -83,7 +85,7 @@ class CallableGuard(Guard):
         self._authenticate = authenticate
 
     def admit(self, request: HttpRequest) -> Any:
-        """See `Guard.admit`."""
+        """Implement `Guard.admit`."""
         try:
             principal = self._authenticate(request.headers)
         except AuthError as error:
@@ -94,7 +96,7 @@ class CallableGuard(Guard):
 
 
 class OneToken(Guard):
-    """Lets in whoever shows one secret. Raises ValueError for one that no field could carry."""
+    """The guard that lets in every client with one secret. Raises ValueError for a secret that no field can carry."""
 
     single = ("Authorization",)
     tells_apart = False
@@ -105,7 +107,7 @@ class OneToken(Guard):
         self._token = token.encode("ascii")
 
     def admit(self, request: HttpRequest) -> Any:
-        """See `Guard.admit`."""
+        """Implement `Guard.admit`."""
         from hmac import compare_digest
 
         shown = bearer(request.headers.get("authorization"))
@@ -115,5 +117,5 @@ class OneToken(Guard):
 
 
 def guard_of(authenticate: Union[Authenticate, Guard, None]) -> Optional[Guard]:
-    """The guard that an option means."""
+    """Return the guard for the option ``authenticate``."""
     return authenticate if authenticate is None or isinstance(authenticate, Guard) else CallableGuard(authenticate)

@@ -62,20 +62,20 @@ class HeldExchange(Exchange):
     # For the handler
 
     def reply(self, status: int, headers: Pairs = (), body: bytes = b"") -> None:
-        """See `Exchange.reply`; ValueError for a header that cannot be sent, RuntimeError for a second reply."""
+        """Implement `Exchange.reply`; ValueError for a header that cannot be sent, RuntimeError for a second reply."""
         with self._changed:
             if self._begin(status, headers):
                 self.length = len(body)
                 self._end(body)
 
     def start(self, status: int, headers: Pairs = ()) -> None:
-        """See `Exchange.start`; raises as `reply` does."""
+        """Implement `Exchange.start`; raises as `reply` does."""
         with self._changed:
             if self._begin(status, headers):
                 self._changed.notify()
 
     def send(self, data: bytes) -> bool:
-        """See `Exchange.send`; False also after `finish`."""
+        """Implement `Exchange.send`; False also after `finish`."""
         with self._changed:
             if self._waiting > self._most:
                 self.gone = True  # whoever takes the pieces finds out, and tells `on_close`
@@ -88,7 +88,7 @@ class HeldExchange(Exchange):
             return True
 
     def finish(self, data: bytes = b"") -> None:
-        """See `Exchange.finish`; again: nothing happens."""
+        """Implement `Exchange.finish`; again: nothing happens."""
         with self._changed:
             if not (self.gone or self._over):
                 self._end(data)

@@ -1,8 +1,8 @@
 """The MCP endpoint of Streamable HTTP: one HTTP request in, one reply out. It knows no sockets.
 
 A shell (`mcp_ref.http11.server.server`, `wsgi`) makes an `Exchange` of each request and calls `Endpoint.handle` on a
-thread that may be kept while a handler runs. What a request is refused with, and in which order that is found out, says
-`mcp_ref.protocol.streamable_http.refusals`; how a message finds its way back, `session`.
+thread that may be kept while a handler runs. The table of refusals and their order is
+`mcp_ref.protocol.streamable_http.refusals`, and `post` walks it; `session` routes the messages that go back.
 
 ============  ==========================================  ============================================
 request       with a session                              without (``sessions="none"``)
@@ -11,12 +11,12 @@ POST          the message goes to the session's           a connection for this 
               connection; `initialize` begins one
 GET           a stream, or the rest of one                405
 DELETE        ends the session                            405
-OPTIONS       what a browser asks before it asks          the same
+OPTIONS       the preflight of a browser                  the same
 ============  ==========================================  ============================================
 
-That is for the revisions that open with `initialize`. A POST of the stateless era has no session either way; which ones
-those are says `mcp_ref.protocol.streamable_http.era`, how they are answered `stateless`. A server that speaks nothing
-else answers 405 to GET and DELETE [2026-07-28 basic/transports/streamable-http §Earlier Streamable HTTP Revisions]
+The table is for the revisions that open with `initialize`. A POST of the stateless era has no session either way:
+`mcp_ref.protocol.streamable_http.era` recognizes it and `stateless` answers it. A server that speaks no other era
+answers 405 to GET and DELETE [2026-07-28 basic/transports/streamable-http §Earlier Streamable HTTP Revisions]
 SHOULD.
 
 The revision that a session has agreed on and the transport do not depend on each other: 2024-11-05, which has another
@@ -55,12 +55,12 @@ from .session_table import SessionTable
 from .stateless import Stateless
 
 Connect = Callable[[Transport], Any]
-"""Makes and starts the `Connection` over a transport: `Server.connect`."""
+"""A function that makes and starts the `Connection` over a transport: `Server.connect`."""
 
 ALL = tuple(map(str, REVISIONS))
 UNASKED = "with json_response=True and streams=False nothing can carry a question to a client: allow one of them"
 _TRIES = 8
-"""How often a new session looks for another one that makes room; somebody else may be quicker to take it."""
+"""The number of times that a new session tries to replace another one; another thread may take the room first."""
 
 
 class Listening(Guarded, OfSession):
@@ -133,19 +133,25 @@ everywhere."""
 class Endpoint:
     """The endpoint at ``path`` (None: any path). Thread-safe.
 
-    ``sessions``: "memory", "none", a `SessionTable`, or a `Store` that several processes share. ``json_response``:
-    whether replies to requests are JSON (True) or streams (False); None: what suits each. ``allowed_hosts``,
-    ``allowed_origins``: see `headervalues.Hosts`; by default the names of this machine with any port.
-    ``authenticate``: who may ask, a function or a guard; see `authenticate`. ``strict``
-    refuses what real but careless clients send.
-    ``revisions``: names of those that the server speaks. ``mirrored``: which arguments of a tool, by its name, are
-    repeated in header fields. ``poll_after``: seconds after which the connection of a
-    stream is ended for the client to come back, where the revision has that; None: never. ``streams``: whether a GET
-    opens one, or is answered 405. ``delete``: whether clients may end their sessions. ``held``: the account of what
-    clients make us hold; by default one of its own. ``trusted_proxies``: who is believed what the address of a client
-    is, see `mcp_ref.http11.server.owners`.
+    ==================  =======================================================================================
+    ``sessions``        "memory", "none", a `SessionTable`, or a `Store` that several processes share
+    ``json_response``   True: replies are JSON; False: streams; None: whatever suits the answer
+    ``allowed_hosts``,  names as in `header_values.Hosts`; by default those of this machine, with any port
+    ``allowed_origins``
+    ``authenticate``    a function or a `Guard` that knows the clients, see `authenticate`
+    ``strict``          True: refuse some faults of careless clients that are tolerated otherwise
+    ``revisions``       names of the revisions that the server speaks
+    ``mirrored``        a function: name of a tool -> its arguments that are repeated in header fields
+    ``poll_after``      seconds after which the connection of a stream ends and the client polls; None: never
+    ``streams``         False: GET is answered 405, and `subscriptions/listen` is refused
+    ``delete``          False: clients cannot end their sessions
+    ``held``            the account of the memory that clients make us hold; None: a new one
+    ``trusted_proxies`` proxies whose word for the address of a client counts, see `mcp_ref.http11.server.owners`
+    ``order``           the order of the refusals, ORDER or HTTP_SSE
+    ``ways``            HTTP method -> how it is answered; None: as Streamable HTTP
+    ==================  =======================================================================================
 
-    ``counters``: sessions begun and ended, requests by reason of refusal, and what was tolerated.
+    ``counters``: sessions begun and ended, requests by reason of refusal, and tolerated faults.
     """
 
     def __init__(
@@ -181,13 +187,14 @@ class Endpoint:
         self.revisions = self.eras.handshake
         self.mirrored = mirrored
         self.listens = streams
-        """Whether `subscriptions/listen` is served."""
+        """True if `subscriptions/listen` is served."""
         self.poll_after = poll_after
         self.closing = False
         self.counters = Counters()
         self.sessions: Optional[SessionTable] = None
         self.unasked = "" if streams or json_response is not True else UNASKED
-        """Why no client of the handshake era can be asked anything here, if that is so; shells may know more."""
+        """The reason why clients of the handshake era cannot be asked anything here, "" if they can. A shell may set
+        it."""
         self.guard = guard_of(authenticate)
         self.tells_apart = self.guard is not None and self.guard.tells_apart
         self._owners = Owners(trusted_proxies, self.tells_apart)
@@ -219,7 +226,7 @@ class Endpoint:
         return StoreTable(sessions, self.limits, self.connected, streams)
 
     def connected(self, session: HttpSession) -> Any:
-        """A session's connection, which it has from now on."""
+        """Connect a session and return its connection."""
         session.use_account(self.held, self.tells_apart)
         connection = session.connection = self.connect(session)
         connection.session.principal = session.principal
@@ -278,7 +285,7 @@ class Endpoint:
             self.refuse(case, refused)
 
     def tick(self) -> None:
-        """Keep streams alive, or end them, and end idle sessions; to be called about once a second."""
+        """Keep streams alive, or end them, and end idle sessions. A shell calls it about once a second."""
         now = deadline.clock()
         for session in self._all():
             session.tick(now, self.poll_after)
@@ -296,9 +303,9 @@ class Endpoint:
         self.stateless.tick(now)
 
     def close(self, grace: float) -> None:
-        """Take no new requests; what runs has ``grace`` seconds; then every stream and session ends.
+        """Take no new requests; give running requests ``grace`` seconds; then end every stream and session.
 
-        Answers and cancellations are taken all the while, so that handlers which wait for the client can end.
+        Answers and cancellations are taken meanwhile, so that handlers which wait for the client can end.
         """
         self.closing = True
         end = deadline.Deadline(grace)
@@ -359,9 +366,9 @@ class Endpoint:
     # Sessions that end
 
     def end(self, session: HttpSession, reason: str, everywhere: bool = True) -> None:
-        """End a session, or the connection of a POST that stood alone.
+        """End a session, or the connection of a POST without one.
 
-        ``everywhere``: also for other processes, where several share sessions.
+        ``everywhere``: end it in other processes too, where several share sessions.
         """
         if session.id is None:
             with self._lock:

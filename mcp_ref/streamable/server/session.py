@@ -95,7 +95,7 @@ class HttpSession(ReplyTransport):
 
     @property
     def session_id(self) -> Optional[str]:  # type: ignore[override]
-        """See `Transport.session_id`."""
+        """Implement `Transport.session_id`."""
         return self.id
 
     def close(self) -> None:
@@ -114,11 +114,11 @@ class HttpSession(ReplyTransport):
         self._wake()
 
     def reason(self) -> str:
-        """See `Transport.reason`."""
+        """Implement `Transport.reason`."""
         return "the session ended"
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
-        """See `Transport.post`, and the module for where a message goes."""
+        """Implement `Transport.post`, and the module for where a message goes."""
         with self.lock:
             stream = None if about is None else self._replies.get(id_key(about))
             if not final:

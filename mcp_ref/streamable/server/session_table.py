@@ -1,7 +1,7 @@
-"""Which sessions there are: the table behind an endpoint.
+"""The table of the sessions of an endpoint.
 
-`SessionTable` keeps them in this process. Another place is a subclass away, such as `mcp_ref.streamable.shared.table`:
-the endpoint uses the methods below and nothing else.
+`SessionTable` keeps them in this process. A subclass may keep them elsewhere, as
+`mcp_ref.streamable.shared.table` does: the endpoint uses only the methods below.
 """
 
 import secrets
@@ -14,11 +14,11 @@ from ...protocol.lifecycle import OPERATING
 from .session import HttpSession
 
 ID_BYTES = 24
-"""Of randomness in a session id; 32 characters of base64."""
+"""The number of random bytes in a session id, which are 32 characters of base64."""
 
 
 _CANDIDATES, _LOOKS = 64, 16
-"""Sessions that are looked at together when one has to make room, and how often others are if none of them can."""
+"""The number of sessions that are examined together when one has to make room, and the number of such rounds."""
 
 
 class _Owned:
@@ -29,11 +29,11 @@ class _Owned:
     def __init__(self) -> None:
         self.all: Dict[HttpSession, None] = {}
         self.fresh: Dict[HttpSession, None] = {}
-        """Those whose handshake was not over when they were last looked at."""
+        """The sessions whose handshake was not over when they were last examined."""
 
 
 def new_id() -> str:
-    """A session id that nobody can guess, of visible ASCII
+    """Return a new session id that nobody can guess, of visible ASCII
     [2025-03-26..2025-11-25 basic/transports §Session Management] MUST, SHOULD."""
     return secrets.token_urlsafe(ID_BYTES)
 
@@ -42,7 +42,7 @@ class SessionTable:
     """The sessions in the memory of this process. Thread-safe."""
 
     shared = False
-    """Whether other processes have them, too."""
+    """True if other processes have these sessions, too."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -53,11 +53,11 @@ class SessionTable:
         self._share = max(1, int(limits.max_sessions * limits.max_session_share))
 
     def make(self, principal: Any) -> HttpSession:
-        """A session that begins, with an id of its own."""
+        """Make a session with a new id."""
         return HttpSession(new_id(), principal, self._limits)
 
     def add(self, session: HttpSession) -> bool:
-        """Enter a session; False: there is no room for it, and `full` says why."""
+        """Enter a session. Returns False if there is no room, and `why_full` says why."""
         with self._lock:
             if session.id is None or len(self._sessions) >= self._limits.max_sessions:
                 return False
@@ -71,16 +71,16 @@ class SessionTable:
         return True
 
     def why_full(self, session: HttpSession) -> Tuple[str, str]:
-        """Why there is no room: a key of REFUSALS, and what goes into its text."""
+        """Return why there is no room: a key of REFUSALS, and the value for its text."""
         with self._lock:
             share = len(self._sessions) < self._limits.max_sessions
         return ("full share", str(self._share)) if share else ("full", str(self._limits.max_sessions))
 
     def replaceable(self, session: HttpSession) -> Optional[HttpSession]:
-        """One that may end so that there is room for this one; None: there is none.
+        """Return a session that may end so that there is room for this one; None if there is none.
 
-        First those whose handshake was never finished, the oldest before the others; of the owner alone, if he has his
-        share. Then an idle one of the owner who has most, unless that is who wants another one.
+        Sessions whose handshake was never finished come first, the oldest of them before the others; only those of the
+        owner, if it has its share. Then comes an idle session of the owner that has most, unless that is this owner.
         """
         with self._lock:
             owned = self._owned.get(session.owner) or _Owned()
@@ -94,10 +94,10 @@ class SessionTable:
         return self._idle_one(most.all, False) if len(most.all) > len(owned.all) + 1 else None
 
     def _idle_one(self, sessions: Dict[HttpSession, None], unfinished: bool) -> Optional[HttpSession]:
-        """One of these that nobody uses now: of the first few that which was used least lately, else of the next few.
+        """Return a session that is not busy: of the first few the least recently used one, else of the next few.
 
-        Who keeps some of his sessions busy does not keep the others from making room. ``unfinished``: only those whose
-        handshake is not over.
+        An owner that keeps some sessions busy cannot keep its others from making room. ``unfinished``: consider only
+        sessions whose handshake is not over.
         """
         for _ in range(_LOOKS):
             with self._lock:
@@ -115,7 +115,7 @@ class SessionTable:
         return None
 
     def _unfinished(self, fresh: Dict[HttpSession, None]) -> List[HttpSession]:
-        """The oldest of these whose handshake is not over; those of which it is are taken out on the way."""
+        """Return the oldest of these whose handshake is not over; the others are removed from ``fresh``."""
         found: List[HttpSession] = []
         while fresh and not found:
             for session in list(islice(fresh, _CANDIDATES)):
@@ -132,12 +132,12 @@ class SessionTable:
             owned.fresh.pop(session, None)
 
     def get(self, id: str) -> Optional[HttpSession]:
-        """The session of this id, if it has not ended."""
+        """Return the session of this id, None if it has ended."""
         with self._lock:
             return self._sessions.get(id)
 
     def remove(self, session: HttpSession) -> bool:
-        """It has ended; False if it had before."""
+        """Take out a session that has ended. Returns False if it was not there any more."""
         with self._lock:
             if session.id is None or self._sessions.pop(session.id, None) is None:
                 return False
@@ -150,24 +150,24 @@ class SessionTable:
         return True
 
     def connected(self, session: HttpSession) -> None:
-        """A session that begins has got its connection."""
+        """Note that a session that begins has its connection."""
 
     def release(self, session: HttpSession) -> bool:
-        """This process has done with it, since it was idle for too long or the process ends; as `remove`."""
+        """Take out a session that is over for this process: it was idle for too long, or the process ends."""
         return self.remove(session)
 
     def is_idle(self, session: HttpSession, now: float) -> bool:
-        """Whether nobody has used it for too long."""
+        """Return True if the session was unused for ``session_idle`` seconds."""
         return session.used + self._limits.session_idle <= now
 
     def tick(self, now: float) -> None:
-        """About once a second."""
+        """Do what is due; called about once a second."""
 
     def close(self) -> None:
-        """The endpoint has been closed, and every session let go."""
+        """Free what the table holds, after the endpoint was closed and every session released."""
 
     def all(self) -> List[HttpSession]:
-        """Those that are open now."""
+        """Return the open sessions."""
         with self._lock:
             return list(self._sessions.values())
 

@@ -1,26 +1,26 @@
-"""POSTs of the stateless era: each brings one request, and its reply carries all that belongs to that request.
+"""The stateless era: each POST brings one request, and its reply carries all that belongs to that request.
 
-[2026-07-28 basic/transports/streamable-http §Sending Messages]. An endpoint has one `Connection` for all of them, made
-when the first one comes: a request says everything of itself (`mcp_ref.peer.stateless`), so it needs none of its own.
-On that connection a request goes by its `Reply`, and not by its id, because every client counts from 1.
+[2026-07-28 basic/transports/streamable-http §Sending Messages]. An endpoint has one `Connection` for all
+these requests, made with the first one: a request says everything about itself (`mcp_ref.peer.stateless`). On that
+connection the key of a request is its `ReplyStream` and not its id, because every client counts from 1.
 
 ===========================================  ================================================================
-what is sent                                 becomes
+message                                      becomes
 ===========================================  ================================================================
 the answer, before anything else             a JSON object, or a stream of one event where only that is taken
 a notification that belongs to the request   an event; the reply is a stream from then on, and ends with the answer
 the answer of a request refused as such      a JSON object with the status that STATUSES has for its code
-anything else                                dropped and counted: there is no stream for it
+any other message                            dropped and counted: there is no stream for it
 ===========================================  ================================================================
 
-A stream has no ids, and none can be resumed. A client that goes away cancels its request
+Events have no ids, and no stream can be resumed. A client that goes away cancels its request
 [2026-07-28 basic/transports/streamable-http §Cancellation] MUST, also while the answer to come would be JSON; nothing
-is sent after that. Reading: a client that ends its side of the connection has gone away, for nobody can tell that from
-closing it.
+is sent after that. Reading: a client that ends its side of the connection has gone away, for a server cannot tell that
+from closing it.
 
-What bounds the requests that run at a time, and wait: ``max_inflight`` is a bound for one client, and so it is for each
-principal here, its `subscriptions/listen` streams included (see ``authenticate``; clients that need not show who they
-are cannot be told apart). All clients together have ``max_http_connections``, since HTTP/1.1 has one request on each.
+Two limits bound the running and waiting requests: ``max_inflight`` holds for each principal, its `subscriptions/listen`
+streams included (clients that need no credentials cannot be told apart, see `authenticate`); and
+``max_http_connections`` holds for all clients together, since HTTP/1.1 has one request on each connection.
 """
 
 import functools
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 LISTEN = "subscriptions/listen"
 STATUSES: Dict[int, int] = {
     METHOD_NOT_FOUND: 404,  # [2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST
-    UNSUPPORTED_PROTOCOL_VERSION: 400,  # likewise
+    UNSUPPORTED_PROTOCOL_VERSION: 400,  # [2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST
     INVALID_PARAMS: 400,  # [2026-07-28 basic/index §`_meta`] MUST, of what is missing there
-    MISSING_CLIENT_CAPABILITY: 400,  # likewise
+    MISSING_CLIENT_CAPABILITY: 400,  # [2026-07-28 basic/index §`_meta`] MUST
     HEADER_MISMATCH: 400,  # [2026-07-28 basic/transports/streamable-http §Server Validation] MUST
     INTERNAL_ERROR: 503,  # too many requests
 }
-"""Code of a request that is refused as such -> status. What a handler answers has 200, errors as well."""
+"""Code of a request that is refused as such -> status. The answer of a handler has 200, also an error."""
 NO_STREAMS = "no streams are offered here, for each would hold a thread (streams=True allows that)"
 _GONE = "the client went away"
 
@@ -69,7 +69,7 @@ class StatelessTransport(ReplyTransport):
     # What the dispatcher asks for
 
     def close(self) -> None:
-        """End what is open; clients without an answer are told."""
+        """End what is open; clients without an answer get an error."""
         with self._lock:
             self.ended = True
         for reply in self._running():
@@ -77,19 +77,19 @@ class StatelessTransport(ReplyTransport):
         self._wake()
 
     def _running(self) -> List[Any]:
-        """The replies to requests without an answer."""
+        """Return the replies to requests without an answer."""
         return [] if self.connection is None else list(self.connection.inflight.ids())
 
     def reason(self) -> str:
-        """See `Transport.reason`."""
+        """Implement `Transport.reason`."""
         return "the endpoint was closed"
 
     def refused(self, about: Any, code: int) -> None:
-        """The reply has a status of its own; see STATUSES."""
+        """Choose the status of a refusal; see STATUSES."""
         about.status = STATUSES.get(code, 400)
 
     def post(self, message: Optional[bytes], about: Any = None, final: bool = False) -> None:
-        """See `Transport.post`, and the module for what becomes of a message."""
+        """Implement `Transport.post`; the module has the table of what becomes of a message."""
         if about is None:
             self._count("messages without a stream")
         elif not final:
@@ -106,7 +106,7 @@ class StatelessTransport(ReplyTransport):
     # What the endpoint asks for
 
     def expect(self, reply: ReplyStream, principal: Any) -> bool:
-        """A request of this principal is about to be received; False if there are too many already."""
+        """Count a request of this principal, which is about to be received. Returns False if too many are running."""
         client: Hashable = principal if isinstance(principal, Hashable) else repr(principal)
         with self._lock:
             running = self._clients.get(client, 0)
@@ -125,7 +125,7 @@ class StatelessTransport(ReplyTransport):
                 del self._clients[client]
 
     def lost(self, reply: ReplyStream, exchange: Exchange) -> None:
-        """The client of this request has gone away [2026-07-28 basic/patterns/cancellation §Transport-Specific
+        """Cancel the request of a client that has gone away [2026-07-28 basic/patterns/cancellation §Transport-Specific
         Cancellation] MUST."""
         reply.lost(exchange)
         self.abandon(reply)
@@ -138,11 +138,11 @@ class StatelessTransport(ReplyTransport):
             get_logger(__name__).info("request %.80r cancelled: %s", reply.request_id, _GONE)
 
     def tick(self, now: float, guard: Optional[Guard]) -> None:
-        """From time to time: keep quiet streams alive; end those on which somebody listens who may not any more."""
+        """Keep quiet streams alive, and end listening streams whose credentials have expired."""
         for reply in self._running():
             reply.keep_alive(now, self._limits.stream_keepalive)
             if reply.listens and guard is not None and guard.expired(reply.client):
-                self.connection.inflight.cancel(reply, "what the client has shown is good no longer")
+                self.connection.inflight.cancel(reply, "the credentials of the client are no longer valid")
 
 
 def _cut(reply: ReplyStream) -> None:

@@ -44,7 +44,7 @@ class ReplicaSession(HttpSession):
     # What the endpoint asks for
 
     def expect(self, stream: ReplyStream) -> str:
-        """See `HttpSession.expect`."""
+        """Implement `HttpSession.expect`."""
         refused = super().expect(stream)
         if not refused:
             self._table.watch(self)
@@ -53,7 +53,7 @@ class ReplicaSession(HttpSession):
     def receive(
         self, frame: Frame, data: bytes, about: Optional[RequestId] = None, principal: Any = None
     ) -> List[Any]:
-        """See `HttpSession.receive`; what another process waits for goes there."""
+        """Implement `HttpSession.receive`; what another process waits for goes there."""
         items = frame.items if isinstance(frame, Batch) else [frame]
         left = [item for item in items if not self._belongs_elsewhere(item)]
         if len(left) < len(items):
@@ -110,7 +110,7 @@ class ReplicaSession(HttpSession):
         return bool(connection.table.active(subject[1]))
 
     def listen(self, exchange: Exchange, headers: Pairs = ()) -> bool:
-        """See `HttpSession.listen`."""
+        """Implement `HttpSession.listen`."""
         if not super().listen(exchange, headers):
             return False
         self._table.watch(self)
@@ -123,7 +123,7 @@ class ReplicaSession(HttpSession):
 
     @property
     def busy(self) -> bool:
-        """See `HttpSession.busy`; also while a question is open."""
+        """Implement `HttpSession.busy`; also while a question is open."""
         return super().busy or self.asks
 
     @property
@@ -134,7 +134,7 @@ class ReplicaSession(HttpSession):
     # What the dispatcher asks for
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
-        """See `Transport.post`; what the request has changed is in the store before its answer goes out."""
+        """Implement `Transport.post`; what the request has changed is in the store before its answer goes out."""
         if not final:
             question = None if message is None else _QUESTION.match(message)
             if question is not None and not self._table.expect(self, int(question.group(1))):
@@ -148,7 +148,7 @@ class ReplicaSession(HttpSession):
         super().post(message, about, final)
 
     def given_up(self, id: RequestId) -> None:
-        """See `Transport.given_up`."""
+        """Implement `Transport.given_up`."""
         self._table.forget(self, id)
 
     def _unrelated(self, message: bytes) -> None:

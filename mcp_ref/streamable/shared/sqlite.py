@@ -112,7 +112,7 @@ class SqliteStore(Store):
     # Sessions
 
     def create(self, id: str, values: Values, most: int, idle: float) -> bool:
-        """See `Store.create`."""
+        """Implement `Store.create`."""
         now = _clock()
         with self._writing() as database:
             if _count(database) >= most:
@@ -126,7 +126,7 @@ class SqliteStore(Store):
 
     @spelt
     def read(self, id: str, idle: float, since: int = 0) -> Optional[Record]:
-        """See `Store.read`; 5 us where nothing has changed."""
+        """Implement `Store.read`; 5 us where nothing has changed."""
         now = _clock()
         with self._reading() as database:
             row = database.execute("SELECT version, base, used FROM sessions WHERE id = ?", (id,)).fetchone()
@@ -145,7 +145,7 @@ class SqliteStore(Store):
         return Record(version, values, whole)
 
     def update(self, id: str, changes: Values) -> int:
-        """See `Store.update`."""
+        """Implement `Store.update`."""
         with self._writing() as database:
             row = database.execute("SELECT version, gone FROM sessions WHERE id = ?", (id,)).fetchone()
             if row is None:
@@ -175,12 +175,12 @@ class SqliteStore(Store):
         return int(version)
 
     def remove(self, id: str) -> bool:
-        """See `Store.remove`."""
+        """Implement `Store.remove`."""
         with self._writing() as database:
             return database.execute("DELETE FROM sessions WHERE id = ?", (id,)).rowcount > 0
 
     def sweep(self, idle: float) -> int:
-        """See `Store.sweep`."""
+        """Implement `Store.sweep`."""
         now = _clock()
         with self._writing() as database:
             found = _sweep(database, now - idle)
@@ -189,12 +189,12 @@ class SqliteStore(Store):
         return found
 
     def count(self) -> int:
-        """See `Store.count`."""
+        """Implement `Store.count`."""
         with self._reading() as database:
             return _count(database)
 
     def close(self) -> None:
-        """See `Store.close`."""
+        """Implement `Store.close`."""
         opened = self._opened.get(os.getpid())
         if opened is not None:
             with opened.lock:
@@ -205,13 +205,13 @@ class SqliteStore(Store):
     # The mailbox
 
     def expect(self, id: str, question: int) -> None:
-        """See `Store.expect`."""
+        """Implement `Store.expect`."""
         with self._writing() as database:
             database.execute("INSERT OR IGNORE INTO questions (id, number) SELECT id, ? FROM sessions WHERE id = ?",
                              (question, id))
 
     def forget(self, id: str, question: int) -> None:
-        """See `Store.forget`."""
+        """Implement `Store.forget`."""
         with self._writing() as database:
             database.execute("DELETE FROM questions WHERE id = ? AND number = ?", (id, question))
 
@@ -219,7 +219,7 @@ class SqliteStore(Store):
     def send(
         self, id: str, box: str, subject: str, content: bytes, room: Room, question: Optional[int] = None
     ) -> str:
-        """See `Store.send`."""
+        """Implement `Store.send`."""
         if question is not None and not self._is_expected(id, question):
             return UNWANTED  # without a write: whoever makes up answers keeps nobody else from writing
         size = len(content) + len(subject) + _OVERHEAD
@@ -254,19 +254,19 @@ class SqliteStore(Store):
                                          (id, question)).fetchone()[0])
 
     def news(self, since: int) -> List[Letter]:
-        """See `Store.news`."""
+        """Implement `Store.news`."""
         with self._reading() as database:
             rows = database.execute(_LETTERS + "number > ? ORDER BY number", (since,)).fetchall()
         return [Letter(*row) for row in rows]
 
     def waiting(self, id: str) -> List[Letter]:
-        """See `Store.waiting`."""
+        """Implement `Store.waiting`."""
         with self._reading() as database:
             rows = database.execute(_LETTERS + "id = ? AND box = ? ORDER BY number", (id, OUT)).fetchall()
         return [Letter(*row) for row in rows]
 
     def take(self, number: int) -> Optional[bytes]:
-        """See `Store.take`."""
+        """Implement `Store.take`."""
         with self._writing() as database:
             row = database.execute("SELECT content FROM letters WHERE number = ?", (number,)).fetchone()
             if row is not None:
@@ -274,12 +274,12 @@ class SqliteStore(Store):
         return None if row is None else bytes(row[0])
 
     def version(self) -> int:
-        """See `Store.version`; 3 us."""
+        """Implement `Store.version`; 3 us."""
         with self._reading() as database:
             return int(database.execute("PRAGMA data_version").fetchone()[0])
 
     def number(self) -> int:
-        """See `Store.number`."""
+        """Implement `Store.number`."""
         with self._writing() as database:
             number = database.execute("INSERT INTO numbers DEFAULT VALUES").lastrowid or 0
             database.execute("DELETE FROM numbers WHERE number < ?", (number,))

@@ -99,7 +99,7 @@ class StoreTable(SessionTable):
     # What the endpoint asks for
 
     def make(self, principal: Any) -> HttpSession:
-        """See `SessionTable.make`. Raises TypeError for a principal that the store cannot keep."""
+        """Implement `SessionTable.make`. Raises TypeError for a principal that the store cannot keep."""
         try:
             same = json.loads(json.dumps(principal)) == principal
         except (TypeError, ValueError):
@@ -110,7 +110,7 @@ class StoreTable(SessionTable):
         return ReplicaSession(new_id(), principal, self._limits, self)
 
     def add(self, session: Any) -> bool:
-        """See `SessionTable.add`."""
+        """Implement `SessionTable.add`."""
         values = {"principal": session.principal}
         if not self.store.create(session.key, values, self._limits.max_sessions, self._limits.session_idle):
             return False
@@ -120,15 +120,15 @@ class StoreTable(SessionTable):
         return True
 
     def why_full(self, session: HttpSession) -> Tuple[str, str]:
-        """See `SessionTable.why_full`; whose a session is, the store does not know."""
+        """Implement `SessionTable.why_full`; whose a session is, the store does not know."""
         return "full", str(self._limits.max_sessions)
 
     def connected(self, session: HttpSession) -> None:
-        """See `SessionTable.connected`."""
+        """Implement `SessionTable.connected`."""
         session.connection.table.ids = self._next_id
 
     def get(self, id: str) -> Optional[HttpSession]:
-        """See `SessionTable.get`; makes a copy where this process has none."""
+        """Implement `SessionTable.get`; makes a copy where this process has none."""
         with self._lock:
             session: Any = self._sessions.get(id)
         found = self.store.read(self.key_of(id) if session is None else session.key, self._limits.session_idle,
@@ -173,7 +173,7 @@ class StoreTable(SessionTable):
             session.version, session.saved = record.version, dict(connection.keep(), **{_TOLD: dict(told)})
 
     def remove(self, session: Any) -> bool:
-        """See `SessionTable.remove`: it ends in every process."""
+        """Implement `SessionTable.remove`: it ends in every process."""
         self.release(session)
         if not self.store.remove(session.key):
             return False
@@ -181,11 +181,11 @@ class StoreTable(SessionTable):
         return True
 
     def is_idle(self, session: HttpSession, now: float) -> bool:
-        """See `SessionTable.is_idle`."""
+        """Implement `SessionTable.is_idle`."""
         return session.used + REPLICA_SECONDS <= now
 
     def tick(self, now: float) -> None:
-        """See `SessionTable.tick`."""
+        """Implement `SessionTable.tick`."""
         with self._lock:
             due = self._swept + _SWEEP_SECONDS <= now
             if due:
@@ -198,7 +198,7 @@ class StoreTable(SessionTable):
             self.store.sweep(self._limits.session_idle)
 
     def close(self) -> None:
-        """See `SessionTable.close`; the sessions go on in other processes."""
+        """Implement `SessionTable.close`; the sessions go on in other processes."""
         with self._lock:
             self._closed = True
         self._pause.set()
@@ -210,7 +210,7 @@ class StoreTable(SessionTable):
         return self.store.count()
 
     def release(self, session: Any) -> bool:
-        """See `SessionTable.release`: only the copy ends."""
+        """Implement `SessionTable.release`: only the copy ends."""
         with self._lock:
             self._keys.pop(session.key, None)
             return self._sessions.pop(session.id or "", None) is not None
