@@ -11,6 +11,14 @@ clock: Callable[[], float] = time.monotonic
 """The one clock of the package. A test sets ``mcp_ref.deadline.clock`` to a clock of its own."""
 
 
+def backoff(first: float, tries: int, longest: float = float("inf")) -> float:
+    """Return the seconds to wait before an attempt, after ``tries`` attempts in vain: 0 before the first one.
+
+    Then ``first``, and twice as long each time, up to ``longest``.
+    """
+    return min(longest, first * 2.0 ** min(tries - 1, 30)) if tries > 0 else 0.0
+
+
 class Deadline:
     """A point in time, given as seconds from now; None means never.
 

@@ -218,7 +218,7 @@ class InputUnavailable(McpError):
     """The server wants to know something before it answers a request, and there is no answer to give.
 
     ``key`` and ``method`` are those of its question; the cause is what the callback raised. See
-    `mcp_ref.client.rounds`.
+    `mcp_ref.client.mrtr`.
     """
 
     def __init__(self, message: str, key: str = "", method: str = "") -> None:

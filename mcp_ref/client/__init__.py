@@ -4,22 +4,33 @@
 >>> with connect("python3 examples/echo_server.py") as client:   # doctest: +SKIP
 ...     client.call_tool("add", {"a": 1, "b": 2}).structured_content
 
-A reading order: `connecting` (what it connects to), `client` (its life, and what it hears), `era` and `handshake` (how
-it begins, in each era), `calls` (what it asks, page by page), and below them `requests`, `rounds`, `futures`,
-`structured`, `completion` and `cache/`; `client_capabilities`, and behind it `roots`, `sampling` with `models`, and
-`elicitation` with `elicitation_url` (what a server may ask of it); `subscriptions` and `listening` (what it is told);
-`recovery` (when a server dies), `mirroring` (header fields that repeat arguments), `icons`.
+A reading order. First the client and its calls:
 
-What programs need beside `Client` and `connect` can be had from here, too: what the server may ask (`Sampling`,
-`Elicitation`, `Roots`, `ModelCard`, `UrlRequest`), what callbacks get (`Context`) and ``submit_*`` gives
-(`RequestFuture`), the wire (`Trace`, `to_text`, `to_file`), who runs callbacks (`Inline`, `MainThreadQueue`), what lies
-beyond the protocol (`Extension`, with `Method` and `Route`), and what may be caught. It is loaded when it is first
-asked for. Messages are in `mcp_ref.messages`.
+- `connecting`: from a command, an address or a server of this process to a connected client
+- `client`: its life from `Client.open` to `Client.close`, and what happens with the messages of the server
+- `calls`: the typed calls, page by page
+- `requests`: how a call becomes a request, and its result a message; `owner`: the client as its parts know it
+- `cached_calls` and `cache`: answers that need not be asked for
+- `structured`: the check of tool results; `completion`: suggestions while a user types; `icons`: which may be shown
+
+Then how a connection begins, and what follows when the first answer does not settle a call:
+
+- `era`: finding out what the server speaks; `handshake`: what both sides say of themselves
+- `request_flow`: the states of a call that takes several requests, `recovery`: what is sent again, `mrtr`: what the
+  server asks first, `futures`: the same for callers who do not wait
+- `subscriptions`: hearing of changes
+
+And what a client does for its server: `client_capabilities`, with `roots`, `sampling` and `elicitation`.
+
+The package exports more than `Client` and `connect`: the features of a client (`Sampling`, `Elicitation`, `Roots`,
+`ModelCard`, `UrlRequest`), what callbacks get (`Context`) and ``submit_*`` returns (`RequestFuture`), the wire
+(`Trace`, `to_text`, `to_file`), executors for callbacks (`Inline`, `MainThreadQueue`), extensions (`Extension`, with
+`Method` and `Route`), and exceptions. Each name is loaded when it is first used. Messages are in `mcp_ref.messages`.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from .cache.store import SharedAnswers
+from .cache import SharedAnswers
 from .client import Client
 from .connecting import connect
 
@@ -32,19 +43,17 @@ if TYPE_CHECKING:
     from ..peer.extension import Extension
     from ..peer.future import RequestFuture
     from ..wiretrace import Trace, to_file, to_text
-    from .elicitation import Elicitation
-    from .elicitation_url import UrlRequest
-    from .models import ModelCard
+    from .elicitation import Elicitation, UrlRequest
     from .roots import Roots
-    from .sampling import Sampling
+    from .sampling import ModelCard, Sampling
 
 _LATE = {
     "ConnectFailed": "..errors", "ConnectionLost": "..errors", "NoThreads": "..errors",
     "PeerError": "..errors", "RequestTimeout": "..errors", "Method": "..methods", "Context": "..peer.context",
     "Route": "..peer.context", "Extension": "..peer.extension", "RequestFuture": "..peer.future",
     "MainThreadQueue": "..peer.main_thread", "Inline": "..peer.executors", "Trace": "..wiretrace",
-    "to_file": "..wiretrace", "to_text": "..wiretrace", "Elicitation": ".elicitation", "UrlRequest": ".elicitation_url",
-    "ModelCard": ".models", "Roots": ".roots", "Sampling": ".sampling",
+    "to_file": "..wiretrace", "to_text": "..wiretrace", "Elicitation": ".elicitation", "UrlRequest": ".elicitation",
+    "ModelCard": ".sampling", "Roots": ".roots", "Sampling": ".sampling",
 }
 """Name -> module."""
 

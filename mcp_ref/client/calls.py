@@ -1,24 +1,30 @@
-"""What a client asks of a server: a typed call for each request, in the order of the pages.
+"""The typed calls of a client: one for each request that it can send, in the order of the pages.
 
-Calls block until the answer is there and may be made from any number of threads; ``submit_*`` gives a
-future instead. What the options of all of them mean is told at `Calls.call_tool`. What arrives is checked against the
-agreed revision; an answer that does not fit raises `PeerProtocolError`, which says where.
+Calls block until the answer is there and may be made from any number of threads; ``submit_*`` returns a future instead.
+`Calls.call_tool` says what the options of all of them mean. What arrives is checked against the agreed revision; an
+answer that does not fit raises `PeerProtocolError`, which says where.
 """
 
+import threading
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Union, overload
 
 from ..errors import LocalProtocolError
 from ..options import REQUEST_TIMEOUT, refuse, spelt
+from ..peer.dispatcher import Connection
 from ..peer.request_table import ProgressCallback
-from .cache.cached_calls import Remembering, bytes_of
-from .cache.caches import READ, by_name
-from .requests import Options
-from .subscriptions import UpdateCallback
+from ..peer.role import Role
+from ..revisions import Revision
+from .cache import DISCOVER, READ, by_name
+from .cached_calls import CachedCalls, bytes_of
+from .handshake import Handshake
+from .owner import Options, UpdateCallback
+from .requests import Requests, known
 
 if TYPE_CHECKING:
     from typing import Literal
 
     from ..messages.completion import CompleteResult, Ref
+    from ..messages.discover import DiscoverResult
     from ..messages.mrtr import InputRequiredResult
     from ..messages.prompts import GetPromptResult, ListPromptsResult, Prompt
     from ..messages.resources import (
@@ -26,26 +32,48 @@ if TYPE_CHECKING:
     )
     from ..messages.tools import CallToolResult, ListToolsResult, Tool
     from ..peer.future import RequestFuture
-    from .listening import Listening
+    from .completion import Completions
+    from .subscriptions import Listening
 
 
-class Calls(Remembering):
+class Calls(Role):
     """The calls of a `Client`. All raise `PeerError` for a JSON-RPC error, `RequestTimeout` and `ConnectionLost`.
 
     Before anything is sent they raise `LocalProtocolError`: for what the server has not declared, or may not be asked.
 
-    All take ``timeout``, ``progress``, ``extend_on_progress`` and ``meta``; what they mean is told at `call_tool`.
+    All take ``timeout``, ``progress``, ``extend_on_progress`` and ``meta``; `call_tool` says what they mean.
     """
 
-    # What other parts of a `Client` do where there is no handshake
+    strict: bool
+    check_results: bool
+    _requests: Requests
+    _cached: CachedCalls
+    _handshake: Handshake
+    _making: threading.Lock
+    _connection: Optional[Connection] = None
+    _listening: "Optional[Listening]" = None
 
-    def _ask_for_logs(self, level: str) -> None:
-        raise NotImplementedError
+    @property
+    def connection(self) -> Connection:
+        """The connection. Raises `LocalProtocolError` before `open`."""
+        if self._connection is None:
+            raise LocalProtocolError("the client is not connected: call open(transport), or use connect(...)")
+        return self._connection
+
+    @property
+    def revision(self) -> Revision:
+        """The agreed revision."""
+        return self.connection.session.rules
 
     @property
     def listening(self) -> "Listening":
-        """What it listens to."""
-        raise NotImplementedError
+        """The subscriptions, where the client has to ask for them; see `mcp_ref.client.subscriptions`."""
+        if self._listening is None:
+            from .subscriptions import Listening
+
+            with self._making:
+                self._listening = self._listening or Listening(self)  # type: ignore[arg-type]
+        return self._listening
 
     @spelt
     def ping(
@@ -53,13 +81,13 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> None:
-        """See whether the server answers [..2025-11-25 basic/utilities/ping §Message Format].
+        """Ask for an empty answer, to see that the server works [..2025-11-25 basic/utilities/ping §Message Format].
 
         Without a handshake there is no `ping`; every server answers `server/discover`, so it is asked that. ``timeout``
         (seconds) and the other options: see `call_tool`.
         """
         options = Options(timeout, progress, extend_on_progress, meta)
-        self._call("server/discover" if self.revision.stateless else "ping", None, options)
+        self._requests.call(DISCOVER if self.revision.stateless else "ping", None, options)
 
     # Tools
 
@@ -69,14 +97,14 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> "ListToolsResult":
-        """One page of tools; ``cursor`` is the ``next_cursor`` of the page before.
+        """Return one page of tools; ``cursor`` is the ``next_cursor`` of the page before.
 
-        From memory, while the server would answer the same: see `mcp_ref.client.cache.caches`. ``refresh=True`` asks;
-        the same holds for every page and list, and for `read_resource`. ``timeout`` (seconds) and the other options:
+        From the cache, while the server would answer the same: see `mcp_ref.client.cache`. ``refresh=True`` asks;
+        this holds for every page and list, and for `read_resource`. ``timeout`` (seconds) and the other options:
         see `call_tool`.
         """
         options = Options(timeout, progress, extend_on_progress, meta)
-        return self._page("tools", cursor, refresh, options)  # type: ignore[no-any-return]
+        return self._cached.page("tools", cursor, refresh, options)  # type: ignore[no-any-return]
 
     @spelt
     def tools(
@@ -84,12 +112,12 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> "List[Tool]":
-        """All tools: a list, made of all pages, at most ``max_pages`` of them.
+        """Return all tools: a list, made of all pages, at most ``max_pages`` of them.
 
-        From memory, as far as that is good: see `list_tools`, which gives the pages one by one. ``refresh`` asks, from
-        the first page on. ``timeout`` (seconds, for each page) and the other options: see `call_tool`.
+        From the cache, as far as that is fresh: see `list_tools`, which returns the pages one by one. ``refresh`` asks,
+        from the first page on. ``timeout`` (seconds, for each page) and the other options: see `call_tool`.
         """
-        return list(self._all("tools", refresh, Options(timeout, progress, extend_on_progress, meta)))
+        return list(self._cached.items("tools", refresh, Options(timeout, progress, extend_on_progress, meta)))
 
     @spelt
     def tool(
@@ -97,20 +125,20 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> "Tool":
-        """The tool of exactly this name [2025-11-25.. server/tools §Tool Names]; asks as `tools` does.
+        """Return the tool of exactly this name [2025-11-25.. server/tools §Tool Names]; asks as `tools` does.
 
-        ``refresh``, ``timeout`` and the other options: as `tools`. Raises LookupError, which names some that there are.
+        ``refresh``, ``timeout`` and the other options: as `tools`. Raises LookupError, which names some of the tools.
         """
-        kept = self._lists["tools"]
-        tools = kept.named() if kept.current() is not None and meta is None and not refresh else None
+        cache = self._cached.cache["tools"]
+        tools = cache.named() if cache.current() is not None and meta is None and not refresh else None
         if tools is None:
             options = Options(timeout, progress, extend_on_progress, meta)
-            tools = by_name(list(self._all("tools", refresh, options)))
+            tools = by_name(list(self._cached.items("tools", refresh, options)))
         if name not in tools:
-            known = ", ".join(sorted(tools)[:20]) or "none"
-            raise LookupError("the server has no tool %.200r; it has %.1000s" % (name, known))
-        found: Tool = tools[name]
-        return found
+            names = ", ".join(sorted(tools)[:20]) or "none"
+            raise LookupError("the server has no tool %.200r; it has %.1000s" % (name, names))
+        tool: Tool = tools[name]
+        return tool
 
     @overload
     def call_tool(
@@ -134,7 +162,7 @@ class Calls(Remembering):
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
     ) -> Any:
-        """Call a tool and wait for its result; a tool that failed gives a result whose ``is_error`` is true.
+        """Call a tool and wait for its result; that of a tool that failed has a true ``is_error``.
 
         The result is checked, see `mcp_ref.client.structured`: `InvalidResult` for one that is not what the tool's
         output schema says; ``check_results=False`` of the client leaves that out.
@@ -146,8 +174,8 @@ class Calls(Remembering):
         ``extend_on_progress``: True to start ``timeout`` again with each progress that comes.
         ``meta``: members for the `_meta` of the request.
 
-        The others are for servers that ask something first (2026-07-28), see `mcp_ref.client.rounds`.
-        ``rounds="manual"``: give what the server asks, an `InputRequiredResult`, to the caller, and not to the
+        The others are for servers that ask something first (2026-07-28), see `mcp_ref.client.mrtr`.
+        ``rounds="manual"``: return what the server asks, an `InputRequiredResult`, to the caller, and do not call the
         callbacks of the client. ``input_responses``: the caller's answers, by the key of the question.
         ``request_state``: the text that came with the questions.
         """
@@ -156,10 +184,10 @@ class Calls(Remembering):
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
         params = _named(name, arguments)
         if not self.check_results:
-            return self._call("tools/call", params, options)
-        check = self._results or self._result_check()
-        version = check.version
-        return check(name, self._call("tools/call", params, options), version)
+            return self._requests.call("tools/call", params, options)
+        check = self._cached.result_check()
+        version = check.tools.version  # of the list, before the call: it may change during it
+        return check(name, self._requests.call("tools/call", params, options), version)
 
     @overload
     def submit_tool(
@@ -183,7 +211,7 @@ class Calls(Remembering):
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
     ) -> "RequestFuture[Any]":
-        """`call_tool` as a `concurrent.futures.Future`, whose ``cancel`` cancels on the wire.
+        """Call a tool as `call_tool`, and return a `concurrent.futures.Future`, whose ``cancel`` cancels on the wire.
 
         The result is checked when it is taken, by the thread that takes it. ``timeout`` (seconds) and the other
         options: see `call_tool`.
@@ -193,10 +221,10 @@ class Calls(Remembering):
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
         params = _named(name, arguments)
         if not self.check_results:
-            return self._submit("tools/call", params, options)
-        check = self._results or self._result_check()
-        version = check.version
-        return self._submit("tools/call", params, options, check=lambda result: check(name, result, version))
+            return self._requests.submit("tools/call", params, options)
+        check = self._cached.result_check()
+        version = check.tools.version
+        return self._requests.submit("tools/call", params, options, check=lambda result: check(name, result, version))
 
     # Resources
 
@@ -206,9 +234,9 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> "ListResourcesResult":
-        """One page of resources, as `list_tools`, with the same options."""
+        """Return one page of resources, as `list_tools`, with the same options."""
         options = Options(timeout, progress, extend_on_progress, meta)
-        return self._page("resources", cursor, refresh, options)  # type: ignore[no-any-return]
+        return self._cached.page("resources", cursor, refresh, options)  # type: ignore[no-any-return]
 
     @spelt
     def resources(
@@ -216,8 +244,8 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> "List[Resource]":
-        """All resources, as `tools`, with the same options."""
-        return list(self._all("resources", refresh, Options(timeout, progress, extend_on_progress, meta)))
+        """Return all resources, as `tools`, with the same options."""
+        return list(self._cached.items("resources", refresh, Options(timeout, progress, extend_on_progress, meta)))
 
     @spelt
     def list_resource_templates(
@@ -225,9 +253,9 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> "ListResourceTemplatesResult":
-        """One page of resource templates, as `list_tools`, with the same options."""
+        """Return one page of resource templates, as `list_tools`, with the same options."""
         options = Options(timeout, progress, extend_on_progress, meta)
-        return self._page("resource_templates", cursor, refresh, options)  # type: ignore[no-any-return]
+        return self._cached.page("resource_templates", cursor, refresh, options)  # type: ignore[no-any-return]
 
     @spelt
     def resource_templates(
@@ -235,8 +263,9 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> "List[ResourceTemplate]":
-        """All resource templates, as `tools`, with the same options."""
-        return list(self._all("resource_templates", refresh, Options(timeout, progress, extend_on_progress, meta)))
+        """Return all resource templates, as `tools`, with the same options."""
+        options = Options(timeout, progress, extend_on_progress, meta)
+        return list(self._cached.items("resource_templates", refresh, options))
 
     @overload
     def read_resource(
@@ -260,7 +289,7 @@ class Calls(Remembering):
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
     ) -> Any:
-        """The contents of a resource, from memory as long as the server said that they are good, and not changed.
+        """Return the contents of a resource, from the cache while the server said that they are good and not changed.
 
         ``refresh`` asks. ``timeout`` (seconds), ``progress`` and the other options: see `call_tool`; with
         ``rounds="manual"`` the result may be an `InputRequiredResult`.
@@ -268,7 +297,7 @@ class Calls(Remembering):
         if unknown:
             refuse(Calls.read_resource, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
-        return self._remembered(READ, {"uri": uri}, bytes_of, refresh, options)
+        return self._cached.answer(READ, {"uri": uri}, bytes_of, refresh, options)
 
     @overload
     def submit_resource(
@@ -292,11 +321,11 @@ class Calls(Remembering):
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
     ) -> "RequestFuture[Any]":
-        """`read_resource` as a future; it asks always. Options as `call_tool`."""
+        """Read a resource as `read_resource`, and return a future; it asks always. Options as `call_tool`."""
         if unknown:
             refuse(Calls.submit_resource, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
-        return self._submit("resources/read", {"uri": uri}, options)
+        return self._requests.submit("resources/read", {"uri": uri}, options)
 
     @spelt
     def subscribe_resource(
@@ -304,18 +333,21 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> None:
-        """Be told when a resource changes: ``callback(uri)``, and ``on_update`` of the client.
+        """Subscribe to a resource: ``callback(uri)``, and ``on_update`` of the client, are called when it changes.
 
-        Once more for the same URI replaces the callback. Raises `Busy` at ``max_subscriptions``
+        A second call for the same URI replaces the callback. Raises `Busy` at ``max_subscriptions``
         [..2025-11-25 server/resources §Subscriptions]. ``timeout`` (seconds) and the other options: see `call_tool`.
         """
-        subscriptions = self._subscriptions
+        known(self.connection, "lists")
         if self.revision.stateless:
             self.listening.subscribe(uri, callback)
             return
-        undo = subscriptions.add(uri, callback)
+        from .subscriptions import HandshakeSubscriptions
+
+        options = Options(timeout, progress, extend_on_progress, meta)
+        undo = HandshakeSubscriptions.of(self.connection).add(uri, callback)
         try:
-            self._call("resources/subscribe", {"uri": uri}, Options(timeout, progress, extend_on_progress, meta))
+            self._requests.call("resources/subscribe", {"uri": uri}, options)
         except BaseException:
             undo()
             raise
@@ -326,16 +358,18 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> None:
-        """Be told no more [..2025-11-25 server/resources §Subscriptions]; its callback is not called from now on.
+        """End a subscription [..2025-11-25 server/resources §Subscriptions]; its callback is not called any more.
 
         ``timeout`` (seconds) and the other options: see `call_tool`.
         """
-        subscriptions = self._subscriptions
+        known(self.connection, "lists")
         if self.revision.stateless:
             self.listening.unsubscribe(uri)
             return
-        subscriptions.remove(uri)
-        self._call("resources/unsubscribe", {"uri": uri}, Options(timeout, progress, extend_on_progress, meta))
+        from .subscriptions import HandshakeSubscriptions
+
+        HandshakeSubscriptions.of(self.connection).remove(uri)
+        self._requests.call("resources/unsubscribe", {"uri": uri}, Options(timeout, progress, extend_on_progress, meta))
 
     # Prompts
 
@@ -345,9 +379,9 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> "ListPromptsResult":
-        """One page of prompts, as `list_tools`, with the same options."""
+        """Return one page of prompts, as `list_tools`, with the same options."""
         options = Options(timeout, progress, extend_on_progress, meta)
-        return self._page("prompts", cursor, refresh, options)  # type: ignore[no-any-return]
+        return self._cached.page("prompts", cursor, refresh, options)  # type: ignore[no-any-return]
 
     @spelt
     def prompts(
@@ -355,8 +389,8 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> "List[Prompt]":
-        """All prompts, as `tools`, with the same options."""
-        return list(self._all("prompts", refresh, Options(timeout, progress, extend_on_progress, meta)))
+        """Return all prompts, as `tools`, with the same options."""
+        return list(self._cached.items("prompts", refresh, Options(timeout, progress, extend_on_progress, meta)))
 
     @overload
     def get_prompt(
@@ -380,7 +414,7 @@ class Calls(Remembering):
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
     ) -> Any:
-        """The messages of a prompt.
+        """Return the messages of a prompt.
 
         ``timeout`` (seconds), ``progress`` and the other options: see `call_tool`; with ``rounds="manual"`` the result
         may be an `InputRequiredResult`.
@@ -388,7 +422,7 @@ class Calls(Remembering):
         if unknown:
             refuse(Calls.get_prompt, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
-        return self._call("prompts/get", _named(name, arguments), options)
+        return self._requests.call("prompts/get", _named(name, arguments), options)
 
     @overload
     def submit_prompt(
@@ -412,13 +446,22 @@ class Calls(Remembering):
         meta: Optional[Dict[str, Any]] = None, rounds: Optional[str] = None,
         input_responses: Optional[Mapping[str, Any]] = None, request_state: Optional[str] = None, **unknown: NoReturn,
     ) -> "RequestFuture[Any]":
-        """`get_prompt` as a future. Options as `call_tool`."""
+        """Get a prompt as `get_prompt`, and return a future. Options as `call_tool`."""
         if unknown:
             refuse(Calls.submit_prompt, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
-        return self._submit("prompts/get", _named(name, arguments), options)
+        return self._requests.submit("prompts/get", _named(name, arguments), options)
 
     # Utilities
+
+    @property
+    def _completions(self) -> "Completions":
+        state = self.connection.state
+        if "completions" not in state:
+            from .completion import Completions
+
+            state.setdefault("completions", Completions(self.connection, self._cached.cache, self.strict))
+        return state["completions"]  # type: ignore[no-any-return]
 
     @spelt
     def complete(
@@ -427,11 +470,11 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> "CompleteResult":
-        """Suggestions for an argument as far as it is typed [.. server/utilities/completion §Requesting Completions].
+        """Return suggestions for an argument typed so far [.. server/utilities/completion §Requesting Completions].
 
         ``ref``: a prompt by its name, or a resource template by its URI (or a `PromptReference`,
         `ResourceTemplateReference`). ``arguments``: those that are settled already, for revisions that carry them. An
-        answer may come from memory, for a while; ``refresh`` asks. ``timeout`` (seconds) and the other options: see
+        answer may come from the cache, for a while; ``refresh`` asks. ``timeout`` (seconds) and the other options: see
         `call_tool`. Raises `Busy` at ``max_completions_per_second``.
         """
         completions = self._completions
@@ -439,7 +482,7 @@ class Calls(Remembering):
         if question.answer is not None:
             return question.answer
         options = Options(timeout, progress, extend_on_progress, meta)
-        answer = self._call("completion/complete", question.params, options, completions.reader(question))
+        answer = self._requests.call("completion/complete", question.params, options, completions.reader(question))
         return answer  # type: ignore[no-any-return]
 
     @spelt
@@ -449,13 +492,13 @@ class Calls(Remembering):
         progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
         meta: Optional[Dict[str, Any]] = None,
     ) -> "RequestFuture[CompleteResult]":
-        """`complete` as a future; a remembered answer is there at once. Options as `complete`."""
+        """Ask as `complete`, and return a future; a cached answer is there at once. Options as `complete`."""
         completions = self._completions
         question = completions.ask(ref, argument, value, arguments, refresh)
         read = completions.reader(question)
         if question.answer is None:
             options = Options(timeout, progress, extend_on_progress, meta)
-            return self._submit("completion/complete", question.params, options, read)
+            return self._requests.submit("completion/complete", question.params, options, read)
         from ..peer.future import RequestFuture
 
         done: "RequestFuture[CompleteResult]" = RequestFuture(self.connection, read)
@@ -470,7 +513,7 @@ class Calls(Remembering):
     ) -> None:
         """Ask for log messages of this level and above [..2025-11-25 server/utilities/logging §Setting Log Level].
 
-        Without a handshake each request says so from now on, and one may say something else by its ``meta``
+        Without a handshake each request says so from now on; a call may ask for something else by its ``meta``
         [2026-07-28 server/utilities/logging §Per-request log level]. ``timeout`` (seconds) and the other options: see
         `call_tool`.
         """
@@ -479,9 +522,35 @@ class Calls(Remembering):
         if level not in LEVELS:
             raise LocalProtocolError("log level %.80r: it is one of %s" % (level, ", ".join(LEVELS)))
         if self.revision.stateless:
-            self._ask_for_logs(level)
+            known(self.connection, "lists")
+            self._handshake.set_log_level(self.connection, level)
         else:
-            self._call("logging/setLevel", {"level": level}, Options(timeout, progress, extend_on_progress, meta))
+            options = Options(timeout, progress, extend_on_progress, meta)
+            self._requests.call("logging/setLevel", {"level": level}, options)
+
+    @spelt
+    def discover(
+        self, refresh: bool = False, *, timeout: Optional[float] = REQUEST_TIMEOUT,
+        progress: Optional[ProgressCallback] = None, extend_on_progress: bool = False,
+        meta: Optional[Dict[str, Any]] = None,
+    ) -> "DiscoverResult":
+        """Ask the server what it is and what it can do; `open` has done so, and this asks anew.
+
+        From the cache, as long as the server said that its answer is good; ``refresh`` asks. What the server says that
+        it can do holds from then on: a feature that it had not declared before may be asked for. ``timeout`` (seconds)
+        and the other options: see `call_tool`.
+
+        [2026-07-28 server/discover §When to Call] MAY. Older revisions have no such request: `LocalProtocolError`.
+        """
+        connection = self.connection
+
+        def read(result: Dict[str, Any]) -> Any:
+            answer = self._requests.reader(DISCOVER, connection)(result)
+            self._handshake.learn(connection, result)
+            return answer
+
+        options = Options(timeout, progress, extend_on_progress, meta)
+        return self._cached.answer(DISCOVER, {}, 1, refresh, options, read)  # type: ignore[no-any-return]
 
 
 def _named(name: str, arguments: Optional[Mapping[str, Any]]) -> Dict[str, Any]:

@@ -1,79 +1,96 @@
-"""The client: one connection to one server. What it asks for is in `mcp_ref.client.calls`, what it offers in
-`client_capabilities`.
+"""The client: one connection to one server, from `Client.open` to `Client.close`.
+
+Its typed calls are in `mcp_ref.client.calls`, what it does for the server in `mcp_ref.client.client_capabilities`.
 """
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, MutableMapping, Optional, Sequence, TypeVar, Union
+from typing import (
+    TYPE_CHECKING, Any, Callable, Dict, List, Mapping, MutableMapping, NoReturn, Optional, Sequence, TypeVar, Union,
+)
 
 from .. import __version__
 from ..codec import DecodeError, decode
 from ..diagnostics.usercode import name_of
-from ..errors import ConnectionLost, LocalProtocolError
+from ..errors import ConnectionLost, LocalProtocolError, McpError
 from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon, Implementation
 from ..messages.lifecycle import ClientCapabilities, Settings
 from ..methods import is_vendor, params_class
-from ..options import spelt
+from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
 from ..peer.executors import Executor
 from ..peer.inflight import Inflight
 from ..peer.raised import log as log_raised
+from ..peer.request_table import ProgressCallback
 from ..protocol import lifecycle, negotiation
+from ..protocol.capabilities import extensions_in
 from ..revisions import Revision
 from ..transports.base import Transport
-from .cache.store import SharedAnswers
+from .cache import SharedAnswers
+from .cached_calls import CachedCalls
+from .calls import Calls
 from .client_capabilities import REQUESTS, Offers
 from .era import DEFAULT_ERA, Opening
-from .handshake import Greeting
-from .recovery import Restarts
-from .subscriptions import UpdateCallback
+from .handshake import Handshake
+from .owner import UpdateCallback
+from .recovery import Restarts, connection_for_retry
+from .requests import Requests
 
 if TYPE_CHECKING:
     from ..jsonrpc import RequestId
     from ..peer.extension import Extension
+    from ..peer.inflight import Incoming
     from ..peer.vendor import VendorMethods
     from .client_capabilities import GivenElicitation, GivenRoots, GivenSampling
-    from .listening import Listening, Wish
+    from .subscriptions import Subscription
 
 Self = TypeVar("Self", bound="Client")
 Handler = TypeVar("Handler", bound=Callable[[Dict[str, Any], Context], Optional[Dict[str, Any]]])
 NotificationCallback = Callable[[str, Dict[str, Any]], object]
-"""Called with method and params."""
+"""A function that is called with method and params."""
 LogCallback = Callable[[str, Any, Optional[str]], object]
-"""Called with level, data (any JSON value) and the logger's name."""
+"""A function that is called with level, data (any JSON value) and the logger's name."""
 
 
-class Client(Greeting):
-    """A client of one server. Made by `connect`, or made and then opened on a transport.
+class Client(Calls):
+    """A client of one server. `connect` makes one and opens it; or make one, and `open` it on a transport.
 
     ``name``, ``version``, ``title``, ``description``, ``website_url`` and ``icons`` introduce it.
 
-    What it speaks, newest preferred: ``era`` is ``"auto"`` (whatever the server does; the default), ``"modern"`` (no
-    handshake), ``"legacy"`` (with one) or the name of a revision; ``revisions`` names those to choose from (default:
-    all five).
-    ``eras``: what is known of servers, a mapping of names to names that may outlive this client; see
-    `mcp_ref.client.era`.
+    The revisions that it speaks, newest preferred: ``era`` is ``"auto"`` (whatever the server does; the default),
+    ``"modern"`` (no handshake), ``"legacy"`` (with one) or the name of a revision; ``revisions`` names those to choose
+    from (default: all five).
+    ``eras``: the revisions that servers were found to speak, a mapping of addresses to names that may outlive this
+    client; see `mcp_ref.client.era`.
 
-    What it does for the server, each declared if it is given: ``roots`` (paths, ``file:`` URIs, or a
+    The features that it has for the server, each declared if it is given: ``roots`` (paths, ``file:`` URIs, or a
     `mcp_ref.client.roots.Roots`), ``sampling`` and ``elicitation`` (a function ``(params, context)``, or a
     `mcp_ref.client.sampling.Sampling`, `mcp_ref.client.elicitation.Elicitation`); ``experimental`` capabilities by
     name; ``capabilities``: more that a subclass declares because it answers the requests itself.
 
-    What it hears, one at a time and in order: ``on_log(level, data, logger)``, ``on_update(uri)`` for each resource
-    that changed, ``on_notification(method, params)`` for whatever the server announces, also
-    what is outside of the specification, such as ``acme/event``.
+    The callbacks for notifications, called one at a time and in order: ``on_log(level, data, logger)``;
+    ``on_update(uri)`` for each resource that changed; ``on_notification(method, params)`` for all that the server
+    announces, also what is outside of the specification, such as ``acme/event``.
 
-    ``extensions``: what it does beyond the protocol, see `mcp_ref.peer.extension`.
+    ``extensions``: features beyond the protocol, see `mcp_ref.peer.extension`.
     ``cache``: a `SharedAnswers`, where this client and others share what servers say is public; see
-    `mcp_ref.client.cache.store`. ``check_results``: whether results of tools are checked, see
-    `mcp_ref.client.structured`. ``executor``: who runs callbacks. ``strict`` refuses what real but careless servers
-    send. ``keepalive``: seconds between pings, which end the connection when unanswered (default: no pings).
+    `mcp_ref.client.cache`. ``check_results``: False to leave results of tools unchecked, see
+    `mcp_ref.client.structured`. ``executor``: runs the callbacks. ``strict``: True to refuse what real but careless
+    servers send. ``keepalive``: seconds between pings, which end the connection when unanswered (default: no pings).
     """
 
     party = lifecycle.CLIENT
+    server_info: Optional[Implementation] = None
+    """The server's name and version; known after `open`, if it says them."""
+    server_capabilities: Mapping[str, Any] = {}
+    """The capabilities that the server has declared, a JSON object as it came: ``"tools" in
+    client.server_capabilities``; known after `open`, {} where a server does not say. Those of the client are in
+    ``capabilities``."""
+    instructions: Optional[str] = None
+    """A text on how to use the server; for the model."""
 
     @spelt
     def __init__(
@@ -108,8 +125,6 @@ class Client(Greeting):
         self.revisions = negotiation.spoken(era, revisions, DEFAULT_ERA)
         self.eras: MutableMapping[str, str] = {} if eras is None else eras
         self.offers = Offers({"roots": roots, "sampling": sampling, "elicitation": elicitation})
-        self.offered = partial(self.offers.declare, capabilities, experimental)
-        """What is declared to who speaks a revision."""
         self.on_log = on_log
         self.on_update = on_update
         self.on_notification = on_notification
@@ -123,29 +138,34 @@ class Client(Greeting):
         self.keepalive = keepalive
         self._vendor: "Optional[VendorMethods]" = None
         self.questions = Inflight()
-        """What servers ask by their results and is being answered; see `mcp_ref.client.rounds`."""
+        """The questions of the server in its results that are being answered; see `mcp_ref.client.mrtr`."""
+        self._requests = Requests(self)
+        self._cached = CachedCalls(self, self._requests)
+        self._handshake = Handshake(self, self.info, partial(self.offers.declare, capabilities, experimental), cache)
         self._restarts = Restarts(limits)
-        self._ending = threading.Event()
-        self._ending.set()  # cleared between `open` and `close`
+        self._closing = threading.Event()
+        self._closing.set()  # cleared between `open` and `close`
         self._renewing = threading.Lock()
-        self._coming: Optional[Connection] = None  # the connection that was begun last
-        self._listening: "Optional[Listening]" = None
+        """A lock that is held while a connection takes the place of one that has ended: the first of the threads that
+        need it makes it, and the others wait."""
+        self._opening: Optional[Connection] = None
+        """The connection that was begun last: `close` must end it, also while it is being opened."""
         self._making = threading.Lock()
 
     def __repr__(self) -> str:
-        """Who the server is, the revision, and what became of the connection; what the server said is cut."""
+        """Return the server's name, cut to 60 characters, the revision, and the state of the connection."""
         connection, server = self._connection, self.server_info
         if connection is None:
             return "<%s, not connected>" % type(self).__name__
         name = shown("%s %s" % (server.name, server.version), 60) if server is not None else "a server without a name"
-        state = "closed" if self._ending.is_set() else "lost" if connection.closed else "open"
+        state = "closed" if self._closing.is_set() else "lost" if connection.closed else "open"
         return "<%s of %s, %s, %s>" % (type(self).__name__, name, connection.session.rules.name, state)
 
-    # Life
+    # From `open` to `close`
 
     def open(self, transport: Transport) -> "Client":
-        """Connect over this transport and shake hands; on any failure the transport is closed. After `close` it may be
-        done again.
+        """Connect over this transport and open the session; on any failure the transport is closed. After `close` the
+        client may be opened again.
 
         Raises `ConnectFailed`, `ConnectionLost` with the server's last words, `RequestTimeout`, `PeerProtocolError` if
         there is no revision in common, or `LocalProtocolError` if this client is connected already.
@@ -154,17 +174,17 @@ class Client(Greeting):
             transport.close()
             raise LocalProtocolError("the client is connected already: close() it first, or make another one")
         self._listening = None
-        self._ending.clear()
-        self._log_level = None
+        self._closing.clear()
+        self._handshake.reset()
         try:
-            self._converse(transport, self.eras.get(_name_of(transport)))
+            self._connect(transport, self.eras.get(_name_of(transport)))
         except BaseException:
             self.close()
             raise
         return self
 
-    def _converse(self, transport: Transport, known: Optional[str], before: Optional[Connection] = None) -> None:
-        """Begin a conversation on this transport, which is closed if that fails.
+    def _connect(self, transport: Transport, known: Optional[str], before: Optional[Connection] = None) -> None:
+        """Open a connection on this transport, which is closed if that fails.
 
         ``known``: the revision that was spoken with the server the last time. ``before``: the connection whose place
         this one takes.
@@ -173,46 +193,42 @@ class Client(Greeting):
         if before is not None:
             connection.table.follow(before.table)
         connection.start()
-        self._coming = connection
+        self._opening = connection
         if before is None:
             self._connection = connection
         opening = Opening(self, connection, known)
         try:
-            if self.wanted:  # or `close` came before it knew of this connection
+            if self.wanted:  # otherwise `close` came before `_opening` was set, and has not closed this connection
                 opening.run()
             if not self.wanted:
                 raise ConnectionLost("the client was closed meanwhile")
         except BaseException as error:
             connection.close()
             connection.wait_closed(self.limits.shutdown_grace)
-            fresh = self._another_try(opening, transport, error)
+            # A server of the handshake era may end when it is sent anything but `initialize`: begin again with that.
+            retry = opening.is_guessing and self.wanted and isinstance(error, ConnectionLost)
+            fresh = transport.renew() if retry else None
             if fresh is None:
                 raise
         else:
             self._connection = connection
-            self._remember(transport, connection.session.rules)
+            name = _name_of(transport)
+            if name:
+                # [2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions] SHOULD
+                self.eras[name] = connection.session.rules.name
             self.opened(connection)
             return
-        self._converse(fresh, negotiation.with_handshake(self.revisions)[-1].name, before)
-
-    def _another_try(self, opening: Opening, transport: Transport, error: BaseException) -> Optional[Transport]:
-        """Where to begin with a handshake, if the server may have ended because we did not."""
-        return transport.renew() if opening.guessing and self.wanted and isinstance(error, ConnectionLost) else None
-
-    def _remember(self, transport: Transport, revision: Revision) -> None:
-        """[2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions] SHOULD"""
-        name = _name_of(transport)
-        if name:
-            self.eras[name] = revision.name
+        self._connect(fresh, negotiation.with_handshake(self.revisions)[-1].name, before)
 
     def renewed(self, ended: Connection, error: ConnectionLost) -> Connection:
-        """The connection that takes the place of one that has ended; whoever comes first makes it, for all.
+        """Return the connection that takes the place of one that has ended; the first caller makes it, for all.
 
         In the handshake era there is one where the server has forgotten the session
-        [2025-03-26..2025-11-25 basic/transports §Session Management] MUST. Reading: when there is something
-        to say again. Only what the server has refused because of the session, or what was not sent at all, is sent
+        [2025-03-26..2025-11-25 basic/transports §Session Management] MUST. Reading: as soon as there is something
+        to send again. Only what the server has refused because of the session, or what was not sent at all, is sent
         again. What a server remembers of a session is gone with it: subscriptions, the level of log messages.
-        In the stateless era: see `mcp_ref.client.recovery`.
+        In the stateless era: see `mcp_ref.client.recovery`. Raises ``error`` where there can be no connection, and what
+        `open` raises.
         """
         stateless = ended.session.rules.stateless
         if not error.unsent and not stateless:
@@ -220,25 +236,33 @@ class Client(Greeting):
         with self._renewing:
             if self._connection is not ended and self._connection is not None:
                 return self._connection
-            fresh = ended.exchanges.reopen() if self.wanted and ended.exchanges is not None else None
-            if fresh is None and stateless and self.wanted:
-                fresh = self._restarts.next(ended, error, self._ending)
-            if fresh is None:
+            transport: Optional[Transport] = None
+            if self.wanted and ended.exchanges is not None:
+                transport = ended.exchanges.reopen()
+            if transport is None and stateless and self.wanted:
+                transport = self._restarts.next(ended, error, self._closing)
+            if transport is None:
                 raise error
             ended.close()
             ended.wait_closed(self.limits.shutdown_grace)
-            self._converse(fresh, ended.session.rules.name, ended)
+            self._connect(transport, ended.session.rules.name, ended)
             return self.connection
 
+    def _retry_connection(
+        self, connection: Connection, error: McpError, method: str, params: Optional[Dict[str, Any]]
+    ) -> Connection:
+        """Return the connection on which a request that failed is sent again. Raises if it is not; for subclasses."""
+        return connection_for_retry(self, connection, error, method, params)
+
     def close(self) -> None:
-        """End the connection and, if there is one, the child process. From any thread, as often as one likes."""
-        self._ending.set()
+        """End the connection and, if there is one, the child process. From any thread, any number of times."""
+        self._closing.set()
         self.questions.cancel_all("the client was closed")
         listening = self._listening
         if listening is not None:
             listening.close()
-        if self._coming is not None:
-            self._coming.close()
+        if self._opening is not None:
+            self._opening.close()
         if self._connection is not None:
             self._connection.close()
             self._connection.wait_closed(self.limits.shutdown_grace + self.limits.terminate_grace + 1.0)
@@ -251,9 +275,59 @@ class Client(Greeting):
     def __exit__(self, *exception: Any) -> None:
         self.close()
 
+    # Any message
+
+    def request(
+        self,
+        method: str,
+        params: Optional[Dict[str, Any]] = None,
+        timeout: Optional[float] = REQUEST_TIMEOUT,
+        on_progress: Optional[ProgressCallback] = None,
+        extend_on_progress: bool = False,
+        within: "Optional[Incoming]" = None,
+        **unknown: NoReturn,
+    ) -> Dict[str, Any]:
+        """Send any request and return the result object as it came; options as `Connection.request`.
+
+        Also a vendor's, such as ``acme/search``: a name with a prefix that no method of the specification has. A server
+        that does not know it answers with -32601, which is a `PeerError`.
+
+        If the server has forgotten our HTTP session, a new one is begun and the request sent again, once; without a
+        handshake also in the cases of `mcp_ref.client.recovery`.
+        """
+        if unknown:
+            refuse(Client.request, unknown)
+        return self._requests.request(method, params, timeout, on_progress, extend_on_progress, within)
+
+    @spelt
+    def notify(self, method: str, params: Optional[Dict[str, Any]] = None) -> None:
+        """Send a notification, one of the specification's or a vendor's such as ``acme/event``; nobody answers.
+
+        Raises `LocalProtocolError` if it may not be sent now.
+        """
+        self.connection.notify(method, params)
+
+    # The server and this client
+
+    def forget(self) -> None:
+        """Forget all cached answers of the server.
+
+        For a program that changes what the server takes it for, such as a token: what the server told one principal may
+        not be given to another [2026-07-28 server/utilities/caching §Cache Scope Field] MUST NOT.
+        """
+        self._cached.cache.forget()
+
+    @property
+    def server_extensions(self) -> Dict[str, Dict[str, Any]]:
+        """The extensions that the server has declared: identifier -> settings.
+
+        [2026-07-28 basic/versioning §Extension Negotiation]
+        """
+        return extensions_in(self.server_capabilities)
+
     @property
     def origin(self) -> Optional[str]:
-        """Where the server is, such as ``https://example.com``; None where that means nothing, as for a child process.
+        """The origin of the server, such as ``https://example.com``; None where it has none, as a child process.
 
         What belongs to the server's own origin may be trusted more than the rest of the world: see `usable_icons`.
         """
@@ -261,10 +335,10 @@ class Client(Greeting):
 
     @spelt
     def usable_icons(self, item: Any, *, trusted: Sequence[str] = (), svg: bool = False) -> List[Icon]:
-        """The icons of a tool, resource, template, prompt, or of ``server_info`` that may be shown without harm.
+        """Return the icons of a tool, resource, template, prompt, or of ``server_info`` that may be shown without harm.
 
         Those that come whole, and those of the server's own origin. ``trusted``: names of other hosts whose icons may
-        be shown; ``svg``: whether SVG may. See `mcp_ref.client.icons` [2025-11-25.. basic/index §`icons`] MUST.
+        be shown; ``svg``: True if SVG may. See `mcp_ref.client.icons` [2025-11-25.. basic/index §`icons`] MUST.
         """
         from .icons import usable_icons
 
@@ -273,24 +347,29 @@ class Client(Greeting):
     @spelt
     def listen(
         self, *features: str, uris: Sequence[str] = (), callback: Optional[UpdateCallback] = None
-    ) -> "Wish":
-        """Hear of changes of lists (``"tools"``, ``"prompts"``, ``"resources"``) and of the resources at ``uris``.
+    ) -> "Subscription":
+        """Listen to changes of lists (``"tools"``, ``"prompts"``, ``"resources"``) and of the resources at ``uris``.
 
-        Until the wish is closed; it is a context manager. ``callback(uri)`` and ``on_update`` hear of resources,
-        ``on_notification`` of everything. Where there is a handshake, servers tell of lists unasked. Raises
+        Until the subscription is closed; it is a context manager. ``callback(uri)`` and ``on_update`` are called for
+        resources, ``on_notification`` for all. Where there is a handshake, servers tell of lists unasked. Raises
         `PeerError`, `RequestTimeout`, `ConnectionLost`, and `Busy` at ``max_subscriptions``; see
-        `mcp_ref.client.listening`.
+        `mcp_ref.client.subscriptions`.
         """
-        from .listening import Listening
+        from .subscriptions import FEATURES, HandshakeSubscription, ChangeFilter
 
-        return Listening.begin(self, features, uris, callback)
+        unknown = set(features) - set(FEATURES)
+        if unknown or isinstance(uris, str):
+            raise TypeError("listen to tools, prompts, resources, and a list of uris; not %r" % (unknown or uris,))
+        if self.revision.stateless:
+            return self.listening.add(features, uris, callback)
+        return HandshakeSubscription(self, ChangeFilter(frozenset(features), frozenset(uris)), callback)
 
     @spelt
     def method(self, name: str) -> Callable[[Handler], Handler]:
         """Make a function answer requests of a vendor's server: ``@client.method("acme/ask")``.
 
         It gets the params and a context, as the other callbacks of a client do, ``ask(params, context)``, and returns
-        a dict; None is {}. What it raises is logged, and the server gets -32603; `RpcError` is that error. A server
+        a dict; None is {}. An exception is logged, and the server gets -32603; an `RpcError` is sent as it is. A server
         asks by ``ctx.call("acme/ask", {...})``, which it cannot in 2026-07-28; see `mcp_ref.peer.vendor`. To answer
         from the first moment on, register before `open`. Raises ValueError as `Server.method`.
         """
@@ -305,18 +384,8 @@ class Client(Greeting):
         return register
 
     @property
-    def listening(self) -> "Listening":
-        """What it listens to, where it has to ask for that; see `mcp_ref.client.listening`."""
-        if self._listening is None:
-            from .listening import Listening
-
-            with self._making:
-                self._listening = self._listening or Listening(self)
-        return self._listening
-
-    @property
     def capabilities(self) -> Dict[str, Any]:
-        """What this client declares, a JSON object; what its server does is in ``server_capabilities``, likewise.
+        """The capabilities that this client declares, a JSON object; those of its server: ``server_capabilities``.
 
         To the server that it is connected to; before that, to one of the newest revision that this client speaks.
         """
@@ -327,29 +396,33 @@ class Client(Greeting):
 
     @property
     def wanted(self) -> bool:
-        """Whether this client is to be connected: it was opened, and has not been closed since."""
-        return not self._ending.is_set()
+        """True if this client is to be connected: it was opened, and has not been closed since."""
+        return not self._closing.is_set()
 
-    # What the server sends (see `Role`)
+    # Messages of the server (see `Role`)
+
+    def declared(self, revision: Revision) -> Dict[str, Any]:
+        """Return the capabilities that this client declares in a revision, as on the wire."""
+        return self._handshake.capabilities(revision, revision)
 
     def opened(self, connection: Connection) -> None:
-        """Roots and others may announce things from now on; and who listened, listens again."""
+        """Let roots and others announce changes from now on, and listen again to what was listened to."""
         self.offers.attach(self, connection)
         if self._listening is not None:
             self._listening.resume()
 
     def closed(self, connection: Connection, reason: str) -> None:
-        """And from now on no more."""
+        """Let roots and others announce nothing more: the connection has ended."""
         self.offers.detach(self)
 
     def route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
-        """How a request of the server is answered."""
-        found = super().route(connection, method, revision) or self.offers.route(self, method, revision)
-        return self._vendor.route(method) if found is None and self._vendor is not None else found
+        """Return how a request of the server is answered; None if it is not."""
+        route = super().route(connection, method, revision) or self.offers.route(self, method, revision)
+        return self._vendor.route(method) if route is None and self._vendor is not None else route
 
     def arrived(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
-        """Forget at once what has changed, and stop a flood of log messages
-        [.. server/utilities/logging §Security] SHOULD; and what belongs to no stream, where there are streams."""
+        """Forget at once what has changed; drop a flood of log messages [.. server/utilities/logging §Security] SHOULD,
+        and, where there are streams, what belongs to none."""
         if connection.session.rules.stateless and not self._streamed(connection, method, params):
             return False
         if method == "notifications/message" and not connection.rate("max_log_messages_per_second").take():
@@ -357,16 +430,16 @@ class Client(Greeting):
             connection.counters.note("dropped log message", text)
             return False
         if "lists" in connection.state:
-            connection.state["lists"].heard(method, params)
+            connection.state["lists"].on_notification(method, params)
         return True
 
     def hears(self, method: str) -> bool:
-        """See `Role.hears`."""
+        """Return True for a vendor's notification, if there is an ``on_notification``; see `Role.hears`."""
         return self.on_notification is not None and is_vendor(method)
 
     def notification(self, connection: Connection, method: str, params: Dict[str, Any]) -> None:
-        """Tell who wants to hear of it: our callbacks, the offers, the user; what breaks its form is dropped
-        [.. server/utilities/logging §Security] SHOULD."""
+        """Call the callbacks for a notification, of roots and others, of extensions, of the user. One that breaks its
+        form is dropped [.. server/utilities/logging §Security] SHOULD."""
         row = connection.session.lookup(method)
         if row is None and self.hears(method):
             try:
@@ -381,25 +454,25 @@ class Client(Greeting):
         except DecodeError as error:
             connection.counters.note("malformed notification", "%s: %s" % (method, error))
             return
-        for tell in self._listeners(connection, method, params, message):
+        for callback in self._callbacks_for(connection, method, params, message):
             try:
-                tell()
+                callback()
             except Exception as error:
-                log_raised(connection, self._whose(tell), error, method)
+                log_raised(connection, self._shown_callback(callback), error, method)
 
-    def _whose(self, tell: "partial[Any]") -> str:
-        """What a callback is to our user."""
-        option = next((name for name in CALLBACKS if tell.func == getattr(self, name)), "")
-        return ("%s callback %s" % (option, name_of(tell))).strip()
+    def _shown_callback(self, callback: "partial[Any]") -> str:
+        """Return a name for a callback, for log records: the option of `Client` and the function."""
+        option = next((name for name in CALLBACKS if callback.func == getattr(self, name)), "")
+        return ("%s callback %s" % (option, name_of(callback))).strip()
 
     def handler_of(self, method: str, params: Dict[str, Any], revision: Revision) -> str:
-        """See `Role.handler_of`."""
-        asked = REQUESTS.get(method)
-        return super().handler_of(method, params, revision) if asked is None else "%s callback" % asked
+        """Return a name for the user's code that answers a request; see `Role.handler_of`."""
+        option = REQUESTS.get(method)
+        return super().handler_of(method, params, revision) if option is None else "%s callback" % option
 
     def _streamed(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
-        """Whether a notification is one that does not need a stream, or names one of ours."""
-        from .listening import STREAMED
+        """True if a notification is one that needs no stream, or names one of ours."""
+        from .subscriptions import STREAMED
 
         if method not in STREAMED:
             return True
@@ -409,51 +482,52 @@ class Client(Greeting):
         return self._listening.accepts(connection, method, params)
 
     def torn_down(self, connection: Connection, id: "RequestId", reason: str) -> bool:
-        """The server ends a stream of ours; see `mcp_ref.client.listening`."""
+        """Take that the server ends a stream of ours; False if it is none. See `mcp_ref.client.subscriptions`."""
         return self._listening is not None and self._listening.torn_down(connection, id, reason)
 
-    def _listeners(
+    def _callbacks_for(
         self, connection: Connection, method: str, params: Dict[str, Any], message: Any
     ) -> "List[partial[Any]]":
-        found: "List[partial[Any]]" = []
+        callbacks: "List[partial[Any]]" = []
         if method in LISTENERS:
-            found += LISTENERS[method](self, connection, message)
-        heard = self.offers.notifications.get(method)
-        if heard is not None:
-            found.append(partial(heard, connection, params))
+            callbacks += LISTENERS[method](self, connection, message)
+        of_offer = self.offers.notifications.get(method)
+        if of_offer is not None:
+            callbacks.append(partial(of_offer, connection, params))
         if self.extensions is not None:
-            found.append(partial(self.extensions.heard, connection, method, params))
+            callbacks.append(partial(self.extensions.heard, connection, method, params))
         if self.on_notification is not None:
-            found.append(partial(self.on_notification, method, params))
-        return found
+            callbacks.append(partial(self.on_notification, method, params))
+        return callbacks
 
-    def _log_listeners(self, connection: Connection, message: Any) -> "List[partial[Any]]":
+    def _log_callbacks(self, connection: Connection, message: Any) -> "List[partial[Any]]":
         return [partial(self.on_log, message.level, message.data, message.logger)] if self.on_log is not None else []
 
-    def _update_listeners(self, connection: Connection, message: Any) -> "List[partial[Any]]":
+    def _update_callbacks(self, connection: Connection, message: Any) -> "List[partial[Any]]":
         stream = connection.session.rules.stateless and self._listening
-        wanted: List[UpdateCallback] = (stream or connection.state["subscriptions"]).listeners(message.uri)
+        subscriptions = stream or connection.state.get("subscriptions")
+        callbacks: List[UpdateCallback] = [] if subscriptions is None else subscriptions.listeners(message.uri)
         if self.on_update is not None:
-            wanted.append(self.on_update)
-        return [partial(tell, message.uri) for tell in wanted]
+            callbacks.append(self.on_update)
+        return [partial(callback, message.uri) for callback in callbacks]
 
 
 def _route_of(name: str, function: Callable[[Dict[str, Any], Context], Any]) -> Route:
-    """How a vendor's request is answered."""
+    """Return how a vendor's request is answered."""
     from ..peer.vendor import checked_result
 
     return Route(lambda context, params: checked_result(name, function(params, context)))
 
 
 def _name_of(transport: Transport) -> str:
-    """What a server is called in ``eras``; "" where nothing names it."""
+    """Return the key of a server in ``eras``; "" where nothing names it."""
     return transport.origin or transport.address or ""
 
 
 CALLBACKS = ("on_log", "on_update", "on_notification")
-"""Options of `Client` that hear of notifications."""
+"""The options of `Client` that take notifications."""
 LISTENERS: "Dict[str, Callable[[Client, Connection, Any], List[partial[Any]]]]" = {
-    "notifications/message": Client._log_listeners,
-    "notifications/resources/updated": Client._update_listeners,
+    "notifications/message": Client._log_callbacks,
+    "notifications/resources/updated": Client._update_callbacks,
 }
-"""Who hears of a notification besides the offers and ``on_notification``."""
+"""Notification -> the callbacks for it, besides those of the offers and ``on_notification``."""

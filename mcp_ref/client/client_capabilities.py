@@ -1,7 +1,7 @@
-"""What a client offers to a server: roots, sampling and elicitation, as far as its user gives them.
+"""The features that a client has for its servers: roots, sampling and elicitation, as far as its user gives them.
 
-Each is an object of its own module, loaded when it is given. A capability is declared exactly for what is there
-[..2025-11-25 basic/lifecycle §Capability Negotiation], and only what is there is answered.
+Each is an object of its own module, which is loaded when it is given. A capability is declared exactly for each that
+was given [..2025-11-25 basic/lifecycle §Capability Negotiation], and only those are answered.
 """
 
 import threading
@@ -19,39 +19,39 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from . import elicitation, roots, sampling
-    from .client import Client
+    from .owner import Owner
 
     class Offer(Protocol):
-        """What answers requests of a server: `Roots`, `Sampling`, `Elicitation`, or an object like these."""
+        """An object that answers requests of a server: `Roots`, `Sampling`, `Elicitation`, or one of your own."""
 
         def capability(self) -> Any:
-            """What is declared."""
+            """Return the capability that is declared."""
 
-        def route(self, client: Client, revision: Revision) -> Route:
-            """How a request is answered."""
+        def route(self, client: Owner, revision: Revision) -> Route:
+            """Return how a request is answered."""
 
     GivenRoots = Union[None, Offer, roots.Place, Iterable[roots.Place]]
     GivenSampling = Union[None, Offer, sampling.Callback]
     GivenElicitation = Union[None, Offer, elicitation.FormCallback]
 
 OFFERS: Dict[str, str] = {"roots": "Roots", "sampling": "Sampling", "elicitation": "Elicitation"}
-"""Module of this package (and capability, and option of `Client`) -> its class."""
+"""A module of this package, which is also a capability and an option of `Client` -> its class."""
 
 REQUESTS: Dict[str, str] = {
     "roots/list": "roots",
     "sampling/createMessage": "sampling",
     "elicitation/create": "elicitation",
 }
-"""What a server may ask, and which offer answers it."""
+"""A request of a server -> the offer that answers it."""
 
 Heard = Callable[[Connection, Dict[str, Any]], None]
-"""Takes a notification: the connection it came on, and its params."""
+"""A function that takes a notification: the connection it came on, and its params."""
 
 
 class Offers:
     """The offers of one client.
 
-    ``given``: name -> an object of the class, or what its constructor makes one of (paths for roots, a function for
+    ``given``: name -> an object of the class, or the argument of its constructor (paths for roots, a function for
     the others), or None.
     """
 
@@ -66,9 +66,10 @@ class Offers:
     def declare(
         self, base: Optional[ClientCapabilities], experimental: Optional[Dict[str, Settings]], offered: Revision
     ) -> ClientCapabilities:
-        """The capabilities: those of the offers, and those of ``base``, which the client answers by itself.
+        """Return the capabilities: those of the offers, and those of ``base``, which the client answers by itself.
 
-        Elicitation by links alone is not declared where ``offered`` knows forms only and would read it as such.
+        Elicitation by links alone is not declared where revision ``offered`` knows forms only, for the server would
+        take it for forms.
         """
         declared = ClientCapabilities() if base is None else copy(base)
         if experimental is not None:
@@ -80,26 +81,26 @@ class Offers:
                 setattr(declared, name, capability)
         return declared
 
-    def route(self, client: "Client", method: str, revision: Revision) -> Optional[Route]:
-        """How a request of the server is answered; None: it is not offered."""
+    def route(self, client: "Owner", method: str, revision: Revision) -> Optional[Route]:
+        """Return how a request of the server is answered; None if it is not offered."""
         offer = self._made.get(REQUESTS.get(method, ""))
         if offer is None or lookup(method, revision) is None:
             return None
         route: Route = offer.route(client, revision)
         return route
 
-    def attach(self, client: "Client", connection: Connection) -> None:
-        """The connection is operating; offers that announce something may do so from now on."""
+    def attach(self, client: "Owner", connection: Connection) -> None:
+        """Let the offers announce changes from now on: the connection is operating."""
         for offer in self._made.values():
             if hasattr(offer, "attach"):
                 offer.attach(client)
         with self._lock:
             self._attached = list(self._made.values())
-        if connection.closed:  # it ended meanwhile, and `detach` found nothing
+        if connection.closed:  # it ended before `_attached` was set, so that `detach` has found nothing
             self.detach(client)
 
-    def detach(self, client: "Client") -> None:
-        """The connection has ended; once for each `attach`."""
+    def detach(self, client: "Owner") -> None:
+        """Let the offers announce nothing more: the connection has ended. It acts once for each `attach`."""
         with self._lock:
             attached, self._attached = self._attached, []
         for offer in attached:
@@ -108,7 +109,7 @@ class Offers:
 
 
 def _made(name: str, value: Any) -> Any:
-    """The offer itself. What has a ``capability`` is taken as it is, so that others can be written."""
+    """Return the offer. An object with a ``capability`` is taken as it is: so users can write their own."""
     if hasattr(value, "capability"):
         return value
     return getattr(import_module("." + name, __package__), OFFERS[name])(value)

@@ -1,12 +1,12 @@
-"""Completions as a client asks for them [.. server/utilities/completion §Requesting Completions].
+"""Completion: suggestions while a user types [.. server/utilities/completion §Requesting Completions].
 
-Somebody types, and each key asks: so the answers are kept for a while
+Each key that the user presses asks: so the answers are kept for a while
 [.. server/utilities/completion §Implementation Considerations] SHOULD, questions are limited by
-``max_completions_per_second`` [.. server/utilities/completion §Security] MUST, and what is asked is checked before
-it is sent (the same MUST). An answer with gaps is no error of the user's: what is missing is empty.
+``max_completions_per_second`` [.. server/utilities/completion §Security] MUST, and each is checked before
+it is sent (the same MUST). An answer with gaps is no error of the user's: a missing member counts as empty.
 
-Reading: nobody announces that suggestions changed. Answers are forgotten after ``cached_completion_seconds``, and
-all of them when the server says that its prompts or resources changed.
+Reading: a server does not announce that suggestions changed. Answers are forgotten after
+``cached_completion_seconds``, and all of them when the server says that its prompts or resources changed.
 """
 
 import threading
@@ -22,21 +22,20 @@ from ..messages.completion import (
 )
 from ..peer.dispatcher import Connection
 from ..uritemplate import variables
-from .cache.caches import Lists
-from .cache.store import Version
+from .cache import ServerCache, Version
 
 CITATION = ".. server/utilities/completion §Security"
 MOST = 100
-"""Values of one answer [.. server/utilities/completion §Completion Results]."""
+"""The values of one answer, at most [.. server/utilities/completion §Completion Results]."""
 _KINDS = ("resources", "resource_templates", "prompts")
 
 
 _LARGEST = 64 * 1024
-"""Characters of an answer that is kept."""
+"""The characters of an answer that is kept, at most."""
 
 
 class Question:
-    """One completion to be asked for: its params, and the answer if it is known."""
+    """A completion that is to be asked for: its params, and the answer if it is known."""
 
     def __init__(
         self, params: Dict[str, Any], key: Any, version: List[Version], answer: Optional[CompleteResult]
@@ -50,9 +49,9 @@ class Question:
 class Completions:
     """The completions asked of one server, and its answers that are kept. Thread-safe."""
 
-    def __init__(self, connection: Connection, lists: Lists, strict: bool) -> None:
+    def __init__(self, connection: Connection, cache: ServerCache, strict: bool) -> None:
         self._connection = connection
-        self._lists = lists
+        self._cache = cache
         self._strict = strict
         self._lock = threading.Lock()
         self._version: List[Version] = []
@@ -61,7 +60,7 @@ class Completions:
     def ask(
         self, ref: Ref, argument: str, value: str, arguments: Optional[Mapping[str, str]], fresh: bool
     ) -> Question:
-        """Check the question and see whether the answer is here. ``fresh``: it may not be an old one.
+        """Check the question, and return it with the answer, if that is cached. ``fresh``: True to leave the cache out.
 
         Raises `LocalProtocolError` for what may not be asked, `Busy` if this was asked too often.
         """
@@ -71,17 +70,17 @@ class Completions:
         params = CompleteRequestParams(reference, CompletionArgument(argument, value), context, meta={})
         rules = self._connection.session.rules
         wire = encode(params, rules)
-        del wire["_meta"]  # the connection's to write
+        del wire["_meta"]  # the connection writes it
         key = (wire["ref"]["type"], wire["ref"].get("name"), wire["ref"].get("uri"), argument, value,
                tuple(sorted(wire["context"]["arguments"].items())) if "context" in wire else ())
         answer = None if fresh else self._find(key)
         limits = self._connection.limits
         if answer is None and not self._connection.rate("max_completions_per_second").take():
             raise Busy("more completions than max_completions_per_second (%g)" % limits.max_completions_per_second)
-        return Question(wire, key, self._lists.version(_KINDS), answer)
+        return Question(wire, key, self._cache.version(_KINDS), answer)
 
     def reader(self, question: Question) -> Callable[[Dict[str, Any]], CompleteResult]:
-        """What makes the message of the answer to a question, and keeps it."""
+        """Return the function that makes the message of the answer to a question, and keeps it."""
 
         def read(result: Dict[str, Any]) -> CompleteResult:
             answer = self._read(result)
@@ -92,7 +91,7 @@ class Completions:
 
     def _find(self, key: Any) -> Optional[CompleteResult]:
         with self._lock:
-            if self._version != self._lists.version(_KINDS):
+            if self._version != self._cache.version(_KINDS):
                 return None
             until, answer = self._kept.get(key, (0.0, None))
             return answer if until > deadline.clock() else None
@@ -102,7 +101,7 @@ class Completions:
         if sum(map(len, answer.completion.values)) > _LARGEST:
             return
         with self._lock:
-            if question.version != self._lists.version(_KINDS):
+            if question.version != self._cache.version(_KINDS):
                 return  # out of date already
             if self._version != question.version:
                 self._kept.clear()
@@ -113,7 +112,8 @@ class Completions:
                 self._kept.popitem(last=False)
 
     def _read(self, result: Dict[str, Any]) -> CompleteResult:
-        """[.. server/utilities/completion §Implementation Considerations] SHOULD: take missing or partial results."""
+        """Make the message, also of missing or partial results
+        [.. server/utilities/completion §Implementation Considerations] SHOULD."""
         mended = result if self._strict else self._mend(result)
         try:
             answer: CompleteResult = decode(CompleteResult, mended, self._connection.session.rules, "result")
@@ -131,7 +131,7 @@ class Completions:
         return answer
 
     def _mend(self, result: Dict[str, Any]) -> Dict[str, Any]:
-        """The same with nothing where something is missing or null."""
+        """Return the result with empty values where they are missing or null."""
         given = result.get("completion")
         completion = {} if given is None else given
         if isinstance(completion, dict):
@@ -168,7 +168,7 @@ def _check(
 
 
 def _check_variable(uri: str, argument: str) -> None:
-    """A template has the variables that it has. A plain URI says nothing about them."""
+    """Raise `LocalProtocolError` for a variable that a template does not have. A plain URI may have any."""
     try:
         names = variables(uri)
     except ValueError as error:

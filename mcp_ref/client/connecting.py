@@ -1,4 +1,4 @@
-"""From what the user names to a connected client: a command, an address, a server of this process, or a transport."""
+"""The way from a target to a connected client: a command, an address, a server of this process, or a transport."""
 
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, MutableMapping, Optional, Sequence, Union
 
@@ -12,9 +12,9 @@ from ..peer.role import Role
 from ..protocol import lifecycle
 from ..revisions import Revision
 from ..transports.base import Transport
-from .cache.store import SharedAnswers
+from .cache import SharedAnswers
 from .client import Client, LogCallback, NotificationCallback
-from .subscriptions import UpdateCallback
+from .owner import UpdateCallback
 
 if TYPE_CHECKING:
     import os
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .client_capabilities import GivenElicitation, GivenRoots, GivenSampling
 
 Target = Union[str, Sequence[str], Transport, Role]
-"""Of roles, a `Server`."""
+"""A target of `connect`; of roles, a `Server`."""
 
 
 @spelt
@@ -73,8 +73,8 @@ def connect(
     them, such as an `mcp_ref.auth.OAuth`. ``ssl_context`` (an `ssl.SSLContext`) or ``cafile`` (certificates to trust)
     is for ``https``. See `mcp_ref.http11.client.connect` for proxies.
     ``trace``: a `mcp_ref.wiretrace.Trace` that sees every message. All other options are those of `Client`.
-    Raises `ConnectFailed` if there is nobody, `HttpStatus` if a server refuses us, `AuthError` if it lets in
-    nobody without authorization and there is none to be had, `PeerProtocolError` if we have no revision in common, and
+    Raises `ConnectFailed` if no server is there, `HttpStatus` if a server refuses us, `AuthError` if it wants
+    authorization and there is none to be had, `PeerProtocolError` if there is no revision in common, and
     ValueError for an option that is not for this kind of target: one about HTTP for a command, or a command's for HTTP.
     """
     if not is_command(target):
@@ -136,19 +136,19 @@ _FOR_COMMANDS = "only for a command, which is started here; a server that runs a
 
 
 def is_command(target: Target) -> bool:
-    """Whether a server is started here, as a child."""
+    """True if the server is started here, as a child process."""
     return not isinstance(target, (Transport, Role)) and scheme_of(target) not in ("http", "https", "tcp", "unix")
 
 
 def _check_unused(options: Mapping[str, Any], why: str) -> None:
-    """Nothing that somebody relies on is ignored: raise ValueError if one of these is given."""
+    """Raise ValueError if one of these options is given: none that a caller relies on is ignored."""
     given = ", ".join(sorted(name for name, value in options.items() if value))
     if given:
         raise ValueError("%s: %s" % (given, why))
 
 
 def scheme_of(target: Target) -> str:
-    """The scheme of an address, in lower case; "" for commands and transports."""
+    """Return the scheme of an address, in lower case; "" for commands and transports."""
     if isinstance(target, str) and "://" in target.split(" ")[0]:
         return target.partition("://")[0].lower()
     return ""

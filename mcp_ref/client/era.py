@@ -1,4 +1,4 @@
-"""Finding out what a server speaks, and opening the conversation accordingly.
+"""The opening of a connection: which revision the server speaks is found out, and the session begun accordingly.
 
 [2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions]. A client that speaks both
 kinds of revisions asks `server/discover` first [2026-07-28 basic/transports/stdio §Backward Compatibility] SHOULD:
@@ -14,13 +14,13 @@ the end of the process                           `initialize`, to a new one
 ===============================================  ==========================================================
 
 The fourth row is for servers that start slowly, such as those that a package manager fetches first. They answer
-neither, and then both: so the late answer to the question is heard, not ignored. Reading: until it is clear what the
-server is the question is not cancelled, because a server that waits for `initialize` may not know such a notification.
+neither, and then both: so the late answer to `server/discover` counts. Reading: until it is clear what the server is,
+that request is not cancelled, because a server that waits for `initialize` may not know such a notification.
 
-A client of revisions without handshake asks, too, so that it fails in a predictable way
-[2026-07-28 basic/transports/stdio §Backward Compatibility]; one of the handshake era just shakes hands.
+A client that speaks only revisions without handshake asks, too, so that it fails in a predictable way
+[2026-07-28 basic/transports/stdio §Backward Compatibility]; one of the handshake era sends `initialize` at once.
 
-What was found is remembered by ``Client(eras=...)``, any mapping, for as long as that lives: transports name their
+The revision is remembered in ``Client(eras=...)``, any mapping, for as long as that lives: transports name their
 server by ``origin`` or ``address``. Where it turns out to be wrong, it is found out again
 [2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions] SHOULD.
 
@@ -43,46 +43,52 @@ from ..peer.session import Session
 from ..protocol import negotiation
 from ..protocol.eras import modern, older
 from ..revisions import Revision
-from .cache.caches import DISCOVER
+from .cache import DISCOVER
 
 if TYPE_CHECKING:
-    from .client import Client
+    from .owner import Owner
 
 DEFAULT_ERA = "auto"
-"""What a client speaks that is not told: a key of `mcp_ref.protocol.negotiation.ERAS`."""
+"""The default of ``era``: a key of `mcp_ref.protocol.negotiation.ERAS`."""
 
 _SLICE = 0.5
+"""Seconds that are waited in one go, so that a Ctrl-C is seen."""
 _STEPS = 6
-"""Questions to one server, until it is clear what it is; three are enough for one that does not contradict itself."""
+"""The attempts with one server, at most; three are enough for one that does not contradict itself."""
 
 
 class Opening:
-    """Opens one conversation; used once, by one thread. ``known``: the name of the revision spoken the last time."""
+    """Opens one connection; used once, by one thread. ``known``: the name of the revision spoken the last time."""
 
-    def __init__(self, client: "Client", connection: Connection, known: Optional[str] = None) -> None:
-        self._client = client
+    def __init__(self, owner: "Owner", connection: Connection, known: Optional[str] = None) -> None:
+        self._owner = owner
         self._connection = connection
-        self._limits = client.limits
-        self._modern = negotiation.without_handshake(client.revisions)
-        self._legacy = negotiation.with_handshake(client.revisions)
+        self._limits = owner.limits
+        self._modern = negotiation.without_handshake(owner.revisions)
+        self._legacy = negotiation.with_handshake(owner.revisions)
         self._known = known
         self._answers: "SimpleQueue[Tuple[Pending, Any]]" = SimpleQueue()
-        self._arrived = threading.Event()
-        self._out: Dict[str, Pending] = {}
-        self._end = Deadline(None)
+        """The answers that the reader has taken for our requests."""
+        self._has_come = threading.Event()
+        """Set after something was put into ``_answers``."""
+        self._open: Dict[str, Pending] = {}
+        """The requests of ours that have no answer: method -> request."""
+        self._deadline = Deadline(None)
+        """The end of the wait for all of them."""
         self._steps = 0
-        self._offered = False  # a handshake
+        self._has_offered = False
+        """True once `initialize` was sent."""
 
     @property
-    def guessing(self) -> bool:
-        """Whether nothing was sent but `server/discover`, which an old server that we could speak may not survive."""
-        return bool(self._legacy) and not self._offered and not self._is_known(self._modern)
+    def is_guessing(self) -> bool:
+        """True while only `server/discover` was sent; a server of a revision with handshake may not survive that."""
+        return bool(self._legacy) and not self._has_offered and not self._is_known(self._modern)
 
     def _is_known(self, revisions: Tuple[Revision, ...]) -> bool:
         return any(r.name == self._known for r in revisions)
 
     def run(self) -> None:
-        """Raises what `Client.open` raises."""
+        """Open the connection. Raises what `Client.open` raises."""
         if not self._modern:
             self._handshake(self._legacy)
             return
@@ -91,19 +97,30 @@ class Opening:
                 self._handshake(self._legacy)
                 return
             except PeerError:
-                self._known = None  # it is not what it was: ask it
-        sure = not self._legacy or self._is_known(self._modern)
-        self._ask(self._modern[-1], self._limits.initialize_timeout if sure else self._limits.probe_timeout)
-        self._hear()
+                self._known = None  # it is not what it was the last time: find out
+        is_sure = not self._legacy or self._is_known(self._modern)
+        self._ask(self._modern[-1], self._limits.initialize_timeout if is_sure else self._limits.probe_timeout)
+        answer = self._next()
+        if answer is None and not self._legacy:
+            self._drop()
+            raise RequestTimeout("%s got no answer in %g s; %s" % (
+                DISCOVER, self._limits.initialize_timeout, self._advice()))
+        if answer is None:
+            self._offer_both()
+        elif not self._settled(answer[1]):
+            self._fall_back(answer[1])
 
     # The handshake era
 
     def _handshake(self, ours: Tuple[Revision, ...]) -> None:
-        """`initialize`, and nothing else; an error that names versions of ours without handshake is heard."""
+        """Send `initialize`, and nothing else.
+
+        If the server answers with an error that names versions of ours without handshake, one of those is spoken.
+        """
         self._drop()
         connection = self._fresh_session()
-        opening = self._client.introduce(connection, ours)
-        self._offered = True
+        opening = self._owner._handshake.introduce(connection, ours)
+        self._has_offered = True
         try:
             answer = connection.request("initialize", opening, timeout=self._limits.initialize_timeout)
         except PeerError as error:
@@ -112,16 +129,16 @@ class Opening:
                 raise
             self._take(error)
         else:
-            self._client.shake_hands(connection, answer, ours)
+            self._owner._handshake.accept(connection, answer, ours)
 
     def _fresh_session(self) -> Connection:
-        """The connection, as if nothing had been said on it."""
+        """Return the connection with a new session, as if nothing had been said on it."""
         self._steps += 1
         if self._steps > _STEPS:
             raise PeerProtocolError("the server contradicts itself about the revisions that it speaks")
         connection = self._connection
         connection.session = Session(connection.session.party, connection.session.lenient)
-        connection.session.extensions = self._client.extensions
+        connection.session.extensions = self._owner.extensions
         connection.batching = False
         connection.envelope = None
         return connection
@@ -129,25 +146,13 @@ class Opening:
     # The stateless era
 
     def _ask(self, revision: Revision, seconds: float) -> None:
-        """Ask what the server is, by the rules of this revision; ``seconds``: how long `_next` will wait."""
-        self._client.assume(self._fresh_session(), revision)
+        """Send `server/discover` by the rules of this revision; `_next` will wait for ``seconds``."""
+        self._owner._handshake.assume(self._fresh_session(), revision)
         self._send(DISCOVER, None)
-        self._allow(seconds)
-
-    def _hear(self) -> None:
-        """Take what comes."""
-        outcome = self._next()
-        if outcome is None and not self._legacy:
-            self._drop()
-            raise RequestTimeout("%s got no answer in %g s; %s" % (
-                DISCOVER, self._limits.initialize_timeout, self._advice()))
-        if outcome is None:
-            self._offer_both()
-        elif not self._settled(outcome[1]):
-            self._fall_back(outcome[1])
+        self._restart_deadline(seconds)
 
     def _settled(self, outcome: Any) -> bool:
-        """Whether this answer shows a server without handshake; then all is done."""
+        """Open the session, if this answer is that of a server without handshake; False if it is not."""
         if isinstance(outcome, dict):
             names, complete = outcome.get("supportedVersions"), outcome.get("resultType", COMPLETE) == COMPLETE
             if not complete or not isinstance(names, list) or not isinstance(outcome.get("capabilities"), dict):
@@ -159,19 +164,19 @@ class Opening:
             return True
         return False
 
-    def _agree(self, revision: Revision, found: Optional[Dict[str, Any]]) -> None:
-        """Speak this revision from now on; ``found``: the result of `server/discover`, if it has one."""
+    def _agree(self, revision: Revision, discovered: Optional[Dict[str, Any]]) -> None:
+        """Speak this revision from now on; ``discovered``: the result of `server/discover`, if there is one."""
         self._drop()
         if revision.stateless:
-            self._client.assume(self._connection, revision)
-            self._client.discovered(self._connection, found)
+            self._owner._handshake.assume(self._connection, revision)
+            self._owner._handshake.discovered(self._connection, discovered)
         else:
             self._handshake(tuple(r for r in self._legacy if r.rank <= revision.rank))
 
     def _take(self, error: PeerError) -> None:
-        """A modern error: the server is one, but would not answer so."""
+        """Take an error that only a server without handshake sends: ask again as it wants to be asked."""
         self._drop()
-        if error.code == METHOD_NOT_FOUND:  # it should know this method; it may be good for all others
+        if error.code == METHOD_NOT_FOUND:  # it ought to know this method; it may know all others
             self._agree(self._modern[-1], None)
             return
         if error.code != UNSUPPORTED_PROTOCOL_VERSION:
@@ -181,41 +186,42 @@ class Opening:
             self._agree(revision, None)
             return
         self._ask(revision, self._limits.initialize_timeout)
-        came = self._next()
-        if came is None:
+        answer = self._next()
+        if answer is None:
             self._drop()
             raise RequestTimeout("%s got no answer in %g s" % (DISCOVER, self._limits.initialize_timeout))
-        outcome = came[1]
+        outcome = answer[1]
         if isinstance(outcome, McpError):
             raise outcome
         if not self._settled(outcome):
             raise PeerProtocolError("the answer to %s has no versions, or no capabilities" % DISCOVER)
 
     def _pick(self, names: List[Any]) -> Revision:
-        """[2026-07-28 basic/versioning §Protocol Version Negotiation] SHOULD"""
-        found = negotiation.pick(names, self._client.revisions)
-        if found is None:
-            text = negotiation.apart(names, self._client.revisions)
+        """Return the newest revision in common [2026-07-28 basic/versioning §Protocol Version Negotiation] SHOULD."""
+        revision = negotiation.pick(names, self._owner.revisions)
+        if revision is None:
+            text = negotiation.apart(names, self._owner.revisions)
             raise PeerProtocolError("the server speaks revisions %s" % text)
-        return found
+        return revision
 
     # Between the two
 
     def _fall_back(self, outcome: Any) -> None:
-        """No modern server [2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions]."""
-        failed = isinstance(outcome, McpError) and not isinstance(outcome, (PeerError, PeerProtocolError, HttpStatus))
+        """Send `initialize`, for this answer is that of a server of the handshake era
+        [2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions]."""
+        is_lost = isinstance(outcome, McpError) and not isinstance(outcome, (PeerError, PeerProtocolError, HttpStatus))
         status = outcome.status if isinstance(outcome, (PeerError, HttpStatus)) else None
-        if failed or (status is not None and not older(status)):
+        if is_lost or (status is not None and not older(status)):
             raise outcome
         if not self._legacy:
             self._refuse(outcome)
         self._handshake(self._legacy)
 
     def _refuse(self, outcome: Any) -> NoReturn:
-        """[2026-07-28 basic/versioning §Compatibility Matrix]: what the user can do."""
-        said = "with %s" % outcome if isinstance(outcome, McpError) else "with a result of another form"
+        """Raise an error that says what the user can do [2026-07-28 basic/versioning §Compatibility Matrix]."""
+        answer = "with %s" % outcome if isinstance(outcome, McpError) else "with a result of another form"
         raise PeerProtocolError(
-            "the server answered %s %s: %s" % (DISCOVER, said, self._advice()),
+            "the server answered %s %s: %s" % (DISCOVER, answer, self._advice()),
             "2026-07-28 basic/versioning §Compatibility Matrix",
         )
 
@@ -224,73 +230,74 @@ class Opening:
                 "\"auto\" or \"legacy\", or a newer server" % ", ".join(str(r) for r in self._modern))
 
     def _offer_both(self) -> None:
-        """The server is silent: offer it a handshake, too, and go by what it answers first."""
+        """Send a silent server `initialize`, too, and go by what it answers first."""
         connection = self._fresh_session()
-        self._send("initialize", self._client.introduce(connection, self._legacy))
-        self._allow(self._limits.initialize_timeout)
-        self._offered = True
+        self._send("initialize", self._owner._handshake.introduce(connection, self._legacy))
+        self._restart_deadline(self._limits.initialize_timeout)
+        self._has_offered = True
         refused: Optional[McpError] = None
         while True:
-            came = self._next()
-            if came is None:
+            answer = self._next()
+            if answer is None:
                 self._drop()
                 raise refused or RequestTimeout("the server answered neither %s nor initialize in time" % DISCOVER)
-            method, outcome = came
+            method, outcome = answer
             if method == DISCOVER and self._settled(outcome):
                 return
             if method == DISCOVER and refused is None:
-                continue  # as expected: an old one
+                continue  # as expected of a server of the handshake era
             if method == "initialize" and isinstance(outcome, dict):
                 self._drop()
-                self._client.shake_hands(connection, outcome, self._legacy)
+                self._owner._handshake.accept(connection, outcome, self._legacy)
                 return
             if method == "initialize" and self._settled(outcome):
                 return
-            if refused is not None or DISCOVER not in self._out:
+            if refused is not None or DISCOVER not in self._open:
                 raise refused or outcome
             refused = outcome
-            left = self._end.left()
-            self._allow(self._limits.probe_timeout if left is None else min(self._limits.probe_timeout, left))
+            left = self._deadline.left()
+            probe = self._limits.probe_timeout
+            self._restart_deadline(probe if left is None else min(probe, left))
 
-    # Requests that are out
+    # Requests without an answer
 
-    def _allow(self, seconds: float) -> None:
-        """So long is waited for what is out, not counting a person's time."""
-        self._end = Deadline(seconds)
-        for pending in self._out.values():
-            self._connection.table.start(pending, self._end)
+    def _restart_deadline(self, seconds: float) -> None:
+        """Restart the deadline of all open requests; it pauses while the user is being asked."""
+        self._deadline = Deadline(seconds)
+        for pending in self._open.values():
+            self._connection.table.start(pending, self._deadline)
 
     def _send(self, method: str, params: Optional[Dict[str, Any]]) -> None:
-        self._out[method] = self._connection.open_request(method, params, timeout=None, settle=self._heard)
+        self._open[method] = self._connection.open_request(method, params, timeout=None, settle=self._settle)
 
-    def _heard(self, pending: Pending, item: Any) -> None:
-        """On the reader."""
+    def _settle(self, pending: Pending, item: Any) -> None:
+        """Take what arrives for a request; runs on the reader."""
         if not isinstance(item, Progress):
             self._answers.put((pending, item))
-            self._arrived.set()
+            self._has_come.set()
 
     def _next(self) -> Optional[Tuple[str, Any]]:
-        """The next answer: of which method, and a result or an exception. None: the time is over."""
+        """Return the next answer: the method, and a result or an exception. None if the time is over."""
         while True:
             try:
                 pending, item = self._answers.get_nowait()
             except Empty:
-                left = self._end.left()
+                left = self._deadline.left()
                 if left == 0:
                     return None
-                self._arrived.wait(_SLICE if left is None else min(_SLICE, left))
-                self._arrived.clear()
+                self._has_come.wait(_SLICE if left is None else min(_SLICE, left))
+                self._has_come.clear()
                 continue
-            if self._out.get(pending.method) is pending:
-                del self._out[pending.method]
+            if self._open.get(pending.method) is pending:
+                del self._open[pending.method]
                 try:
                     return pending.method, pending.answer(item)
                 except McpError as error:
                     return pending.method, error
 
     def _drop(self) -> None:
-        """Wait no more for what is out; nothing is said of it."""
-        for pending in self._out.values():
+        """Wait for no open request any more; the server is told nothing."""
+        for pending in self._open.values():
             if self._connection.table.remove(pending):
                 self._connection.abandon(pending)
-        self._out.clear()
+        self._open.clear()

@@ -1,6 +1,6 @@
-"""Icons that a user interface may show without harm [2025-11-25.. basic/index §`icons`].
+"""The icons that a user interface may show without harm [2025-11-25.. basic/index §`icons`].
 
-A server names its icons, and the client decides. Usable is an icon that
+A server names its icons, and the client decides. An icon is usable if it
 
 - comes whole, in a ``data:`` URI: base64, of an image type of the list, of at most ``max_icon_bytes``, and
   beginning as such an image begins; or
@@ -8,10 +8,10 @@ A server names its icons, and the client decides. Usable is an icon that
   caller trusts.
 
 All others are left out: every other scheme, other hosts, user information in a URL, a port of its own,
-types that are no image, and whatever is no URI at all. Where the server has no origin of its own (a
+types that are no image, and texts that are no URI at all. Where the server has no origin of its own (a
 child process), only the first kind is left.
 
-Nothing is fetched here. Who fetches one of the second kind does so without credentials, follows no
+Nothing is fetched here. A program that fetches one of the second kind does so without credentials, follows no
 redirect to another origin, limits the size, and looks at the first bytes (`image_type`)
 [2025-11-25.. basic/index §`icons`] MUST.
 
@@ -31,14 +31,14 @@ SVG = "image/svg+xml"
 _BEGINNINGS: Tuple[Tuple[str, int, bytes], ...] = (
     ("image/png", 0, b"\x89PNG\r\n\x1a\n"), ("image/jpeg", 0, b"\xff\xd8\xff"), ("image/webp", 8, b"WEBP"),
 )
-"""Type, and which bytes such an image has where."""
+"""The type of an image, a position, and the bytes that such an image has there."""
 IMAGE_TYPES: Tuple[str, ...] = tuple(row[0] for row in _BEGINNINGS)
-"""Types that are shown; ``image/jpg`` is another name of JPEG."""
+"""The types that are shown; ``image/jpg`` is another name of JPEG."""
 
 _DATA = re.compile(r"data:([a-z]{1,20}/[a-z0-9.+-]{1,40});base64,([a-z0-9+/]*={0,2})", re.IGNORECASE)
 
 Place = Tuple[str, int]
-"""Host and port of an https URL."""
+"""The host and port of an https URL."""
 
 
 @spelt
@@ -46,10 +46,10 @@ def usable_icons(
     item: Any, origin: Optional[str] = None, *, trusted: Sequence[str] = (), svg: bool = False,
     limits: Limits = DEFAULT,
 ) -> List[Icon]:
-    """The icons of a tool, resource, template, prompt or implementation that may be shown, in the server's order.
+    """Return the icons of a tool, resource, template, prompt or implementation that may be shown, in their order.
 
-    ``origin``: where the server is, any URL of it; None: nowhere. ``trusted``: names of other hosts whose icons may be
-    shown, none of which stands for those below it. Raises ValueError for a trusted host that is no host name.
+    ``origin``: any URL of the server; None if it has none. ``trusted``: names of other hosts whose icons may be
+    shown; a name does not stand for its subdomains. Raises ValueError for a trusted host that is no host name.
     """
     places = _places(origin, trusted, limits)
     return [icon for icon in item.icons or () if not _fault(icon, places, svg, limits)]
@@ -59,12 +59,12 @@ def fault(
     icon: Icon, origin: Optional[str] = None, *, trusted: Sequence[str] = (), svg: bool = False,
     limits: Limits = DEFAULT,
 ) -> str:
-    """Why one icon is not usable, in a few words; "" if it is. Arguments and exceptions as `usable_icons`."""
+    """Return why an icon is not usable, in a few words; "" if it is. Arguments and exceptions as `usable_icons`."""
     return _fault(icon, _places(origin, trusted, limits), svg, limits)
 
 
 def image_type(data: bytes) -> str:
-    """The type of an image by its first bytes, whatever it is called; "" for none of the list."""
+    """Return the type of an image by its first bytes, whatever it is called; "" for a type that is not shown."""
     for name, at, beginning in _BEGINNINGS:
         if data.startswith(beginning, at) and (at == 0 or data.startswith(b"RIFF")):
             return name
@@ -72,7 +72,7 @@ def image_type(data: bytes) -> str:
 
 
 def _places(origin: Optional[str], trusted: Sequence[str], limits: Limits) -> FrozenSet[Place]:
-    """Where icons may lie."""
+    """Return the places where icons may lie."""
     found = {_place(origin, limits)} if origin is not None else set()
     for host in trusted:
         place = _place("https://%s/" % host, limits)
@@ -101,7 +101,8 @@ def _fault(icon: Icon, places: FrozenSet[Place], svg: bool, limits: Limits) -> s
 
 
 def _fault_in_data(src: str, stated: Optional[str], types: Tuple[str, ...], limits: Limits) -> str:
-    """[2025-11-25.. basic/index §`icons`] MUST: types are checked, and are those of the bytes."""
+    """Return what is wrong with a ``data:`` URI: its type is checked, and must be that of the bytes
+    [2025-11-25.. basic/index §`icons`] MUST."""
     if len(src) * 3 // 4 > limits.max_icon_bytes:
         return "its data: URI exceeds max_icon_bytes (%d)" % limits.max_icon_bytes
     parts = _DATA.fullmatch(src)
@@ -120,7 +121,8 @@ def _fault_in_data(src: str, stated: Optional[str], types: Tuple[str, ...], limi
 
 
 def _fault_in_url(src: str, places: FrozenSet[Place], svg: bool, limits: Limits) -> str:
-    """[2025-11-25.. basic/index §`icons`] MUST: https, and the server's own origin."""
+    """Return what is wrong with a URL: it must be https, and of the server's own origin
+    [2025-11-25.. basic/index §`icons`] MUST."""
     place = _place(src, limits) if src.isascii() else None
     if place is None:
         return "it is neither an https URL nor a data: URI"

@@ -5,14 +5,14 @@
     roots = Roots(["/disk/user/project", Root("file:///srv/data", "Data")])
     client = Client(roots=roots)
     ...
-    roots.add("/disk/user/other")      # every server that is connected hears of it
+    roots.add("/disk/user/other")      # every server that is connected is told
 
-One `Roots` may serve any number of clients. Which places to expose, and whether the user agrees, is decided before
-they are given here [.. client/roots §Implementation Guidelines] SHOULD; URIs are checked
+One `Roots` may serve any number of clients. The program decides which places to expose, and asks the user, before
+it gives them here [.. client/roots §Implementation Guidelines] SHOULD; URIs are checked
 [.. client/roots §Security Considerations] MUST, see `mcp_ref.protocol.roots`.
 
 With ``watch`` the folders themselves are looked at every so many seconds: one that vanished or may not be read any more
-is left out and announced, and again when it is back [.. client/roots §Security Considerations] MUST.
+is left out, which is announced, and so is its return [.. client/roots §Security Considerations] MUST.
 """
 
 import os
@@ -31,22 +31,22 @@ from ..revisions import Revision
 from ..threads import start_thread
 
 if TYPE_CHECKING:
-    from .client import Client
+    from .owner import Owner
 
 Place = Union[str, "os.PathLike[str]", Root]
 """A path, which is made absolute; a ``file://`` URI; or a `Root`, which has a name, too."""
 
 CHANGED = "notifications/roots/list_changed"
 _URI = re.compile(r"file:|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-"""How a URI begins, also one that may not be a root; anything else is a path."""
+"""The beginning of a URI, also of one that may not be a root; anything else is a path."""
 _LISTED = "roots listed"
-"""Where `Connection.state` holds the number of the list that this server was told."""
+"""The key in `Connection.state` of the number of the list that this server was told."""
 
 
 class Roots:
     """A list of roots that may change, and the servers that are told so. Thread-safe.
 
-    ``list_changed``: whether changes are announced, which is declared to the servers. ``watch``: seconds between two
+    ``list_changed``: True if changes are announced, which is declared to the servers. ``watch``: seconds between two
     looks at the folders; None: they are not looked at. Raises `LocalProtocolError` for a URI that may not be a root,
     and ValueError for a path that has no URI.
     """
@@ -58,33 +58,34 @@ class Roots:
         self, roots: Union[Place, Iterable[Place]] = (), *, list_changed: bool = True, watch: Optional[float] = None
     ) -> None:
         self._changing = threading.Lock()
-        """Held while the list is made anew, which may wait for a disk; then, for an instant, the other one."""
+        """A lock that is held while the list is made anew, which may wait for a disk; taken before `_lock`, which
+        guards what follows and is held for moments only."""
         self._lock = threading.Lock()
         self._roots: List[Root] = []
         self._gone: Set[str] = set()
         self._number = 0
         self._announces = list_changed
         self._watch = watch
-        self._clients: List["Client"] = []
+        self._clients: List["Owner"] = []
         self._stop: Optional[threading.Event] = None
         self.set(roots)
 
     # The list
 
     def set(self, roots: Union[Place, Iterable[Place]]) -> None:
-        """Have these roots from now on; raises what the constructor raises, and then nothing has changed."""
+        """Replace the roots; raises what the constructor raises, and then nothing has changed."""
         if isinstance(roots, (str, os.PathLike, Root)):
             roots = [roots]
         made = _distinct(_root_of(place) for place in roots)
         self._change(lambda now: made)
 
     def add(self, root: Place) -> None:
-        """Have one more; one with the same URI takes its place."""
+        """Add a root; it takes the place of one with the same URI."""
         made = _root_of(root)
         self._change(lambda now: _distinct(now + [made]))
 
     def remove(self, root: Place) -> None:
-        """Have one less. Raises KeyError if there is none with this URI."""
+        """Remove a root. Raises KeyError if there is none with this URI."""
         uri = _root_of(root).uri
 
         def without(now: List[Root]) -> List[Root]:
@@ -95,24 +96,24 @@ class Roots:
         self._change(without)
 
     def listed(self) -> List[Root]:
-        """What servers are told: the roots, but for those that could not be read at the last look."""
+        """Return the roots that servers are told: all but those that could not be read at the last look."""
         with self._lock:
             return self._visible()
 
     def contains(self, path: "Union[str, os.PathLike[str]]") -> bool:
-        """Whether a path or ``file://`` URI lies in one of the listed roots, once symbolic links are followed.
+        """True if a path or ``file://`` URI lies in one of the listed roots, once symbolic links are followed.
 
-        Relative paths lie in none. What the file system is told to change after the answer, the answer cannot know.
+        A relative path lies in none. The answer is about the file system as it is now; it may change afterwards.
         """
         target = os.fspath(path)
         return any(rules.contains(root.uri, target, os.path) for root in self.listed())
 
     def check(self) -> bool:
-        """Look at the folders now; whether what servers are told has changed. ``watch`` calls it again and again."""
+        """Look at the folders now, as ``watch`` does again and again. True if the list for servers has changed."""
         return self._change(lambda now: now, look=True)
 
     def _change(self, change: Callable[[List[Root]], List[Root]], look: bool = False) -> bool:
-        """Have another list, and tell the servers if it is another one for them."""
+        """Replace the list by what ``change`` makes of it, and tell the servers if it is another one for them."""
         with self._changing:
             roots = change(list(self._roots))
             if look or self._watch is not None:
@@ -134,11 +135,11 @@ class Roots:
     # Answering (see `Client`)
 
     def capability(self) -> RootsCapability:
-        """[.. client/roots §Capabilities] MUST: what is declared during initialization."""
+        """Return the capability that is declared [.. client/roots §Capabilities] MUST."""
         return RootsCapability(list_changed=True if self._announces else None)
 
-    def route(self, client: "Client", revision: Revision) -> Route:
-        """Answers `roots/list`."""
+    def route(self, client: "Owner", revision: Revision) -> Route:
+        """Return how `roots/list` is answered."""
         read = params_reader(ListRootsRequestParams, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
@@ -151,8 +152,11 @@ class Roots:
 
     # Announcing
 
-    def attach(self, client: "Client") -> None:
-        """This client's connection is operating: tell its server of changes, at once if it knows an old list."""
+    def attach(self, client: "Owner") -> None:
+        """Tell the server of this client of changes from now on, at once if it knows an old list.
+
+        Its connection is operating.
+        """
         with self._lock:
             self._clients.append(client)
             known = client.connection.state.get(_LISTED, self._number)
@@ -163,8 +167,8 @@ class Roots:
         if old:
             self._tell(client)
 
-    def detach(self, client: "Client") -> None:
-        """This client's connection has ended. The last one ends the watching, too."""
+    def detach(self, client: "Owner") -> None:
+        """Tell the server of this client nothing more: its connection has ended. The last one ends the watching."""
         with self._lock:
             if client in self._clients:
                 self._clients.remove(client)
@@ -184,13 +188,13 @@ class Roots:
             self.check()
 
     def _announce(self) -> None:
-        """[..2025-11-25 client/roots §Root List Changes] MUST"""
+        """Tell all servers that the list has changed [..2025-11-25 client/roots §Root List Changes] MUST."""
         with self._lock:
             clients = list(self._clients)
         for client in clients:
             self._tell(client)
 
-    def _tell(self, client: "Client") -> None:
+    def _tell(self, client: "Owner") -> None:
         connection = client.connection
         session = connection.session
         if self._announces and session.phase == lifecycle.OPERATING and session.lookup(CHANGED) is not None:
@@ -198,7 +202,7 @@ class Roots:
 
 
 def _root_of(place: Place) -> Root:
-    """The root of a path, a URI or a root, checked [.. client/roots §Security Considerations] MUST."""
+    """Return the root of a path, a URI or a root, checked [.. client/roots §Security Considerations] MUST."""
     if isinstance(place, Root):
         root = place
     else:
@@ -216,7 +220,7 @@ def _uri_of(path: str) -> str:
 
 
 def _distinct(roots: Iterable[Root]) -> List[Root]:
-    """One for each URI: the last one."""
+    """Return one root for each URI: the last one."""
     return list({root.uri: root for root in roots}.values())
 
 

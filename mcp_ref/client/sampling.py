@@ -1,4 +1,4 @@
-"""Sampling: the server asks, the client's model answers, and a human stands between [.. client/sampling].
+"""Sampling: the server asks, the client's model answers, and the user decides [.. client/sampling].
 
 ::
 
@@ -7,7 +7,7 @@
 
     client = Client(sampling=Sampling(ask_model, model="my-model-1", approve_request=show_and_ask))
 
-What happens to a request, in this order, and what the server gets when it goes no further:
+The steps of a request, in this order, and what the server gets where it ends:
 
 =================================================================  ==============================================
 more than ``max_samplings_per_second``                             -32603, which names the limit
@@ -20,35 +20,56 @@ more than ``max_tool_iterations`` rounds of tool use               -32602, which
 ``approve_result`` says no                                         -1
 =================================================================  ==============================================
 
-There should always be a human who can say no, who sees and may change both the request and what the model wrote
-[.. client/sampling §User Interaction Model] SHOULD: that is what the two hooks are for. Whatever they do is up to the
-host, and so are ``max_tokens`` and the model; `mcp_ref.client.models` chooses one by the server's preferences.
+There should always be a user who can say no, who sees and may change both the request and what the model wrote
+[.. client/sampling §User Interaction Model] SHOULD: the two hooks are for that. What they do is up to the
+program, and so are ``max_tokens`` and the model.
+
+**The model** [.. client/sampling §Model Preferences]. A server cannot know what models a client has. It gives hints,
+parts of names, in the order of its preference, and says how much cost, speed and intelligence matter; the client
+decides, with `choose_model`:
+
+>>> cards = [ModelCard("claude-3-opus-20240229", cost=0.9, speed=0.3, intelligence=0.9),
+...          ModelCard("claude-3-haiku-20240307", cost=0.1, speed=0.9, intelligence=0.4),
+...          ModelCard("gemini-1.5-pro", cost=0.4, speed=0.6, intelligence=0.8, aliases=("claude-3-sonnet",))]
+>>> def best(*hints, **priorities):
+...     return choose_model(ModelPreferences([ModelHint(hint) for hint in hints], **priorities), cards).name
+>>> best("haiku", "opus")
+'claude-3-haiku-20240307'
+>>> best("sonnet")
+'gemini-1.5-pro'
+>>> best("claude-3", cost_priority=1.0)
+'claude-3-haiku-20240307'
+>>> best(intelligence_priority=0.9, speed_priority=0.2)
+'claude-3-opus-20240229'
 """
 
 from copy import copy
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Union
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from ..codec import encode
 from ..errors import INTERNAL_ERROR, INVALID_PARAMS, USER_REJECTED, LocalProtocolError, RpcError
 from ..messages.content import TextContent
 from ..messages.lifecycle import SamplingCapability
-from ..messages.sampling import CreateMessageRequestParams, CreateMessageResult, SamplingMessage
+from ..messages.sampling import (  # noqa: F401  (the example above uses ModelHint)
+    CreateMessageRequestParams, CreateMessageResult, ModelHint, ModelPreferences, SamplingMessage,
+)
 from ..options import spelt
 from ..peer.context import Context, Route, params_reader
 from ..protocol import sampling as rules
 from ..protocol.items import odd_priorities
+from ..records import Record
 from ..revisions import Revision
 
 if TYPE_CHECKING:
-    from .client import Client
-    from .models import ModelCard
+    from .owner import Owner
 
 Callback = Callable[[CreateMessageRequestParams, Context], Any]
-"""Returns a str, a content block or a list of these, a `SamplingMessage`, or a `CreateMessageResult`."""
+"""A function that returns a str, a content block or a list of these, a `SamplingMessage` or a `CreateMessageResult`."""
 ApproveRequest = Callable[[CreateMessageRequestParams, Context], Union[bool, CreateMessageRequestParams]]
-"""Returns True, False, or the request as it may go on."""
+"""A function that returns True, False, or the request as it may go on."""
 ApproveResult = Callable[[CreateMessageResult, CreateMessageRequestParams, Context], Union[bool, CreateMessageResult]]
-"""Returns True, False, or the result as it may be delivered."""
+"""A function that returns True, False, or the result as it may be delivered."""
 
 TOOL_USE = "toolUse"
 RATE = "max_samplings_per_second"
@@ -59,10 +80,10 @@ class Sampling:
 
     ``callback(params, context)`` asks the model; ``context`` tells of a cancellation and takes progress.
     ``model``: the name to give for answers that come without one; or ``models``, those that there are, of which the one
-    that suits the server's preferences is named (and `choose` tells the callback which that is).
-    ``tools``: the model may use the server's tools; ``context``: ``includeContext`` is honoured. Both are declared to
-    the server. ``approve_request(params, context)`` and ``approve_result(result, params, context)`` ask the user: True,
-    False, or what is to go on instead.
+    that suits the server's preferences is named (`choose` returns it to the callback).
+    ``tools``: True if the model may use the server's tools; ``context``: True if ``includeContext`` is honoured. Both
+    are declared to the server. ``approve_request(params, context)`` and ``approve_result(result, params, context)`` ask
+    the user, and return True, False, or the request or result that is to go on instead.
     """
 
     @spelt
@@ -86,17 +107,15 @@ class Sampling:
         self.approve_result = approve_result
 
     def capability(self) -> SamplingCapability:
-        """[.. client/sampling §Capabilities] MUST: what is declared during initialization."""
+        """Return the capability that is declared [.. client/sampling §Capabilities] MUST."""
         return SamplingCapability(context={} if self.context else None, tools={} if self.tools else None)
 
     def choose(self, params: CreateMessageRequestParams) -> "Optional[ModelCard]":
-        """Which of ``models`` suits this request; None if there are none."""
-        from .models import choose_model
-
+        """Return the one of ``models`` that suits this request; None if there are none."""
         return choose_model(params.model_preferences, self.models)
 
-    def route(self, client: "Client", revision: Revision) -> Route:
-        """Answers `sampling/createMessage`."""
+    def route(self, client: "Owner", revision: Revision) -> Route:
+        """Return how `sampling/createMessage` is answered."""
         read = params_reader(CreateMessageRequestParams, revision)
 
         def answer(context: Context, given: Dict[str, Any]) -> Dict[str, Any]:
@@ -113,7 +132,7 @@ class Sampling:
         return Route(answer)
 
     def _result(self, answer: Any, params: CreateMessageRequestParams) -> CreateMessageResult:
-        """The result of what the callback returned; `Callback` says what that may be."""
+        """Return the result that the callback means; `Callback` says what it may return."""
         if isinstance(answer, CreateMessageResult):
             result = answer
         elif isinstance(answer, SamplingMessage):
@@ -137,7 +156,7 @@ class Sampling:
 
 
 def _admit(context: Context) -> None:
-    """[.. client/sampling §Security Considerations] SHOULD: limit the rate."""
+    """Limit the rate [.. client/sampling §Security Considerations] SHOULD."""
     rate = context.rate(RATE)
     if not rate.take():
         context.connection.counters.note("sampling above the rate", "refused by %s" % RATE)
@@ -148,7 +167,7 @@ def _admit(context: Context) -> None:
 def _check_request(context: Context, params: CreateMessageRequestParams, revision: Revision) -> None:
     """Raise `RpcError` -32602 for a request that breaks a rule; see `mcp_ref.protocol.sampling`.
 
-    Reading: members that the revision does not have are unknown ones, and not looked at. Context that was not declared
+    Reading: members that the revision does not have are unknown ones, and ignored. Context that was not declared
     is left out, which a client may do without saying so [2026-07-28 client/sampling §Context Inclusion] MAY; and a
     priority that is not from 0 to 1 is counted. With ``strict`` either request is refused.
     """
@@ -174,7 +193,7 @@ def _check_request(context: Context, params: CreateMessageRequestParams, revisio
 def _check_result(result: CreateMessageResult, params: CreateMessageRequestParams, revision: Revision) -> None:
     """Raise `LocalProtocolError` for a result that may not be sent; the server gets an internal error then.
 
-    Reading: whoever sees only ``stopReason`` must see that tools are wanted, so it has the specified word for that.
+    Reading: a server may look at ``stopReason`` alone to see that tools are wanted, so it has the specified word then.
     """
     for fault in rules.result_faults(result, params, revision):
         fault.refuse()
@@ -186,7 +205,7 @@ def _check_result(result: CreateMessageResult, params: CreateMessageRequestParam
 
 
 def _approved(approve: Optional[Callable[..., Any]], expected: type, value: Any, *more: Any) -> Any:
-    """What the user lets go on; `RpcError` -1 if nothing [.. client/sampling §Error Handling] SHOULD."""
+    """Return what the user lets go on; raise `RpcError` -1 if nothing [.. client/sampling §Error Handling] SHOULD."""
     answer = True if approve is None else approve(value, *more)
     if answer is False:
         raise RpcError(USER_REJECTED, "User rejected sampling request")
@@ -199,3 +218,70 @@ def _approved(approve: Optional[Callable[..., Any]], expected: type, value: Any,
 
 def _block(item: Any) -> Any:
     return TextContent(item) if isinstance(item, str) else item
+
+
+# -- The choice of a model ---------------------------------------------------------------------
+
+
+@spelt
+@dataclass(eq=False, repr=False)
+class ModelCard(Record):
+    """A model that the client has, and its properties, each from 0 to 1."""
+
+    name: str
+    cost: float = 0.5
+    """The price: 0 is cheap, 1 is dear."""
+    speed: float = 0.5
+    """The speed: 0 is slow, 1 is fast."""
+    intelligence: float = 0.5
+    aliases: Tuple[str, ...] = ()
+    """The names of models of other providers that it can stand for [.. client/sampling §Model Hints] MAY."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a number out of range."""
+        for name in ("cost", "speed", "intelligence"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ValueError("%s: %s goes from 0 to 1, not %r" % (self.name, name, getattr(self, name)))
+
+
+def choose_model(preferences: Optional[ModelPreferences], models: Sequence[ModelCard]) -> Optional[ModelCard]:
+    """Return the model that these preferences mean; None only if there are no models.
+
+    The first hint that matches any model decides, and priorities only between several that it matches
+    [.. client/sampling §Model Hints]. Without a match the priorities decide between all models. Among equals the
+    first of ``models`` is taken, so put the one you like best in front.
+    """
+    if not models:
+        return None
+    candidates: Sequence[ModelCard] = models
+    for hint in (preferences.hints if preferences is not None else None) or ():
+        matching = _matching(hint.name, models)
+        if matching:
+            candidates = matching
+            break
+    return max(candidates, key=lambda card: _worth(card, preferences))  # the first of several that are equal
+
+
+def _matching(hint: Optional[str], models: Sequence[ModelCard]) -> List[ModelCard]:
+    """Return the models whose name contains this hint; failing that, those with an alias that does.
+
+    Reading: upper and lower case are alike, as the page calls the match flexible. An empty hint says nothing.
+    """
+    if not hint:
+        return []
+    part = hint.lower()
+    return [card for card in models if part in card.name.lower()] or [
+        card for card in models if any(part in alias.lower() for alias in card.aliases)
+    ]
+
+
+def _worth(card: ModelCard, preferences: Optional[ModelPreferences]) -> float:
+    """Return how well a model fits the priorities [.. client/sampling §Capability Priorities]; 0 where there are none.
+    """
+    if preferences is None:
+        return 0.0
+    return (
+        (preferences.cost_priority or 0.0) * (1.0 - card.cost)
+        + (preferences.speed_priority or 0.0) * card.speed
+        + (preferences.intelligence_priority or 0.0) * card.intelligence
+    )

@@ -1,4 +1,4 @@
-"""Results of tools, checked before anybody uses them [.. server/tools §Security Considerations] SHOULD.
+"""The check of tool results, before the caller gets them [.. server/tools §Security Considerations] SHOULD.
 
 What a result must be in its revision, the codec has checked. Here it is held against what the tool
 promised: structured content fits the output schema [2025-06-18.. server/tools §Output Schema] SHOULD,
@@ -23,8 +23,7 @@ from ..errors import InvalidResult, McpError, PeerProtocolError
 from ..messages.content import AudioContent, BlobResourceContents, EmbeddedResource, ImageContent
 from ..messages.tools import CallToolResult, Tool
 from ..peer.dispatcher import Connection
-from .cache.caches import KeptList
-from .cache.store import Version
+from .cache import MethodCache, Version
 
 if TYPE_CHECKING:
     from ..jsonschema import SchemaError, Validator
@@ -36,39 +35,38 @@ _WITH_DATA = frozenset((ImageContent, AudioContent, EmbeddedResource))
 class ResultCheck:
     """Checks the results of one server's tools. Thread-safe.
 
-    ``kept`` is its list of tools, ``ask`` asks for it anew and keeps it.
+    ``tools`` is the cache of its list of tools, ``list_tools`` asks for that anew and keeps it.
     """
 
-    def __init__(self, connection: Connection, kept: KeptList, ask: Callable[[], Any], strict: bool) -> None:
+    def __init__(
+        self, connection: Connection, tools: MethodCache, list_tools: Callable[[], Any], strict: bool
+    ) -> None:
+        self.tools = tools
         self._connection = connection
-        self._structured = connection.session.rules.structured_content
-        self._kept = kept
-        self._ask = ask
+        self._has_structured = connection.session.rules.structured_content
+        self._list_tools = list_tools
         self._strict = strict
-        self._asked: Optional[Version] = None
+        self._listed_at: Optional[Version] = None
+        """The version of the list when it was asked for the last time."""
         self._compiled: "Tuple[Any, Dict[str, Union[Validator, SchemaError]]]" = (None, {})
-
-    @property
-    def version(self) -> Version:
-        """Of the list of tools, now; to be noted before a tool is called."""
-        return self._kept.version
+        """A list of tools, and the schemas of those whose results have come."""
 
     def __call__(self, name: str, result: Any, version: Version) -> Any:
-        """The result, if nothing is wrong with it. ``version``: as it was when the tool was called.
+        """Return the result, if nothing is wrong with it. ``version``: that of ``tools`` when the tool was called.
 
         Raises `InvalidResult`, which has the result. May ask the server for its tools, so not for the reader.
         """
         if not isinstance(result, CallToolResult):
-            return result  # what the server asks first, for who answers by hand
+            return result  # an `InputRequiredResult`, for a caller who answers by himself
         content, structured = result.content, held(result, "structured_content")
         if not _WITH_DATA.isdisjoint(map(type, content)):
             for number, block in enumerate(content):
                 if type(block) in _WITH_DATA:
                     self._check_block("content[%d]" % number, block, result)
-        if not self._structured or result.is_error or (structured is ABSENT and not self._kept.known):
+        if not self._has_structured or result.is_error or (structured is ABSENT and not self.tools.is_known):
             return result  # most tools have no schema; their results alone are no reason to ask
         wrong = self._problem(name, structured, version)
-        if wrong and not self._kept.told and not self._list():
+        if wrong and not self.tools.server_notifies and not self._list():
             wrong = self._problem(name, structured, version)
         if wrong:
             raise InvalidResult("the result of tool %.200s: %s" % (name, wrong), result, CITATION)
@@ -89,11 +87,11 @@ class ResultCheck:
         self._connection.counters.note("wrapped base64", "%s has line ends in it" % place)
 
     def _problem(self, name: str, structured: Any, version: Version) -> str:
-        """What is wrong with the structured content; "" where nothing is, or nothing can be said."""
-        tools = self._kept.named()
+        """Return what is wrong with the structured content; "" if nothing is, or nothing can be said."""
+        tools = self.tools.named()
         if tools is None:
-            reason = "" if self._asked == self._kept.version else self._list()
-            tools = self._kept.named()
+            reason = "" if self._listed_at == self.tools.version else self._list()
+            tools = self.tools.named()
             if tools is None:
                 return self._unchecked(name, reason or "the list of tools cannot be had")
         tool = tools.get(name)
@@ -101,17 +99,17 @@ class ResultCheck:
             return "" if structured is ABSENT else self._unchecked(name, "it is not in the list of tools")
         if tool.output_schema is None:
             return ""
-        if version != self._kept.version:
+        if version != self.tools.version:
             return self._unchecked(name, "the list of tools changed during the call")
         if structured is ABSENT:
             return "structuredContent: missing, though the tool has an output schema"
         return self._violations(tools, tool, structured)
 
     def _list(self) -> str:
-        """Ask for the list; why there is none, which is no reason to lose a result, or ""."""
-        self._asked = self._kept.version
+        """Ask for the list, and return why there is none, or "". That is no reason to lose a result."""
+        self._listed_at = self.tools.version
         try:
-            self._ask()
+            self._list_tools()
         except McpError as error:
             return "the tools cannot be listed: %s" % error
         return ""
@@ -122,32 +120,32 @@ class ResultCheck:
         from ..jsonschema import SchemaError
 
         try:
-            found = self._validator(tools, tool).validate(structured)
+            violations = self._validator(tools, tool).validate(structured)
         except SchemaError as error:
             text = "its output schema cannot be used: %s" % error
             if self._strict:
                 raise PeerProtocolError("tool %.200s: %s" % (tool.name, text), CITATION) from None
             return self._unchecked(tool.name, text)
-        return "; ".join(violation.about("structuredContent") for violation in found[:5])
+        return "; ".join(violation.about("structuredContent") for violation in violations[:5])
 
     def _validator(self, tools: Mapping[str, Tool], tool: Tool) -> "Validator":
-        """The compiled schema, kept as long as this list of tools is. Raises `SchemaError`, each time."""
+        """Return the compiled schema, kept as long as this list of tools is. Raises `SchemaError`, each time."""
         from ..jsonschema import SchemaError, compile
 
-        known, compiled = self._compiled
-        if known is not tools:
+        source, compiled = self._compiled
+        if source is not tools:
             compiled = {}
             self._compiled = (tools, compiled)
-        found = compiled.get(tool.name)
-        if found is None:
+        validator = compiled.get(tool.name)
+        if validator is None:
             try:
-                found = compile(tool.output_schema)
+                validator = compile(tool.output_schema)
             except SchemaError as error:
-                found = error
-            compiled[tool.name] = found
-        if isinstance(found, SchemaError):
-            raise found
-        return found
+                validator = error
+            compiled[tool.name] = validator
+        if isinstance(validator, SchemaError):
+            raise validator
+        return validator
 
     def _unchecked(self, name: str, reason: str) -> str:
         self._connection.counters.note("unchecked result", "tool %.200s: %s" % (name, reason))

@@ -38,7 +38,7 @@ from .audit import digest
 
 if TYPE_CHECKING:
     from ..client import Client
-    from ..client.cache.caches import Lists
+    from ..client.cache import ServerCache
 
 SEPARATOR = "__"
 MAX_SERVER_NAME = 32
@@ -173,10 +173,10 @@ class HostResourceTemplate(Record):
 
 
 class _Listing(NamedTuple):
-    """One listing, and the state of the client's cache then (see `mcp_ref.client.cache.caches`)."""
+    """One listing, and the state of the client's cache then (see `mcp_ref.client.cache`)."""
 
     found: Mapping[str, Any]
-    lists: "Lists"
+    lists: "ServerCache"
     """The cache of one process of the server: another process has another."""
     version: Any
     stamp: Any
@@ -263,7 +263,7 @@ class Catalogue:
         found: Optional[HostPrompt] = None if kept is None else kept.found.get(qualified)
         return found or self.prompts(client).get(qualified)
 
-    def _keep(self, kind: str, found: Mapping[str, Any], lists: "Lists", version: Any) -> Mapping[str, Any]:
+    def _keep(self, kind: str, found: Mapping[str, Any], lists: "ServerCache", version: Any) -> Mapping[str, Any]:
         """Keep a listing. ``lists`` and ``version`` are from before the server was asked: after a change meanwhile this
         listing never counts."""
         self._kept[kind] = _Listing(found, lists, version, lists[kind].stamp)
@@ -280,7 +280,7 @@ class Catalogue:
         self._counters.note("duplicate", "%s lists two %s called %.80r; the first counts" % (self._server, kind, name))
 
 
-def _lists(client: "Client") -> "Lists":
+def _lists(client: "Client") -> "ServerCache":
     """Return the client's cache for the running process of the server."""
     return client.connection.state["lists"]  # type: ignore[no-any-return]
 

@@ -9,8 +9,7 @@ server is told "decline". It cannot change a question.
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
-from ..client.elicitation import Elicitation
-from ..client.elicitation_url import UrlRequest
+from ..client.elicitation import Elicitation, UrlRequest
 from ..errors import PeerError
 from ..messages.elicitation import ElicitRequestFormParams
 from ..messages.lifecycle import ElicitationCapability

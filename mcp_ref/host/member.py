@@ -145,10 +145,10 @@ class ServerClient(Client):
                 self._lose(str(failed))
             raise
 
-    def _another(
+    def _retry_connection(
         self, connection: Connection, error: McpError, method: str, params: Optional[Dict[str, Any]]
     ) -> Connection:
-        fresh = super()._another(connection, error, method, params)
+        fresh = super()._retry_connection(connection, error, method, params)
         if fresh is not connection and method == "tools/call":
             self._member.check_unchanged((params or {}).get("name"), error)
         return fresh

@@ -45,8 +45,8 @@ from ..options import spelt
 from ..records import Record
 
 if TYPE_CHECKING:
-    from ..client.elicitation_url import UrlRequest
-    from ..client.models import ModelCard
+    from ..client.elicitation import UrlRequest
+    from ..client.sampling import ModelCard
     from ..messages.elicitation import ElicitRequestFormParams
     from ..messages.roots import Root
     from ..messages.sampling import CreateMessageRequestParams, CreateMessageResult

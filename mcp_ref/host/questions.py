@@ -30,8 +30,8 @@ from .policy import Decision, Deny, ElicitationRequest, Policy, RootsRequest, Sa
 
 if TYPE_CHECKING:
     from ..client import Client
-    from ..client.elicitation_url import UrlRequest
-    from ..client.models import ModelCard
+    from ..client.elicitation import UrlRequest
+    from ..client.sampling import ModelCard
 
 
 @dataclass(eq=False, repr=False)

@@ -13,8 +13,7 @@ The data of other servers is theirs: unless the policy said ``Allow(all_servers=
 from copy import copy, deepcopy
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
-from ..client.models import choose_model
-from ..client.sampling import Sampling
+from ..client.sampling import Sampling, choose_model
 from ..messages.lifecycle import SamplingCapability
 from ..messages.sampling import CreateMessageRequestParams, CreateMessageResult
 from ..peer.context import Context, Route

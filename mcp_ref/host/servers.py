@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import os
     import ssl
 
-    from ..client.elicitation_url import UrlRequest
-    from ..client.models import ModelCard
+    from ..client.elicitation import UrlRequest
+    from ..client.sampling import ModelCard
     from ..peer.extension import Extension
     from ..streamable.client.auth_provider import Authorizer, Authorizing
     from ..transports.lines.stderr import LineTarget

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from mcp_ref.client.cache.caches import LISTS, KeptList
+from mcp_ref.client.cache import LISTS, MethodCache
 from mcp_ref.limits import Limits
 from mcp_ref.messages.tools import ListToolsResult, Tool
 from mcp_ref.protocol.caching import Hints
@@ -241,8 +241,8 @@ def test_no_list_is_older_than_the_last_change_that_was_seen_before_asking():
 
 
 def test_a_kept_list_takes_nothing_that_is_out_of_date():
-    kept = KeptList("tools", 10)
-    kept.told = True
+    kept = MethodCache("tools/list", 10, kind="tools")
+    kept.server_notifies = True
     first, second = Tool("a", {}), Tool("b", {})
     version = kept.version
     kept.changed()

@@ -263,7 +263,7 @@ def test_a_list_whose_pages_take_for_ever_is_an_error(monkeypatch):
             late.append(2000.0)
             return ListToolsResult([], next_cursor=str(len(late)))
 
-        monkeypatch.setattr(scene.client, "_page", page)
+        monkeypatch.setattr(scene.client._cached, "page", page)
         with pytest.raises(PeerProtocolError, match="request_ceiling"):
             list(scene.client.tools())
         assert len(late) == 2

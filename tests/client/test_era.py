@@ -420,7 +420,7 @@ def refused(error, era="auto"):
     ours, theirs = pair()
     transport = Refusing(ours, error)
     client = Client(era=era, limits=QUICK)
-    transport.on_failed = lambda failed: client._coming.table.fail(failed.id, failed.error)
+    transport.on_failed = lambda failed: client._opening.table.fail(failed.id, failed.error)
     peer = ScriptedPeer(theirs)
     return client, peer, in_thread(client.open, transport)
 

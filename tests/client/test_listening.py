@@ -8,7 +8,7 @@ from typing import Any, List
 import pytest
 
 from mcp_ref.client import Client
-from mcp_ref.client.listening import Wishes
+from mcp_ref.client.subscriptions import ChangeFilter
 from mcp_ref.errors import Busy, ConnectionLost, LocalProtocolError, PeerError
 from mcp_ref.limits import Limits
 from mcp_ref.peer.executors import Inline
@@ -76,7 +76,7 @@ def test_in_a_session_listening_is_subscribing_until_the_wish_is_closed(revision
     with Scene(revision, {SUBSCRIBE: {}, UNSUBSCRIBE: {}}, capabilities) as scene:
         with scene.client.listen("tools", "prompts", uris=["x:b", "x:a"], callback=heard.append) as wish:
             assert [params["uri"] for params in scene.params(SUBSCRIBE)] == ["x:a", "x:b"]
-            assert wish.agreed == Wishes(frozenset(["tools"]), frozenset(["x:a", "x:b"]))
+            assert wish.agreed == ChangeFilter(frozenset(["tools"]), frozenset(["x:a", "x:b"]))
             assert wish.wanted.features == {"tools", "prompts"} and not wish.concerns("x:c") and wish.concerns("x:a")
             scene.tell(UPDATED, {"uri": "x:a"})
             eventually(lambda: heard == ["x:a"])
@@ -144,7 +144,7 @@ def test_what_a_server_says_too_often_or_too_much_changes_nothing(method: str) -
         scene.quiet()
         assert scene.client.listening.agreed == wish.agreed == wish.wanted
         lists = scene.client.connection.state["lists"]
-        assert lists["tools"].told and not lists["prompts"].told
+        assert lists["tools"].server_notifies and not lists["prompts"].server_notifies
 
 
 def test_only_a_request_to_listen_names_a_stream() -> None:
@@ -202,7 +202,7 @@ def test_who_wishes_first_when_the_server_has_ended_has_it_started() -> None:
         scene.again.accept_handshake(STATELESS)
         request = scene.again.receive(listens)
         scene.again.send(ended(request)[0])
-        assert wishing.get().agreed.filter() == {"toolsListChanged": True}
+        assert wishing.get().agreed.to_json() == {"toolsListChanged": True}
 
 
 @pytest.mark.spec("subscribe.stdio-resubscribe")

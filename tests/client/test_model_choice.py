@@ -3,8 +3,8 @@ import doctest
 
 import pytest
 
-from mcp_ref.client import models
-from mcp_ref.client.models import ModelCard, choose_model
+from mcp_ref.client import sampling
+from mcp_ref.client.sampling import ModelCard, choose_model
 from mcp_ref.messages.sampling import ModelHint, ModelPreferences
 
 OPUS = ModelCard("claude-3-opus-20240229", cost=0.9, speed=0.2, intelligence=0.9)
@@ -96,4 +96,4 @@ def test_what_a_model_is_worth_goes_from_0_to_1(name, value):
 
 
 def test_the_examples_of_the_module_hold():
-    assert doctest.testmod(models) == (0, 6)
+    assert doctest.testmod(sampling) == (0, 6)

@@ -188,8 +188,8 @@ def check_client(case: Case) -> None:
                     elicitation=lambda params, context: None)
     connection = client._connection = Connection(ours, client, PATIENT).start()
     try:
-        client.assume(connection, LATEST)
-        client.discovered(connection, {"capabilities": {"tools": {"listChanged": True}, "resources": {}}})
+        client._handshake.assume(connection, LATEST)
+        client._handshake.discovered(connection, {"capabilities": {"tools": {"listChanged": True}, "resources": {}}})
         _listen(client, theirs)
         connection.limits = HASTY
         waiting = [client.submit_tool("x") for _ in range(calls)]

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from mcp_ref import Host
-from mcp_ref.client.models import ModelCard
+from mcp_ref.client.sampling import ModelCard
 from mcp_ref.errors import PeerError
 from mcp_ref.host import Allow, Denied, Policy, allow
 from mcp_ref.messages.content import TextContent

@@ -15,7 +15,7 @@ from tests.meta.facts import PACKAGE, expect_nothing, python_files, tree_of
 
 PUBLIC = ("mcp_ref", "mcp_ref.client", "mcp_ref.server", "mcp_ref.host", "mcp_ref.auth")
 BESIDE = (
-    "mcp_ref.client.elicitation.Elicitation", "mcp_ref.client.icons.usable_icons", "mcp_ref.client.models.ModelCard",
+    "mcp_ref.client.elicitation.Elicitation", "mcp_ref.client.icons.usable_icons", "mcp_ref.client.sampling.ModelCard",
     "mcp_ref.client.roots.Roots", "mcp_ref.client.sampling.Sampling", "mcp_ref.client.connecting.transport_to",
     "mcp_ref.messages.prompts.PromptArgument", "mcp_ref.server.files.directory.Directory",
     "mcp_ref.server.serving.http_listener.HttpListener", "mcp_ref.server.serving.http_listener.endpoint_of",

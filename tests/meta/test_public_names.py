@@ -31,8 +31,7 @@ IN_HELP: Dict[str, Set[str]] = {
 }
 """For users, and described by `help` alone."""
 INSIDE: Dict[str, Set[str]] = {
-    "client": {"assume", "discovered", "enclose", "introduce", "listening", "meet", "renewed", "shake_hands",
-               "wanted"},
+    "client": {"listening", "renewed", "wanted"},
     "server": {"completes", "connection", "held", "hides", "listeners", "may_log", "resolve", "states",
                "subscriptions"},
     "host": set(),

@@ -16,8 +16,7 @@ from .terminal import Gone, ask, is_interactive
 
 if TYPE_CHECKING:
     from ...client import Client
-    from ...client.elicitation import Elicitation
-    from ...client.elicitation_url import UrlRequest
+    from ...client.elicitation import Elicitation, UrlRequest
     from ...client.sampling import Sampling
     from ...messages.elicitation import ElicitRequestFormParams
     from ...messages.sampling import CreateMessageRequestParams

@@ -174,7 +174,7 @@ def test_a_result_of_a_type_that_it_adds_is_finished_by_it(submit):
 @beyond_the_schema
 def test_methods_of_an_extension_are_read_by_its_classes():
     with Joined([Later()], [Later()]) as both:
-        assert both.client._call(COUNT, None).waiting == 0
+        assert both.client._requests.call(COUNT, None).waiting == 0
         with pytest.raises(PeerError):
             both.client.request(FETCH, {"ticket": "nobody's"})
 

@@ -379,7 +379,7 @@ def test_a_client_asks_for_what_its_user_wants_and_no_more() -> None:
         wish.close()
         cancelled = scene.peer.receive()
         assert (cancelled["method"], cancelled["params"]["requestId"]) == ("notifications/cancelled", request["id"])
-        assert wish.agreed.filter() == {}
+        assert wish.agreed.to_json() == {}
 
 
 @pytest.mark.spec("subscribe.client-checks-ack")
@@ -388,7 +388,7 @@ def test_what_the_server_does_not_agree_to_is_known() -> None:
     with Streams() as scene:
         wishing = in_thread(lambda: scene.client.listen("tools", "prompts", uris=["x://a", "x://b"]))
         scene.accept({"toolsListChanged": True, "promptsListChanged": False, "resourceSubscriptions": ["x://b"]})
-        assert wishing.get().agreed.filter() == {"toolsListChanged": True, "resourceSubscriptions": ["x://b"]}
+        assert wishing.get().agreed.to_json() == {"toolsListChanged": True, "resourceSubscriptions": ["x://b"]}
         assert scene.count("not told") == 1
         subscribing = in_thread(scene.client.subscribe_resource, "x://c")
         scene.accept({"toolsListChanged": True})

@@ -6,8 +6,7 @@ import threading
 import pytest
 
 from mcp_ref.client import Client
-from mcp_ref.client.elicitation import Elicitation
-from mcp_ref.client.elicitation_url import UrlRequest, required
+from mcp_ref.client.elicitation import Elicitation, UrlRequest, required
 from mcp_ref.errors import PeerError, PeerProtocolError, RpcError
 from mcp_ref.limits import Limits
 from mcp_ref.messages.elicitation import ElicitRequestURLParams, ElicitResult

@@ -4,8 +4,7 @@ import logging
 import pytest
 
 from mcp_ref.client import Client
-from mcp_ref.client.models import ModelCard
-from mcp_ref.client.sampling import Sampling
+from mcp_ref.client.sampling import ModelCard, Sampling
 from mcp_ref.errors import CapabilityMissing, LocalProtocolError, PeerError, PeerProtocolError, RpcError, ToolError
 from mcp_ref.limits import Limits
 from mcp_ref.messages.base import Annotations

@@ -5,7 +5,7 @@ import pytest
 
 from mcp_ref import deadline
 from mcp_ref.client import SharedAnswers
-from mcp_ref.client.cache.caches import LISTS
+from mcp_ref.client.cache import LISTS
 from mcp_ref.errors import LocalProtocolError, PeerError
 from mcp_ref.limits import Limits
 from mcp_ref.protocol import caching
@@ -411,7 +411,7 @@ def test_what_was_kept_while_a_stream_was_lost_may_have_changed():
         made.peer.respond(made.stream, {"_meta": {SUBSCRIPTION: made.stream}})
         eventually(lambda: "subscriptions/listen" in made.asked)
         made.client.ping()
-        eventually(lambda: made.client.connection.state["lists"]["tools"].told)
+        eventually(lambda: made.client.connection.state["lists"]["tools"].server_notifies)
         del made.requests[:]
         assert names(made, "tools") == ["a"] and made.asked == ["tools/list"]
 

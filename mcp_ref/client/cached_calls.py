@@ -1,0 +1,226 @@
+"""Requests whose answers may come from the cache: lists, page by page or whole, and resources.
+
+`mcp_ref.client.cache` says what is kept, and for how long.
+"""
+
+import marshal
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, Sequence, Set, Union
+
+from .. import deadline
+from ..codec import ABSENT
+from ..errors import INVALID_PARAMS, PeerError, PeerProtocolError
+from ..jsonrpc import shown
+from ..peer.dispatcher import Connection
+from ..protocol.caching import TTL_MS, hints, key
+from .cache import LISTS, MethodCache, ServerCache
+from .owner import PLAIN, Options
+from .requests import Requests, known
+
+if TYPE_CHECKING:
+    from ..protocol.caching import Key
+    from .owner import Owner, Reader
+    from .structured import ResultCheck
+
+_RESTART: Any = object()
+"""A mark between pages: the list is read from its first page again."""
+
+
+class CachedCalls:
+    """Asks the cache first, and the server for what is not there. Thread-safe."""
+
+    def __init__(self, owner: "Owner", requests: Requests) -> None:
+        self._owner = owner
+        self._requests = requests
+
+    @property
+    def cache(self) -> ServerCache:
+        """The cache of the server that the client is connected to. Raises `LocalProtocolError` if it is to none."""
+        return known(self._owner.connection, "lists")  # type: ignore[no-any-return]
+
+    def result_check(self) -> "ResultCheck":
+        """Return the check of results of this server's tools."""
+        cache = self._owner.connection.state.get("lists")
+        if cache is None or cache.result_check is None:
+            return self._make_result_check()
+        return cache.result_check  # type: ignore[no-any-return]
+
+    def _make_result_check(self) -> "ResultCheck":
+        from .structured import ResultCheck
+
+        def list_tools() -> None:
+            for _ in self.items("tools", True, PLAIN):
+                pass
+
+        cache = self.cache
+        cache.result_check = ResultCheck(self._owner.connection, cache["tools"], list_tools, self._owner.strict)
+        return cache.result_check
+
+    # One answer
+
+    def page(self, kind: str, cursor: Optional[str], refresh: bool, options: Options) -> Any:
+        """Return one page of a list; ``kind``: a key of LISTS, ``refresh``: True to ask in any case."""
+        cache = self.cache[kind]
+        params = None if cursor is None else {"cursor": cursor}
+        key = _key_of(cache, params, options)
+        page = None if refresh or key is None else cache.fresh(key)
+        if page is not None:
+            return page
+        version = cache.version
+
+        def keep(result: Dict[str, Any], page: Any) -> None:
+            self._check_ttl(cache.method, result)
+            if not cache.keep_page(cursor, page, hints(result), version, size_of(result)):
+                self._owner.connection.counters.note(
+                    "mixed cache scope", "%s: its pages do not agree" % cache.method)
+
+        return self._requests.call(
+            cache.method, params, options, self._page_reader(cache.method), keep if key is not None else None)
+
+    def answer(
+        self, method: str, params: Dict[str, Any], size: Union[int, Callable[[Dict[str, Any]], int]], refresh: bool,
+        options: Options, read: "Optional[Reader]" = None,
+    ) -> Any:
+        """Return the answer to a request that has no pages. ``size``: what it counts, or a function of the result."""
+        cache = self.cache.others[method]
+        key = _key_of(cache, params, options)
+        message = None if refresh or key is None else cache.fresh(key)
+        if message is not None:
+            return message
+        version = cache.version
+
+        def keep(result: Dict[str, Any], message: Any) -> None:
+            self._check_ttl(method, result)
+            told = hints(result)
+            if told.ttl > 0 and key is not None:
+                cache.keep(key, message, told, size(result) if callable(size) else size, version)
+
+        return self._requests.call(method, params, options, read, keep if key is not None else None)
+
+    def _check_ttl(self, method: str, result: Dict[str, Any]) -> None:
+        """Count a time to live that is no integer from 0 up; it is taken as `hints` says
+        [2026-07-28 server/utilities/caching §Time-to-Live (TTL) Field] SHOULD."""
+        ttl = result.get(TTL_MS, 0)
+        if type(ttl) is not int or ttl < 0:
+            self._owner.connection.counters.note("number out of range", "%s: ttlMs of %.40r" % (method, ttl))
+
+    # All pages
+
+    def items(self, kind: str, refresh: bool, options: Options) -> Iterator[Any]:
+        """Yield the items of all pages. An item that was yielded before the list had to be read again is left out."""
+        cache = self.cache[kind]
+        kept = None if refresh or _key_of(cache, None, options) is None else cache.current()
+        if kept is not None:
+            yield from kept
+            return
+        yielded: Set[str] = set()
+        is_restarted = False
+        named = LISTS[kind].named
+        for page in self._pages(kind, refresh, options):
+            if page is _RESTART:
+                is_restarted = True
+                continue
+            for item in getattr(page, kind):
+                name = getattr(item, named)
+                if is_restarted and name in yielded:
+                    continue
+                yielded.add(name)
+                yield item
+
+    def _pages(self, kind: str, refresh: bool, options: Options) -> Iterator[Any]:
+        """Yield all pages of a list. It ends only where there is no next cursor, because "" is one.
+
+        A cursor is handed back as it came, and nothing is assumed of it or of the size of a page
+        [.. server/utilities/pagination §Implementation Guidelines] MUST; but one that came before leads in a circle.
+        One that the server takes no longer makes all pages worthless: once, the list is read from its beginning
+        [2026-07-28 server/utilities/caching §Interaction with Pagination] SHOULD.
+        """
+        limits = self._owner.limits
+        seen: Set[int] = set()  # hashes: nothing says how long a cursor is
+        cursor: Optional[str] = None
+        spent, is_restarted = 0.0, False
+        while True:
+            start = deadline.clock()
+            try:
+                page = self.page(kind, cursor, refresh, options)
+            except PeerError as error:
+                if error.code != INVALID_PARAMS or cursor is None or is_restarted:
+                    raise
+                self.cache[kind].forget_pages()
+                cursor, is_restarted = None, True
+                seen.clear()
+                yield _RESTART
+                continue
+            spent += deadline.clock() - start
+            yield page
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+            if hash(cursor) in seen:
+                raise _endless(kind, "the cursor %.80r came before" % cursor)
+            seen.add(hash(cursor))
+            if len(seen) >= limits.max_pages:
+                raise _endless(kind, "there are more pages than max_pages (%d)" % limits.max_pages)
+            if spent > limits.request_ceiling:
+                raise _endless(kind, "its pages took longer than request_ceiling (%g s)" % limits.request_ceiling)
+
+    def _page_reader(self, method: str) -> "Reader":
+        connection = self._owner.connection
+        read = self._requests.reader(method, connection)
+        exchanges = connection.exchanges
+        mirrors = exchanges is not None and exchanges.mirrors and connection.session.rules.stateless
+        is_mirrored = method == "tools/list" and mirrors
+
+        def read_page(result: Dict[str, Any]) -> Any:
+            if is_mirrored and isinstance(result.get("tools"), list):
+                result = dict(result, tools=without_invalid(result["tools"], connection))
+            if not self._owner.strict and result.get("nextCursor", ABSENT) is None:
+                # Reading: what some servers write for *no more*. [2026-07-28 server/utilities/pagination
+                # §Implementation Guidelines] says the same by asking for a non-null value.
+                connection.counters.note("null cursor", "%s has a nextCursor that is null" % method)
+                result = {name: item for name, item in result.items() if name != "nextCursor"}
+            return read(result)
+
+        return read_page
+
+
+def _key_of(cache: MethodCache, params: Optional[Dict[str, Any]], options: Options) -> "Optional[Key]":
+    """Return the key of an answer; None if the caller's options make it one that must not be kept."""
+    if options.input_responses is not None or options.request_state is not None:
+        return None
+    return key(cache.method, params if not options.meta else dict(params or {}, _meta=options.meta))
+
+
+def size_of(result: Dict[str, Any]) -> int:
+    """Return about how many bytes a page takes, by `marshal`, which is faster than `json`."""
+    try:
+        return len(marshal.dumps(result))
+    except ValueError:  # nested deeper than it can go
+        return 1 << 62
+
+
+def bytes_of(result: Dict[str, Any]) -> int:
+    """Return about how many bytes the contents of a resource take."""
+    contents = result.get("contents", ())
+    return 1024 + sum(len(part.get("text") or part.get("blob") or "") for part in contents)
+
+
+def _endless(kind: str, reason: str) -> PeerProtocolError:
+    return PeerProtocolError("%s does not end: %s" % (LISTS[kind].method, reason))
+
+
+def without_invalid(tools: Sequence[Any], connection: Connection) -> Sequence[Any]:
+    """Return the tools of a list, as on the wire, but for those whose annotations break the rules; these are logged.
+
+    [2026-07-28 basic/transports/streamable-http §Schema Extension] MUST
+    """
+    from ..protocol.streamable_http.mirrored import annotations
+
+    valid = []
+    for tool in tools:
+        try:
+            annotations(tool.get("inputSchema") if isinstance(tool, dict) else None)
+        except ValueError as error:
+            connection.counters.note("refused tool", "%s: %s" % (shown(str(tool.get("name"))), error))
+        else:
+            valid.append(tool)
+    return valid

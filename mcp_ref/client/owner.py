@@ -1,0 +1,95 @@
+"""The client as its own parts know it, and what the callers of a client give to all of them.
+
+A `Client` is put together of parts: `requests.Requests`, `cached_calls.CachedCalls`, `handshake.Handshake` and, as soon
+as something asks for it, `subscriptions.Listening`. Each of them gets an `Owner`, which is the client; a test may give
+it any object that has these members.
+"""
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
+
+from ..options import REQUEST_TIMEOUT
+from ..peer.request_table import ProgressCallback
+
+Reader = Callable[[Dict[str, Any]], Any]
+"""A function that makes the message of a result object."""
+Keep = Callable[[Dict[str, Any], Any], None]
+"""A function that puts an answer into the cache; called with the result object and the message made of it."""
+UpdateCallback = Callable[[str], object]
+"""A function that is called with the URI of the resource that changed."""
+
+if TYPE_CHECKING:
+    from typing import List, Protocol
+
+    from ..errors import ConnectionLost, McpError
+    from ..limits import Limits
+    from ..messages.base import Implementation
+    from ..messages.tools import Tool
+    from ..peer.context import Route
+    from ..peer.dispatcher import Connection
+    from ..peer.extension import Extensions
+    from ..peer.inflight import Inflight
+    from ..revisions import Revision
+    from .handshake import Handshake
+
+    class Owner(Protocol):
+        """The members of a `Client` that its parts use."""
+
+        limits: Limits
+        strict: bool
+        extensions: Optional[Extensions]
+        revisions: Tuple[Revision, ...]
+        questions: Inflight
+        server_info: Optional[Implementation]
+        server_capabilities: Mapping[str, Any]
+        instructions: Optional[str]
+        _handshake: Handshake
+
+        @property
+        def connection(self) -> Connection:
+            """The connection. Raises `LocalProtocolError` before the client was opened."""
+
+        @property
+        def wanted(self) -> bool:
+            """True between `Client.open` and `Client.close`."""
+
+        def renewed(self, ended: Connection, error: ConnectionLost) -> Connection:
+            """Return the connection that replaces one that has ended. Raises ``error`` where there can be none."""
+
+        def _retry_connection(
+            self, connection: Connection, error: McpError, method: str, params: Optional[Dict[str, Any]]
+        ) -> Connection:
+            """Return the connection on which a request that failed is sent again. Raises if it is not."""
+
+        def route(self, connection: Connection, method: str, revision: Revision) -> Optional[Route]:
+            """Return how a request of the server is answered; None if it is not."""
+
+        def handler_of(self, method: str, params: Dict[str, Any], revision: Revision) -> str:
+            """Return a name for the user's code that answers a request, for log records."""
+
+        def with_extensions(self, capabilities: Dict[str, Any], revision: Revision) -> Dict[str, Any]:
+            """Return the capabilities with the declared extensions among them."""
+
+        def tools(self, refresh: bool = False) -> List[Tool]:
+            """Return all tools of the server."""
+
+        def subscribe_resource(self, uri: str, callback: Optional[UpdateCallback] = None) -> None:
+            """Subscribe to a resource."""
+
+        def unsubscribe_resource(self, uri: str) -> None:
+            """End a subscription."""
+
+
+class Options(NamedTuple):
+    """The options of a call, as its caller gave them; `Calls.call_tool` says what each means."""
+
+    timeout: Optional[float] = REQUEST_TIMEOUT
+    progress: Optional[ProgressCallback] = None
+    extend_on_progress: bool = False
+    meta: Optional[Dict[str, Any]] = None
+    rounds: Optional[str] = None
+    input_responses: Optional[Mapping[str, Any]] = None
+    request_state: Optional[str] = None
+
+
+PLAIN = Options()
+"""The options of a call whose caller gave none."""
