@@ -13,7 +13,7 @@ from mcp_ref.deadline import Deadline
 from mcp_ref.errors import Rejected
 from mcp_ref.http11.message import Exchange
 from mcp_ref.http11.server.body_budget import VALUE, weight
-from mcp_ref.http11.server.connection import Connection
+from mcp_ref.http11.server.connection import ClientConnection
 from mcp_ref.jsonrpc import id_key
 from mcp_ref.peer.jobs import Lane
 from mcp_ref.peer.outbox import CHUNK, Outbox
@@ -295,15 +295,15 @@ def test_one_reply_may_be_larger_than_the_limits() -> None:
 
 
 def test_a_byte_now_and_then_does_not_hold_a_reply_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, original, room = Clock(monkeypatch), Connection.transmit, [1000]
+    clock, original, room = Clock(monkeypatch), ClientConnection.transmit, [1000]
 
-    def transmit(connection: Connection, data: Any) -> int:
+    def transmit(connection: ClientConnection, data: Any) -> int:
         """As a socket whose client has read so much."""
         fits = min(len(data), room[0])
         room[0] -= fits
         return original(connection, memoryview(data)[:fits]) if fits else 0
 
-    monkeypatch.setattr(Connection, "transmit", transmit)
+    monkeypatch.setattr(ClientConnection, "transmit", transmit)
     with serving(big) as server, Raw(server.address) as raw:
         raw.send(get("/8000/"))
         reactor: Any = server._reactor

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_ref.http11.message import Exchange
 from mcp_ref.http11.server import reactor as reactor_module
-from mcp_ref.http11.server.body_budget import SMALL, Bodies, NoRoom
+from mcp_ref.http11.server.body_budget import SMALL, BodyBudget, NoRoom
 from mcp_ref.http11.server.request_parser import RequestParser
 from mcp_ref.http11.server.server import HttpServer
 from mcp_ref.limits import Limits
@@ -110,13 +110,13 @@ def site() -> Iterator[Site]:
 def peak(monkeypatch: pytest.MonkeyPatch) -> List[int]:
     """How much was held at each step."""
     seen = [0]
-    original = Bodies.add
+    original = BodyBudget.add
 
-    def add(bodies: Bodies, more: int, size: int) -> None:
+    def add(bodies: BodyBudget, more: int, size: int) -> None:
         original(bodies, more, size)
         seen.append(bodies.held)
 
-    monkeypatch.setattr(Bodies, "add", add)
+    monkeypatch.setattr(BodyBudget, "add", add)
     return seen
 
 
@@ -137,7 +137,7 @@ def refused(raw: Raw, status: int = 503) -> bytes:
     (TOTAL - SMALL + 1, SMALL, SMALL, 503), (TOTAL, 1, 1, 503),
 ])
 def test_there_is_room_or_not(held: int, more: int, size: int, status: int) -> None:
-    bodies = Bodies(LIMITS)
+    bodies = BodyBudget(LIMITS)
     bodies.held = held
     for ask in (bodies.check, bodies.add):
         if not status:
@@ -151,7 +151,7 @@ def test_there_is_room_or_not(held: int, more: int, size: int, status: int) -> N
 
 @pytest.mark.race
 def test_many_threads_count_right() -> None:
-    bodies = Bodies(Limits(max_body_bytes_total=10_000))
+    bodies = BodyBudget(Limits(max_body_bytes_total=10_000))
 
     def work() -> None:
         for _ in range(1000):
@@ -168,7 +168,7 @@ def test_many_threads_count_right() -> None:
 
 def test_the_default_has_room_for_a_message_of_every_size() -> None:
     limits = Limits()
-    bodies = Bodies(limits)
+    bodies = BodyBudget(limits)
     for _ in range(3):
         bodies.add(limits.max_message_bytes - 64 * 1024, limits.max_message_bytes - 64 * 1024)
     for _ in range(limits.max_http_connections):
@@ -592,7 +592,7 @@ def test_a_body_earns_time_only_while_there_is_plenty(site: Site, scarce: bool,
 
 
 def test_a_parser_counts_from_the_first_byte_until_it_hands_over() -> None:
-    bodies = Bodies(LIMITS)
+    bodies = BodyBudget(LIMITS)
     parser = RequestParser(LIMITS, bodies)
     seen = []
     for piece in (post(b"abcd")[:-2], b"cd", post(b"ef")[:-1]):

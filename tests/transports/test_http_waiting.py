@@ -80,7 +80,7 @@ class Site:
     def all_to_workers(self) -> None:
         """From now on no handler runs on the selector's thread, which would do one more while it is quick."""
         reactor: Any = self.listener.http._reactor
-        reactor._lead._inline_from = math.inf
+        reactor._leader._inline_from = math.inf
 
     def serves(self) -> None:
         """Everything goes on for somebody else, but for his handlers."""
@@ -187,7 +187,7 @@ def test_the_body_of_a_deferred_request_counts_until_its_handler_is_done() -> No
 
     with serving(handler, limits=Limits(max_workers=1)) as server:
         reactor: Any = server._reactor
-        reactor._lead._inline_from = math.inf  # no handler runs on the selector's thread
+        reactor._leader._inline_from = math.inf  # no handler runs on the selector's thread
         clients = [Raw(server.address) for _ in range(5)]
         for client in clients:
             client.send(post(b"x" * 1000))

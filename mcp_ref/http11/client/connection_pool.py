@@ -36,7 +36,7 @@ class Stale(AnswerLost):
     """A kept connection had ended, and the request may be sent again; see ``once`` of `Pool.send`."""
 
 
-class Link:
+class PooledConnection:
     """One connection of a pool."""
 
     __slots__ = ("sock", "used", "idle_until")
@@ -61,14 +61,14 @@ class Pool:
         self._dialler = dialler
         self._keep = keep
         self._lock = threading.Lock()
-        self._idle: List[Link] = []
+        self._idle: List[PooledConnection] = []
         self._closed = False
         self._written: Tuple[Any, bytes] = (None, b"")  # the head of the last request, and what it was made of
 
     def connect(self, grip: Grip) -> None:
         """Have one connection ready. Raises `ConnectFailed`, `LetGo`."""
-        link = Link(self._dialler.dial(grip))
-        self._keep_link(link, grip, self._keep)
+        link = PooledConnection(self._dialler.dial(grip))
+        self._keep_connection(link, grip, self._keep)
 
     def begin(
         self, method: str, target: str, fields: Fields, grip: Grip, body: Optional[bytes] = None,
@@ -76,7 +76,7 @@ class Pool:
         """Send a request, with a short body or none, if that needs no waiting; the reply that is to come, for `send`,
         or None: then it was not delivered."""
         try:
-            link = self._idle_link(grip)
+            link = self._idle_connection(grip)
         except LetGo:
             return None  # which `send` will say
         if link is None:
@@ -105,7 +105,7 @@ class Pool:
         """
         while True:
             reply, begun = begun, None
-            link: Link = self._take(grip) if reply is None else reply.link
+            link: PooledConnection = self._take(grip) if reply is None else reply.link
             sent = reply is not None
             try:
                 if reply is None:
@@ -160,10 +160,10 @@ class Pool:
             raise error from None
         reply.will_close = True
 
-    def _take(self, grip: Grip) -> Link:
-        return self._idle_link(grip) or Link(self._dialler.dial(grip))
+    def _take(self, grip: Grip) -> PooledConnection:
+        return self._idle_connection(grip) or PooledConnection(self._dialler.dial(grip))
 
-    def _idle_link(self, grip: Grip) -> Optional[Link]:
+    def _idle_connection(self, grip: Grip) -> Optional[PooledConnection]:
         """An idle connection that is still open, held by the grip; None where there is none."""
         while True:
             with self._lock:
@@ -190,7 +190,7 @@ class Pool:
             self._discard(link, reply, grip)
             return
         reply.close()
-        self._keep_link(link, grip, self._kept_by_server(reply))
+        self._keep_connection(link, grip, self._kept_by_server(reply))
 
     def _kept_by_server(self, reply: Reply) -> float:
         """Seconds for which the server keeps the connection, with some room, or what we think is usual."""
@@ -200,7 +200,7 @@ class Pool:
                 return min(float(value) - 1.0, 3600.0)
         return self._keep
 
-    def _keep_link(self, link: Link, grip: Grip, seconds: float) -> None:
+    def _keep_connection(self, link: PooledConnection, grip: Grip, seconds: float) -> None:
         link.used = True
         link.idle_until = deadline.clock() + seconds
         grip.drop()
@@ -214,7 +214,7 @@ class Pool:
                 return
         link.sock.close()
 
-    def _discard(self, link: Link, reply: Optional[Reply], grip: Grip) -> None:
+    def _discard(self, link: PooledConnection, reply: Optional[Reply], grip: Grip) -> None:
         grip.drop()
         if reply is not None:
             reply.link = None

@@ -13,7 +13,7 @@ _AT_ONCE = 32
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
-class Mailbox:
+class CommandQueue:
     """Commands for the selector's thread; `put` is for any thread, the rest for that one."""
 
     def __init__(self, selector: selectors.BaseSelector) -> None:

@@ -16,7 +16,7 @@ that would not fit if it were alone       413     likewise
 
 Who has said how much will come has not sent it yet, and may never do, so only bytes that came are counted. Bodies of up
 to SMALL bytes have a quarter to themselves: a few clients with large ones cannot keep all others out. And when half
-of what large ones may have is taken, a body gets no more time for having begun quickly; see `Bodies.scarce`.
+of what large ones may have is taken, a body gets no more time for having begun quickly; see `BodyBudget.scarce`.
 
 Values take more memory than the JSON that they come from: 3 MB of ``{},`` are 85 MB. So a body above SMALL counts
 more while it is handled, by VALUE bytes for each comma and opening bracket: see `weight`. Where there is no room for
@@ -57,7 +57,7 @@ class NoRoom(Refused):
     """A body for which there is no room."""
 
 
-class Bodies:
+class BodyBudget:
     """The bytes that are held. Thread-safe."""
 
     __slots__ = ("held", "_most", "_most_large", "_lock")

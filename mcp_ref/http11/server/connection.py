@@ -35,7 +35,7 @@ PIPELINED = 64 * 1024
 _AT_ONCE = 1024 * 1024
 """Bytes that one connection may send before the selector thread turns to the others."""
 _APART = 64 * 1024
-"""Bodies from this size on are not copied behind their heads."""
+"""BodyBudget from this size on are not copied behind their heads."""
 _NEW, _STREAM, _DONE = range(3)
 _FLAGS = getattr(socket, "MSG_NOSIGNAL", 0)
 
@@ -50,7 +50,7 @@ def get_log() -> "logging.Logger":
     return get_logger(__package__)
 
 
-class Connection:
+class ClientConnection:
     """A client's socket, its parser and its outbox."""
 
     secure = False
@@ -164,7 +164,7 @@ class Connection:
             self.taken += sent
             if sent == len(data):
                 self.outbox.popleft()
-                self._let_go(len(bytes_of(data)))
+                self._release(len(bytes_of(data)))
             else:
                 self.outbox[0] = memoryview(data)[sent:]
             self.stall = deadline.clock() + self.reactor.limits.http_write_timeout if self.outbox else None
@@ -177,23 +177,23 @@ class Connection:
         if not self.reactor.held.add(self.holder, size):
             self.reactor.too_much(self)
 
-    def _let_go(self, size: int) -> None:
+    def _release(self, size: int) -> None:
         """Count ``size`` bytes that left the outbox."""
         self.holds -= size
         self.reactor.held.free(self.holder, size)
 
-    def let_go_of_outbox(self) -> None:
+    def drop_outbox(self) -> None:
         """Empty the outbox without sending it."""
         self.outbox.clear()
         self.backlog = 0
         self.waits_since = None
         if self.holds:
-            self._let_go(self.holds)
+            self._release(self.holds)
 
     def break_off(self) -> None:
         """Let the client go, without another word."""
         self.gone = True
-        self.let_go_of_outbox()
+        self.drop_outbox()
         self.reactor.command(self.reactor.drop, self)
 
     def finished(self) -> None:
@@ -210,7 +210,7 @@ class Connection:
 class HttpExchange(Exchange):
     """See `Exchange`. A head begun by `start` goes out with the first piece, or when the handler returns."""
 
-    def __init__(self, connection: Connection, head: Head, body: bytes) -> None:
+    def __init__(self, connection: ClientConnection, head: Head, body: bytes) -> None:
         path, _, query = head.target.partition("?")
         super().__init__(HttpRequest(head.method, path, head.headers, body, query, head.version, connection.peer,
                                      connection.secure))
@@ -274,9 +274,9 @@ class HttpExchange(Exchange):
         self._returned = True
         if self._held:
             with self._connection.lock:
-                self.let_go()
+                self.release_body()
 
-    def let_go(self) -> None:
+    def release_body(self) -> None:
         """Let the body go if nobody needs it any more (see `body_budget`); ask again when that may have changed. Lock
         held."""
         if self._held and self._returned and (self._state != _NEW or self._connection.gone):
@@ -292,7 +292,7 @@ class HttpExchange(Exchange):
         finally:
             self._give_up(connection)
 
-    def _give_up(self, connection: Connection) -> None:
+    def _give_up(self, connection: ClientConnection) -> None:
         with connection.lock:
             if self._state == _NEW:
                 self._state, connection.last = _DONE, True
@@ -321,7 +321,7 @@ class HttpExchange(Exchange):
         if self._state != _NEW or self._connection.gone:
             return False
         self._state = state
-        self.let_go()
+        self.release_body()
         self._connection.last = self._connection.last or ends
         return True
 

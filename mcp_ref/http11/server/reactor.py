@@ -20,9 +20,9 @@ from ...diagnostics.packagelog import Counters, OncePerSecond
 from ...limits import Limits
 from ...transports.held import Held
 from ..message import Exchange
-from .acceptor import Acceptor, Mailbox
-from .body_budget import Bodies, NoRoom
-from .connection import PIPELINED, Connection, HttpExchange, get_log
+from .acceptor import Acceptor, CommandQueue
+from .body_budget import BodyBudget, NoRoom
+from .connection import PIPELINED, ClientConnection, HttpExchange, get_log
 from .leader import HandlerPool, Job, LeaderThread
 from .owners import network_of
 from .responses import CONTINUE, Refused, refusal
@@ -54,7 +54,7 @@ class Reactor:
                  ssl_context: Any = None, name: str = "http", held: Optional[Held] = None) -> None:
         self.handler = handler
         self.limits = limits
-        self.bodies = Bodies(limits)
+        self.bodies = BodyBudget(limits)
         self.held = Held(limits) if held is None else held
         self.draining = False
         self.closing = False
@@ -62,23 +62,24 @@ class Reactor:
         self.counters = Counters(write=self._log_later, rule=OncePerSecond())
         """What was refused or let go. It is logged once a second: an attacker must not fill a disk."""
         self._note = self.counters.note
-        self.connections: Dict[Connection, None] = {}
+        self.connections: Dict[ClientConnection, None] = {}
         """In the order in which `_make_room` looks at them."""
         self._pool = pool
         pool.wake = lambda: self.command(_look)
-        self._connect: Callable[[socket.socket, str], Connection] = lambda sock, peer: Connection(sock, peer, self)
+        self._connect: Callable[[socket.socket, str], ClientConnection]
+        self._connect = lambda sock, peer: ClientConnection(sock, peer, self)
         if ssl_context is not None:
             from .tls import TlsConnection
 
             self._connect = lambda sock, peer: TlsConnection(sock, peer, self, ssl_context)
         self._selector = selectors.DefaultSelector()
-        self._mailbox = Mailbox(self._selector)
+        self._commands = CommandQueue(self._selector)
         self.acceptor = Acceptor(self._selector, self._take, self._note)
         self._jobs: List[Job] = []
         self._logs: List[Job] = []
         """Jobs that may block: a log handler does when its file does."""
         self._requests: Deque[HttpExchange] = deque()
-        self._lead = LeaderThread(name, self._step, limits.promote_after)
+        self._leader = LeaderThread(name, self._step, limits.promote_after)
         self._current: Any = None
         self._swept = deadline.clock()
         self._end = 0.0
@@ -87,15 +88,15 @@ class Reactor:
 
     def command(self, function: Callable[..., None], *arguments: Any) -> None:
         """Have the selector thread do something. Never waits."""
-        self._mailbox.put(function, *arguments)
+        self._commands.put(function, *arguments)
 
-    def too_slow(self, connection: Connection) -> None:
+    def too_slow(self, connection: ClientConnection) -> None:
         """Let a client go that reads too slowly. Its lock held."""
         connection.break_off()
         self.command(self._note, "slow readers", "%s reads too slowly: more than max_stream_bytes (%d) wait for it"
                      % (connection.peer, self.limits.max_stream_bytes))
 
-    def too_much(self, connection: Connection) -> None:
+    def too_much(self, connection: ClientConnection) -> None:
         """Have room made, since a limit of `mcp_ref.transports.held` is passed by what waits for this client. Its lock
         held."""
         self.command(self._close_slow_readers, connection.holder)
@@ -114,39 +115,49 @@ class Reactor:
             self._turn()
         except Exception:  # a mistake of ours; one connection pays for it, not the server
             self._survive(sys.exc_info())
-        if self._requests and not self._lead.can_run_inline():
+        # Here the selector thread runs handlers, which is our users' code, itself. Everywhere else a thread that reads
+        # runs none, for a handler that blocks would stop everybody. Two things make up for it:
+        #
+        # - `run_inline` is allowed only while handlers have been quick. Otherwise the pool gets the requests.
+        # - A handler that blocks all the same costs this thread its place. The watcher of `LeaderThread` sees within
+        #   two milliseconds that it does not return, and starts another thread with this same method. That one takes
+        #   the rest of `_requests`, the selector and all connections. When `run_inline` returns False, that has
+        #   happened, and this thread must not touch any of them again.
+        #
+        # It halves the time of a small request: no other thread has to wake up and take the interpreter lock.
+        if self._requests and not self._leader.can_run_inline():
             self._pool.submit([exchange.run for exchange in self._requests])
             self._requests.clear()
         if self._requests:
             self._pool.adopt()
         while self._requests:
-            if not self._lead.run_inline(self._requests.popleft().run):
-                break  # from here on all of this belongs to another thread
+            if not self._leader.run_inline(self._requests.popleft().run):
+                break
         return True
 
     def start(self) -> None:
         """Start the selector thread."""
-        self._lead.start()
+        self._leader.start()
 
     def join(self, seconds: float) -> None:
         """Wait for the end."""
-        self._lead.join(seconds)
+        self._leader.join(seconds)
 
     def _turn(self) -> None:
         for key, events in self._selector.select(self._timeout()):
             self._current = key.data
-            if not isinstance(key.data, Connection):
+            if not isinstance(key.data, ClientConnection):
                 key.data()
                 continue
             if events & selectors.EVENT_READ:
                 self._readable(key.data)
             if events & selectors.EVENT_WRITE:
                 self._writable(key.data)
-        command = self._mailbox.take()
+        command = self._commands.take()
         while command:
             self._current = command[-1]
             command[0](*command[1:])
-            command = self._mailbox.take()
+            command = self._commands.take()
         self._current = None
         if deadline.clock() - self._swept >= _SWEEP_SECONDS:
             self._sweep()
@@ -160,7 +171,7 @@ class Reactor:
     def _survive(self, error: Any) -> None:
         self.counters.add("internal errors")
         self._logs.append(lambda: get_log().error("a mistake in the HTTP server", exc_info=error))
-        if isinstance(self._current, Connection):
+        if isinstance(self._current, ClientConnection):
             self.lose(self._current)
         self._current = None
 
@@ -211,7 +222,7 @@ class Reactor:
         self.lose(chosen)
         return True
 
-    def _most_silent(self) -> Optional[Connection]:
+    def _most_silent(self) -> Optional[ClientConnection]:
         """Of the next few connections the one that has been silent for longest; None if none of them is."""
         now = deadline.clock()
         few = list(islice(self.connections, _CANDIDATES))
@@ -221,7 +232,7 @@ class Reactor:
         silent = [connection for connection in few if self._is_silent(connection, now)]
         return min(silent, key=lambda found: found.deadline or now) if silent else None
 
-    def _is_silent(self, connection: Connection, now: float) -> bool:
+    def _is_silent(self, connection: ClientConnection, now: float) -> bool:
         """Whether a client has no request here, or is slow: to send one, or to hang up after a last reply."""
         if connection.exchange is not None or connection.outbox:
             return False
@@ -232,7 +243,7 @@ class Reactor:
             connection.phase, limits.http_header_timeout if stage == "head" else limits.http_body_timeout)
         return now - ((connection.deadline or now) - allowed) >= _SLOW_SECONDS
 
-    def _stream_of_most(self, peer: str) -> Optional[Connection]:
+    def _stream_of_most(self, peer: str) -> Optional[ClientConnection]:
         """A stream that answers a GET, of the client who has most connections; None if that is this one."""
         def network(peer: str) -> Hashable:
             return network_of(peer) or peer
@@ -247,7 +258,7 @@ class Reactor:
                 return connection
         return None
 
-    def _readable(self, connection: Connection) -> None:
+    def _readable(self, connection: ClientConnection) -> None:
         if connection.gone:
             return
         try:
@@ -278,13 +289,13 @@ class Reactor:
         if parser.buffered > PIPELINED:
             self.update(connection)
 
-    def _shake_hands(self, connection: Connection) -> None:
+    def _shake_hands(self, connection: ClientConnection) -> None:
         if connection.handshake():
             connection.phase = "open"
             connection.deadline = deadline.clock() + self.limits.http_header_timeout
         self.update(connection)
 
-    def _advance(self, connection: Connection) -> None:
+    def _advance(self, connection: ClientConnection) -> None:
         """Take the next request, if it is whole; nothing is in progress on this connection."""
         parser = connection.parser
         try:
@@ -307,11 +318,11 @@ class Reactor:
         connection.exchange = exchange = HttpExchange(connection, head, body)
         self._requests.append(exchange)
 
-    def no_room(self, connection: Connection, why: str) -> None:
+    def no_room(self, connection: ClientConnection, why: str) -> None:
         """Count and log a body for which there was no room. Also a command."""
         self._note("bodies without room", "%s: %s" % (connection.peer, why))
 
-    def _wait_for_more(self, connection: Connection) -> None:
+    def _wait_for_more(self, connection: ClientConnection) -> None:
         if connection.half_closed:
             self._hang_up(connection)
             return
@@ -326,7 +337,7 @@ class Reactor:
             with connection.lock:
                 connection.push(CONTINUE)
 
-    def _ended(self, connection: Connection) -> None:
+    def _ended(self, connection: ClientConnection) -> None:
         """The client sends no more. It may still read a reply; where nobody waits for one (a stream) it is gone."""
         with connection.lock:
             connection.half_closed = True
@@ -340,7 +351,7 @@ class Reactor:
         else:
             self.proceed(connection)  # what came before the end may be whole requests
 
-    def _refuse(self, connection: Connection, refused: Refused, method: str = "") -> None:
+    def _refuse(self, connection: ClientConnection, refused: Refused, method: str = "") -> None:
         self._note("requests answered %d" % refused.status, "%s: %d, %s"
                    % (connection.peer, refused.status, refused.reason))
         connection.deadline = None
@@ -352,7 +363,7 @@ class Reactor:
 
     # Writing, and going on
 
-    def _writable(self, connection: Connection) -> None:
+    def _writable(self, connection: ClientConnection) -> None:
         if connection.gone:
             return
         if connection.phase == "handshake":
@@ -365,7 +376,7 @@ class Reactor:
             self.update(connection)
             self.proceed(connection)
 
-    def proceed(self, connection: Connection) -> None:
+    def proceed(self, connection: ClientConnection) -> None:
         """Go on after a reply: the next request, or the end."""
         with connection.lock:
             if connection.gone or connection.exchange is not None or connection.outbox:
@@ -379,7 +390,7 @@ class Reactor:
         self._advance(connection)
         self.update(connection)
 
-    def _hang_up(self, connection: Connection) -> None:
+    def _hang_up(self, connection: ClientConnection) -> None:
         """End it in order: say so, then wait a moment for the client to do the same."""
         if connection.phase == "lingering" or connection.gone:
             return
@@ -392,28 +403,28 @@ class Reactor:
         connection.deadline = deadline.clock() + _LINGER_SECONDS
         self.update(connection)
 
-    def lose(self, connection: Connection) -> None:
+    def lose(self, connection: ClientConnection) -> None:
         """Close a connection, whatever its state."""
         with connection.lock:
             connection.gone = True
         self.drop(connection)
 
-    def leave(self, connection: Connection, exchange: HttpExchange) -> None:
+    def leave(self, connection: ClientConnection, exchange: HttpExchange) -> None:
         """The client had ended its side before this exchange was watched."""
         if connection.exchange is exchange:
             self.lose(connection)
 
-    def drop(self, connection: Connection) -> None:
+    def drop(self, connection: ClientConnection) -> None:
         """Free what a connection that is gone holds, and tell the exchange; again: nothing happens."""
         if connection not in self.connections:
             return
         del self.connections[connection]
         with connection.lock:
             exchange, connection.exchange = connection.exchange, None
-            connection.let_go_of_outbox()
+            connection.drop_outbox()
             connection.parser.discard()
             if exchange is not None:
-                exchange.let_go()
+                exchange.release_body()
             if connection.interest:
                 connection.interest = 0
                 self._selector.unregister(connection.sock)
@@ -422,7 +433,7 @@ class Reactor:
             self._jobs.append(exchange.lose)
         self.acceptor.freed()
 
-    def update(self, connection: Connection) -> None:
+    def update(self, connection: ClientConnection) -> None:
         """Have the selector wait for what this connection waits for."""
         if connection.gone:
             return
@@ -459,7 +470,7 @@ class Reactor:
                 self.lose(connection)
         self.acceptor.look(now)
 
-    def _patience(self, connection: Connection) -> float:
+    def _patience(self, connection: ClientConnection) -> float:
         """Return the time at which a client is too slow, if it reads no more until then; the lock is not taken.
 
         A client that reads a byte now and then puts off `stall` for ever. So only what it has read earns it time, as
@@ -479,7 +490,7 @@ class Reactor:
         """
         held, now = self.held, deadline.clock()
 
-        def pace(connection: Connection) -> Tuple[bool, float, float]:
+        def pace(connection: ClientConnection) -> Tuple[bool, float, float]:
             since = connection.waits_since or now
             new = now - since < _NEW_SECONDS
             return new, connection.taken if new else connection.taken / (now - since), since
@@ -497,7 +508,7 @@ class Reactor:
                        % (connection.peer, limit, getattr(self.limits, limit)))
             self.lose(connection)
 
-    def _overdue(self, connection: Connection, now: float) -> None:
+    def _overdue(self, connection: ClientConnection, now: float) -> None:
         stage = connection.stage
         if connection.phase != "open" or stage == "idle":
             if connection.phase == "handshake":
@@ -545,7 +556,7 @@ class Reactor:
         self._selector.close()
         self._pool.submit(self._jobs)
         self._pool.leave(self._logs)
-        self._mailbox.close()
+        self._commands.close()
 
 
 def _look() -> None:

@@ -33,7 +33,7 @@ from typing import Dict, List, NamedTuple, NoReturn, Optional, Tuple
 from ...limits import DEFAULT, Limits
 from ...urls import TOKEN, is_token
 from ..message import Headers
-from .body_budget import Bodies
+from .body_budget import BodyBudget
 from .responses import Refused, unusual_request_line
 
 # --- The head ---------------------------------------------------------------------------------------------------------
@@ -244,9 +244,9 @@ class RequestParser:
     __slots__ = ("limits", "received", "_bodies", "_heads", "_held", "_buffer", "_looked", "_head", "_first", "_sink",
                  "_missing", "_step", "_declared", "_overhead")
 
-    def __init__(self, limits: Limits = DEFAULT, bodies: Optional[Bodies] = None) -> None:
+    def __init__(self, limits: Limits = DEFAULT, bodies: Optional[BodyBudget] = None) -> None:
         self.limits = limits
-        self._bodies = Bodies(limits) if bodies is None else bodies
+        self._bodies = BodyBudget(limits) if bodies is None else bodies
         self._heads = Heads(limits)
         self._held = 0
         """Bytes of bodies that are counted and have not been handed over."""

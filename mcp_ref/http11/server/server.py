@@ -21,7 +21,7 @@ thread                    what it does, and what frees it
 A reply is sent by the thread that has it, as far as it fits into the kernel's buffer.
 
 A silent connection and an open stream have no thread: they are a socket in the selector and an
-`connection.Connection`. A client that goes away while its request is served is noticed when its connection is
+`connection.ClientConnection`. A client that goes away while its request is served is noticed when its connection is
 reset, or when it ends its side while a stream is open; a client that merely ends its side before the reply
 has begun (half-closed) still gets it. A stream's client that lets more than ``max_stream_bytes`` wait is let go.
 

@@ -10,7 +10,7 @@ import socket
 import ssl
 from typing import TYPE_CHECKING, Any, Optional
 
-from .connection import Connection
+from .connection import ClientConnection
 
 if TYPE_CHECKING:
     from .reactor import Reactor
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _NOT_NOW = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError, InterruptedError)
 
 
-class TlsConnection(Connection):
+class TlsConnection(ClientConnection):
     """See the module. Making one raises OSError or ValueError if the client has gone already."""
 
     secure = True
@@ -32,7 +32,7 @@ class TlsConnection(Connection):
         self.wants_write = False
 
     def handshake(self) -> bool:
-        """See `Connection.handshake`; ``wants_write`` says what the next step waits for."""
+        """See `ClientConnection.handshake`; ``wants_write`` says what the next step waits for."""
         self.wants_write = False
         try:
             self.sock.do_handshake()  # type: ignore[attr-defined]
@@ -44,7 +44,7 @@ class TlsConnection(Connection):
         return True
 
     def receive(self, size: int) -> Optional[bytes]:
-        """See `Connection.receive`."""
+        """See `ClientConnection.receive`."""
         with self.lock:
             try:
                 return self.sock.recv(size)
@@ -52,7 +52,7 @@ class TlsConnection(Connection):
                 return None
 
     def transmit(self, data: Any) -> int:
-        """See `Connection.transmit`; a record at a time, so as much as the kernel takes is several of them."""
+        """See `ClientConnection.transmit`; a record at a time, so as much as the kernel takes is several of them."""
         sent = 0
         view = memoryview(data)
         try:
@@ -63,7 +63,7 @@ class TlsConnection(Connection):
         return sent
 
     def end_writing(self) -> None:
-        """See `Connection.end_writing`; says so inside TLS first, or the end could be an attacker's."""
+        """See `ClientConnection.end_writing`; says so inside TLS first, or the end could be an attacker's."""
         try:
             self.sock.unwrap()  # type: ignore[attr-defined]
         except (OSError, ValueError):

@@ -300,9 +300,9 @@ class SocketListener:
         _log().warning("%s: %s; refused: %d", self.address, text, count)
 
     def _watch(self, transport: SocketTransport, resume: Resume) -> None:
-        self._selector.register(transport.socket, selectors.EVENT_READ, lambda: self._let_go(transport, resume))
+        self._selector.register(transport.socket, selectors.EVENT_READ, lambda: self._unpark(transport, resume))
 
-    def _let_go(self, transport: SocketTransport, resume: Resume) -> None:
+    def _unpark(self, transport: SocketTransport, resume: Resume) -> None:
         self._selector.unregister(transport.socket)
         transport.descriptor.reading = False
         transport.descriptor.settle()
