@@ -1,4 +1,4 @@
-"""HTTP/1.1 in the standard library: a server engine and client connections.
+"""An HTTP/1.1 library on the standard library alone: a server engine and client connections.
 
 Nothing here knows MCP: no module imports `mcp_ref.protocol`, `mcp_ref.jsonrpc` or `mcp_ref.messages`, and a test
 (`tests/meta/test_layers.py`) keeps it so. `message` is what both sides share: header fields, a request, and an

@@ -1,4 +1,4 @@
-"""One HTTP request and its reply: what an endpoint sees of whatever carries it.
+"""An HTTP request and its reply, as an endpoint sees them, without the socket or the WSGI server that carries them.
 
 A *shell* (the socket engine in `mcp_ref.http11.server.server`, the WSGI application in
 `mcp_ref.streamable.server.wsgi`) turns bytes into an `Exchange`, hands it to a handler on a thread of its own, and
@@ -14,7 +14,7 @@ import re
 from typing import Callable, Dict, Hashable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 Pairs = Sequence[Tuple[str, str]]
-"""Names and values of header fields, in order."""
+"""The names and values of header fields, in order."""
 _ENDS_LINE = re.compile("[\r\n\0]").search
 
 
@@ -46,17 +46,17 @@ class Headers:
     def _keep(self, values: Dict[str, str]) -> None:
         self._values = values
         self.lower: Callable[[str], Optional[str]] = values.get
-        """`get`, for a name that is in lower case already: quicker, and each request is asked for eight."""
+        """A quicker `get`, for a name that is in lower case already; each request is asked for eight."""
 
     @classmethod
     def of(cls, fields: Dict[str, List[str]]) -> "Headers":
-        """Headers of names in lower case and their values."""
+        """Make headers of names in lower case and their values."""
         headers = cls.__new__(cls)
         headers._fill(fields)
         return headers
 
     def having(self, name: str, value: str) -> "Headers":
-        """The same, but for the field of this name, in lower case, which has this value."""
+        """Return a copy in which the field of this name, in lower case, has this value."""
         headers = Headers.__new__(Headers)
         headers._apart = self._apart
         headers._keep({**self._values, name: value})
@@ -64,30 +64,30 @@ class Headers:
 
     @property
     def several(self) -> bool:
-        """Whether any name came more than once; see `repeated`."""
+        """True if any name came more than once; see `repeated`."""
         return bool(self._apart)
 
     def get(self, name: str) -> Optional[str]:
-        """The value; of several fields those of all, joined by commas [RFC 9110 §5.3]; None where there is none."""
+        """Return the value, of several fields all values joined by commas [RFC 9110 §5.3]; None if there is none."""
         return self._values.get(name.lower())
 
     def get_all(self, name: str) -> List[str]:
-        """The values of all fields of this name, in order."""
+        """Return the values of all fields of this name, in order."""
         name = name.lower()
         if name in self._apart:
             return list(self._apart[name])
         return [self._values[name]] if name in self._values else []
 
     def repeated(self, names: Iterable[str]) -> Optional[str]:
-        """The first of these names that came more than once; None where all came once at most.
+        """Return the first of these names that came more than once, or None.
 
-        For fields that are no lists: who sends one twice breaks a rule [RFC 9110 §5.3] MUST NOT, and a proxy may go by
-        the first where another goes by the last. So they are refused where something is decided by them.
+        For fields that are no lists: a client that sends one twice breaks a rule [RFC 9110 §5.3] MUST NOT, and a proxy
+        may go by the first where another goes by the last. So a request is refused if such a field decides something.
         """
         return next((name for name in names if name.lower() in self._apart), None)
 
     def pairs(self) -> List[Tuple[str, str]]:
-        """All fields, names in lower case, those of one name together."""
+        """Return all fields, names in lower case, those of one name together."""
         return [(name, value) for name in self._values for value in self.get_all(name)]
 
     def __contains__(self, name: str) -> bool:
@@ -102,19 +102,19 @@ class HttpRequest(NamedTuple):
 
     method: str
     path: str
-    """As it came, without the query; not decoded."""
+    """The path as it came, without the query; not decoded."""
     headers: Headers
     body: bytes = b""
-    """There until the handler has returned and the reply has begun; an open stream has no use for it."""
+    """The body; b"" once the handler has returned and a stream has begun, which has no use for it."""
     query: str = ""
-    """What follows the ``?``, not decoded."""
+    """The text after the ``?``, not decoded."""
     version: str = "HTTP/1.1"
     peer: str = ""
     """The client's address, for logs."""
     secure: bool = False
-    """Whether it came over TLS."""
+    """True if it came over TLS."""
     root: str = ""
-    """What stands before ``path`` in the address, where an application is mounted below a prefix."""
+    """The prefix before ``path`` in the address, where an application is mounted below one."""
 
     def __repr__(self) -> str:
         return "HttpRequest(%s %s, %r, %d bytes)" % (self.method, self.path, self.headers, len(self.body))
@@ -123,7 +123,7 @@ class HttpRequest(NamedTuple):
 class Exchange:
     """A request and the place for its reply; shells subclass it. Thread-safe.
 
-    ``on_close`` is called once if the client goes away, or is let go because it reads too slowly, before the reply
+    ``on_close`` is called once if the client goes away, or is closed because it reads too slowly, before the reply
     is finished; set it before `start`. It is called on a thread of the shell that may wait, never from inside `send`.
     """
 
@@ -131,7 +131,7 @@ class Exchange:
     """The peer for which an unread reply is counted, see `mcp_ref.transports.held`; None: not known, so the connection
     is the peer."""
     gone = False
-    """Whether the shell knows that the client went away before the reply was finished."""
+    """True if the shell knows that the client went away before the reply was finished."""
 
     def __init__(self, request: HttpRequest) -> None:
         self.request = request
@@ -140,12 +140,12 @@ class Exchange:
     def watch(self) -> None:
         """Have ``on_close`` called as soon as the client ends its side, also before the reply has begun.
 
-        For replies that nobody wants any more then; otherwise a client that ends its side still gets them. Where the
-        shell does not see its clients before it sends something, nothing changes.
+        For replies that are of no use to anybody then. Without it a client that ends its side still gets the reply. In
+        a shell that does not see its clients before it sends something, this does nothing.
         """
 
     def reply(self, status: int, headers: Pairs = (), body: bytes = b"") -> None:
-        """The whole reply. Content-Length and the like are the shell's business."""
+        """Send a whole reply. The shell adds Content-Length and the like."""
         raise NotImplementedError
 
     def start(self, status: int, headers: Pairs = ()) -> None:
@@ -153,7 +153,7 @@ class Exchange:
         raise NotImplementedError
 
     def send(self, data: bytes) -> bool:
-        """Send a piece of the body that was begun by `start`. Never waits; False: nobody is there any more."""
+        """Send a piece of the body that was begun by `start`. Never waits. Return False if the client is gone."""
         raise NotImplementedError
 
     def finish(self, data: bytes = b"") -> None:

@@ -1,13 +1,13 @@
-"""Connecting to an HTTP server: its URL, proxies, TLS.
+"""A connector to an HTTP server: its URL, proxies, TLS.
 
 `place` reads a URL. A `Dialler` makes connections to one, directly or through a proxy: the variables
 HTTPS_PROXY, HTTP_PROXY and NO_PROXY (and the settings of the system, where it has some) are honoured, but what is on
 this machine itself is always reached directly. TLS checks certificates against those of the system, or of the file
 that SSL_CERT_FILE names, or of ``cafile``, or by an `ssl.SSLContext` of your own.
 
-A `Grip` lets another thread end what a thread waits for on a connection, at every stage: `socket.shutdown`
-frees whoever is inside connecting, the TLS handshake, sending or receiving. The descriptor itself is closed by the
-thread that uses it, so no other connection can get its number meanwhile.
+A `Grip` is the scope of a cancellation: it lets another thread end what a thread waits for on a connection, at every
+stage. `socket.shutdown` frees the thread from connecting, the TLS handshake, sending or receiving. The descriptor
+itself is closed by the thread that uses it, so no other connection can get its number meanwhile.
 """
 
 import os
@@ -39,11 +39,11 @@ _FAULTS = {
 
 
 class LetGo(ConnectionLost):
-    """Nobody wants this any more; see `Grip.let_go`."""
+    """The error of a request that was cancelled; see `Grip.let_go`."""
 
 
 class Grip:
-    """What one thread does on a connection, for others to end. Thread-safe."""
+    """The scope of one cancellation: the work of one thread on one connection, which others may end. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -51,24 +51,24 @@ class Grip:
         self._waiting: Optional[threading.Event] = None
         self.gone = False
         self.on_standstill: Optional[Callable[[bool], None]] = None
-        """Told when a time begins (True) and ends (False) that does not count; see `standstill`."""
+        """A function that is called when the clock stops (True) and when it goes on (False); see `standstill`."""
         self.asked = 0
-        """How often authorization was asked about refusals of what this is for, over all its connections."""
+        """The number of refusals for which authorization was asked, over all connections of this request."""
 
     def hold(self, sock: socket.socket) -> None:
-        """This socket is used from now on. Raises `LetGo` if there is nothing to do any more."""
+        """Attach a socket, which the thread uses from now on. Raises `LetGo` after `let_go`."""
         with self._lock:
             if self.gone:
                 raise LetGo("the request was given up")
             self._sock = sock
 
     def drop(self) -> None:
-        """The socket is not used any more; before it is closed or kept for others."""
+        """Detach the socket. Call this before the socket is closed or kept for others."""
         with self._lock:
             self._sock = None
 
     def let_go(self) -> None:
-        """End it: whoever waits comes free, and later ones do not begin. From any thread."""
+        """Cancel: free the thread that waits now, and refuse all later waits. Call this from any thread."""
         with self._lock:
             self.gone = True
             if self._sock is not None:
@@ -78,7 +78,7 @@ class Grip:
             waiting.set()
 
     def pause(self, seconds: float) -> None:
-        """Wait for so long. Raises `LetGo` as soon as there is nothing to wait for any more."""
+        """Wait for so many seconds. Raises `LetGo` as soon as it is cancelled."""
         with self._lock:
             waiting = self._waiting = self._waiting or threading.Event()
             gone = self.gone
@@ -86,8 +86,7 @@ class Grip:
             raise LetGo("the request was given up")
 
     def wait(self, event: threading.Event) -> None:
-        """Wait for an event, which nobody else waits for. Raises `LetGo` as `pause` does; the event is set then, too.
-        """
+        """Wait for an event that no other thread waits for. Raises `LetGo` as `pause` does; the event is set then."""
         with self._lock:
             before, self._waiting = self._waiting, event
             gone = self.gone
@@ -101,7 +100,7 @@ class Grip:
 
     @contextmanager
     def standstill(self) -> Iterator[None]:
-        """While a person is waited for: what this belongs to does not age meanwhile. Not to be nested."""
+        """Stop the clock of the request while a person is asked. Must not be nested."""
         told = self.on_standstill
         if told is None:
             yield
@@ -140,7 +139,9 @@ def place(url: str) -> Url:
 
 
 def place_from(base: str, reference: str, whence: str) -> Url:
-    """Read a URL that a peer names, perhaps relative to ``base``. Raises `ConnectFailed`; ``whence`` says who names it.
+    """Read a URL that a peer names, perhaps relative to ``base``.
+
+    Raises `ConnectFailed`. ``whence`` begins its text, and says who names the URL.
 
     `urljoin` raises ValueError for some references, such as ``http://[::1``.
     """
@@ -166,7 +167,7 @@ class Proxy(NamedTuple):
 
 
 def find_proxy(where: Url) -> Optional[Proxy]:
-    """The proxy that the environment asks for. Raises `ConnectFailed` for one that is none."""
+    """Return the proxy that the environment asks for, or None. Raises `ConnectFailed` if its URL is none."""
     asked = os.name == "nt" or sys.platform == "darwin" or any(name.lower().endswith("_proxy") for name in os.environ)
     if not asked or where.loopback:
         return None
@@ -193,13 +194,13 @@ def find_proxy(where: Url) -> Optional[Proxy]:
 
 
 class Dialler:
-    """Makes connections to one place; ``timeout``: seconds for each step. Thread-safe.
+    """Makes connections to one server; ``timeout``: seconds for each step. Thread-safe.
 
-    ``refusal(address)``: why an address that the name has is not to be connected to; None: it may be. It is asked about
-    the very address that is then connected to, and not where a proxy resolves the name. `dial` raises what it returns
-    where nothing else is left.
+    ``refusal(address)`` returns the error for an address of the name that must not be connected to, or None. It is
+    asked about the very address that is then connected to, and not where a proxy resolves the name. `dial` raises the
+    error if no other address is left.
 
-    Raises `ConnectFailed` for a proxy that is none, and for a ``cafile`` that cannot be read.
+    Raises `ConnectFailed` for a proxy URL that is none, and for a ``cafile`` that cannot be read.
     """
 
     def __init__(
@@ -214,11 +215,11 @@ class Dialler:
 
     @property
     def absolute(self) -> bool:
-        """Whether requests go to a proxy that reads them, and so have whole URLs as targets."""
+        """True if requests go to a proxy that reads them, and so have whole URLs as targets."""
         return self.proxy is not None and self._context is None
 
     def dial(self, grip: Grip) -> socket.socket:
-        """A connected socket without timeout, held by the grip. Raises `ConnectFailed`, `LetGo`."""
+        """Return a connected socket without timeout, attached to the grip. Raises `ConnectFailed`, `LetGo`."""
         host, port = (self.where.host, self.where.port) if self.proxy is None else self.proxy[:2]
         name = "%s:%d" % ("[%s]" % host if ":" in host else host, port)
         through = "" if self.proxy is None else " (proxy, for %s)" % self.where.origin
@@ -242,7 +243,7 @@ class Dialler:
         return sock
 
     def _connect(self, host: str, port: int, grip: Grip) -> socket.socket:
-        """A connection to the first address that answers."""
+        """Connect to the first address that answers. Raises OSError, or the error of ``refusal``."""
         failure: Exception = OSError("the name has no address")
         tried = False
         try:
@@ -289,7 +290,7 @@ class Dialler:
             reply.close()
 
     def _secured(self, sock: socket.socket, grip: Grip) -> socket.socket:
-        """The socket with TLS on top, where the URL wants that. Raises OSError (`ssl.SSLError` is one)."""
+        """Return the socket, for https with TLS on top. Raises OSError (`ssl.SSLError` is one)."""
         if self._context is None:
             return sock
         secure = self._context.wrap_socket(sock, server_hostname=self.where.host, do_handshake_on_connect=False)

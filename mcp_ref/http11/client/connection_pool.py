@@ -1,4 +1,4 @@
-"""Connections to one HTTP server, kept open between requests.
+"""The connections to one HTTP server, kept open between requests, and the threads that wait for replies.
 
 `Pool.send` takes an idle connection or makes one, writes a request and reads the head of the reply; `Pool.finish` keeps
 the connection when the body has been read. So there are as many connections as requests at a time.
@@ -25,36 +25,36 @@ from .response import BROKEN, Reply, words
 
 Fields = Tuple[Tuple[str, str], ...]
 _SMALL = 65536
-"""A body up to so many bytes is sent together with its head."""
+"""The size in bytes up to which a body is sent together with its head."""
 REQUEST_IDLE = 5.0
 """Seconds without work after which a thread of a `Crew` ends."""
 _REPEATABLE = ("GET", "DELETE")
-"""Methods that do nothing a second time that they have not done the first time [RFC 9110 §9.2.2]."""
+"""The idempotent methods that we send [RFC 9110 §9.2.2]: a second time they do nothing more."""
 
 
 class Stale(AnswerLost):
-    """A kept connection had ended, and the request may be sent again; see ``once`` of `Pool.send`."""
+    """The error of a kept connection that had ended; the request may be sent again. See ``once`` of `Pool.send`."""
 
 
 class PooledConnection:
-    """One connection of a pool."""
+    """A connection of a pool."""
 
     __slots__ = ("sock", "used", "idle_until")
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.used = False
-        """Whether it has carried a request before."""
+        """True if it has carried a request before."""
         self.idle_until = 0.0
-        """Time on the monotonic clock after which the server may have closed it."""
+        """The time on the monotonic clock after which the server may have closed it."""
 
     def usable(self) -> bool:
-        """Whether it is still open: nothing comes on an idle connection but its end."""
+        """Return True if it is still open. On an idle connection nothing comes but its end."""
         return deadline.clock() < self.idle_until and not wait_ready(self.sock, 0)
 
 
 class Pool:
-    """The connections of one client to one place; ``keep``: seconds for which an idle one is kept. Thread-safe."""
+    """The connections of one client to one server; ``keep``: seconds for which an idle one is kept. Thread-safe."""
 
     def __init__(self, dialler: Dialler, keep: float) -> None:
         self.where = dialler.where
@@ -66,15 +66,17 @@ class Pool:
         self._written: Tuple[Any, bytes] = (None, b"")  # the head of the last request, and what it was made of
 
     def connect(self, grip: Grip) -> None:
-        """Have one connection ready. Raises `ConnectFailed`, `LetGo`."""
+        """Open a connection and keep it for the first request. Raises `ConnectFailed`, `LetGo`."""
         link = PooledConnection(self._dialler.dial(grip))
         self._keep_connection(link, grip, self._keep)
 
     def begin(
         self, method: str, target: str, fields: Fields, grip: Grip, body: Optional[bytes] = None,
     ) -> Optional[Reply]:
-        """Send a request, with a short body or none, if that needs no waiting; the reply that is to come, for `send`,
-        or None: then it was not delivered."""
+        """Send a request, with a short body or none, if that needs no waiting.
+
+        Return the reply that is to come, for `send`. Return None if the request was not delivered.
+        """
         try:
             link = self._idle_connection(grip)
         except LetGo:
@@ -96,10 +98,10 @@ class Pool:
         self, method: str, target: str, fields: Fields, body: Optional[bytes], grip: Grip,
         timeout: Optional[float] = None, begun: Optional[Reply] = None, once: bool = False,
     ) -> Reply:
-        """Send a request; its reply, the body of which is not read yet. `finish` has to follow.
+        """Send a request, and return its reply, the body of which is not read yet. The caller has to call `finish`.
 
-        ``timeout``: seconds of silence after which the server is taken for dead. ``begun``: what `begin` returned.
-        ``once``: these fields hold for one attempt, so that the caller makes the next one, after `Stale`.
+        ``timeout``: seconds of silence after which the server is taken for dead. ``begun``: the result of `begin`.
+        ``once``: these fields hold for one attempt, so that the caller makes the next attempt, after `Stale`.
 
         Raises `ConnectFailed`, if it was not sent; `AnswerLost`, if no reply came; `LetGo`.
         """
@@ -153,7 +155,7 @@ class Pool:
             sock.sendall(body)
 
     def _early(self, reply: Reply, error: OSError) -> None:
-        """A server that refuses a request may answer without reading all of it. Raises ``error`` where none has."""
+        """Read the reply to a request that the server has not read whole. Raises ``error`` if there is none."""
         try:
             reply.begin()
         except BROKEN:
@@ -164,7 +166,7 @@ class Pool:
         return self._idle_connection(grip) or PooledConnection(self._dialler.dial(grip))
 
     def _idle_connection(self, grip: Grip) -> Optional[PooledConnection]:
-        """An idle connection that is still open, held by the grip; None where there is none."""
+        """Return an idle connection that is still open, attached to the grip, or None."""
         while True:
             with self._lock:
                 if self._closed:
@@ -182,7 +184,7 @@ class Pool:
             link.sock.close()
 
     def finish(self, reply: Reply, grip: Grip) -> None:
-        """The reply is done with, and its connection is kept or closed. May be called again, to no effect."""
+        """Keep or close the connection of a reply that is done with. A second call does nothing."""
         link, reply.link = reply.link, None
         if link is None:
             return
@@ -193,7 +195,7 @@ class Pool:
         self._keep_connection(link, grip, self._kept_by_server(reply))
 
     def _kept_by_server(self, reply: Reply) -> float:
-        """Seconds for which the server keeps the connection, with some room, or what we think is usual."""
+        """Return the seconds for which the server keeps the connection, less one, or ``keep`` if it does not say."""
         for part in (reply.headers.get("keep-alive") or "").split(","):
             name, _, value = part.partition("=")
             if name.strip().lower() == "timeout" and value.strip().isdecimal():
@@ -234,7 +236,7 @@ class Pool:
             link.sock.close()
 
     def close(self) -> None:
-        """Close the idle connections; those in use when they are finished. No request begins any more."""
+        """Close the idle connections, and the others when their replies are finished. No request begins any more."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -260,11 +262,11 @@ class Crew(WorkerPool):
         self._size = size
         self._resting = resting
         self._later: Deque[Callable[[], object]] = deque()
-        """Jobs for which there is no place now. Those in `_jobs` have one, or are urgent."""
+        """The jobs for which there is no place now. Those in `_jobs` have one, or are urgent."""
         self._busy = 0
-        """Places that are taken, by jobs that are not urgent."""
+        """The number of places that are taken, by jobs that are not urgent."""
         self._left = 0.0
-        """Time at which a thread that is none of ours last gave its place back."""
+        """The time at which a thread that is none of ours last gave its place back."""
 
     def submit(self, job: Callable[[], object], urgent: bool = False) -> bool:
         """Have this done, later if there is enough to do; ``urgent``: never later. Return False if the crew is closed.

@@ -17,17 +17,17 @@ _LONGEST_LINE = 65536
 _MOST_FIELDS = 200
 _PIECE = 65536
 BROKEN = (OSError, HTTPException, ValueError)
-"""What reading from a server raises where something is wrong with the connection, or with the server."""
+"""The errors that reading from a server raises if something is wrong with the connection, or with the server."""
 
 
 class Reply(HTTPResponse):
-    """A reply on this socket: `begin`, then `piece` until b"", or `whole`; `complete`: may another one follow?"""
+    """A reply on this socket. Call `begin`, then `piece` until it returns b"", or `whole`."""
 
     headers: Headers  # type: ignore[assignment]
     link: Any = None
     """The connection that it came by; see `connection_pool`."""
     target = ""
-    """Where its request went; known of those that `Pool.begin` has sent."""
+    """The target of its request; set for requests that `Pool.begin` has sent."""
     given: Any = ()
     """The header fields by which its request was to be let in; see `mcp_ref.streamable.client.auth_provider`."""
     kept: Optional[bytes] = None
@@ -59,7 +59,7 @@ class Reply(HTTPResponse):
             self.will_close = True
 
     def _length(self, status: int, headers: Headers) -> Optional[int]:
-        """The bytes of the body; None: not known beforehand [RFC 9112 §6.3]."""
+        """Return the bytes of the body, or None if that is not known beforehand [RFC 9112 §6.3]."""
         if status in (204, 304) or (self._method == "CONNECT" and status < 300):  # type: ignore[attr-defined]
             self.chunked = False
             return 0
@@ -96,7 +96,7 @@ class Reply(HTTPResponse):
         return size
 
     def piece(self) -> bytes:
-        """What has come of the body; waits for something; b"" at its end. Raises `AnswerLost` if it was cut off."""
+        """Wait for a piece of the body and return it; b"" at the end. Raises `AnswerLost` if the body was cut off."""
         try:
             data = self.read1(_PIECE)
             if not data and self.length:
@@ -106,7 +106,7 @@ class Reply(HTTPResponse):
         return data
 
     def whole(self, limit: int) -> bytes:
-        """All of the body. Raises `AnswerLost`, and `TransportError` for one of more than ``limit`` bytes."""
+        """Return all of the body. Raises `AnswerLost`, and `TransportError` if it has more than ``limit`` bytes."""
         if self.kept is not None:
             return self.kept
         whole = BytesIO()  # pieces may be of two bytes, which take 43 in a list
@@ -126,18 +126,21 @@ class Reply(HTTPResponse):
                              % ("" if self.length else "at least ", size, limit))
 
     def _broken(self, error: BaseException) -> AnswerLost:
-        """The body is broken; `HTTPResponse` is then at its end, and looks as if another reply could follow."""
+        """Return the error of a broken body, and see that no request uses the connection again.
+
+        `HTTPResponse` is at its end then, and looks as if another reply could follow.
+        """
         self.will_close = True
         return AnswerLost("the answer was cut off: %s" % words(error))
 
     @property
     def complete(self) -> bool:
-        """Whether the body was read to its end, and the connection stays open."""
+        """True if the body was read to its end, and the connection stays open."""
         return not self.will_close and (self.fp is None or self.length == 0)
 
 
 def words(error: BaseException) -> str:
-    """What went wrong, in one line."""
+    """Return what went wrong, on one line."""
     if isinstance(error, IncompleteRead):
         return "the connection ended too early"
     text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""What the HTTP engine's selector waits for besides its clients: commands of other threads, and new connections."""
+"""The commands of other threads and the new connections that the HTTP engine's selector waits for."""
 
 import errno
 import selectors
@@ -14,7 +14,7 @@ _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class CommandQueue:
-    """Commands for the selector's thread; `put` is for any thread, the rest for that one."""
+    """A queue of commands for the selector thread. `put` is for any thread, the rest for the selector thread."""
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
         self._woken, self._wake = socket.socketpair()
@@ -25,7 +25,7 @@ class CommandQueue:
         self._commands: Deque[Tuple[Any, ...]] = deque()
 
     def put(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Have this called. Never waits."""
+        """Have a function called on the selector thread. Never waits."""
         self._commands.append((function, *arguments))
         if not self._ringing:
             self._ringing = True
@@ -40,14 +40,15 @@ class CommandQueue:
                 pass
         except BlockingIOError:
             pass
-        self._ringing = False  # before the queue is emptied: whoever comes from here on rings again
+        # Before the queue is emptied: a command that comes from here on wakes the selector again.
+        self._ringing = False
 
     def take(self) -> Tuple[Any, ...]:
-        """The next command and its arguments; () for none."""
+        """Return the next command and its arguments, or ()."""
         return self._commands.popleft() if self._commands else ()
 
     def close(self) -> None:
-        """Nobody listens any more."""
+        """Close the sockets that wake the selector."""
         self._woken.close()
         self._wake.close()
 
@@ -56,7 +57,7 @@ class Acceptor:
     """The listening sockets in a selector. ``take(socket, peer)`` is called for each connection; all on its thread.
 
     ``take`` may raise OSError or ValueError for a connection that was reset already; it is closed. ``note(kind, text)``
-    is told about pauses.
+    is called at each pause.
     """
 
     def __init__(self, selector: selectors.BaseSelector, take: Callable[[socket.socket, str], None],
@@ -70,7 +71,7 @@ class Acceptor:
 
     @property
     def paused(self) -> bool:
-        """Whether it waits for a descriptor."""
+        """True while it waits for a free descriptor."""
         return self._paused is not None
 
     def listen(self, listeners: List[socket.socket], shared: bool = False) -> None:
@@ -82,7 +83,7 @@ class Acceptor:
         self._register()
 
     def freed(self) -> None:
-        """A descriptor was freed."""
+        """Note that a descriptor was freed, and end a pause."""
         if self._paused is not None:
             self._register()
 

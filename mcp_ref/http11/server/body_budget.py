@@ -1,9 +1,9 @@
-"""How much of request bodies an HTTP engine holds, over all its connections together.
+"""The memory for request bodies of an HTTP engine, counted over all its connections together.
 
-A body is counted from its first byte until nobody needs it any more: its handler has returned and its reply has begun,
-or nobody waits for one; or it is refused; or its connection ends before it was whole. All of it together stays below
-``max_body_bytes_total``. What would be more is refused, and lets go what it had; nobody waits for room, so nobody can
-wait forever.
+A body is counted from its first byte until one of these: its handler has returned and its reply has begun or is not
+wanted any more; the request is refused; its connection ends before the body was whole. All bodies together stay below
+``max_body_bytes_total``. A body that would be too much is refused, and what it had is freed. Nothing waits for room,
+so nothing can wait for ever.
 
 ========================================  ======  ==================================================================
 a body                                    status  when
@@ -11,10 +11,10 @@ a body                                    status  when
 with Content-Length, for which there is   503     before any of it is read, instead of ``100 Continue``
 no room now
 that grows while others do, or in chunks  503     at the byte for which there is no room
-that would not fit if it were alone       413     likewise
+that would not fit if it were alone       413     as in the two rows above
 ========================================  ======  ==================================================================
 
-Who has said how much will come has not sent it yet, and may never do, so only bytes that came are counted. Bodies of up
+A client that has said how much will come may never send it, so only bytes that came are counted. Bodies of up
 to SMALL bytes have a quarter to themselves: a few clients with large ones cannot keep all others out. And when half
 of what large ones may have is taken, a body gets no more time for having begun quickly; see `BodyBudget.scarce`.
 
@@ -22,7 +22,8 @@ Values take more memory than the JSON that they come from: 3 MB of ``{},`` are 8
 more while it is handled, by VALUE bytes for each comma and opening bracket: see `weight`. Where there is no room for
 that the request is answered 503, before it is parsed.
 
-Not in it: heads and what a client sends ahead, which are bounded for each connection, and what handlers make of bodies.
+The count leaves out heads and requests that are sent ahead, which are bounded for each connection, and the values that
+handlers make of bodies.
 """
 
 import threading
@@ -31,7 +32,7 @@ from ...limits import Limits
 from .responses import Refused
 
 SMALL = 16 * 1024
-"""Bytes; with the default limits there is room for such a body of each connection."""
+"""The size in bytes of a small body; with the default limits there is room for one of each connection."""
 
 VALUE = 32
 """Bytes that a value takes at least, besides what is counted of its JSON."""
@@ -54,7 +55,7 @@ def _count(body: bytes, sign: bytes) -> int:
 
 
 class NoRoom(Refused):
-    """A body for which there is no room."""
+    """The refusal of a body for which there is no room."""
 
 
 class BodyBudget:
@@ -64,18 +65,18 @@ class BodyBudget:
 
     def __init__(self, limits: Limits) -> None:
         self.held = 0
-        """How many there are now."""
+        """The number of bytes that are held now."""
         self._most = limits.max_body_bytes_total
         self._most_large = self._most - self._most // 4
         self._lock = threading.Lock()
 
     @property
     def scarce(self) -> bool:
-        """Whether so much is held that who sends slowly has to make room."""
+        """True if so much is held that clients which send slowly have to make room."""
         return 2 * self.held > self._most_large
 
     def check(self, more: int, size: int) -> None:
-        """Whether so many bytes more, of a body of this size, have room now; raises `NoRoom` where not."""
+        """Raise `NoRoom` if so many bytes more, of a body of this size, have no room now."""
         most = self._most if size <= SMALL else self._most_large
         if size > most:
             raise NoRoom(413, "body of %d bytes exceeds what max_body_bytes_total (%d) leaves for one"
@@ -91,6 +92,6 @@ class BodyBudget:
             self.held += more
 
     def release(self, count: int) -> None:
-        """So many bytes have been let go."""
+        """Count so many bytes less."""
         with self._lock:
             self.held -= count

@@ -1,9 +1,8 @@
-"""One connection of the HTTP engine, and the exchange on it: a request whose handler is called, and its reply.
+"""A connection of the HTTP engine, and the exchange on it: a request whose handler is called, and its reply.
 
-Who touches what: the selector thread reads, parses, and changes what the selector waits for. Any thread sends, as long
-as nothing waits before it; what does not fit into the kernel's buffer waits in the outbox, and the selector
-thread sends it. ``lock`` guards everything that both sides touch; nobody waits for a socket with it held, since
-no socket here ever blocks.
+The selector thread reads, parses, and changes what the selector waits for. Any thread sends, as long as the outbox is
+empty. Data that does not fit into the kernel's buffer waits in the outbox, and the selector thread sends it. ``lock``
+guards everything that both sides touch. No thread waits for a socket with the lock held, since no socket here blocks.
 
 A connection carries one exchange at a time. What a client sends ahead is kept unread in the parser, up to
 PIPELINED bytes and then in the kernel, until the reply before it is on its way; so replies keep the order.
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
     from .reactor import Reactor
 
 PIPELINED = 64 * 1024
-"""Bytes of further requests that are kept while one is served; then reading pauses."""
+"""The bytes of further requests that are kept while one is served; then reading pauses."""
 _AT_ONCE = 1024 * 1024
 """Bytes that one connection may send before the selector thread turns to the others."""
 _APART = 64 * 1024
-"""BodyBudget from this size on are not copied behind their heads."""
+"""Bodies from this size on are not copied behind their heads."""
 _NEW, _STREAM, _DONE = range(3)
 _FLAGS = getattr(socket, "MSG_NOSIGNAL", 0)
 
@@ -70,22 +69,22 @@ class ClientConnection:
         self.outbox: Deque[Any] = deque()
         self.backlog = 0
         self.stall: Optional[float] = None
-        """When the client is let go if it goes on reading nothing of the outbox."""
+        """The time at which the connection is closed if the client reads nothing of the outbox until then."""
         self.holds = 0
         """Bytes that the outbox keeps in memory; what was sent of a piece stays until all of it was."""
         self.holder: Hashable = None
-        """The peer for which they are counted in the account, see `mcp_ref.transports.held`."""
+        """The peer for which these bytes are counted; see `mcp_ref.transports.held`."""
         self.taken = 0
         """Bytes that the client has read of the outbox since it last was empty."""
         self.waits_since: Optional[float] = None
         """The time at which the outbox stopped being empty; None while it is empty."""
         self.deadline: Optional[float] = None
-        """When it is let go if it goes on sending nothing."""
+        """The time at which the connection is closed if the client sends nothing until then."""
         self.gone = False
         self.last = False
-        """Whether the connection ends once the outbox is empty."""
+        """True if the connection ends once the outbox is empty."""
         self.half_closed = False
-        """Whether the client has said that it sends no more."""
+        """True if the client has said that it sends no more."""
         # Of the selector thread alone:
         self.phase = "open"
         self.stage = "idle"
@@ -95,21 +94,21 @@ class ClientConnection:
     # Sockets; `tls` has another way
 
     def receive(self, size: int) -> Optional[bytes]:
-        """What has come, b"" for the end, None for nothing yet. Raises OSError."""
+        """Return the bytes that have come, b"" at the end, None if there are none yet. Raises OSError."""
         try:
             return self.sock.recv(size)
         except (BlockingIOError, InterruptedError):
             return None
 
     def transmit(self, data: Any) -> int:
-        """Send what fits; how many bytes that was. Raises OSError."""
+        """Send what fits, and return how many bytes that was. Raises OSError."""
         try:
             return self.sock.send(data, _FLAGS)
         except (BlockingIOError, InterruptedError):
             return 0
 
     def handshake(self) -> bool:
-        """Go on with a handshake; whether it is over. Raises OSError."""
+        """Go on with a handshake. Return True when it is over. Raises OSError."""
         return True
 
     def end_writing(self) -> None:
@@ -122,7 +121,7 @@ class ClientConnection:
     # With the lock held
 
     def push(self, data: Any) -> bool:
-        """Send this, or keep it for the selector thread; False: the client is gone."""
+        """Send this, or keep it for the selector thread. Return False if the client is gone."""
         if self.gone:
             return False
         if self.outbox:
@@ -148,7 +147,7 @@ class ClientConnection:
         return True
 
     def flush(self) -> None:
-        """Send what waits, as far as the client reads and others need not wait."""
+        """Send what waits, as far as the client reads, and not so much that other clients wait long."""
         left = _AT_ONCE
         while self.outbox and left > 0:
             data = self.outbox[0]
@@ -191,13 +190,13 @@ class ClientConnection:
             self._release(self.holds)
 
     def break_off(self) -> None:
-        """Let the client go, without another word."""
+        """End the connection without sending what waits. The selector thread closes it."""
         self.gone = True
         self.drop_outbox()
         self.reactor.command(self.reactor.drop, self)
 
     def finished(self) -> None:
-        """The reply of the current exchange is on its way."""
+        """End the current exchange: its reply has been sent or is in the outbox. Then the next request may begin."""
         self.exchange = None
         if self.gone:
             return
@@ -208,7 +207,10 @@ class ClientConnection:
 
 
 class HttpExchange(Exchange):
-    """See `Exchange`. A head begun by `start` goes out with the first piece, or when the handler returns."""
+    """A request on a connection, and its reply; see `Exchange`.
+
+    The head that `start` begins is sent with the first piece, or when the handler returns.
+    """
 
     def __init__(self, connection: ClientConnection, head: Head, body: bytes) -> None:
         path, _, query = head.target.partition("?")
@@ -223,20 +225,20 @@ class HttpExchange(Exchange):
         self._silent = False
         self._watched = False
         self._returned = False
-        self._held = connection.parser.hand_over()  # last: before, the parser still answers for it
+        self._held = connection.parser.hand_over()  # last: until here the parser has to release it
 
     @property
     def ends_with_client(self) -> bool:
-        """Whether a client that ends its side is gone: its reply is a stream that has begun, or it is watched."""
+        """True if a client that ends its side counts as gone: the reply is a stream that has begun, or is watched."""
         return self._state == _STREAM or self._watched
 
     @property
     def endless(self) -> bool:
-        """Whether this is a stream that need not end by itself: the answer to a GET."""
+        """True for a stream that need not end by itself: the answer to a GET."""
         return self._state == _STREAM and self.request.method == "GET"
 
     def run(self) -> None:
-        """Call the handler; on a worker."""
+        """Call the handler, on a worker or on the selector thread."""
         self._thread = threading.get_ident()
         try:
             if self._held <= SMALL or self._has_room():
@@ -251,11 +253,11 @@ class HttpExchange(Exchange):
             self.send(b"")
 
     def _has_room(self) -> bool:
-        """Count the values that a large body is parsed into. Returns False, after a refusal, if there is no room."""
+        """Count the values that a large body is parsed into. Return False, after a refusal, if there is no room."""
         reactor = self._connection.reactor
         more = weight(self.request.body, reactor.limits.max_nodes)
         with self._connection.lock:
-            if not self._held:  # let go meanwhile: the client is gone
+            if not self._held:  # freed meanwhile: the client is gone
                 return False
             try:
                 reactor.bodies.add(more, self._held + more)
@@ -270,15 +272,17 @@ class HttpExchange(Exchange):
         return False
 
     def _has_returned(self) -> None:
-        """The handler has, and what it deferred is done."""
+        """Note that the handler has returned, and that the calls which it deferred are done."""
         self._returned = True
         if self._held:
             with self._connection.lock:
                 self.release_body()
 
     def release_body(self) -> None:
-        """Let the body go if nobody needs it any more (see `body_budget`); ask again when that may have changed. Lock
-        held."""
+        """Free the body if it is not needed any more; see `body_budget`. The lock is held.
+
+        Called whenever that may have changed.
+        """
         if self._held and self._returned and (self._state != _NEW or self._connection.gone):
             held, self._held = self._held, 0
             if self._state != _DONE:  # otherwise all of this exchange is over
@@ -303,7 +307,7 @@ class HttpExchange(Exchange):
                 connection.break_off()
 
     def watch(self) -> None:
-        """See `Exchange.watch`."""
+        """Watch the client; see `Exchange.watch`."""
         connection = self._connection
         with connection.lock:
             self._watched = True
@@ -315,7 +319,10 @@ class HttpExchange(Exchange):
         return self._close or self._connection.reactor.draining
 
     def _begin(self, state: int, ends: bool) -> bool:
-        """Take the right to reply; False: nobody is there any more. Lock held."""
+        """Take the right to reply, with the lock held. Return False if the client is gone.
+
+        Raises RuntimeError if it was taken already.
+        """
         if self._state != _NEW and not self._connection.gone:
             raise RuntimeError("this exchange has its reply already")
         if self._state != _NEW or self._connection.gone:
@@ -326,7 +333,10 @@ class HttpExchange(Exchange):
         return True
 
     def reply(self, status: int, headers: Pairs = (), body: bytes = b"") -> None:
-        """See `Exchange.reply`; ValueError for a header that cannot be sent, RuntimeError for a second reply."""
+        """Send a whole reply; see `Exchange.reply`.
+
+        Raises ValueError for a header that cannot be sent, RuntimeError for a second reply.
+        """
         ends = self._ends()
         head, body = whole_reply(self.request.method, status, headers, body, ends)
         connection = self._connection
@@ -341,7 +351,7 @@ class HttpExchange(Exchange):
             connection.finished()
 
     def start(self, status: int, headers: Pairs = ()) -> None:
-        """See `Exchange.start`; raises as `reply` does."""
+        """Begin a stream; see `Exchange.start`. Raises as `reply` does."""
         silent = not has_body(self.request.method, status)
         ends = self._ends() or (not silent and not self._chunked)
         framing = "Transfer-Encoding: chunked\r\n" if self._chunked and not silent else ""
@@ -356,7 +366,7 @@ class HttpExchange(Exchange):
             self.send(b"")
 
     def send(self, data: bytes) -> bool:
-        """See `Exchange.send`; False also after `finish`."""
+        """Send a piece; see `Exchange.send`. Return False also after `finish`."""
         connection = self._connection
         with connection.lock:
             if self._state != _STREAM or connection.gone:
@@ -367,7 +377,7 @@ class HttpExchange(Exchange):
             return self._put(data)
 
     def _put(self, data: bytes, end: bytes = b"") -> bool:
-        """Send a piece, and ``end`` behind it, behind the head if that was held back. Lock held."""
+        """Send a piece, after the head if that was held back, and ``end`` after it. The lock is held."""
         before, self._unsent = self._unsent, b""
         if self._silent:
             data = end = b""
@@ -378,7 +388,7 @@ class HttpExchange(Exchange):
         return all([self._connection.push(piece) for piece in pieces if piece])
 
     def finish(self, data: bytes = b"") -> None:
-        """See `Exchange.finish`; again: nothing happens."""
+        """End the stream; see `Exchange.finish`. A second call does nothing."""
         connection = self._connection
         with connection.lock:
             if self._state != _STREAM or connection.gone:
@@ -388,13 +398,13 @@ class HttpExchange(Exchange):
             connection.finished()
 
     def end(self) -> bytes:
-        """End the stream from the engine's side; what is to be sent last. Lock held."""
+        """End the stream from the engine's side, and return the bytes to be sent last. The lock is held."""
         self._state = _DONE
         unsent, self._unsent = self._unsent, b""
         return unsent + (LAST_CHUNK if self._chunked and not self._silent else b"")
 
     def lose(self) -> None:
-        """The client is gone: tell whoever wants to know. On a worker, without the lock."""
+        """Call ``on_close``, because the client is gone. On a worker, without the lock."""
         self._state = _DONE
         self.gone = True
         if self.on_close is not None:

@@ -31,7 +31,7 @@ from ...limits import DEFAULT, Limits
 from ...threads import GROWTH, WorkerPool, attempt, deferred
 
 Job = Callable[[], None]
-"""Something to do; it does not raise."""
+"""A piece of work. It does not raise."""
 
 # --- The leading thread -----------------------------------------------------------------------------------------------
 
@@ -39,13 +39,14 @@ PAUSE = 0.05
 LONGEST_PAUSE = 5.0
 QUICK = 1000
 LINGER = 0.05
-"""Seconds; see the module."""
+"""Seconds, except QUICK, which counts requests. See the module."""
 
 
 class LeaderThread:
-    """The leading thread. ``step`` is one turn of its work; False: it was the last one.
+    """The thread that runs the selector. ``step`` is one turn of its work, and returns False after the last one.
 
-    What the leading thread works on belongs to it alone: `run_inline` is the only place where the lead can change.
+    The data that ``step`` works on belongs to the leading thread alone. That thread can lose the lead only in
+    `run_inline`, while a handler runs, and touches none of that data there.
     """
 
     def __init__(self, name: str, step: Callable[[], bool], tick: float) -> None:
@@ -55,7 +56,7 @@ class LeaderThread:
         self._lock = threading.Lock()
         self._number = 0
         self._since = 0.0
-        """When the handler began that runs on the leading thread; 0 for none."""
+        """The time at which the handler began that runs on the leading thread; 0 for none."""
         self._finished = 0
         self._inline_from = 0.0
         self._pause = PAUSE / 2
@@ -85,7 +86,7 @@ class LeaderThread:
                 return
 
     def join(self, seconds: float) -> None:
-        """Wait for the last step."""
+        """Wait at most so many seconds for the last step."""
         if self._over.wait(seconds):
             for thread in (self._leader, self._watcher):
                 thread.join(1)
@@ -93,11 +94,11 @@ class LeaderThread:
     # On the leading thread
 
     def can_run_inline(self) -> bool:
-        """Whether handlers have been quick, so that `run_inline` is the way."""
+        """Return True if handlers have been quick, so that the next one may run on the leading thread."""
         return not self._inline_from or (not self._stuck and time.monotonic() >= self._inline_from)
 
     def run_inline(self, job: Job) -> bool:
-        """Run this; whether the lead is still ours afterwards."""
+        """Run a job on the leading thread. Return False if that thread has lost the lead meanwhile."""
         number = self._number
         self._since = time.monotonic()
         if not self._watching:
@@ -159,7 +160,7 @@ class LeaderThread:
 # --- The pool ---------------------------------------------------------------------------------------------------------
 
 RESERVE = 4
-"""Threads of the reserve. What they do is short, unless the application's ``authenticate`` is slow."""
+"""The number of threads in the reserve. Their jobs are short, unless the application's ``authenticate`` is slow."""
 
 
 class HandlerPool(WorkerPool):
@@ -173,7 +174,7 @@ class HandlerPool(WorkerPool):
         self._tick = limits.promote_after
         self.wake: Callable[[], None] = lambda: None
         self._left: Deque[Job] = deque()
-        """Jobs that are not for the reserve; the workers take them first."""
+        """The jobs that are not for the reserve; the workers take them first."""
         self._reserve = _Reserve(self, self._jobs, self._thread_name)
         # Of the selector thread alone:
         self._seen = 0
@@ -181,7 +182,7 @@ class HandlerPool(WorkerPool):
         self._growth = 1
 
     def submit(self, jobs: Sequence[Job]) -> None:
-        """Have these run, in this order where one thread runs them. Never waits."""
+        """Queue jobs. One thread runs them in this order. Never waits."""
         with self._lock:
             self._jobs.extend(jobs)
             if not self._awake:
@@ -271,7 +272,7 @@ class _Reserve(WorkerPool):
         self._jobs = jobs
 
     def call(self, count: int) -> None:
-        """Wake so many of its threads."""
+        """Wake so many threads of the reserve, or start them."""
         with self._lock:
             self._awaken(count)
 

@@ -1,4 +1,4 @@
-"""Whose a session is, for the limits that hold for each client: an authenticated subject, or else a remote address.
+"""The owner of a session, for limits that hold for each client: an authenticated subject, or else a remote address.
 
 The address is that of the connection. Behind a proxy it is the proxy's, and all clients would share one part of the
 sessions; so an operator names the proxies that he trusts. What such a proxy says in ``X-Forwarded-For`` is believed:
@@ -11,12 +11,12 @@ from typing import Any, Callable, Hashable, Optional, Sequence
 from ..message import HttpRequest
 
 UNIX = "unix"
-"""What a proxy is called that has no address, because it comes by a Unix socket."""
+"""The name of a proxy without an address, because it comes by a Unix socket."""
 _MAPPED = bytes(10) + b"\xff\xff"
 
 
 class Owners:
-    """Says whose a session is. ``tells_apart``: whether principals are those of different clients.
+    """Finds the owner of a session. ``tells_apart``: whether principals are those of different clients.
 
     ``proxies``: addresses or networks (``10.0.0.0/8``), or UNIX. Raises ValueError for anything else.
     """
@@ -28,7 +28,7 @@ class Owners:
         self._trusted: Optional[Callable[[str], bool]] = _trust(proxies) if proxies else None
 
     def of(self, request: HttpRequest, principal: Any) -> Hashable:
-        """Whose a session is that this request begins; None: nobody knows."""
+        """Return the owner of a session that this request begins, or None if it is not known."""
         if principal is not None and self._tells_apart:
             return "subject", subject(principal)
         network = network_of(self._address(request))
@@ -45,15 +45,14 @@ class Owners:
 
 
 def subject(principal: Any) -> Hashable:
-    """A principal as a key of tables; a text that has more to it (`auth.Principal`) is not kept, just its text."""
+    """Return a principal as a key of tables; of a text with attributes (`auth.Principal`) only the text."""
     if isinstance(principal, str):
         return str(principal)
     return principal if isinstance(principal, Hashable) else repr(principal)
 
 
 def network_of(address: str) -> Optional[bytes]:
-    """What one client can be expected to have: an address of IPv4, the first 64 bits of IPv6; None for anything else.
-    """
+    """Return the part of an address that one client has: all of IPv4, 64 bits of IPv6; None for other texts."""
     try:
         if ":" not in address:
             return socket.inet_pton(socket.AF_INET, address)
@@ -64,7 +63,7 @@ def network_of(address: str) -> Optional[bytes]:
 
 
 def _bare(address: str) -> str:
-    """An address without brackets and port, which some proxies add."""
+    """Return an address without brackets and port, which some proxies add."""
     address = address.strip()
     if address.startswith("["):
         return address[1:].partition("]")[0]

@@ -1,11 +1,11 @@
 """The selector thread of the HTTP engine: accepts, reads, parses, and sends what did not fit.
 
-It alone touches the selector; other threads leave it a command and wake it. It never waits for a client, and runs a
-handler only with its lead at stake (see `leader`): should the handler block, another thread goes on here. It logs
-nothing itself: a log handler may block, so records go through the workers.
+It alone touches the selector; other threads leave it a command and wake it. It never waits for a client. It runs
+handlers itself; if one blocks, another thread goes on here (see `leader`). It logs nothing itself: a log handler may
+block, so records go through the workers.
 
-Times are looked at once a second, in one pass over all connections: an arming and disarming of timers for each
-request would cost more than the request's head.
+Timeouts are checked once a second, in one pass over all connections: arming and disarming a timer for each request
+would cost more than its head.
 """
 
 import selectors
@@ -29,26 +29,26 @@ from .responses import CONTINUE, Refused, refusal
 
 _SWEEP_SECONDS = 1.0
 _LINGER_SECONDS = 3.0
-"""How long a client may go on sending after the last reply. Closing at once would reset the connection, and the reply
-would be lost with it [RFC 9112 §9.6]."""
+"""The seconds for which a client may go on sending after the last reply. Closing at once would reset the connection,
+and the reply would be lost with it [RFC 9112 §9.6]."""
 _READ = 16 * 1024
 """A whole TLS record: so nothing that was decrypted waits where the selector does not see it."""
 _READ_BODY = 1024 * 1024
-"""At most this much of a body at once; what is more waits until others had their turn."""
+"""The bytes of a body that are read at once; more wait until other connections had their turn."""
 _REFUSED_AT_ONCE = 64
-"""Connections over the limit that are told so; further ones are just closed."""
+"""The number of connections over the limit that are answered 503; further ones are just closed."""
 _NEW_SECONDS = 1.0
 """Seconds that a reply may wait before its client counts as slow."""
 _CANDIDATES, _LOOKS = 64, 16
-"""Connections that are looked at together when one has to make room, and how often others are if none of them can."""
+"""The number of connections that are compared when one has to make room, and of attempts with others."""
 _SLOW_SECONDS = 1.0
-"""After which a handshake or a request that is not whole may have to make room."""
+"""The seconds after which a handshake or a request that is not whole may have to make room."""
 _BODY_RATE = 1024
 """Bytes of a body that earn it another second."""
 
 
 class Reactor:
-    """The selector thread's work, and what it works on. ``handler`` as in `HttpServer`."""
+    """The work of the selector thread, and its data. ``handler`` as in `HttpServer`."""
 
     def __init__(self, handler: Callable[[Exchange], None], pool: HandlerPool, limits: Limits,
                  ssl_context: Any = None, name: str = "http", held: Optional[Held] = None) -> None:
@@ -60,10 +60,11 @@ class Reactor:
         self.closing = False
         get_log()  # loads what it takes, which fails later if no descriptor is left, and that is worth a record
         self.counters = Counters(write=self._log_later, rule=OncePerSecond())
-        """What was refused or let go. It is logged once a second: an attacker must not fill a disk."""
+        """The counts of requests and connections that were refused or ended. Each kind is logged once a second: an
+        attacker must not fill a disk."""
         self._note = self.counters.note
         self.connections: Dict[ClientConnection, None] = {}
-        """In the order in which `_make_room` looks at them."""
+        """All connections, in the order in which `_make_room` looks at them."""
         self._pool = pool
         pool.wake = lambda: self.command(_look)
         self._connect: Callable[[socket.socket, str], ClientConnection]
@@ -77,7 +78,7 @@ class Reactor:
         self.acceptor = Acceptor(self._selector, self._take, self._note)
         self._jobs: List[Job] = []
         self._logs: List[Job] = []
-        """Jobs that may block: a log handler does when its file does."""
+        """The log records to be written on workers: a log handler blocks when its file does."""
         self._requests: Deque[HttpExchange] = deque()
         self._leader = LeaderThread(name, self._step, limits.promote_after)
         self._current: Any = None
@@ -87,18 +88,17 @@ class Reactor:
     # From any thread
 
     def command(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Have the selector thread do something. Never waits."""
+        """Have the selector thread call a function. Never waits."""
         self._commands.put(function, *arguments)
 
     def too_slow(self, connection: ClientConnection) -> None:
-        """Let a client go that reads too slowly. Its lock held."""
+        """End the connection of a client that reads too slowly. Its lock is held."""
         connection.break_off()
         self.command(self._note, "slow readers", "%s reads too slowly: more than max_stream_bytes (%d) wait for it"
                      % (connection.peer, self.limits.max_stream_bytes))
 
     def too_much(self, connection: ClientConnection) -> None:
-        """Have room made, since a limit of `mcp_ref.transports.held` is passed by what waits for this client. Its lock
-        held."""
+        """Have room made: what waits for this client exceeds a limit of `mcp_ref.transports.held`. Its lock is held."""
         self.command(self._close_slow_readers, connection.holder)
 
     def _log_later(self, kind: str, text: str, count: int) -> None:
@@ -107,13 +107,13 @@ class Reactor:
     # The loop
 
     def _step(self) -> bool:
-        """One turn, and the requests that it brought; False: `close` has been commanded, and everything is over."""
+        """Do one turn, and the requests that it brought. Return False after the last one: `close` was commanded."""
         if self.closing and self._settled():
             self._finish()
             return False
         try:
             self._turn()
-        except Exception:  # a mistake of ours; one connection pays for it, not the server
+        except Exception:  # a mistake of ours ends one connection, not the server
             self._survive(sys.exc_info())
         # Here the selector thread runs handlers, which is our users' code, itself. Everywhere else a thread that reads
         # runs none, for a handler that blocks would stop everybody. Two things make up for it:
@@ -140,7 +140,7 @@ class Reactor:
         self._leader.start()
 
     def join(self, seconds: float) -> None:
-        """Wait for the end."""
+        """Wait at most so many seconds for the end."""
         self._leader.join(seconds)
 
     def _turn(self) -> None:
@@ -209,10 +209,11 @@ class Reactor:
             self._refuse(connection, Refused(503, "more than max_http_connections (%d)" % limits.max_http_connections))
 
     def _make_room(self, peer: str) -> bool:
-        """Close a connection, so that there is room for one of this client; whether there was one to close.
+        """Close a connection, so that there is room for one of this client. Return False if none may be closed.
 
-        Of a few, the one without a request that has been silent for longest; those that never sent one come first,
-        since they may be silent for less time. If nobody is silent, a stream of whoever has most connections.
+        Of a few connections without a request, the one is closed that has been silent for longest; those that never
+        sent one come first, since they may be silent for less time. If none is silent, a stream of the client that has
+        most connections.
         """
         chosen = next(filter(None, (self._most_silent() for _ in range(_LOOKS))), None) or self._stream_of_most(peer)
         if chosen is None:
@@ -223,7 +224,7 @@ class Reactor:
         return True
 
     def _most_silent(self) -> Optional[ClientConnection]:
-        """Of the next few connections the one that has been silent for longest; None if none of them is."""
+        """Return the connection, of the next few, that has been silent for longest, or None."""
         now = deadline.clock()
         few = list(islice(self.connections, _CANDIDATES))
         for connection in few:
@@ -233,7 +234,7 @@ class Reactor:
         return min(silent, key=lambda found: found.deadline or now) if silent else None
 
     def _is_silent(self, connection: ClientConnection, now: float) -> bool:
-        """Whether a client has no request here, or is slow: to send one, or to hang up after a last reply."""
+        """Return True if a client has no request here, or is slow: to send one, or to hang up after a last reply."""
         if connection.exchange is not None or connection.outbox:
             return False
         limits, stage = self.limits, connection.stage
@@ -244,7 +245,7 @@ class Reactor:
         return now - ((connection.deadline or now) - allowed) >= _SLOW_SECONDS
 
     def _stream_of_most(self, peer: str) -> Optional[ClientConnection]:
-        """A stream that answers a GET, of the client who has most connections; None if that is this one."""
+        """Return a stream that answers a GET, of the client with most connections; None if that is ``peer``."""
         def network(peer: str) -> Hashable:
             return network_of(peer) or peer
 
@@ -338,7 +339,7 @@ class Reactor:
                 connection.push(CONTINUE)
 
     def _ended(self, connection: ClientConnection) -> None:
-        """The client sends no more. It may still read a reply; where nobody waits for one (a stream) it is gone."""
+        """Note that the client sends no more. It may still read a reply, but counts as gone if it has a stream."""
         with connection.lock:
             connection.half_closed = True
             exchange = connection.exchange
@@ -377,7 +378,7 @@ class Reactor:
             self.proceed(connection)
 
     def proceed(self, connection: ClientConnection) -> None:
-        """Go on after a reply: the next request, or the end."""
+        """Continue after a reply, with the next request or with the end of the connection."""
         with connection.lock:
             if connection.gone or connection.exchange is not None or connection.outbox:
                 return
@@ -391,7 +392,7 @@ class Reactor:
         self.update(connection)
 
     def _hang_up(self, connection: ClientConnection) -> None:
-        """End it in order: say so, then wait a moment for the client to do the same."""
+        """End a connection in order: shut down our side, then wait a moment for the client to do the same."""
         if connection.phase == "lingering" or connection.gone:
             return
         with connection.lock:
@@ -410,12 +411,12 @@ class Reactor:
         self.drop(connection)
 
     def leave(self, connection: ClientConnection, exchange: HttpExchange) -> None:
-        """The client had ended its side before this exchange was watched."""
+        """Close a connection whose client had ended its side before this exchange was watched. A command."""
         if connection.exchange is exchange:
             self.lose(connection)
 
     def drop(self, connection: ClientConnection) -> None:
-        """Free what a connection that is gone holds, and tell the exchange; again: nothing happens."""
+        """Free all that a connection holds which is gone, and tell its exchange. A second call does nothing."""
         if connection not in self.connections:
             return
         del self.connections[connection]
@@ -434,7 +435,7 @@ class Reactor:
         self.acceptor.freed()
 
     def update(self, connection: ClientConnection) -> None:
-        """Have the selector wait for what this connection waits for."""
+        """Register with the selector what this connection waits for: reading, writing, both or nothing."""
         if connection.gone:
             return
         wanted = selectors.EVENT_WRITE if connection.outbox or connection.wants_write else 0
@@ -485,8 +486,8 @@ class Reactor:
         """Close connections whose clients do not read, until both limits of `mcp_ref.transports.held` are met. A
         command.
 
-        First go clients that have had a second and read most slowly, then those that read least and waited longest. A
-        reply that is larger than a limit may stay while it is the only one that waits.
+        The first to go are clients that have had a second and read most slowly, then those that read least and waited
+        longest. A reply that is larger than a limit may stay while it is the only one that waits.
         """
         held, now = self.held, deadline.clock()
 
@@ -536,14 +537,14 @@ class Reactor:
                 self.lose(connection)
 
     def _settled(self) -> bool:
-        """Whether nothing is left to wait for: no request that runs, no reply on its way."""
+        """Return True if no request runs and no reply is on its way, or the time is over."""
         if deadline.clock() >= self._end:
             return True
         return not any(connection.outbox or (connection.exchange is not None and not connection.exchange.endless)
                        for connection in self.connections)
 
     def _finish(self) -> None:
-        """The last acts: streams end, and nothing is left behind."""
+        """End the streams, and close everything."""
         for connection in list(self.connections):
             with connection.lock:
                 exchange = connection.exchange
@@ -560,11 +561,11 @@ class Reactor:
 
 
 def _look() -> None:
-    """Nothing: each turn of the loop begins with a look at the workers."""
+    """Do nothing. It is a command that wakes the loop, each turn of which begins with a look at the workers."""
 
 
 def _is_broken(sock: socket.socket) -> bool:
-    """Whether a client that sends no more has gone altogether; nothing is read from it that would say so.
+    """Return True if a client that sends no more is gone altogether; reading from it would not show that.
 
     The error may have been taken already: `ssl` reads a reset as an end. But then there is no peer any more.
     """

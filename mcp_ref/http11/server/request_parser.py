@@ -1,29 +1,29 @@
-"""HTTP/1.1 requests out of bytes, without sockets, threads or clocks [RFC 9112].
+"""A parser of HTTP/1.1 requests, without sockets, threads or clocks [RFC 9112].
 
-A `RequestParser` belongs to one connection. What arrives goes in by `feed`, however it is split; whole
-requests come out of `next`, one after the other; `Refused` says what to answer to anything else, after
-which the connection cannot be used any more, since nobody knows where the next request begins.
+A `RequestParser` belongs to one connection. Bytes go in by `feed`, however they are split. Whole requests come out of
+`next`, one after the other. For anything else it raises `Refused`, which says what to answer; after that the connection
+cannot be used any more, since it is not known where the next request begins.
 
-What is held of bodies is counted (`body_budget`): by the parser while they come, and from then on by whoever calls
+Bodies that are held are counted (`body_budget`): by the parser while they come, and from then on by the caller of
 `RequestParser.hand_over`.
 
-Strict wherever two readers could disagree on where a request ends, because that is how one is smuggled past a proxy.
-Refused with 400: Content-Length beside Transfer-Encoding, more than one Content-Length (be they equal), lists
-and signs and underscores in it, any transfer coding but one ``chunked``, and that from an HTTP/1.0 client; line ends
-other than CR LF, folded lines, space before a colon, control characters, no Host or two. Which other fields may come
-once only is the business of who goes by them; see `Headers.repeated`.
+The parser is strict wherever two readers could disagree on where a request ends, because that is how a request is
+smuggled past a proxy. It refuses with 400: Content-Length beside Transfer-Encoding, more than one Content-Length (be
+they equal), lists and signs and underscores in it, any transfer coding but one ``chunked``, and that from an HTTP/1.0
+client; line ends other than CR LF, folded lines, space before a colon, control characters, no Host or two. Which other
+fields may come once only is decided where they are read; see `Headers.repeated`.
 
-Why not `http.server`: its ``parse_request`` takes most of that list (a bare LF ends a line, a folded line and a space
-before the colon are repaired by `email`, a second Content-Length is overlooked). So the usual request line is read
-here, and so are all fields; only an unusual request line goes through ``parse_request`` (see
-`unusual_request_line`), which knows the versions and how to refuse them. It is faster, too:
-a head of ten fields takes 6 microseconds here, its fields alone 18 in `email`. And as a client says the same each time,
-but for the length of the body, a connection reads that only once (see `Heads`).
+`http.server` would not do: its ``parse_request`` takes most of that list (a bare LF ends a line, a folded line and a
+space before the colon are repaired by `email`, a second Content-Length is overlooked). So the usual request line is
+read here, and so are all fields; only an unusual request line goes through ``parse_request`` (see `unusual_request_line`),
+which knows the versions and how to refuse them. This parser is faster, too: a head of ten fields takes 6 microseconds
+here, its fields alone 18 in `email`. And as a client says the same each time, but for the length of the body, a
+connection reads that only once (see `Heads`).
 
-Of chunks these are refused: sizes
-with a sign, ``0x``, an underscore or spaces, line ends other than CR LF, data without its CR LF, and extensions and
-trailers that are more than a head may be. So is a body in which what surrounds the data is more than that and a quarter
-of the data: each chunk costs as much as hundreds of bytes, and nobody else sends megabytes in pieces of a few bytes.
+Of chunks these are refused: sizes with a sign, ``0x``, an underscore or spaces, line ends other than CR LF, data
+without its CR LF, and extensions and trailers that are more than a head may be. A body is refused, too, in which the
+bytes around the data are more than that and a quarter of the data: each chunk costs as much as hundreds of bytes, and
+only an attacker sends megabytes in pieces of a few bytes.
 """
 
 import io
@@ -43,18 +43,18 @@ _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(?::[0-9
 _LENGTH = re.compile(r"[0-9]{1,19}").fullmatch
 _USUAL_LENGTH = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ?([0-9]{1,19})(?=\r\n|\Z)").search
 HARMLESS = bytes(code for code in range(256) if code == 9 or 32 <= code != 127)
-"""What a line of a head may consist of."""
+"""The bytes that a line of a head may have."""
 _MOST_DIGITS = 19
 _MOST_NAMES = 512
 _REMEMBERED = 2048
 """Bytes of a head that is remembered; an idle connection keeps no more of it."""
 
 _names: Dict[str, str] = {}
-"""Field names as they came, and in lower case: checking one again costs more than remembering it."""
+"""The field names as they came, and in lower case: checking one again costs more than remembering it."""
 
 
 class Head(NamedTuple):
-    """The head of a request, and what it says about the rest."""
+    """The head of a request, and what it says about body and connection."""
 
     method: str
     target: str
@@ -63,9 +63,9 @@ class Head(NamedTuple):
     length: int
     """Bytes of the body; -1: chunked."""
     close: bool
-    """Whether the client wants no further request on this connection, or cannot have one."""
+    """True if the client wants no further request on this connection, or cannot have one."""
     expects: bool
-    """Whether the client waits for ``100 Continue`` before it sends the body."""
+    """True if the client waits for ``100 Continue`` before it sends the body."""
 
     def __repr__(self) -> str:
         return "Head(%s %s, %r)" % (self.method, self.target.partition("?")[0], self.headers)
@@ -74,8 +74,8 @@ class Head(NamedTuple):
 class Heads:
     """The heads of the requests of one connection, one after the other; gives what `parse_head` gives for each.
 
-    What it has read of a head serves for the next ones that differ in the digits of Content-Length alone. That they do
-    is compared byte by byte, so nothing is let through that would be refused otherwise. Not thread-safe.
+    A head that it has read serves for the next ones, if they differ in the digits of Content-Length alone. That is
+    compared byte by byte, so nothing passes that would be refused otherwise. Not thread-safe.
     """
 
     __slots__ = ("_limits", "_before", "_after", "_head")
@@ -85,7 +85,7 @@ class Heads:
         self.forget()
 
     def forget(self) -> None:
-        """Keep nothing of what has come."""
+        """Forget the head that it has read last."""
         self._before = self._after = b""
         self._head: Optional[Head] = None
 
@@ -104,7 +104,7 @@ class Heads:
         return head
 
     def _with_length(self, same: Head, digits: str) -> Head:
-        """That head, with these digits as its Content-Length."""
+        """Return that head, with these digits as its Content-Length."""
         if same.headers.lower("content-length") == digits:
             return same
         length = int(digits)
@@ -153,7 +153,7 @@ def parse_head(block: bytes, limits: Limits = DEFAULT) -> Head:
 
 
 def _fields(lines: List[str]) -> Dict[str, List[str]]:
-    """Names in lower case and their values; the first of the lines is none of them."""
+    """Return the names in lower case and their values. The first of the lines is the request line."""
     fields: Dict[str, List[str]] = {}
     known = _names.get
     for number in range(1, len(lines)):
@@ -182,7 +182,7 @@ def _field_name(name: str, colon: str) -> str:
 
 
 def _check_host(fields: Dict[str, List[str]], modern: bool, authority: Optional[str]) -> None:
-    """[RFC 9112 §3.2]: exactly one Host; a target with a host in it says it better."""
+    """Refuse a head without exactly one Host; the host of a target that is a URL replaces it [RFC 9112 §3.2]."""
     hosts = fields.get("host", [])
     if len(hosts) > 1 or (modern and not hosts):
         bad("two Host fields" if hosts else "no Host field")
@@ -194,7 +194,7 @@ def _check_host(fields: Dict[str, List[str]], modern: bool, authority: Optional[
 
 
 def _body_length(fields: Dict[str, List[str]], modern: bool, limits: Limits) -> int:
-    """Bytes of the body, -1 for a chunked one [RFC 9112 §6.3]."""
+    """Return the bytes of the body, -1 for a chunked one [RFC 9112 §6.3]."""
     lengths = fields.get("content-length")
     codings = fields.get("transfer-encoding")
     if codings is not None:
@@ -231,14 +231,14 @@ def _expectation(values: List[str]) -> bool:
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})(?:[ \t]*;[\t -~\x80-\xff]*)?").fullmatch
 _USUAL_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,6})\r\n").match
 _PART = 4
-"""What surrounds the data of a chunked body may be a quarter of it, beyond ``max_header_bytes``."""
+"""The bytes around the data of a chunked body may be a quarter of it, beyond ``max_header_bytes``."""
 _EMPTY_LINES = re.compile(rb"^(?:\r\n)+").sub
 
 
 class RequestParser:
     """The requests of one connection; see the module. Not thread-safe.
 
-    ``bodies``: what all parsers of one engine share; by default one of its own.
+    ``bodies``: the budget that all parsers of one engine share; by default one of its own.
     """
 
     __slots__ = ("limits", "received", "_bodies", "_heads", "_held", "_buffer", "_looked", "_head", "_first", "_sink",
@@ -252,7 +252,7 @@ class RequestParser:
         """Bytes of bodies that are counted and have not been handed over."""
         self._buffer = b""
         self._looked = 0
-        """Where the search for the end of the head goes on."""
+        """The position at which the search for the end of the head goes on."""
         self._begin()
 
     def _begin(self) -> None:
@@ -278,21 +278,21 @@ class RequestParser:
 
     @property
     def stage(self) -> str:
-        """What is being read: ``idle`` (no byte of a request has come), ``head`` or ``body``."""
+        """The part that is being read: ``idle`` (no byte of a request has come), ``head`` or ``body``."""
         return "body" if self._head is not None else "head" if self._buffer else "idle"
 
     @property
     def waits_for_continue(self) -> bool:
-        """Whether the client holds its body back until it is told to send it."""
+        """True if the client holds its body back until it gets ``100 Continue``."""
         head = self._head
         return head is not None and head.expects and not (self._buffer or self.received or self._declared)
 
     def feed(self, data: bytes) -> None:
-        """Take what arrived."""
+        """Take bytes that arrived."""
         self._buffer = self._buffer + data if self._buffer else data
 
     def next(self) -> Optional[Tuple[Head, bytes]]:
-        """The next whole request, head and body; None until more arrives. Raises `Refused`."""
+        """Return the next whole request, head and body, or None until more arrives. Raises `Refused`."""
         head = self._head
         if head is None:
             head = self._head = self._take_head()
@@ -311,12 +311,12 @@ class RequestParser:
         return head, body
 
     def hand_over(self) -> int:
-        """How many bytes are counted of what `next` has returned. Whoever asks has to release them."""
+        """Return how many bytes are counted for the request that `next` returned. The caller has to release them."""
         held, self._held = self._held, 0
         return held
 
     def discard(self) -> None:
-        """Let go what is held, because nobody wants it any more. Again: nothing happens."""
+        """Free what is held, because the connection ends. A second call does nothing."""
         self._buffer, self._first, self._sink = b"", b"", None
         self._heads.forget()
         held = self.hand_over()
@@ -338,7 +338,7 @@ class RequestParser:
         return self._heads.read(buffer[:end])
 
     def _check_beginning(self, head: bytes, limit: int) -> None:
-        """Refuse what can only become worse, instead of waiting for the rest of it."""
+        """Refuse a head that is wrong already, instead of waiting for the rest of it."""
         limits = self.limits
         if head.count(b"\n") != head.count(b"\r\n"):
             bad("a line that does not end with CR LF")
@@ -349,7 +349,7 @@ class RequestParser:
             raise Refused(431, "head exceeds max_header_bytes (%d)" % limits.max_header_bytes)
 
     def _take(self, length: int) -> bool:
-        """Move what is there of a body, or of a chunk, to its parts; whether that was all of it."""
+        """Move what is there of a body, or of a chunk, to its parts. Return True if that was all of it."""
         buffer, missing = self._buffer, self._missing
         if len(buffer) <= missing:
             piece, self._buffer = buffer, b""
@@ -380,7 +380,7 @@ class RequestParser:
     # Chunks [RFC 9112 §7.1]
 
     def _chunks(self) -> bool:
-        """Decode what is there; whether the last chunk and the trailers have come."""
+        """Decode the chunks that are there. Return True if the last chunk and the trailers have come."""
         buffer, position, step = self._buffer, 0, self._step
         missing = max(0, self._missing)
         pieces: List[bytes] = []
@@ -419,7 +419,7 @@ class RequestParser:
         return step == "done"
 
     def _whole_chunks(self, buffer: bytes, position: int, pieces: List[bytes]) -> int:
-        """Take the chunks that are here from their size to their end, if they look as most do; where the others begin.
+        """Take the chunks that are here whole, if they look as most do. Return the position where the others begin.
 
         Bytes that are here already are counted with the piece that all of these become.
         """
@@ -441,7 +441,7 @@ class RequestParser:
         return position
 
     def _line_end(self, buffer: bytes, start: int) -> int:
-        """Where the line ends, -1 if its end has not come."""
+        """Return the position where the line ends, -1 if its end has not come."""
         end = buffer.find(b"\r\n", start)
         length = (len(buffer) if end < 0 else end) - start
         if self._overhead + length > self.limits.max_header_bytes + self._declared // _PART:

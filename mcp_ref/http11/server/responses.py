@@ -1,4 +1,4 @@
-"""What an HTTP server writes, heads of replies and refusals, and what `http.server` gives to the engine for that.
+"""The heads of replies and the refusals that an HTTP server writes, and the parts of `http.server` that it uses.
 
 The engine reads usual requests and writes usual replies itself: ``send_response``, ``send_header`` and ``end_headers``
 take 6 microseconds for a head, and `reply_head` takes 0.7. For everything else there is `BaseHTTPRequestHandler`, here
@@ -21,7 +21,7 @@ from ...urls import is_token
 from ..message import Pairs, check_fields
 
 RETRY_AFTER = {503: "5"}
-"""Status -> seconds for Retry-After [RFC 9110 §10.2.3]."""
+"""The seconds for Retry-After, by status [RFC 9110 §10.2.3]."""
 
 _VERSION = re.compile(r"HTTP/1\.[0-9]").fullmatch
 _TARGET = re.compile(r"[!-~]+").fullmatch
@@ -45,7 +45,7 @@ class Shape(BaseHTTPRequestHandler):
     error_message_format = "%(code)d %(message)s: %(explain)s\n"
 
     def __init__(self, line: str = "", command: str = "") -> None:
-        """Unlike the original it handles nothing yet."""
+        """Set up the parts without handling a request, unlike the original."""
         self.raw_requestline = line.encode("latin-1")
         self.rfile = io.BytesIO(b"\r\n")
         self.wfile = io.BytesIO()
@@ -54,31 +54,31 @@ class Shape(BaseHTTPRequestHandler):
         self.command = command
 
     def send_response(self, code: int, message: Optional[str] = None) -> None:
-        """Says also when it is worth another try, as the endpoints do."""
+        """Write the head, and Retry-After where another try is worth it, as the endpoints do."""
         super().send_response(code, message)
         if code in RETRY_AFTER:
             self.send_header("Retry-After", RETRY_AFTER[code])
 
     def version_string(self) -> str:
-        """Names nothing that an attacker could look up."""
+        """Return a name without a version that an attacker could look up."""
         return "mcp_ref"
 
     def log_message(self, *arguments: Any) -> None:
-        """The engine logs refusals itself."""
+        """Do nothing: the engine logs refusals itself."""
 
 
 class _RequestLine(Shape):
-    """For reading a request line: an error is raised, not sent."""
+    """A reader of one request line: an error is raised, not sent."""
 
     def send_error(self, code: int, message: Optional[str] = None, explain: Optional[str] = None) -> NoReturn:
-        """See `Refused`."""
+        """Raise `Refused` with this status."""
         raise Refused(int(code), "a request line that cannot be read" if code == 400 else message or "")
 
 
 def unusual_request_line(line: str) -> Tuple[str, str, str, Optional[str]]:
-    """Method, target, minor version and, of a target with a host in it, the host. Raises `Refused`.
+    """Return method, target, minor version and, of a target with a host in it, the host. Raises `Refused`.
 
-    Such lines are: ``OPTIONS *``, ``CONNECT host:port``, a whole URL as the target, other versions, and mistakes.
+    Unusual lines are: ``OPTIONS *``, ``CONNECT host:port``, a whole URL as the target, other versions, and mistakes.
     """
     shape = _RequestLine(line)
     readable = shape.parse_request()
@@ -95,7 +95,8 @@ def unusual_request_line(line: str) -> Tuple[str, str, str, Optional[str]]:
 
 
 def _split_url(target: str) -> Tuple[str, str]:
-    """[RFC 9112 §3.2.2]: a server accepts a whole URL as the target, and its host counts, not the Host field."""
+    """Return host and target of a request target that is a URL. Its host counts, not the Host field [RFC 9112 §3.2.2].
+    """
     try:
         parts = urlsplit(target)
     except ValueError:
@@ -106,7 +107,10 @@ def _split_url(target: str) -> Tuple[str, str]:
 
 
 def refusal(status: int, reason: str = "", method: str = "") -> bytes:
-    """A whole reply that refuses a request in plain text and ends the connection; in usual words without ``reason``."""
+    """Return a reply that refuses a request in plain text and ends the connection.
+
+    Without ``reason`` it has the usual words of the status.
+    """
     shape = Shape(command=method)
     shape.send_error(status, None, reason.encode("ascii", "backslashreplace").decode() or None)
     return shape.wfile.getvalue()  # type: ignore[attr-defined, no-any-return]
@@ -147,7 +151,7 @@ def _status_line(status: int) -> str:
 
 
 def reply_head(status: int, headers: Pairs, framing: str, close: bool) -> bytes:
-    """The head of a reply; ``framing``: the line, with its end, that says how the body ends.
+    """Return the head of a reply. ``framing``: the line, with its end, that says how the body ends.
 
     Raises `ValueError` for a status or a header that cannot be sent.
     """
@@ -161,11 +165,11 @@ def reply_head(status: int, headers: Pairs, framing: str, close: bool) -> bytes:
 
 
 def has_body(method: str, status: int) -> bool:
-    """Whether a reply has a body at all [RFC 9112 §6.3]."""
+    """Return True if a reply has a body [RFC 9112 §6.3]."""
     return method != "HEAD" and status not in _WITHOUT_BODY
 
 
 def whole_reply(method: str, status: int, headers: Pairs, body: bytes, close: bool) -> Tuple[bytes, bytes]:
-    """Head and body of a reply. Raises as `reply_head` does."""
+    """Return head and body of a reply. Raises as `reply_head` does."""
     framing = "" if status in _WITHOUT_BODY else "Content-Length: %d\r\n" % len(body)
     return reply_head(status, headers, framing, close), body if has_body(method, status) else b""

@@ -23,7 +23,7 @@ A reply is sent by the thread that has it, as far as it fits into the kernel's b
 A silent connection and an open stream have no thread: they are a socket in the selector and an
 `connection.ClientConnection`. A client that goes away while its request is served is noticed when its connection is
 reset, or when it ends its side while a stream is open; a client that merely ends its side before the reply
-has begun (half-closed) still gets it. A stream's client that lets more than ``max_stream_bytes`` wait is let go.
+has begun (half-closed) still gets it. The connection of a stream is ended when more than ``max_stream_bytes`` wait.
 
 `http.server` gives request lines of unusual form, refusals, phrases and dates (`responses`); usual requests are
 parsed and answered without it. See there and in `request_parser` for why.
@@ -51,7 +51,7 @@ from .reactor import Reactor
 
 _SPARE_DESCRIPTORS = 256
 _BACKLOG = 1024
-"""Connections that may wait to be accepted; one that finds no place tries again after a second."""
+"""The connections that may wait to be accepted; one that finds no place tries again after a second."""
 
 
 class HttpServer:
@@ -69,7 +69,7 @@ class HttpServer:
         self.limits = limits
         self.held = Held(limits) if held is None else held
         self.address: Tuple[str, int] = (host, port)
-        """Host and port; the port that was found, once it is open."""
+        """The host and the port; the port that was found, once it is open."""
         self._handler = handler
         self._ssl_context = ssl_context
         self._name = name
@@ -103,31 +103,31 @@ class HttpServer:
 
     @property
     def url(self) -> str:
-        """Such as ``http://127.0.0.1:8000``, without a path."""
+        """The URL without a path, such as ``http://127.0.0.1:8000``."""
         host = "[%s]" % self.address[0] if ":" in self.address[0] else self.address[0]
         return "%s://%s:%d" % ("https" if self._ssl_context is not None else "http", host, self.port)
 
     @property
     def connections(self) -> int:
-        """How many connections are open."""
+        """The number of open connections."""
         return len(self._reactor.connections) if self._reactor is not None else 0
 
     @property
     def body_bytes(self) -> int:
-        """How much of requests' bodies is held, of all connections; see `body_budget`."""
+        """The bytes of request bodies that are held, of all connections; see `body_budget`."""
         return self._reactor.bodies.held if self._reactor is not None else 0
 
     @property
     def held_bytes(self) -> int:
-        """Bytes that clients make us hold; see `mcp_ref.transports.held`."""
+        """The bytes that clients make us hold; see `mcp_ref.transports.held`."""
         return self.held.total
 
     def counters(self) -> Dict[str, int]:
-        """What was refused or let go so far, by reason."""
+        """Return the numbers of requests and connections that were refused or ended, by reason."""
         return self._reactor.counters.snapshot() if self._reactor is not None else {}
 
     def drain(self) -> None:
-        """Go on serving, but end each connection with its next reply, so that clients go elsewhere."""
+        """Serve on, but end each connection with its next reply, so that clients go elsewhere."""
         if self._reactor is not None:
             self._reactor.draining = True
 
@@ -136,8 +136,8 @@ class HttpServer:
 
         Open streams that answer a GET are not waited for: they end, in order, when the rest has. Other streams count as
         running requests. Every exchange that was not finished gets its ``on_close``. Returns when the threads
-        have ended, except workers whose handler is stuck. Again: nothing happens. Not from a handler: it would
-        wait for itself, for as long as ``grace``. In a forked copy of the process that serves nothing happens either.
+        have ended, except workers whose handler is stuck. A second call does nothing, nor does one in a forked copy of
+        the process that serves. Do not call it from a handler: it would wait for itself, for as long as ``grace``.
         """
         if self._owner != os.getpid():
             return
@@ -152,7 +152,7 @@ class HttpServer:
 
 
 def adopt(fd: int) -> Any:
-    """The listening socket of this descriptor. Raises `ConnectFailed` for one that is none."""
+    """Return the listening socket of this descriptor. Raises `ConnectFailed` if it is none."""
     import socket
 
     try:
@@ -168,7 +168,7 @@ def adopt(fd: int) -> Any:
 
 
 def listen(host: str, port: int) -> List[Any]:
-    """The listening sockets of a host and port. Raises `ConnectFailed`.
+    """Return the listening sockets of a host and port. Raises `ConnectFailed`.
 
     No name is looked up but ``host`` itself, unlike in ``HTTPServer.server_bind``.
     """

@@ -19,7 +19,7 @@ _NOT_NOW = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError, Interr
 
 
 class TlsConnection(ClientConnection):
-    """See the module. Making one raises OSError or ValueError if the client has gone already."""
+    """A connection under TLS. Its constructor raises OSError or ValueError if the client has gone already."""
 
     secure = True
 
@@ -32,7 +32,7 @@ class TlsConnection(ClientConnection):
         self.wants_write = False
 
     def handshake(self) -> bool:
-        """See `ClientConnection.handshake`; ``wants_write`` says what the next step waits for."""
+        """Go on with the handshake, and set ``wants_write`` if it waits for writing; see `ClientConnection.handshake`."""
         self.wants_write = False
         try:
             self.sock.do_handshake()  # type: ignore[attr-defined]
@@ -44,7 +44,7 @@ class TlsConnection(ClientConnection):
         return True
 
     def receive(self, size: int) -> Optional[bytes]:
-        """See `ClientConnection.receive`."""
+        """Return decrypted bytes; see `ClientConnection.receive`."""
         with self.lock:
             try:
                 return self.sock.recv(size)
@@ -52,7 +52,7 @@ class TlsConnection(ClientConnection):
                 return None
 
     def transmit(self, data: Any) -> int:
-        """See `ClientConnection.transmit`; a record at a time, so as much as the kernel takes is several of them."""
+        """Send what fits, record by record; see `ClientConnection.transmit`."""
         sent = 0
         view = memoryview(data)
         try:
@@ -63,7 +63,7 @@ class TlsConnection(ClientConnection):
         return sent
 
     def end_writing(self) -> None:
-        """See `ClientConnection.end_writing`; says so inside TLS first, or the end could be an attacker's."""
+        """End our side, inside TLS first, or the end could be an attacker's; see `ClientConnection.end_writing`."""
         try:
             self.sock.unwrap()  # type: ignore[attr-defined]
         except (OSError, ValueError):
