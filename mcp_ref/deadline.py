@@ -1,4 +1,4 @@
-"""Time left across several steps, on the monotonic clock, which tests can replace.
+"""A deadline across several steps, on the monotonic clock, which tests can replace.
 
 A wait that has several steps (connect, then read, then read again) shares one `Deadline` instead
 of giving each step the whole timeout.
@@ -48,7 +48,7 @@ class Deadline:
             self._stopped = (most if seconds is None or (most is not None and most < seconds) else seconds, most)
 
     def stop(self) -> None:
-        """Let no time pass until `go_on`: there is no end meanwhile. Nothing more, if it has stopped already."""
+        """Stop the clock until `go_on`: there is no end meanwhile. A second call does nothing."""
         if self._stopped is None:
             now = clock()
             self._stopped = (None if self.at is None else self.at - now,
@@ -56,7 +56,7 @@ class Deadline:
             self.at = self.ceiling = None
 
     def go_on(self) -> None:
-        """Let time pass again, with as much left as there was."""
+        """Start the clock again, with as many seconds left as there were."""
         if self._stopped is not None:
             now = clock()
             left, most = self._stopped
@@ -65,9 +65,9 @@ class Deadline:
             self.at = None if left is None else now + left
 
     def left(self) -> Optional[float]:
-        """Seconds left, never negative; None if there is no end."""
+        """Return the seconds left, never negative, or None if there is no end."""
         return None if self.at is None else max(0.0, self.at - clock())
 
     def expired(self) -> bool:
-        """Whether the point has passed."""
+        """Return True if the point has passed."""
         return self.at is not None and clock() >= self.at

@@ -1,10 +1,10 @@
-"""How this package starts threads, and whether it can where it runs.
+"""The threads of this package: how they start, which there are, and the pool that most of them belong to.
 
 Python in a web page (Pyodide) has no threads. There the package does what it can on the thread that calls:
 
 =========================================  ==================================================================
 `Server.handle`, `Server.wsgi`             handlers run on the calling thread, and the reply is whole
-`connect(server)`, the memory transport    whoever writes at one end has the other end read at once
+`connect(server)`, the memory transport    a write at one end has the other end read at once
 a question to the client that waits        refused; in 2026-07-28, where a handler that asks does not wait, asked
 anything else                              `NoThreads` at the call
 =========================================  ==================================================================
@@ -16,8 +16,8 @@ compares the names with the code.
 thread          what it does                                 blocks on; freed by
 ==============  ===========================================  =======================================================
 ``again``       sends a request of a future once more        the server; its answer, close
-``asking``      a callback about authorization               the callback; nobody has to wait for it
-``authorize``   one grant for all threads that need a token  authorization servers; time, or nobody being left
+``asking``      a callback about authorization               the callback; no thread has to wait for it
+``authorize``   one grant for all threads that need a token  authorization servers; time, or no thread waiting
 ``callbacks``   calls `add_done_callback` of futures         the callback
 ``child``       waits for the end of a child process         the child
 ``ending``      ends a server in order after SIGTERM         handlers; their grace
@@ -25,7 +25,7 @@ thread          what it does                                 blocks on; freed by
 ``extension``   an extension's work on an answer             the extension
 ``host``        a host's servers side by side; one was lost  the server; time
 ``keepalive``   pings the peer                               the interval, the answer; close
-``left-out``    tells what the log has left out              time
+``left-out``    logs how many records were left out          time
 ``letters``     messages of other processes in a store       the store; no request being there any more
 ``listen``      opens a stream of changes again              a pause, the server; close
 ``listener``    accepts connections on a socket              the selector; close
@@ -35,10 +35,10 @@ thread          what it does                                 blocks on; freed by
 ``roots``       looks whether roots have changed             the interval; the end of the last client
 ``selector``    an HTTP server's sockets; quick handlers     the selector; anything on a socket, close
 ``signals``     hears SIGTERM                                a pipe; the signal, the end of serving
-``stderr``      what a child says; the log of a server       the child's pipe; standard error
+``stderr``      output of a child; the log of a server       the child's pipe; standard error
 ``tick``        once a second: idle sessions, keep-alive     time; close
 ``timer``       deadlines of futures                         time; close
-``watchdog``    sees that nobody pumps the main thread       time; the queue's end
+``watchdog``    sees that the main thread is not pumped      time; the queue's end
 ``watcher``     sees that handlers keep a thread             a millisecond; no work
 ``worker``      runs handlers                                the handler, its alarm; work, close
 ``writer``      writes what waits in an outbox               the peer, its alarm; messages, close
@@ -64,11 +64,11 @@ _INSTEAD = ("no thread can be started here (in a web page there are no sockets a
             " server.handle(...) or server.wsgi() for HTTP requests that come another way, and connect(server) for a"
             " server in this process")
 _started = False
-"""Whether a thread could be started once. Later failures mean that the system has none left."""
+"""True once a thread could be started. Later failures mean that the system has none left."""
 
 
 def available() -> bool:
-    """Return whether threads can be started here; found out by one that does nothing, unless one was started before."""
+    """Return True if threads can be started here. The first call starts one that does nothing, to find out."""
     global _started
     if not _started:
         probe = threading.Thread(target=_nothing, name="mcp-ref:probe", daemon=True)
@@ -82,7 +82,7 @@ def available() -> bool:
 
 
 def need(what: str) -> None:
-    """Raise `NoThreads` where no threads can be started; ``what``: what needs them."""
+    """Raise `NoThreads` where no threads can be started. ``what``: the feature that needs them, for its text."""
     if not available():
         raise NoThreads("%s needs threads, and %s" % (what, _INSTEAD))
 
@@ -104,7 +104,7 @@ def start_thread(name: str, function: Callable[..., Any], *arguments: Any) -> th
 
 
 def run_aside(name: str, function: Callable[..., Any], *arguments: Any) -> None:
-    """Call a function on a thread of its own; here and now where none can be started."""
+    """Call a function on a thread of its own; on this thread where none can be started."""
     if available():
         start_thread(name, function, *arguments)
     else:
@@ -118,10 +118,10 @@ def _nothing() -> None:
 # --- Threads that wait for a peer -------------------------------------------------------------------------------------
 
 class _Current(threading.local):
-    """What the current thread belongs to."""
+    """The pool of the current thread."""
 
     pool: "Optional[WorkerPool]" = None
-    """The pool whose place it keeps; None outside of pools and while it waits for a peer."""
+    """The pool in which it keeps a place; None outside of pools and while it waits for a peer."""
 
 
 _current = _Current()
@@ -211,7 +211,7 @@ class Tally:
 # --- The pool ---------------------------------------------------------------------------------------------------------
 
 IDLE = 10.0
-"""Seconds without work after which a worker ends; an idle pool costs no thread."""
+"""The seconds without work after which a worker ends; an idle pool costs no thread."""
 GROWTH = 4
 """A look without progress wakes this many times as many workers as the look before."""
 
@@ -231,7 +231,7 @@ class WorkerPool:
     """Threads that take jobs from one queue. One of them is awake, and more only if jobs block.
 
     Threads that hand each other the interpreter lock cost more than the work that they share. So `put` wakes a worker
-    only if none is awake. Whoever watches the pool calls `promote` while jobs wait and none has *finished*: 1, 4, 16
+    only if none is awake. The watcher of the pool calls `promote` while jobs wait and none has *finished*: 1, 4, 16
     ... more workers wake up then. Finished jobs count and not started ones, which would look like progress.
 
     ===========================================  =================  =========================================
@@ -250,7 +250,7 @@ class WorkerPool:
     """
 
     elastic = True
-    """Whether a thread of this pool gives its place to another one during a `Wait`."""
+    """True if a thread of this pool gives its place to another one during a `Wait`."""
 
     def __init__(self, thread_name: str, most: int) -> None:
         self._thread_name = thread_name
@@ -263,7 +263,7 @@ class WorkerPool:
         self._threads: Set[threading.Thread] = set()
         self._awake = 0
         self._waiting = 0
-        """Workers that wait for a peer; they are among the threads, and not awake."""
+        """The number of workers that wait for a peer; they are among the threads, and not awake."""
         self._finished = 0
         self._closed = False
 
@@ -419,19 +419,19 @@ def attempt(job: Callable[[], None]) -> None:
 # --- Jobs that a thread leaves to others ------------------------------------------------------------------------------
 
 class _Deferred(threading.local):
-    """What the job on the current thread leaves to other threads."""
+    """The jobs that the job on the current thread leaves to other threads."""
 
     jobs: "Optional[List[Callable[[], None]]]" = None
-    """What it has left to the workers so far; None: the thread may be kept, so it leaves nothing."""
+    """The jobs that it has left to the workers so far; None: the thread may be kept, so it leaves nothing."""
     leave: "Optional[Callable[[Sequence[Callable[[], None]]], None]]" = None
-    """What hands jobs to the workers of the server that this thread works for; None: there are none."""
+    """A function that hands jobs to the workers of the server that this thread works for; None: there are none."""
 
 
 deferred = _Deferred()
 
 
 def defer(function: Callable[..., None], *arguments: Any) -> bool:
-    """Leave a call that may block to the workers, if the current thread must not be kept.
+    """Let the workers do a call that may block, if the current thread must not be kept.
 
     Return False if it may be kept; then the caller calls the function itself.
     """
@@ -443,8 +443,7 @@ def defer(function: Callable[..., None], *arguments: Any) -> bool:
 
 
 def spread(jobs: Sequence[Callable[[], None]]) -> bool:
-    """Leave jobs that may block to the workers of the server that this thread works for. Return False if none has any.
-    """
+    """Hand jobs that may block to the workers of the server that this thread works for. Return False without one."""
     leave = deferred.leave
     if leave is None:
         return False

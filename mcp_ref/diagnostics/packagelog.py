@@ -4,8 +4,8 @@ As a library the package prints nothing. Without any handler, `logging` itself w
 error, so a handler that does nothing stands at the top of the package's loggers; records still reach the handlers that
 the application has set up. `logging` is loaded with the first record.
 
-Where the process is ours (`Server.run`, `Server.run_http`, the command line and its workers) nobody else may be there
-to set up `logging`, and a library that logs to nobody has said nothing. There `own_process` has records from WARNING
+Where the process is ours (`Server.run`, `Server.run_http`, the command line and its workers) no other code may set up
+`logging`, and a record without a handler says nothing. There `own_process` has records from WARNING
 up written to standard error, as long as the application has set up nothing; see `mcp_ref.diagnostics.stderrlog`.
 
 Every odd message of a peer raises a count (`Counters`) and writes a log record. A peer that repeats itself must not
@@ -37,7 +37,7 @@ _shown: "Optional[StderrHandler]" = None
 
 
 def get_logger(name: str) -> "logging.Logger":
-    """The logger of a module, by its ``__name__``."""
+    """Return the logger of a module, by its ``__name__``."""
     import logging
 
     top = logging.getLogger(_PACKAGE)
@@ -49,9 +49,9 @@ def get_logger(name: str) -> "logging.Logger":
 
 
 def own_process(owned: bool = True) -> None:
-    """Have records shown on standard error, if the application does not see to them; False: not any more.
+    """Have records shown on standard error, if the application has no handler for them. ``owned`` False undoes that.
 
-    For who owns the process. It costs nothing before the first record.
+    For the code that owns the process. It costs nothing before the first record.
     """
     global _owned, _shown
     with _lock:
@@ -82,7 +82,7 @@ def settle(seconds: float) -> None:
 
 
 def is_one_stream(first: int, second: int) -> bool:
-    """Whether two descriptors are one pipe or socket, as ``2>&1`` makes them."""
+    """Return True if two descriptors are one pipe or socket, as ``2>&1`` makes them."""
     import os
     import stat
 
@@ -97,7 +97,7 @@ def is_one_stream(first: int, second: int) -> bool:
 # --- Counts -----------------------------------------------------------------------------------------------------------
 
 LOUD = 10
-"""Log records of one kind that are written before they become rare."""
+"""The log records of one kind that are written before they become rare."""
 
 
 def is_told(count: int) -> bool:
@@ -125,9 +125,9 @@ class OncePerSecond:
 
 
 class Counters:
-    """Thread-safe named counts, some of which are logged.
+    """The named counts of one connection or server, some of which are logged. Thread-safe.
 
-    ``told``: gets whatever is noted, each time, such as `Transport.finding`. ``write(name, text, count)`` writes a log
+    ``told``: a function that gets each finding, such as `Transport.finding`. ``write(name, text, count)`` writes a log
     record; by default a warning of the logger ``mcp_ref.peer``. ``rule(name, count)``: whether it is to be written; by
     default `is_told`.
     """

@@ -1,7 +1,7 @@
-"""Texts of peers as a log or a terminal may show them."""
+"""The forms in which a log or a terminal may show texts of peers."""
 
 INDENT = "\n    "
-"""What stands before each line of a server's stderr that an error quotes, where it quotes several."""
+"""The text before each line of a server's stderr that an error quotes, where it quotes several."""
 _LONGEST_TEXT = 500
 
 

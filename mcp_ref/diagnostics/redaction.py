@@ -1,8 +1,8 @@
-"""Secrets masked: in what a trace shows, and in what a server logs to its clients.
+"""A mask for secrets in traces, and in the log messages that a server sends to its clients.
 
 Log messages must not hold credentials [.. server/utilities/logging §Security] MUST NOT, and a trace is
 passed on more easily than one thinks. No rule finds every secret: these find those that look like
-one (RULES) or are called one (`is_secret`). What they miss is the author's to keep out, and so are
+one (RULES) or are called one (`is_secret`). The author has to keep out what they miss, and so
 personal data and whatever helps an attacker.
 
 Two measures: a trace has to show messages as they were, so there only sure finds are masked. A log
@@ -21,14 +21,14 @@ MASK = "***"
 _NAMES = ("token", "secret", "password", "passwd", "pwd", "passphrase", "api_key", "private_key", "access_key",
           "secret_key", "signing_key", "authorization", "cookie", "credential", "credentials", "code_verifier",
           "client_assertion", "jwt", "request_state")
-"""How the names of secrets end; case, ``_`` and ``-`` do not count. A request state holds answers that were masked when
-they were given, and whoever has it may go on with the request."""
+"""The ends of the names of secrets; case, ``_`` and ``-`` do not count. A request state holds answers that were masked
+when they were given, and a client that has it may go on with the request."""
 _SECRETS = tuple(name.replace("_", "") for name in _NAMES)
 _NOT_SECRET = ("progresstoken", "pagetoken")
 
 
 def is_secret(name: str) -> bool:
-    """Whether a member of this name holds a secret: token, client_secret, apiKey, x-authorization ..."""
+    """Return True if a member of this name holds a secret: token, client_secret, apiKey, x-authorization ..."""
     name = name.lower().replace("_", "").replace("-", "")
     return name.endswith(_SECRETS) and not name.endswith(_NOT_SECRET)
 
@@ -38,18 +38,18 @@ class Rule(NamedTuple):
 
     name: str
     words: Tuple[str, ...]
-    """One of these is in the text (in lower case) wherever the pattern is; none: look always."""
+    """The words of which one is in the text (in lower case) wherever the pattern is; (): look always."""
     pattern: "Pattern[str]"
     mask: Union[str, Callable[["Match[str]"], str]]
-    """What comes in its place, as in `re.sub`."""
+    """The replacement, as in `re.sub`."""
     guess: bool
-    """Whether it may hit what is no secret; see the module."""
+    """True if it may hit text that is no secret; see the module."""
     example: str
     """A text with such a secret."""
 
 
 def _looks_random(found: "Match[str]") -> str:
-    """The mask, unless a long run of letters and digits is rather a path, an identifier or words with joints."""
+    """Return the mask, unless a long run of letters and digits is rather a path, an identifier or joined words."""
     run = found.group()
     digits = sum(map(run.count, "0123456789"))
     joints = sum(map(run.count, "/_-+"))
@@ -68,7 +68,7 @@ _PREFIXES = (
     ("glpat-", r"[\w-]{16,}"), ("xoxb-", r"[\w-]{16,}"), ("xoxp-", r"[\w-]{16,}"), ("AKIA", r"[A-Z0-9]{16}\b"),
     ("ASIA", r"[A-Z0-9]{16}\b"), ("AIza", r"[\w-]{30,}"),
 )
-"""How the keys of well-known services begin, and what follows."""
+"""The beginnings of the keys of well-known services, and the pattern that follows."""
 
 RULES: Tuple[Rule, ...] = (
     Rule("private key", ("private key",),
@@ -100,11 +100,11 @@ RULES: Tuple[Rule, ...] = (
     Rule("long base64", (), re.compile(r"(?<![\w+/-])[A-Za-z0-9+/_-]{40,}={0,2}"), _looks_random, True,
          "got q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA="),
 )
-"""What is masked inside text, in this order."""
+"""The secrets that are masked inside text, in this order."""
 
 
 def redact_text(text: str, guess: bool = False) -> str:
-    """A text without the secrets that can be told by their looks: ``Bearer ...``, tokens, ``?code=...``."""
+    """Return a text without the secrets that can be told by their looks: ``Bearer ...``, tokens, ``?code=...``."""
     lowered = text.lower()
     for rule in RULES:
         if (guess or not rule.guess) and (not rule.words or any(word in lowered for word in rule.words)):
@@ -113,7 +113,7 @@ def redact_text(text: str, guess: bool = False) -> str:
 
 
 def redact(value: Any, guess: bool = False, secret: bool = False) -> Any:
-    """A JSON value without secrets: members named like one (strings, numbers, arrays of these), and texts like one.
+    """Return a JSON value without secrets: members named like one (strings, numbers, arrays of these), texts like one.
 
     An object under such a name may be the schema of a secret, so in there names count again. ``secret``: the value is
     one by its name.

@@ -2,7 +2,7 @@
 
     handler.addFilter(RedactionFilter())
 
-What is masked is told in `mcp_ref.diagnostics.redaction`.
+`mcp_ref.diagnostics.redaction` says what is masked.
 """
 
 import logging
@@ -11,18 +11,18 @@ from typing import Any, Dict
 from .redaction import redact, redact_text
 
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""Attributes that every record may have; all others came with ``extra=``."""
+"""The attributes that every record may have; all others came with ``extra=``."""
 
 
 class RedactionFilter(logging.Filter):
-    """Masks secrets in the message of a record, its exception and what came with ``extra=``; lets every record pass.
+    """A filter that masks secrets in a record: in its message, its exception and its ``extra=``. All records pass.
 
     The record itself is changed, so handlers that get it later see the mask too. ``name`` as for `logging.Filter`:
     records of other loggers are stopped.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """See `logging.Filter.filter`; never raises for what is in a record."""
+        """Mask the record; see `logging.Filter.filter`. Never raises for the content of a record."""
         if not super().filter(record):
             return False
         if isinstance(record.msg, (dict, list)) and not record.args:
@@ -40,7 +40,7 @@ class RedactionFilter(logging.Filter):
 
 
 def message_of(record: logging.LogRecord) -> str:
-    """The text of a record, also where its arguments do not fit the format."""
+    """Return the text of a record, also if its arguments do not fit the format."""
     try:
         return record.getMessage()
     except Exception:
@@ -52,5 +52,5 @@ def message_of(record: logging.LogRecord) -> str:
 
 
 def extras_of(record: logging.LogRecord) -> Dict[str, Any]:
-    """What came with ``extra=``."""
+    """Return the attributes that came with ``extra=``."""
     return {name: value for name, value in vars(record).items() if name not in STANDARD}

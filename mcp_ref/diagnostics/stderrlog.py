@@ -1,4 +1,4 @@
-"""Log records on standard error, for a process that is ours and in which nobody has set up `logging`.
+"""A `logging` handler for standard error, for a process that is ours and in which `logging` is not set up.
 
 `mcp_ref.diagnostics.packagelog.own_process` decides whether there is a `StderrHandler`. This module is loaded with the
 first record.
@@ -17,9 +17,9 @@ The handler looks at every record anew whether the program has handlers of its o
 `logging` after the server has begun. Then it leaves the record to them.
 
 A host may start a server with a pipe as standard error and never read it. Writing to a full pipe waits for ever, so
-only a thread of this module writes (``mcp-ref:stderr``), and whoever logs puts a text into a bounded queue. What has no
-room is counted, and the count is written as soon as something can be written again. The thread writes to the descriptor
-and not to ``sys.stderr``, whose lock it would hold while it waits: the interpreter could not end.
+only a thread of this module writes (``mcp-ref:stderr``), and a thread that logs puts a text into a bounded queue. A
+text without room is counted, and the count is written as soon as standard error takes text again. The thread writes to
+the descriptor and not to ``sys.stderr``, whose lock it would hold while it waits: the interpreter could not end.
 """
 
 import atexit
@@ -37,22 +37,22 @@ from .plaintext import escaped
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 MOST_WAITING_BYTES = 1024 * 1024
-"""Texts that wait for standard error to take them; a traceback has 1 KB."""
+"""The bytes of texts that may wait for standard error; a traceback has 1 KB."""
 WARNINGS_PER_MINUTE = 600
-"""Records below ERROR that are written in a minute, in the long run. Peers cause most of them; exceptions of handlers
-have a rate for each place (`mcp_ref.diagnostics.usercode`)."""
+"""The records below ERROR that are written in a minute, in the long run. Peers cause most of them; exceptions of
+handlers have a rate for each place (`mcp_ref.diagnostics.usercode`)."""
 LONGEST = 64 * 1024
-"""Characters of one record; a traceback of a deep recursion has 10 KB."""
+"""The characters of one record; a traceback of a deep recursion has 10 KB."""
 EXIT_SECONDS = 0.5
-"""How long the end of the process waits for standard error to take what waits."""
+"""The seconds for which the end of the process waits for standard error to take the queue."""
 _FULL_SECONDS = 1.0
 _BEGINNING = re.compile("[0-9(]").match
-"""How a record begins, and what is said of lost ones."""
+"""A pattern for the beginning of a record, and of the notes about lost ones."""
 _PACKAGE = __name__.rpartition(".diagnostics.")[0]
 
 
 class StderrHandler(logging.Handler):
-    """Writes records from WARNING up to standard error, unless the program has a handler for them. Never waits."""
+    """A handler that writes records from WARNING up to standard error, unless the program has one. Never waits."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -90,7 +90,7 @@ class StderrHandler(logging.Handler):
 
 
 def _plain(text: str) -> str:
-    """A record that is not too long, of which only the first line looks like the beginning of one."""
+    """Cut a record that is too long, and see that only its first line looks like the beginning of one."""
     if len(text) > LONGEST:
         half = LONGEST // 2
         text = "%s\n... (%d characters) ...\n%s" % (text[:half], len(text) - LONGEST, text[-half:])
@@ -99,7 +99,7 @@ def _plain(text: str) -> str:
 
 
 def is_configured(name: str) -> bool:
-    """Whether the program has a handler for the records of this logger, at that logger or above it.
+    """Return True if the program has a handler for the records of this logger, at that logger or above it.
 
     Handlers of this package do not count, for none of the others shows its records to the author: that of
     `Server.log_handler` leaves them out.
@@ -127,7 +127,7 @@ class Writer:
             os.register_at_fork(after_in_child=self._reset)
 
     def _reset(self) -> None:
-        """Begin anew; also in a forked process, which has no thread, and where the lock may have been held."""
+        """Set up the queue; also in a forked process, which has no thread, and where the lock may have been held."""
         self._changed = threading.Condition(threading.Lock())
         self._texts: Deque[str] = deque()
         self._size = 0
@@ -136,7 +136,7 @@ class Writer:
         self._thread: Optional[threading.Thread] = None
 
     def put(self, text: str) -> None:
-        """Have this written. Never waits: what has no room is counted."""
+        """Queue a text. Never waits: a text without room is counted."""
         with self._changed:
             if self._texts and self._size + len(text) > MOST_WAITING_BYTES:
                 self._lost += 1
@@ -156,7 +156,7 @@ class Writer:
         self._thread = thread
 
     def settle(self, seconds: float) -> bool:
-        """Wait until everything is written, for at most so many seconds; whether it is."""
+        """Wait until everything is written, for at most so many seconds. Return True if it is."""
         if not self._changed.acquire(timeout=seconds):
             return False
         try:
@@ -181,7 +181,7 @@ class Writer:
 
 
 def write(text: str) -> None:
-    """Write to what is standard error now; waits while nobody reads it, and drops the text where there is none."""
+    """Write to the present standard error. Waits while it is not read; without one the text is dropped."""
     stream: Any = sys.stderr
     if stream is None:
         return
@@ -198,7 +198,7 @@ def write(text: str) -> None:
 
 
 def _descriptor(stream: Any) -> Optional[int]:
-    """The descriptor to write to; None: the stream has none, or shows other characters than bytes would."""
+    """Return the descriptor to write to; None if the stream has none, or shows other characters than bytes would."""
     if sys.platform == "win32" and stream.isatty():
         return None
     try:

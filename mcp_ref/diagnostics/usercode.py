@@ -1,14 +1,14 @@
-"""Exceptions of code that is not ours, told to who wrote it.
+"""The log of exceptions that handlers, callbacks and hooks raise.
 
 A server runs handlers, a client callbacks, and both run hooks: ``authenticate``, the sink of a trace, a policy. What
 such a function raises must not end a connection, and the peer is not told all of it. So its author learns of it here or
-nowhere: `log_raised` is the one function that tells, with the traceback, on the logger ``mcp_ref.usercode``.
+nowhere: `log_raised` is the one function that logs it, with the traceback, on the logger ``mcp_ref.usercode``.
 
-Each time, but no peer may fill a disk by calling what fails. So records are counted for each place, which is who raised
-(tool, resource, callback ...), the type of the exception, and the file and line where it was raised. A place may have
-RECORDS_PER_MINUTE at once, and as many in a minute after that. What was left out is told as a number: with the next
-record of the place, or when a minute is over, or at the end of the process. A new mistake is another place, so it is
-told however often others have happened.
+Each exception is logged, but no peer may fill a disk by calling what fails. So records are counted for each place,
+which is the function (tool, resource, callback ...), the type of the exception, and the file and line where it was
+raised. A place may have RECORDS_PER_MINUTE at once, and as many in a minute after that. The number of records that were
+left out is logged with the next record of the place, or when a minute is over, or at the end of the process. A new
+mistake is another place, so it is logged however often others have happened.
 
 The texts of exceptions often quote what a peer sent (``no such city: ...``), and `logging` writes a traceback as it is.
 So where a text in it is long, or has control characters or several lines, the record carries a traceback in which it
@@ -26,14 +26,14 @@ from .packagelog import get_logger
 from .plaintext import escaped, one_line
 
 RECORDS_PER_MINUTE = 30
-"""Records of one place: a loop of a developer is seen, and a flood of one place costs some 2 MB of log in an hour, and
-10 MB where a peer chooses long texts."""
+"""The records of one place: a loop of a developer is seen, and a flood of one place costs some 2 MB of log in an hour,
+and 10 MB where a peer chooses long texts."""
 MOST_PLACES = 1000
-"""Places that are remembered, some 300 bytes each; when all of them are busy, all further ones share one."""
+"""The places that are remembered, some 300 bytes each; when all of them are busy, all further ones share one."""
 MINUTE = 60.0
 _SETTLE_SECONDS = 0.1
 LONGEST_IN_TRACEBACK = 4000
-"""Characters of one exception's text in a traceback; pydantic lists dozens of mistakes in so many."""
+"""The characters of one exception's text in a traceback; pydantic lists dozens of mistakes in so many."""
 _LONGEST_TRACEBACK = 16 * 1024
 _MOST_CHAINED = 100
 
@@ -42,7 +42,7 @@ _OTHERS: Key = ("", "", "", 0)
 
 
 class _Place:
-    """How many records one place may have now, and how many were left out. Under the lock of `_Places`."""
+    """The number of records that one place may have now, and that were left out. Guarded by the lock of `_Places`."""
 
     __slots__ = ("left", "at", "hidden")
 
@@ -56,7 +56,7 @@ class _Place:
         self.at = now
 
     def take(self, now: float) -> bool:
-        """Take the permission for one record; False if there is none left."""
+        """Take the permission for one record. Return False if there is none left."""
         self.fill(now)
         if self.left < 1.0:
             return False
@@ -64,7 +64,7 @@ class _Place:
         return True
 
     def is_quiet(self, now: float) -> bool:
-        """Whether it is as good as a new one."""
+        """Return True if it may be forgotten: it has all permissions, and nothing was left out."""
         self.fill(now)
         return not self.hidden and self.left >= RECORDS_PER_MINUTE
 
@@ -78,7 +78,7 @@ class _Places:
             os.register_at_fork(after_in_child=self.reset)
 
     def reset(self) -> None:
-        """Forget all; also in a forked process, which has no thread, and where the lock may have been held."""
+        """Forget all places; also in a forked process, which has no thread, and where the lock may have been held."""
         self._lock = threading.Lock()
         self._places: Dict[Key, _Place] = {}
         self._ends: Optional[threading.Event] = None
@@ -87,7 +87,7 @@ class _Places:
         return len(self._places)
 
     def admit(self, key: Key) -> int:
-        """How many records of this place were left out before this one; -1: this one is to be left out, too."""
+        """Return how many records of this place were left out before this one; -1 if this one is left out, too."""
         now = deadline.clock()
         with self._lock:
             place = self._places.get(key)
@@ -120,7 +120,7 @@ class _Places:
                 self._ends = None
 
     def _tell_later(self, ends: threading.Event) -> None:
-        """Tell after each minute what was left out in it; ends with a minute in which nothing was."""
+        """Log after each minute what was left out in it. Ends with a minute in which nothing was."""
         while not ends.wait(MINUTE):
             if not self._tell():
                 with self._lock:
@@ -130,7 +130,7 @@ class _Places:
                         return
 
     def _tell(self) -> bool:
-        """Log the numbers of what was left out; whether there were any."""
+        """Log the numbers of records that were left out. Return True if there were any."""
         with self._lock:
             hidden: List[Tuple[Key, int]] = []
             for key, place in self._places.items():
@@ -142,7 +142,7 @@ class _Places:
         return bool(hidden)
 
     def settle(self) -> None:
-        """Tell now what was left out, and end the thread that would tell it."""
+        """Log now what was left out, and end the thread that would log it."""
         if not self._lock.acquire(timeout=_SETTLE_SECONDS):
             return  # at the end of the process nobody may be there to let go of it
         ends, self._ends = self._ends, None
@@ -153,7 +153,7 @@ class _Places:
 
 
 PLACES = _Places()
-"""Those of this process."""
+"""The places of this process."""
 _at_exit = threading.Lock()
 _settles = False
 
@@ -174,19 +174,19 @@ def log_raised(who: str, error: BaseException, about: str = "") -> None:
 
 
 def shown_error(error: BaseException) -> str:
-    """Type and text of an exception on one line, for texts about it; of one that fails to tell its text, the type."""
+    """Return type and text of an exception on one line; only the type if its ``__str__`` raises."""
     name, text = type(error).__name__, text_of(error)
     return "%s: %s" % (name, one_line(text)) if text else name
 
 
 def name_of(function: Any) -> str:
-    """What a function is called, for log records; of an object that can be called, its class."""
+    """Return the name of a function for log records; of another callable object, that of its class."""
     function = getattr(function, "func", function)  # of a `functools.partial`
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def text_of(error: BaseException) -> Optional[str]:
-    """The text of an exception; None of one that fails to tell it."""
+    """Return the text of an exception; None if its ``__str__`` raises."""
     try:
         return str(error)
     except Exception:
@@ -207,7 +207,7 @@ def _described(key: Key) -> str:
 
 
 def _write(text: str, error: Optional[BaseException]) -> None:
-    """Write a record, whatever filters and handlers the program has; whoever calls goes on."""
+    """Write a record. Never raises, whatever filters and handlers the program has."""
     global _settles
     info: Any = None if error is None else (type(error), error, error.__traceback__)
     try:
@@ -229,7 +229,7 @@ def _write(text: str, error: Optional[BaseException]) -> None:
 
 
 def _safe_traceback(error: BaseException) -> Optional[str]:
-    """The traceback of an exception as a log may show it; None if that is what `logging` makes of it anyway."""
+    """Return the traceback of an exception as a log may show it; None if `logging` writes the same."""
     import traceback
 
     plain = text = "".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip("\n")
@@ -253,7 +253,7 @@ def _safe_text(text: str) -> str:
 
 
 def _chained(error: BaseException) -> List[BaseException]:
-    """An exception, and those that its traceback shows beside it."""
+    """Return an exception, and those that its traceback shows beside it."""
     found: List[BaseException] = [error]
     for one in found:  # which grows meanwhile
         for more in (one.__cause__, one.__context__, *getattr(one, "exceptions", ())):

@@ -123,7 +123,7 @@ class Workers(Executor, WorkerPool):
         self._tick = limits.promote_after
         self._outbox: Optional[Outbox] = None
         self._watching = False
-        """Whether the watcher looks now; otherwise it sleeps, or there is none. Guarded by the pool's lock."""
+        """True while the watcher looks; otherwise it sleeps, or there is none. Guarded by the pool's lock."""
         self._watcher: Optional[threading.Lock] = None
         """The alarm of the watcher's thread; None if there is no such thread."""
         self._local = threading.local()
@@ -248,7 +248,7 @@ def _ring(alarm: threading.Lock) -> None:
 
 
 _lent = threading.local()
-"""``to``: the `CallerRuns` that the current thread is lent to."""
+"""The executor that the current thread is lent to, in ``to``."""
 
 
 class CallerRuns(Executor):

@@ -1,8 +1,8 @@
-"""Handlers on the host's main thread, for hosts whose own interface may be touched only there.
+"""An executor on the host's main thread, for hosts whose own interface may be touched only there.
 
 The host creates a `MainThreadQueue`, gives it to a server or client as executor, and calls
 ``pump(max_ms)`` from a timer on the thread where handlers shall run. A host that does not pump
-does not hang its peer: a job that nobody has taken for ``stall_after`` seconds is answered with an
+does not hang its peer: a job that has waited for ``stall_after`` seconds is answered with an
 error that says so.
 
 The thread that pumps may wait for the peer, in a handler or not: the wait pumps, so that other handlers
@@ -51,7 +51,7 @@ class MainThreadQueue(Executor):
 
     @spelt
     def pump(self, max_ms: float = 10.0) -> int:
-        """Run queued handlers for about ``max_ms`` milliseconds; how many ran. Returns at once if there are none.
+        """Run queued handlers for about ``max_ms`` milliseconds, and return how many ran. Never waits for one.
 
         A handler that runs longer is not interrupted. Raises KeyboardInterrupt if one does.
         """
@@ -59,7 +59,7 @@ class MainThreadQueue(Executor):
 
     @spelt
     def wait(self, timeout: Optional[float] = None) -> bool:
-        """Sleep until there is something to pump; False after ``timeout`` seconds. For hosts without a timer."""
+        """Sleep until there is something to pump. Return False after ``timeout`` seconds. For hosts without a timer."""
         with self._lock:
             return self._arrived.wait_for(lambda: bool(self._jobs) or self._closed, timeout) and bool(self._jobs)
 
@@ -70,7 +70,7 @@ class MainThreadQueue(Executor):
         return self._wait_pumping if self._pumper is threading.current_thread() else None
 
     def close(self) -> None:
-        """Stop: requests that wait, and those that still come, are answered with an error."""
+        """Answer requests that wait, and those that still come, with an error."""
         with self._lock:
             self._closed = True
             left = list(self._jobs)
@@ -82,7 +82,7 @@ class MainThreadQueue(Executor):
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called; a pumping loop stops then."""
+        """True after `close`; a pumping loop stops then."""
         return self._closed
 
     def _wait_pumping(self, seconds: float) -> None:
@@ -107,7 +107,7 @@ class MainThreadQueue(Executor):
         return ran
 
     def _watch(self) -> None:
-        """Answer for jobs that nobody takes; the thread ends when there are none."""
+        """Answer for jobs that the host does not take. The thread ends when there are no jobs."""
         while True:
             with self._lock:
                 if not self._jobs:

@@ -169,7 +169,7 @@ def test_a_handler_that_fails_is_a_500_without_its_words_and_a_record(error: Bas
     with serving(handler) as server, records(caplog) as logged:
         answer, = ask(server, get() + get("/never"))
         assert answer.status == 500 and b"secret" not in answer.body
-        assert [record.name for record in logged] == ["mcp_ref.http11.server"]
+        assert [record.name for record in logged] == ["mcp_ref.http11.server.connection"]
         assert logged[0].exc_info is not None and "GET /" in logged[0].getMessage()
         still_serves(server)
 

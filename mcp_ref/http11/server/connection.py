@@ -46,7 +46,7 @@ def bytes_of(piece: Any) -> Any:
 
 def get_log() -> "logging.Logger":
     """Return the logger of the engine."""
-    return get_logger(__package__)
+    return get_logger(__name__)
 
 
 class ClientConnection:

@@ -15,10 +15,10 @@ fields may come once only is decided where they are read; see `Headers.repeated`
 
 `http.server` would not do: its ``parse_request`` takes most of that list (a bare LF ends a line, a folded line and a
 space before the colon are repaired by `email`, a second Content-Length is overlooked). So the usual request line is
-read here, and so are all fields; only an unusual request line goes through ``parse_request`` (see `unusual_request_line`),
-which knows the versions and how to refuse them. This parser is faster, too: a head of ten fields takes 6 microseconds
-here, its fields alone 18 in `email`. And as a client says the same each time, but for the length of the body, a
-connection reads that only once (see `Heads`).
+read here, and so are all fields; only an unusual request line goes through ``parse_request`` (see
+`unusual_request_line`), which knows the versions and how to refuse them. This parser is faster, too: a head of ten
+fields takes 6 microseconds here, its fields alone 18 in `email`. And as a client says the same each time, but for the
+length of the body, a connection reads that only once (see `Heads`).
 
 Of chunks these are refused: sizes with a sign, ``0x``, an underscore or spaces, line ends other than CR LF, data
 without its CR LF, and extensions and trailers that are more than a head may be. A body is refused, too, in which the

@@ -32,7 +32,7 @@ class TlsConnection(ClientConnection):
         self.wants_write = False
 
     def handshake(self) -> bool:
-        """Go on with the handshake, and set ``wants_write`` if it waits for writing; see `ClientConnection.handshake`."""
+        """Go on with the handshake; see `ClientConnection.handshake`. ``wants_write``: it waits for writing."""
         self.wants_write = False
         try:
             self.sock.do_handshake()  # type: ignore[attr-defined]

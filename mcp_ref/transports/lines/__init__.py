@@ -1,4 +1,4 @@
-"""Messages in lines, over file descriptors: the stdio transport, child processes, and sockets.
+"""The transports of messages in lines, over file descriptors: stdio, child processes, and sockets.
 
 A reading order:
 

@@ -1,23 +1,23 @@
-"""stdio, the client's side: launch the server as a child process and talk on its standard streams.
+"""The client's side of stdio: launch the server as a child process and talk on its standard streams.
 
 The client writes messages to the child's stdin and reads messages from its stdout
-[..2025-11-25 basic/transports §stdio]. What else can happen, and what is done about it:
+[..2025-11-25 basic/transports §stdio]. The faults that can happen, and what is done about them:
 
 - **The program is not found.** It is looked up on the PATH that the child will have; the error says
   where. On Windows (untested) that finds ``.cmd`` and ``.exe`` files, too.
 - **stdout holds something that is no message**, such as a banner. A line that cannot be the start of
   a JSON object or a batch is noise: counted, logged, kept (`StdioChild.noise`), and skipped.
-- **stderr fills up** and the child stops. A thread drains it into a ring buffer, whatever becomes of
-  the text; that is no sign of an error [2025-11-25 basic/transports §stdio] SHOULD NOT. Its tail is
+- **stderr fills up** and the child stops. A thread drains it into a ring buffer, whatever ``stderr``
+  says about the text; text there is no sign of an error [2025-11-25 basic/transports §stdio] SHOULD NOT. Its tail is
   part of `StdioChild.reason`, for the case that the child has ended.
 - **The child does not leave.** `StdioChild.close` closes its stdin, waits, sends SIGTERM, waits, sends
   SIGKILL [..2025-11-25 basic/lifecycle §Shutdown > stdio] SHOULD. The child leads a session and a process group
-  of its own, so Ctrl-C in our terminal is not its business, and the signals reach its children as
+  of its own, so Ctrl-C in our terminal does not reach it, and the signals reach its children as
   well. A child that leaves when asked may leave others behind on purpose: they are not touched.
 - **The child dies and leaves another process behind** that holds its stdout. The end of the process is the end of the
   connection, then, within a fraction of a second; see `mcp_ref.transports.lines.process.ChildReader`.
-- **We are killed.** The child reads the end of its stdin: nobody else holds the other end.
-- **Nobody calls close.** A forgotten transport closes the child's stdin; what is left at exit is ended there.
+- **We are killed.** The child reads the end of its stdin: no other process holds the other end.
+- **`close` is never called.** A forgotten transport closes the child's stdin; what is left at exit is ended there.
 
 While `close` waits for the child it throws away what the child still says, so that a full pipe does
 not keep it. The end of its stdout is usually the first that is seen of its leaving.
@@ -43,7 +43,7 @@ _NOISE_BYTES = 1000
 
 
 def looks_like_json(line: bytes) -> bool:
-    """Whether a line may be a message: an object, or an array of objects. ``[INFO] ready`` is neither."""
+    """Return True if a line may be a message: an object, or an array of objects. ``[INFO] ready`` is neither."""
     if line[:1] == b"{":
         return True
     start = line.lstrip()
@@ -58,7 +58,7 @@ class StdioChild(LineTransport):
     ``command``: a list of words, or a string that is split as a shell does it. ``env``: entries for the
     child's environment, beside what it inherits: by default a short list of variables (`child_environment`), with
     ``inherit_env=True`` all of ours but ``MCP_REF_*``, with False nothing. ``cwd``: the folder it starts in.
-    ``stderr``: what becomes of its stderr, see `StderrSink`; a function is called on the thread that drains and
+    ``stderr``: the target of its stderr, see `StderrSink`; a function is called on the thread that drains and
     must be quick. ``on_noise``: called by the reader with each line on stdout that is no message. ``on_stderr``: called
     by the thread that drains with each line on stderr, a str; to be set before `open`.
     """
@@ -94,7 +94,7 @@ class StdioChild(LineTransport):
         return self._child.process.pid if self._child else None
 
     def open(self) -> None:
-        """Start the child. Raises `ConnectFailed`: where the program was looked for, or what the system said."""
+        """Start the child. Raises `ConnectFailed` that says where the program was looked for, or the system's error."""
         sweep()
         words = arguments(self.command)
         words[0] = find_program(words[0], self._env, self._cwd)
@@ -111,7 +111,7 @@ class StdioChild(LineTransport):
         return "server closed its output"
 
     def read(self) -> Optional[List[Received]]:
-        """See `Transport.read`; noise is left out."""
+        """Wait for messages, without noise; see `Transport.read`."""
         while True:
             items = super().read()
             if items is None:
@@ -136,7 +136,7 @@ class StdioChild(LineTransport):
                 self.on_noise(line)
 
     def close(self) -> None:
-        """See `Transport.close`. Frees the threads at once, then returns when the child has ended.
+        """End the child; see `Transport.close`. Frees the threads at once, then returns when the child has ended.
 
         Takes at most ``limits.shutdown_grace`` plus ``limits.terminate_grace`` (and an instant) for a child that
         does not want to. A second caller waits for the first one.
@@ -160,7 +160,7 @@ class StdioChild(LineTransport):
                 raise
 
     def reason(self) -> str:
-        """See `Transport.reason`: how the child ended, if it has, and its last words. Waits at most a second."""
+        """Return how the child ended, if it has, and its last words; see `Transport.reason`. Waits at most a second."""
         if not self._told and self._why and self._child is not None:
             self._told = self._tell(self._child)
         return self._told or super().reason()
@@ -174,17 +174,17 @@ class StdioChild(LineTransport):
         return "%s; last stderr lines:%s%s" % (fate, "" if words.startswith("\n") else " ", words) if words else fate
 
     def renew(self) -> "StdioChild":
-        """See `Transport.renew`: the same command, to be started again
+        """Return a transport that starts the same command again; see `Transport.renew`
         [2026-07-28 basic/transports/stdio §Unexpected Termination] SHOULD."""
         fresh = StdioChild(self.command, inherit_env=False, cwd=self._cwd, stderr=self._stderr, limits=self.limits)
         fresh._env, fresh.on_noise, fresh.on_stderr = self._env, self.on_noise, self.on_stderr
         return fresh
 
     def stderr_tail(self) -> bytes:
-        """The last ``limits.stderr_tail_bytes`` bytes of the child's stderr; empty if it is inherited."""
+        """Return the last ``limits.stderr_tail_bytes`` bytes of the child's stderr; b"" if it is inherited."""
         return self._child.stderr.tail if self._child else b""
 
     def counters(self) -> Dict[str, int]:
-        """Those of the lines, and ``noise``: lines that were no messages; ``cut``: lines on stderr that were too long.
-        """
+        """Return the counts of `LineTransport.counters` and two more: ``noise``, lines on stdout that were no messages,
+        and ``cut``, lines on stderr that were too long."""
         return dict(super().counters(), noise=self._noise_lines, cut=self._child.stderr.cut if self._child else 0)

@@ -1,4 +1,4 @@
-"""From what a user names to a process that can be started: the words of a command, its program, its environment.
+"""The parts of a process to be started: the words of a command, its program, its environment.
 
 POSIX: a command that is a string is split as a shell does it. Windows (tested as functions, not on a Windows): as
 programs there split their command lines, with double quotes alone. A batch file (``.bat``, ``.cmd``) is run by
@@ -16,8 +16,7 @@ from ...errors import ConnectFailed
 
 WINDOWS = sys.platform == "win32"
 _NEVER_IN_BATCH = "\"%!\r\n\0"
-"""Characters that end a quoted argument for ``cmd.exe``, or that it replaces inside one, whatever stands before them.
-"""
+"""The characters that end a quoted argument for ``cmd.exe``, or that it replaces inside one, even if escaped."""
 _PLAIN_IN_BATCH = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:\\@+")
 
 
@@ -85,7 +84,7 @@ def split_for_windows(text: str) -> List[str]:
 
 
 def command_line(words: Sequence[str], windows: bool = WINDOWS) -> Union[str, List[str]]:
-    """Return what `subprocess.Popen` is given to start these words, the first of which is the path of a program.
+    """Return the argument of `subprocess.Popen` that starts these words, the first of which is the path of a program.
 
     A list, except for a batch file on Windows. Python's `subprocess` quotes arguments for programs, and ``cmd.exe``
     would run what stands after an ``&`` in one. Raises `ConnectFailed` for an argument that cannot be quoted.
@@ -110,7 +109,10 @@ def _quoted_for_batch(word: str) -> str:
 # --- The program ------------------------------------------------------------------------------------------------------
 
 def find_program(program: str, env: Mapping[str, str], cwd: Optional[str]) -> str:
-    """The path of a program as the child would find it. Raises `ConnectFailed` that says where it was looked for."""
+    """Return the path of a program as the child would find it.
+
+    Raises `ConnectFailed` that says where it was looked for.
+    """
     if os.path.dirname(program):
         path = os.path.join(cwd or "", program)
         found = shutil.which(path)
@@ -136,14 +138,14 @@ _PASSED_ON_WINDOWS = (
     "APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE",
     "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE", "TZ")
 _OWN_PREFIX = "MCP_REF_"
-"""Variables of this package, such as the keys that sign request states: never for a child, unless ``env`` says so."""
+"""The variables of this package, such as the keys that sign request states. A child gets them only by ``env``."""
 
 
 def child_environment(
     env: Optional[Mapping[str, str]], inherit: Optional[bool], ours: Optional[Mapping[str, str]] = None,
     windows: bool = WINDOWS,
 ) -> Dict[str, str]:
-    """Return the environment of a child: what it inherits, with the entries of ``env`` added or replaced.
+    """Return the environment of a child: the variables that it inherits, with the entries of ``env`` added or replaced.
 
     ``inherit`` None: a short list, for a process usually has secrets in its environment that no server needs. It is
     that of the official SDKs, and beside it the language (``LANG``, ``LC_*``), ``TZ`` and ``TMPDIR``. True: all of ours

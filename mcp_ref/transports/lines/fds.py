@@ -1,18 +1,17 @@
-"""Reading and writing file descriptors so that another thread can end it.
+"""Readers and writers of file descriptors that another thread can interrupt.
 
 A thread that sits in ``os.read`` on an empty pipe, or in ``os.write`` on a full one, cannot be freed
 by closing the descriptor; worse, the number may be given to another file while the thread still
-uses it. A few small things solve this for stdio and for child processes:
+uses it. Four measures solve this for stdio and for child processes:
 
 - `Wake`: a pipe of its own. Every wait is a ``poll`` on the descriptor and on the wake, and closing
   the transport makes the wake readable for good.
-- `Descriptor`: knows who is inside; the last one out closes it.
-- A forked copy of this process (``multiprocessing`` does that) must not hold a connection open, nor say anything on
-  one: in it, our descriptors become the null device, and transports know that they are not theirs any more.
-- Writes never block in the kernel. Where the open file is ours alone it is non-blocking. Where it
-  may be shared with others (stdout: the flag would be theirs, too) `private_pipe` opens the same
-  pipe again; where that is impossible, pieces are so small that a pipe which polls as writable takes
-  them whole.
+- `Descriptor`: knows which threads use it; the last one that leaves closes it.
+- A forked copy of this process (``multiprocessing`` makes one) must not hold a connection open, nor write to one: in
+  it, our descriptors become the null device, and transports know that they cannot be used any more.
+- Writes never block in the kernel. If the open file is ours alone it is non-blocking. If other processes may share
+  it (stdout: they would share the flag, too) `private_pipe` opens the same pipe again. If that is impossible, pieces
+  are so small that a pipe which polls as writable takes them whole.
 
 The poll costs 0.4 microseconds for each wake-up. Reads are 64 KiB; while they come back full they
 grow to 256 KiB, and so does the pipe: 16 MiB there and back took 57 ms with pipes of 64 KiB, 23 ms with
@@ -36,15 +35,15 @@ LARGEST_READ = 256 * 1024
 _PIPE_SIZE = 256 * 1024
 _SET_PIPE_SIZE = 1031
 _GET_PIPE_SIZE = 1032
-"""F_SETPIPE_SZ and F_GETPIPE_SZ of Linux, which `fcntl` has names for since 3.10."""
+"""The constants F_SETPIPE_SZ and F_GETPIPE_SZ of Linux, which `fcntl` has names for since 3.10."""
 _SOCKET_SLICE = 32 * 1024
-"""A stream socket that polls as writable takes this much: three quarters of its buffer are free."""
+"""The bytes that a stream socket takes if it polls as writable: three quarters of its buffer are free."""
 
 CAN_POLL = hasattr(select, "poll")
 
 
 def wait_ready(sock: Any, seconds: Optional[float], for_writing: bool = False) -> bool:
-    """Wait until a socket has something to read, be it the end, or room to write; False after so many seconds."""
+    """Wait until a socket has something to read, be it the end, or room to write. Return False on a timeout."""
     if not CAN_POLL:
         return any(select.select([] if for_writing else [sock], [sock] if for_writing else [], [], seconds))
     poll = select.poll()
@@ -61,14 +60,14 @@ def keep_from_forks(number: int) -> None:
 
 
 def release_to_forks(number: int) -> None:
-    """To be called before the descriptor is closed."""
+    """Undo `keep_from_forks`. Call this before the descriptor is closed."""
     _PRIVATE.discard(number)
 
 
 _PRIVATE_SOCKETS: "WeakSet[Any]" = WeakSet()
 _TOLD: "WeakSet[Any]" = WeakSet()
 FORKED = "it belongs to the process that this one was forked from: connect anew"
-"""Why a connection cannot be used in a forked copy."""
+"""The reason why a connection cannot be used in a forked copy of the process."""
 
 
 def keep_socket_from_forks(sock: Any) -> None:
@@ -101,11 +100,11 @@ if hasattr(os, "register_at_fork"):
 
 
 class Closed(OSError):
-    """The descriptor was closed by its own side."""
+    """The error of a descriptor that its own side has closed."""
 
 
 class Wake:
-    """Ends every wait of one transport, once and for good; several descriptors share it."""
+    """The end of every wait of one transport, once and for good. Several descriptors share it."""
 
     def __init__(self) -> None:
         self.done = False
@@ -115,7 +114,7 @@ class Wake:
         self._pipe = tuple(map(above_standard, os.pipe())) if CAN_POLL else None
 
     def hold(self) -> int:
-        """Keep it open until `release`; returns the number to poll, -1 where there is no polling."""
+        """Keep it open until `release`. Return the descriptor to poll, -1 where there is no polling."""
         with self._lock:
             self._holders += 1
         return self._pipe[0] if self._pipe else -1
@@ -131,7 +130,7 @@ class Wake:
             os.close(number)
 
     def set(self) -> None:
-        """End the waits of now and of later."""
+        """End all waits, present and later ones."""
         with self._lock:
             if not self.done:
                 self.done = True
@@ -140,7 +139,7 @@ class Wake:
 
 
 class Descriptor:
-    """A file or socket that a reader and a writer use, and that any thread may close: the last one out does it.
+    """A file or socket that a reader and a writer use. Any thread may close it; the last one that leaves it does so.
 
     The reader raises its flag ``reading`` before it looks at ``closing``, and lowers it before it looks again;
     so does the writer with ``writing``; `close` sets ``closing`` before it looks at the flags. So each sees the
@@ -157,12 +156,12 @@ class Descriptor:
         self._to_do = [really_close]
 
     def close(self) -> None:
-        """Close it, now or when the last one leaves."""
+        """Close it, now or when the last thread leaves it."""
         self.closing = True
         self.settle()
 
     def settle(self) -> None:
-        """Close it if that is due; to be called by whoever leaves and finds ``closing`` set."""
+        """Close it if that is due. A thread calls this that leaves it and finds ``closing`` set."""
         if self.closing and not self.reading and not self.writing:
             try:
                 really_close = self._to_do.pop()
@@ -172,7 +171,7 @@ class Descriptor:
 
 
 class _End:
-    """One end of a stream: a descriptor and the wake that frees whoever waits for it. Owns ``number``."""
+    """An end of a stream: a descriptor and the wake that frees threads which wait for it. Owns ``number``."""
 
     _events = 0
 
@@ -190,7 +189,7 @@ class _End:
         self.wake.release()
 
     def close(self) -> None:
-        """Close the descriptor as soon as nobody is inside; see `Wake.set`."""
+        """Close the descriptor as soon as no thread uses it; see `Wake.set`."""
         self.descriptor.close()
 
     def _enlarge(self) -> None:
@@ -200,7 +199,7 @@ class _End:
 
 
 class FdReader(_End):
-    """Reads a descriptor, on one thread."""
+    """A reader of a descriptor, for one thread."""
 
     _events = select.POLLIN if CAN_POLL else 0
 
@@ -211,7 +210,7 @@ class FdReader(_End):
         self._eager = False  # under load: try before waiting, which saves every other system call
 
     def read(self) -> bytes:
-        """Wait for bytes; b"" at the end. Raises `Closed` after the wake, and OSError."""
+        """Wait for bytes and return them, b"" at the end. Raises `Closed` after the wake, and OSError."""
         descriptor = self.descriptor
         descriptor.reading = True
         try:
@@ -237,7 +236,7 @@ class FdReader(_End):
                 descriptor.settle()
 
     def _adapt(self, got: int) -> None:
-        """A large buffer costs 10 microseconds for each read, so it must be used."""
+        """Adapt the size of the next read: a large buffer costs 10 microseconds each time, so it must be used."""
         if got == self._size:
             self._enlarge()
             self._size = min(LARGEST_READ, 2 * self._size)
@@ -245,7 +244,7 @@ class FdReader(_End):
             self._size = SMALLEST_READ
 
     def drain(self, milliseconds: int) -> bool:
-        """Wait that long for bytes and throw them away; True at the end.
+        """Wait that long for bytes and throw them away. Return True at the end.
 
         For the thread that is about to close it; takes no notice of the wake. The open file is non-blocking.
         """
@@ -260,7 +259,7 @@ class FdReader(_End):
 
 
 class FdWriter(_End):
-    """Writes a descriptor; one thread at a time, in `ready` as well.
+    """A writer of a descriptor, for one thread at a time, in `ready` as well.
 
     ``non_blocking``: the open file is in that mode. Otherwise it is written in pieces that do not block.
     """
@@ -274,10 +273,10 @@ class FdWriter(_End):
         self._os_write = pipe_write()
         self._capacity = 0  # of the pipe, once somebody asked; -1: unknown
         self.is_atomic = self._at_once and CAN_POLL and stat.S_ISFIFO(os.fstat(number).st_mode)
-        """A small write to a non-blocking pipe goes through whole or not at all, without asking first."""
+        """True if a small write goes through whole or not at all, without a poll: to a non-blocking pipe."""
 
     def write_at_once(self, data: bytes) -> bool:
-        """Write everything if that needs no waiting; False: nothing was written. Only where it `is_atomic`."""
+        """Write everything if that needs no waiting. Return False if nothing was written. Only where it `is_atomic`."""
         if len(data) > select.PIPE_BUF:
             if not self.ready(len(data)):
                 return False
@@ -330,7 +329,10 @@ class FdWriter(_End):
                 pass
 
     def ready(self, size: int) -> bool:
-        """Whether so many bytes can be written without waiting: few if it polls as writable, many to an empty pipe."""
+        """Return True if so many bytes can surely be written without waiting.
+
+        A descriptor that polls as writable takes few bytes, an empty pipe many.
+        """
         if not CAN_POLL:
             return False
         descriptor = self.descriptor
@@ -360,7 +362,7 @@ class FdWriter(_End):
 
 
 def _waiter(number: int, wake_number: int, events: int) -> Callable[..., Any]:
-    """A function that waits until the descriptor is ready or the wake is set."""
+    """Return a function that waits until the descriptor is ready or the wake is set."""
     if not CAN_POLL:
         return lambda: None
     poll = select.poll()
@@ -395,7 +397,7 @@ def pipe_write() -> Callable[[int, Any], int]:
 
 
 def above_standard(number: int) -> int:
-    """This descriptor, or in its place a copy with a number above 2.
+    """Return this descriptor, or in its place a copy with a number above 2.
 
     A process that was started without some of its standard streams gets those numbers for the next files
     it opens, and then a stray ``print`` writes into them.
@@ -409,7 +411,7 @@ def above_standard(number: int) -> int:
 
 
 def private_pipe(number: int) -> Optional[int]:
-    """A non-blocking descriptor for writing to the same pipe, whose mode is nobody else's; None where there is none.
+    """Return a non-blocking descriptor for the same pipe, whose mode no other process shares, or None.
 
     Only Linux has them, and only for pipes.
     """
@@ -422,7 +424,7 @@ def private_pipe(number: int) -> Optional[int]:
 
 
 def _safe_slice(number: int) -> int:
-    """How much can be written without blocking to a descriptor that polls as writable, as POSIX has it."""
+    """Return how many bytes can be written without blocking to a descriptor that polls as writable [POSIX]."""
     mode = os.fstat(number).st_mode
     if stat.S_ISSOCK(mode):
         return _SOCKET_SLICE
@@ -440,7 +442,7 @@ def _enlarge_pipe(number: int) -> None:
 
 
 def _pipe_capacity(number: int) -> int:
-    """How much an empty pipe takes; -1 if it is no pipe, or one that does not say (anywhere but on Linux)."""
+    """Return how many bytes an empty pipe takes; -1 if it is no pipe, or anywhere but on Linux."""
     try:
         import fcntl
 

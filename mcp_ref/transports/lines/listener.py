@@ -1,4 +1,4 @@
-"""Accepting line-framed connections, and keeping the silent ones without a thread each.
+"""A listener for line-framed connections, which keeps the silent ones without a thread each.
 
 `SocketListener` has one thread and one selector. In it stand the listening sockets and the *parked*
 connections::
@@ -15,14 +15,14 @@ connections::
     listener.close()                 # and every connection with it
 
 A parked connection costs a socket in the selector. When its peer sends something (or leaves), the
-selector lets it go and calls what was given to ``park``, which starts a reader thread or wakes one. A
+selector unregisters it and calls the function that was given to ``park``, which starts a reader thread or wakes one. A
 reader that wants to give its thread back asks for ``idle_after``: after that many seconds of silence
 `Transport.read` returns [], and the reader may park again, if nothing else keeps it. Bytes of an unfinished
-message wait in the transport meanwhile. A connection that is never parked has its thread from the
-first to the last day: that is the simple way, and nothing here demands more.
+message wait in the transport meanwhile. A connection that is never parked keeps its thread: that is the simple way,
+and nothing here demands more.
 
 The selector takes the reader's place inside the descriptor (see `mcp_ref.transports.lines.fds`), so a parked
-connection is closed the usual way: ``shutdown`` makes it readable, the selector lets it go, and the reader
+connection is closed the usual way: ``shutdown`` makes it readable, the selector unregisters it, and the reader
 reads the end.
 
 A line that a peer begins and does not end may take ``line_timeout``, and a second more for each KiB that has come, as
@@ -32,7 +32,7 @@ account of `mcp_ref.transports.held`.
 Limits: the connection after ``max_connections`` is closed at once, with a log line. If the process has
 no descriptor left, accepting pauses until a connection is closed, or a second. Unix sockets: a missing
 folder is made with mode 0700, the socket has mode 0600 before anybody can connect, a socket file that
-nobody answers on is removed, and any other file is left alone. TCP: only addresses of this machine
+no server answers on is removed, and any other file is left alone. TCP: only addresses of this machine
 are silent; others get a warning in the log, because there is no authentication.
 """
 
@@ -60,22 +60,23 @@ _BACKLOG = 128
 _ACCEPT_AT_ONCE = 32
 _PAUSE_SECONDS = 1.0
 _LINE_RATE = 1024
-"""Bytes of an unfinished line that earn it another second."""
+"""The bytes of an unfinished line that earn it another second."""
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class SocketListener:
-    """Accepts connections on an address and hands each to ``on_connection`` as a `SocketTransport`.
+    """A listener that accepts connections on an address and hands each to ``on_connection`` as a `SocketTransport`.
 
     ``on_connection`` runs on the listener's thread and must return soon; if it raises, the connection is
-    closed. What it gives is closed by `close` in place of the transport, if it can be. ``idle_after``: see the module;
-    None: never. ``held``: the account of what peers make us hold, by default one of its own.
+    closed. `close` closes the object that it returns in place of the transport, if that has a `close`.
+    ``idle_after``: see the module; None: never. ``held``: the account of bytes that peers make us hold, by default one
+    of its own.
     """
 
     warns = True
-    """Whether `open` logs that other machines can connect; set before it, by who tells the operator in another way."""
+    """True if `open` logs that other machines can connect. Set it to False, before, to tell the operator otherwise."""
     reaches_others = False
-    """Whether they can; once it is open."""
+    """True if other machines can connect; set by `open`."""
 
     def __init__(self, address: str, on_connection: Callable[[SocketTransport], Any], limits: Limits = DEFAULT,
                  idle_after: Optional[float] = None, held: Optional[Held] = None) -> None:
@@ -101,7 +102,7 @@ class SocketListener:
     # From any thread
 
     def open(self) -> None:
-        """Bind and start accepting; ``address`` says where then. Raises `ConnectFailed`."""
+        """Bind and start accepting. Then ``address`` has the port that was found. Raises `ConnectFailed`."""
         need("listening at %s" % self.address)
         self._owner = os.getpid()
         wanted = parse_address(self.address)
@@ -125,12 +126,12 @@ class SocketListener:
 
     @property
     def connections(self) -> int:
-        """How many are open."""
+        """The number of open connections."""
         return len(self._connections)
 
     @property
     def refused(self) -> int:
-        """How many were closed because there were too many."""
+        """The number of connections that were closed because there were too many."""
         return self._counts["refused"]
 
     def __enter__(self) -> "SocketListener":
@@ -140,7 +141,7 @@ class SocketListener:
         self.close()
 
     def close(self, grace: float = 0.0) -> None:
-        """Stop accepting and close every connection; returns when the thread has ended. Again: nothing happens.
+        """Stop accepting and close every connection. Returns when the thread has ended. A second call does nothing.
 
         Requests that run have ``grace`` seconds before; new ones are refused meanwhile. In a forked copy of the process
         that listens nothing happens.
@@ -160,7 +161,7 @@ class SocketListener:
             serving.wait_closed(self.limits.shutdown_grace)  # what still runs is cancelled, and may end
 
     def _drain(self, end: Deadline) -> List[Any]:
-        """Let requests that run end until then; what serves the connections that there are."""
+        """Let running requests end until the deadline. Return the objects that serve the connections."""
         self._draining = True
         self._command(lambda: self._listen(False))
         with self._lock:
@@ -179,7 +180,7 @@ class SocketListener:
             pass  # full: it is awake anyway
 
     def _command(self, command: Callable[[], None]) -> bool:
-        """Have the listener's thread do something; False if it will not any more."""
+        """Have the listener's thread call a function. Return False if the listener is closing."""
         with self._lock:
             if self._closing:
                 return False
@@ -189,7 +190,7 @@ class SocketListener:
 
     def _park(self, transport: SocketTransport, resume: Resume) -> bool:
         descriptor = transport.descriptor
-        descriptor.reading = True  # in the reader's place, until the selector lets it go
+        descriptor.reading = True  # in the reader's place, until the selector unregisters it
         if not descriptor.closing and self._command(lambda: self._watch(transport, resume)):
             return True
         descriptor.reading = False
@@ -223,7 +224,7 @@ class SocketListener:
     def _sweep(self) -> None:
         """Close the connections whose line takes too long."""
         now = self._swept = deadline.clock()
-        self._timing = False  # before the look: whoever begins a line from here on says so again
+        self._timing = False  # before the look: a line that begins from here on sets it again
         for transport in list(self._connections):
             since, size = transport.unfinished_since, transport.unfinished
             if since is None:
@@ -237,7 +238,7 @@ class SocketListener:
                 transport.close()
 
     def _obey(self) -> None:
-        """Empty the wake pair first, then the queue, so that no command is left behind."""
+        """Run the commands. The wake pair is emptied first, then the queue, so that no command is left behind."""
         try:
             while self._woken.recv(1024):
                 pass
@@ -267,7 +268,7 @@ class SocketListener:
                 if error.errno in _EXHAUSTED:
                     _log().error("%s: accepting pauses: %s", self.address, error.strerror)
                     self._listen(False)
-                return  # nobody there, or gone again
+                return  # no connection waits, or it has gone again
             self._admit(sock)
 
     def _admit(self, sock: socket.socket) -> None:
@@ -313,7 +314,7 @@ class SocketListener:
             transport.close()
 
     def _finish(self) -> None:
-        """The last acts: nobody may stay parked, and nothing may be left behind."""
+        """Close the connections, wake those that are parked, and remove the socket file."""
         self._obey()
         for transport, serving in list(self._connections.items()):
             getattr(serving, "close", transport.close)()
@@ -335,7 +336,7 @@ def _log() -> Any:
 # --- Binding ----------------------------------------------------------------------------------------------------------
 
 def listen_on_port(address: Address, backlog: int = _BACKLOG) -> socket.socket:
-    """A listening socket on the first address of the host that can be bound. Raises `ConnectFailed`."""
+    """Return a listening socket on the first address of the host that can be bound. Raises `ConnectFailed`."""
     failures = []
     for family, sockaddr in candidates(address):
         sock = socket.socket(family, socket.SOCK_STREAM)
@@ -373,7 +374,7 @@ def _listen_on_path(path: str) -> socket.socket:
 
 
 def _remove_stale(path: str) -> None:
-    """Remove a socket file that nobody answers on. Raises `ConnectFailed` if somebody does, or if it is no socket."""
+    """Remove a socket file that no server answers on. Raises `ConnectFailed` if one does, or if it is no socket."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
@@ -391,7 +392,7 @@ def _remove_stale(path: str) -> None:
 
 
 def _identity(path: str) -> Any:
-    """What tells this file from one that was put in its place; None if there is none."""
+    """Return device and inode, which tell this file from one that was put in its place; None if there is none."""
     try:
         found = os.lstat(path)
     except OSError:

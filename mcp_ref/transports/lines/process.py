@@ -1,7 +1,7 @@
-"""A child process with pipes to its three streams: starting it, hearing it, ending it.
+"""A child process with pipes to its three streams: its start, its output, its end.
 
 `mcp_ref.transports.lines.commands` finds the program; `mcp_ref.transports.lines.child` makes a transport of the process
-and tells the whole story. Here nothing is known of messages, so a `Process` can outlive a forgotten transport until it
+and describes its faults. Nothing here deals with messages, so a `Process` can outlive a forgotten transport until it
 is reaped.
 
 POSIX: the child leads a session and a process group of its own. Windows (untested): a process group of
@@ -27,22 +27,22 @@ from .fds import CAN_POLL, FdReader, FdWriter, Wake, above_standard, keep_from_f
 from .stderr import EachLine, Lines, Receivers
 
 StderrSink = Union[str, EachLine, Callable[[bytes], Any], IO[Any]]
-"""``"ring"``: only kept; ``"inherit"``: our own stderr, nothing kept; an `EachLine`, see
-`mcp_ref.transports.lines.stderr`; a function that gets chunks of bytes; a file that they are written to as they
+"""The target of a child's stderr. ``"ring"``: only kept; ``"inherit"``: our own stderr, nothing kept; an `EachLine`,
+see `mcp_ref.transports.lines.stderr`; a function that gets chunks of bytes; a file that they are written to as they
 come."""
 
 SETTLE = 0.5
-"""Seconds that the end of a stream and the end of the process may lie apart, where somebody wants to know both."""
+"""The seconds that the end of a stream and the end of the process may lie apart, where both matter."""
 _QUIET_MILLISECONDS = 50
-"""Silence on a pipe of a process that has ended, after which nothing of it can be on its way."""
+"""The silence on a pipe of an ended process after which none of its output can be on its way."""
 _LOOK_AFTER = 64
-"""Reads of a busy pipe between two looks at whether the process still runs."""
+"""The reads of a busy pipe between two looks at whether the process still runs."""
 _LAST_LINES = 8
 _LAST_LINE = 200
-"""Characters of each of the last lines that an error shows."""
+"""The characters of each of the last lines that an error shows."""
 _DRAIN_MILLISECONDS = 50
 _KILL_WAIT = 5.0
-"""Seconds for the system to end a process after SIGKILL."""
+"""The seconds that the system has to end a process after SIGKILL."""
 
 
 # --- Noticing its end -------------------------------------------------------------------------------------------------
@@ -94,11 +94,11 @@ def _tell_end(process: "subprocess.Popen[bytes]", writing: int) -> None:
 
 
 class _Over(Exception):
-    """The process has ended, and nothing more comes on its pipe."""
+    """The sign that the process has ended, and that nothing more comes on its pipe."""
 
 
 class ChildReader(FdReader):
-    """Reads a pipe of a child to its end, or until shortly after the end of the child.
+    """A reader of a pipe of a child, to its end, or until shortly after the end of the child.
 
     Another process that the child has started may hold the pipe open, and then the end of the stream never comes. What
     the child has written is in the pipe when it ends. So from then on a short silence counts as the end, and so does
@@ -131,7 +131,7 @@ class ChildReader(FdReader):
             raise _Over
 
     def read(self) -> bytes:
-        """See `FdReader.read`."""
+        """Wait for bytes and return them, b"" at the end; see `FdReader.read`."""
         self._reads += 1
         if self._until is not None:
             if self._until.expired():
@@ -152,7 +152,7 @@ class ChildReader(FdReader):
 # --- The process ------------------------------------------------------------------------------------------------------
 
 class Process:
-    """The child and how it is ended. Knows nothing of messages; outlives a forgotten transport until it is reaped."""
+    """The child, and the way it is ended. It outlives a forgotten transport until it is reaped."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", stdin: FdWriter, stdout: FdReader,
                  stderr: "Stderr") -> None:
@@ -164,18 +164,18 @@ class Process:
         _LIVE.add(self)
 
     def ours(self) -> bool:
-        """Not in a forked copy of this process: the child is not its child."""
+        """Return False in a forked copy of this process: the child is not its child."""
         return self._owner == os.getpid()
 
     def release(self) -> None:
-        """Free every thread that waits and close our ends, the child's stdin above all; waits for nothing."""
+        """Free every thread that waits, and close our ends, the child's stdin above all. Waits for nothing."""
         self.stdin.wake.set()
         self.stdin.close()
         self.stdout.close()
         self.stderr.close()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it has ended, after at most that time."""
+        """Return True if it has ended, after at most that time."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -184,7 +184,7 @@ class Process:
         return True
 
     def leave(self, seconds: float) -> bool:
-        """Wait for its end while throwing away what it says."""
+        """Wait for its end while throwing away its output. Return True if it has ended."""
         deadline = Deadline(seconds)
         while CAN_POLL and not deadline.expired():
             if self.stdout.drain(_DRAIN_MILLISECONDS):
@@ -194,7 +194,7 @@ class Process:
         return self.wait(deadline.left() or 0)
 
     def signal(self, name: str) -> None:
-        """Send SIGTERM or SIGKILL to its whole group; on Windows end the process, the name makes no difference."""
+        """Send SIGTERM or SIGKILL to its whole group. On Windows end the process, whatever the name."""
         try:
             if WINDOWS:
                 self.process.terminate()
@@ -204,7 +204,7 @@ class Process:
             pass  # ended meanwhile
 
     def end(self, grace: float, terminate_grace: float) -> None:
-        """Ask, then insist, then make it [..2025-11-25 basic/lifecycle §Shutdown > stdio] SHOULD."""
+        """End it [..2025-11-25 basic/lifecycle §Shutdown > stdio] SHOULD: close stdin, wait, SIGTERM, wait, SIGKILL."""
         self.stdin.close()
         if self.leave(grace):
             return
@@ -215,7 +215,7 @@ class Process:
         self.leave(_KILL_WAIT)
 
     def fate(self, seconds: float) -> str:
-        """How it ended, in words; "" if it still runs after that time."""
+        """Return the text that says how it ended; "" if it still runs after that time."""
         if not self.wait(seconds):
             return ""
         code = self.process.returncode
@@ -228,7 +228,7 @@ class Process:
 
 
 _LIVE: Set[Process] = set()
-"""Children that have not been reaped."""
+"""The children that have not been reaped."""
 
 
 def sweep() -> None:
@@ -240,7 +240,8 @@ def sweep() -> None:
 
 @atexit.register
 def _end_all() -> None:
-    """End what is left, all at the same time. Starts no thread and takes no lock that user code may hold."""
+    """End the children that are left, all at the same time. Starts no thread and takes no lock that user code may hold.
+    """
     children = [child for child in list(_LIVE) if child.ours()]
     for child in children:
         child.release()
@@ -255,7 +256,7 @@ def _end_all() -> None:
 # --- stderr -----------------------------------------------------------------------------------------------------------
 
 class Stderr:
-    """Drains the child's stderr on a thread of its own and keeps the tail; ``on_line`` gets each line, too."""
+    """A reader of the child's stderr, with a thread of its own. It keeps the tail; ``on_line`` gets each line."""
 
     def __init__(self, sink: StderrSink, limits: Limits, on_line: Optional[Callable[[str], Any]] = None) -> None:
         self.tail = b""
@@ -266,7 +267,7 @@ class Stderr:
         self._thread: Optional[threading.Thread] = None
 
     def start(self, wake: Wake, number: Optional[int], ended: int) -> None:
-        """Drain this descriptor; None: there is nothing to drain, as the child has our own stderr.
+        """Drain this descriptor. None: there is nothing to drain, as the child has our own stderr.
 
         ``ended``: see `ChildReader`.
         """
@@ -295,7 +296,7 @@ class Stderr:
 
     @property
     def cut(self) -> int:
-        """How many lines were longer than ``max_stderr_line_bytes``."""
+        """The number of lines that were longer than ``max_stderr_line_bytes``."""
         return self._lines.cut if self._lines is not None else 0
 
     def _pass_on(self, chunk: bytes) -> None:
@@ -314,13 +315,13 @@ class Stderr:
             self._thread.join(seconds)
 
     def close(self) -> None:
-        """End the thread, also if somebody else keeps the pipe open."""
+        """End the thread, also if another process keeps the pipe open."""
         if self._thread is not None:
             self._reader.wake.set()
             self._reader.close()
 
     def last_words(self) -> str:
-        """The last lines of the tail, each on a line of its own; a single one as it is. "" for none."""
+        """Return the last lines of the tail, each indented on a line of its own; a single one as it is; "" for none."""
         text = self.tail[-4 * _LAST_LINES * _LAST_LINE:].decode("utf-8", "replace")
         lines = [line.rstrip() for line in text.splitlines() if line.strip()][-_LAST_LINES:]
         shown = ["".join(character if character.isprintable() else "?" for character in line) for line in lines]
@@ -329,7 +330,7 @@ class Stderr:
 
 
 def _sink(target: Union[Callable[[bytes], Any], IO[Any]]) -> Callable[[bytes], Any]:
-    """The function that a chunk is given to."""
+    """Return the function that a chunk is given to."""
     write = getattr(target, "write", None)
     if write is None:
         return target  # type: ignore[return-value]
@@ -350,7 +351,9 @@ def spawn(
     words: List[str], env: Dict[str, str], cwd: Optional[str], stderr: StderrSink, limits: Limits,
     on_line: Optional[Callable[[str], Any]] = None,
 ) -> Process:
-    """Start the process and connect to it; ``on_line``: see `Stderr`. Raises `ConnectFailed`; leaves nothing open then.
+    """Start the process and connect to it. ``on_line``: see `Stderr`.
+
+    Raises `ConnectFailed`; then nothing is left open.
     """
     line = command_line(words)
     theirs: List[int] = []
@@ -390,7 +393,7 @@ def spawn(
 
 
 def _copy_of(number: int) -> int:
-    """Another descriptor for the same; -1 where there is none, or none is left."""
+    """Return another descriptor for the same process; -1 if there is none, or none is left."""
     try:
         return above_standard(os.dup(number)) if number >= 0 else -1
     except OSError:

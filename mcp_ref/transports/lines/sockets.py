@@ -1,4 +1,4 @@
-"""Line-framed sockets: the framing of stdio over TCP and over Unix sockets.
+"""The transport of line-framed sockets: the framing of stdio over TCP and over Unix sockets.
 
 An address is ``tcp://host:port`` (``tcp://[::1]:8000`` for IPv6; port 0: any free one) or
 ``unix:///path``. `connect_socket` makes a transport for an address, `SocketTransport` one for a
@@ -7,11 +7,11 @@ connected socket, and `mcp_ref.transports.lines.listener.SocketListener` accepts
 This is a custom transport in the sense of the specification [..2025-11-25 basic/transports §Custom Transports] MAY,
 and it reuses the framing of stdio as that page of the newest revision wants
 [2026-07-28 basic/transports/index §Custom Transports] SHOULD. Connecting opens the conversation,
-closing ends it. There is no encryption and nobody proves who he is: for the loopback interface and for Unix
+closing ends it. There is no encryption and no authentication: use it on the loopback interface, and on Unix
 sockets, which only their owner can open.
 
 Closing is ``shutdown``, which frees threads inside ``recv`` and ``send``; the descriptor itself is closed
-by the last one out. TCP sends small messages at once (no Nagle) and notices a dead peer by keep-alive.
+by the last thread that leaves it. TCP sends small messages at once (no Nagle) and notices a dead peer by keep-alive.
 """
 
 import os
@@ -27,9 +27,9 @@ from .fds import LARGEST_READ, SMALLEST_READ, Closed, Descriptor, keep_socket_fr
 from .stream import LineTransport
 
 CONNECT_TIMEOUT = 10.0
-"""Seconds for one address of a host to answer."""
+"""The seconds that one address of a host has to answer."""
 _SURE_TO_FIT = 4096
-"""Bytes that a socket which polls as writable takes at once: at least a third of its buffer is free."""
+"""The bytes that a socket takes at once if it polls as writable: at least a third of its buffer is free."""
 _SEND_FLAGS = getattr(socket, "MSG_NOSIGNAL", 0)
 _UNIX_PATH_BYTES = 107 if sys.platform.startswith("linux") else 103
 
@@ -39,7 +39,7 @@ Resume = Callable[[], None]
 # --- Addresses --------------------------------------------------------------------------------------------------------
 
 class Address(NamedTuple):
-    """What an address names: a path, or a host and a port."""
+    """An address in its parts: a path, or a host and a port."""
 
     path: str
     host: str
@@ -77,7 +77,7 @@ def _checked_path(path: str) -> str:
 
 
 def candidates(address: Address) -> List[Tuple[int, Any]]:
-    """(family, address of the family) to try, in order. Raises `ConnectFailed` for a host that nobody knows."""
+    """Return (family, address) pairs to try, in order. Raises `ConnectFailed` for a host that is not known."""
     if address.path:
         return [(socket.AF_UNIX, address.path)]
     try:
@@ -92,7 +92,7 @@ def candidates(address: Address) -> List[Tuple[int, Any]]:
 # --- The transport ----------------------------------------------------------------------------------------------------
 
 class SocketTransport(LineTransport):
-    """One connected stream socket, which belongs to the transport from now on.
+    """The transport of one connected stream socket, which belongs to it from now on.
 
     ``park``: given by a listener; see `Transport.park`. ``idle_after``: seconds of silence after which
     ``read`` returns []; None: never. ``gone`` is called when the socket is closed for good.
@@ -102,7 +102,7 @@ class SocketTransport(LineTransport):
     unfinished_since: Optional[float] = None
     """The time at which the unfinished line began; None without one, and where ``on_unfinished`` is not set."""
     on_unfinished: Optional[Callable[[], None]] = None
-    """Set by a listener; called when a line begins and does not end at once. It must not wait."""
+    """A function that a listener sets. It is called when a line begins and does not end at once, and must not wait."""
 
     def __init__(self, sock: Optional[socket.socket], limits: Limits = DEFAULT,
                  park: Optional[Callable[["SocketTransport", Resume], bool]] = None,
@@ -137,10 +137,10 @@ class SocketTransport(LineTransport):
             self._gone(self)
 
     def open(self) -> None:
-        """Nothing to do: the socket is connected."""
+        """Do nothing: the socket is connected."""
 
     def read(self) -> Optional[List[Received]]:
-        """See `Transport.read`; [] after ``idle_after`` seconds of silence."""
+        """Read messages; see `Transport.read`. Return [] after ``idle_after`` seconds of silence."""
         if self._idle_after is None:
             return super().read()
         while self._wait(self._idle_after):  # also in the middle of a message
@@ -150,7 +150,7 @@ class SocketTransport(LineTransport):
         return []
 
     def _read_once(self) -> Optional[List[Received]]:
-        """See `LineTransport._read_once`; calls ``on_unfinished``."""
+        """Read once; see `LineTransport._read_once`. Calls ``on_unfinished``."""
         items = super()._read_once()
         if self.on_unfinished is None or items is None or not self._splitter.unfinished:
             self.unfinished_since = None
@@ -161,11 +161,11 @@ class SocketTransport(LineTransport):
 
     @property
     def unfinished(self) -> int:
-        """The bytes that have come of an unfinished line."""
+        """The number of bytes that have come of an unfinished line."""
         return self._splitter.unfinished
 
     def _wait(self, seconds: float) -> bool:
-        """Whether there is something to read (or to learn about the end) within that time."""
+        """Return True if there is something to read, be it the end, within that time."""
         descriptor = self.descriptor
         descriptor.reading = True
         try:
@@ -221,11 +221,11 @@ class SocketTransport(LineTransport):
                 descriptor.settle()
 
     def park(self, resume: Resume) -> bool:
-        """See `Transport.park`."""
+        """Park the connection; see `Transport.park`."""
         return self._park is not None and self._park(self, resume)
 
     def close(self) -> None:
-        """See `Transport.close`."""
+        """Close the connection; see `Transport.close`."""
         self._closed = True
         try:
             self.socket.shutdown(socket.SHUT_RDWR)
@@ -235,7 +235,7 @@ class SocketTransport(LineTransport):
 
 
 class _Dialling(SocketTransport):
-    """A transport that connects when it is opened."""
+    """The transport of a socket that connects when it is opened."""
 
     def __init__(self, address: str, limits: Limits, timeout: float) -> None:
         super().__init__(None, limits)
@@ -243,11 +243,11 @@ class _Dialling(SocketTransport):
         self._timeout = timeout
 
     def renew(self) -> SocketTransport:
-        """See `Transport.renew`."""
+        """Return a transport to the same address; see `Transport.renew`."""
         return _Dialling(self.address or "", self.limits, self._timeout)
 
     def open(self) -> None:
-        """Connect. Raises `ConnectFailed` with every address that was tried, and what came back."""
+        """Connect. Raises `ConnectFailed` with every address that was tried, and its error."""
         address = parse_address(self.address or "")
         failures = []
         for family, sockaddr in candidates(address):
@@ -267,12 +267,12 @@ class _Dialling(SocketTransport):
         raise ConnectFailed("cannot connect to %s: %s" % (address, "; ".join(failures)))
 
     def close(self) -> None:
-        """See `Transport.close`; what is not connected yet is closed as soon as it is."""
+        """Close the connection, or one that is being made as soon as it is there; see `Transport.close`."""
         self._closed = True
         if hasattr(self, "socket"):
             super().close()
 
 
 def connect_socket(address: str, limits: Limits = DEFAULT, timeout: float = CONNECT_TIMEOUT) -> SocketTransport:
-    """A transport that its ``open`` connects to this address, giving each address of the host ``timeout`` seconds."""
+    """Return a transport whose ``open`` connects to this address. Each address of the host has ``timeout`` seconds."""
     return _Dialling(address, limits, timeout)

@@ -4,7 +4,7 @@ A child's stderr is where its author writes what goes wrong [..2025-11-25 basic/
 the bytes apart, and `receiver` makes what `mcp_ref.connect` is given as ``stderr=`` into something that takes lines:
 
 ================  ======================================================================================================
-``stderr=``       what becomes of the lines
+``stderr=``       effect on the lines
 ================  ======================================================================================================
 None              they are written to our own stderr, each with a prefix (``server| text``); the default
 False             nothing; the last ones are part of the error when the server ends, as always
@@ -12,9 +12,9 @@ a function        called with each line, a str without its end; on the thread th
 a stream          they are written to it, with the prefix; a file of text or of bytes
 ================  ======================================================================================================
 
-What is written has no control characters: they are escaped, so that a child cannot paint on our terminal. A line of
-more than ``max_stderr_line_bytes`` is cut. A child that says a lot is not stopped: where our own stderr takes nothing
-(a terminal that was paused, a pipe that nobody reads), lines are left out and counted, and the pipe of the child is
+Control characters are escaped, so that a child cannot paint on our terminal. A line of more than
+``max_stderr_line_bytes`` is cut. A child that says a lot is not stopped: where our own stderr takes nothing
+(a terminal that was paused, a pipe that is not read), lines are left out and counted, and the pipe of the child is
 drained all the same. A function or a stream that blocks does stop it, as soon as its pipe is full.
 """
 
@@ -26,24 +26,24 @@ from ...diagnostics.usercode import log_raised, name_of
 from .fds import CAN_POLL, pipe_write
 
 LineTarget = Union[None, bool, Callable[[str], Any], IO[Any]]
-"""What `receiver` takes; of the bools only False."""
+"""The targets that `receiver` takes; of the bools only False."""
 _PATIENCE_MILLISECONDS = 200
-"""How long our own stderr may take nothing before lines are left out."""
+"""The time for which our own stderr may take nothing before lines are left out."""
 
 
 class EachLine:
-    """What a child's stderr is given to line by line, and not as it comes; ``tell(line)`` may raise once."""
+    """A target that gets a child's stderr line by line. If ``tell(line)`` raises, it gets no more."""
 
     def __init__(self, tell: Callable[[str], Any]) -> None:
         self.tell = tell
 
 
 class Lines:
-    """Takes bytes apart into lines of text. LF, CR and CRLF end a line; a longer one than ``longest`` bytes is cut."""
+    """A splitter of bytes into lines of text. LF, CR and CRLF end a line; more than ``longest`` bytes are cut."""
 
     def __init__(self, longest: int, tell: Callable[[str], Any]) -> None:
         self.cut = 0
-        """How many lines were cut."""
+        """The number of lines that were cut."""
         self._longest = max(1, longest)
         self._tell = tell
         self._rest = b""
@@ -67,7 +67,7 @@ class Lines:
         self._rest = rest + b"\r" * held
 
     def finish(self) -> None:
-        """Tell what came after the last line end."""
+        """Tell the text after the last line end."""
         rest, self._rest = self._rest.rstrip(b"\r"), b""
         if rest and not self._skipping:
             self._line(rest)
@@ -90,8 +90,10 @@ def printable(line: str) -> str:
 
 
 class Writer:
-    """Writes lines to a stream, with a prefix; ``stream`` None: to whatever `sys.stderr` is then. Never raises for
-    our own stderr."""
+    """A writer of lines to a stream, with a prefix.
+
+    ``stream`` None: the present `sys.stderr`, for which it never raises.
+    """
 
     def __init__(self, prefix: str, stream: Optional[IO[Any]] = None) -> None:
         self._prefix = prefix
@@ -124,7 +126,7 @@ def _put(stream: IO[Any], text: str) -> None:
 
 
 def _put_on_stderr(text: str, milliseconds: int) -> bool:
-    """Write to our own stderr, and wait at most so long for it; False: it was not written, or not all of it."""
+    """Write to our own stderr, and wait at most so long for it. Return False if not all of it was written."""
     stream: Any = sys.stderr
     if stream is None:
         return True  # a program without a console has nobody to tell
@@ -151,7 +153,7 @@ def _original() -> Any:
 
 
 def receiver(target: "Union[LineTarget, EachLine, str]", name: str) -> Any:
-    """Return what `StdioChild` takes as ``stderr`` for this target; ``name``: whose lines they are, for the prefix.
+    """Return what `StdioChild` takes as ``stderr`` for this target. ``name``: the server that the prefix names.
 
     What this has returned before is returned as it is. Raises TypeError for what is none of those in the table of the
     module.
@@ -171,13 +173,13 @@ def receiver(target: "Union[LineTarget, EachLine, str]", name: str) -> Any:
 
 
 class Receivers:
-    """Several that get each line; one that raises gets no more, with a log record."""
+    """A list of functions that get each line. One that raises gets no more, and a log record says so."""
 
     def __init__(self, *tells: Callable[[str], Any]) -> None:
         self._tells: List[Callable[[str], Any]] = list(tells)
 
     def __call__(self, line: str) -> None:
-        """Tell all of them."""
+        """Give a line to all of them."""
         for tell in list(self._tells):
             try:
                 tell(line)

@@ -1,16 +1,16 @@
-"""stdio, the server's side: the process that was launched talks on its own standard streams.
+"""The server's side of stdio: the process that was launched talks on its own standard streams.
 
 The server reads messages from stdin and writes them to stdout, one for each line
 [..2025-11-25 basic/transports §stdio]. Nothing else may appear on stdout
 [..2025-11-25 basic/transports §stdio] MUST NOT, and a server is full of things that write there: a
 forgotten ``print``, a C library, a child process of a tool. And a child process that reads its stdin
-would eat the client's messages. So while the transport is open, descriptors 0 and 1 belong to nobody:
+would eat the client's messages. So while the transport is open, descriptors 0 and 1 lead elsewhere:
 
 ==============================  ==============================  ================================
 descriptor                      before `StdioServer.open`       while open
 ==============================  ==============================  ================================
-0, what everybody calls stdin   the client's messages           the null device: reads end at once
-1, what everybody calls stdout  the client                      stderr
+0, which is called stdin        the client's messages           the null device: reads end at once
+1, which is called stdout       the client                      stderr
 a private copy of 0             --                              the client's messages
 a private copy of 1             --                              the client
 ==============================  ==============================  ================================
@@ -20,9 +20,9 @@ encoding never fails, if it stood on descriptor 1. `StdioServer.close` puts ever
 process has no standard streams (a program with windows only), there is no stdio either and `open`
 says so; where only ``sys.stdout`` is missing, only that step is left out.
 
-The end of the input is the sign to leave: the client closed it, or died
+The end of the input is the sign to end: the client closed it, or died
 [2026-07-28 basic/transports/stdio §Shutdown] SHOULD. ``read`` returns None then; writing may still
-work, because the client may want the last answers. Leaving is the business of the dispatcher.
+work, because the client may want the last answers. The dispatcher ends the connection.
 
 Bytes only: no text layer, no encoding of the console, no line end but the newline. On Windows
 (untested) a reader that waits is freed by the end of the input only, not by `close`.
@@ -43,11 +43,11 @@ from .stream import LineTransport
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 _TAKEN = threading.Lock()
-"""Held while the streams are taken: a second server would find the null device and believe it was the client."""
+"""A lock, held while the streams are taken: a second server would find the null device and take it for the client."""
 
 
 class StandardStreams:
-    """Takes descriptors 0 and 1 away from everybody else; `restore` gives them back.
+    """The standard streams, taken away from all other code; `restore` gives them back.
 
     ``stdin`` and ``stdout`` are the private copies, which the caller closes after `restore`.
     """
@@ -90,7 +90,7 @@ class StandardStreams:
                 sys.stdout = sys.stderr
 
     def restore(self) -> None:
-        """Put descriptors 0 and 1 and ``sys.stdout`` back. Again, or in a forked process: nothing happens."""
+        """Put descriptors 0 and 1 and ``sys.stdout`` back. A second call does nothing, nor one in a forked process."""
         if self._restored or self._owner != os.getpid():
             return
         self._restored = True
@@ -111,7 +111,7 @@ def _copy(number: int, name: str) -> int:
 
 
 def _is_on(stream: Any, number: int) -> bool:
-    """Whether a Python file writes to this descriptor; it may be None, or made of anything."""
+    """Return True if a Python file writes to this descriptor. The file may be None, or any object."""
     try:
         return bool(stream.fileno() == number)
     except (AttributeError, OSError, ValueError, io.UnsupportedOperation):
@@ -178,7 +178,7 @@ class StdioServer(LineTransport):
         return "the client closed the input"
 
     def close(self) -> None:
-        """See `Transport.close`; gives the standard streams back."""
+        """Close the transport, and give the standard streams back; see `Transport.close`."""
         self._closed = True
         if self._close_all is not None:
             self._close_all()
@@ -186,7 +186,10 @@ class StdioServer(LineTransport):
 
 def _close_all(wake: Wake, streams: Optional[StandardStreams], reader: FdReader, writer: FdWriter,
                spare: Optional[int]) -> None:
-    """Not a method: it also runs when the transport was forgotten, and must not keep it alive. Waits for nothing."""
+    """Close everything. Waits for nothing.
+
+    This is no method: it also runs when the transport was forgotten, and must not keep it alive.
+    """
     wake.set()
     if streams is not None:
         streams.restore()

@@ -1,4 +1,4 @@
-"""Messages as lines on a stream of bytes: what stdio and the sockets have in common.
+"""The base of stdio and of the sockets: messages as lines on a stream of bytes.
 
 A message is one line of UTF-8 JSON and ends with a
 newline, so it holds none itself [..2025-11-25 basic/transports §stdio] MUST NOT. `frame` turns
@@ -40,18 +40,18 @@ from ..held import Held
 from .fds import FORKED, Closed
 
 _JOIN_BELOW = 64 * 1024
-"""Messages under this size are copied together into one write; a larger one is sent from where it stands."""
+"""The size in bytes under which messages are copied together into one write; a larger one is sent without a copy."""
 
 _COUNT_FROM = 64 * 1024
-"""Bytes of an unfinished line that are not counted; more are, as many at a time."""
+"""The bytes of an unfinished line that are not counted; more are, as many at a time."""
 _NEWLINE_INSIDE = "a message on a line-framed transport must not contain a newline"
 _PAGE = "2025-11-25 basic/transports §stdio"
 
 
 def frame(messages: Sequence[bytes]) -> List[bytes]:
-    """The bytes to send for these messages, in order, as few pieces as do not need large copies.
+    """Return the bytes to send for these messages, in order, as few pieces as do not need large copies.
 
-    Raises `LocalProtocolError` if one contains a newline: the peer would take it for two.
+    Raises `LocalProtocolError` if a message contains a newline: the peer would take it for two.
     """
     if len(messages) == 1 and len(messages[0]) < _JOIN_BELOW:
         if b"\n" in messages[0]:
@@ -67,7 +67,7 @@ def frame(messages: Sequence[bytes]) -> List[bytes]:
 
 
 def _pieces(messages: Sequence[bytes]) -> List[bytes]:
-    """Small messages joined, large ones alone; the newline of a large one starts the next piece."""
+    """Join small messages, and leave large ones alone. The newline of a large message starts the next piece."""
     pieces: List[bytes] = []
     joined: List[bytes] = []
     size = 0
@@ -86,11 +86,11 @@ def _pieces(messages: Sequence[bytes]) -> List[bytes]:
 
 
 class LineSplitter:
-    """Splits bytes, chunk by chunk, into messages of at most ``max_message_bytes`` bytes.
+    """A splitter of bytes, chunk by chunk, into messages of at most ``max_message_bytes`` bytes.
 
-    ``rejected`` counts the lines that were too long. ``held`` and ``holder``: the account in which a long line without
-    an end is counted, and for whom; None: in none. Where there is no room for it, it is refused as one that is too long
-    is. One thread at a time.
+    ``rejected`` counts the lines that were too long. ``held``: the account in which a long line without an end is
+    counted, under the key ``holder``; None: none. If the account has no room, the line is refused like one that is too
+    long. For one thread at a time.
     """
 
     __slots__ = ("rejected", "held", "holder", "_limit", "_size", "_buffer", "_ends_in_return", "_counted", "_crowded")
@@ -108,11 +108,11 @@ class LineSplitter:
 
     @property
     def unfinished(self) -> int:
-        """Bytes of the line whose end has not arrived."""
+        """The number of bytes of the line whose end has not arrived."""
         return self._size
 
     def drop(self) -> None:
-        """Keep nothing of the line whose end will not arrive."""
+        """Drop the line whose end will not arrive."""
         self._buffer = None
         self._uncount()
 
@@ -122,7 +122,7 @@ class LineSplitter:
         self._counted = 0
 
     def _count(self, held: Held) -> None:
-        """Count what has come of the line since it was last counted; without room for it, it is not kept."""
+        """Count the bytes of the line that came since it was last counted. Drop the line without room for them."""
         if held.take(self.holder, self._size - self._counted, "unfinished lines"):
             self._counted = self._size
         else:
@@ -130,7 +130,7 @@ class LineSplitter:
             self.drop()
 
     def feed(self, chunk: bytes) -> List[Received]:
-        """The messages which this chunk completes; [] if there are none."""
+        """Return the messages which this chunk completes."""
         if self._size:
             return self._continue(chunk)
         lines = chunk.split(b"\n")
@@ -168,7 +168,7 @@ class LineSplitter:
                 self._count(self.held)
 
     def _finish(self) -> Optional[Received]:
-        """The line that has just ended; None if it is blank."""
+        """Return the line that has just ended, or None if it is blank."""
         buffer, size, crowded = self._buffer, self._size, self._crowded
         self._buffer, self._size, self._crowded = None, 0, False
         self._uncount()
@@ -193,18 +193,18 @@ class LineSplitter:
 
 
 class LineTransport(Transport):
-    """Base of the line-framed transports."""
+    """The base of the line-framed transports."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._receive: Callable[[], bytes] = _not_open
-        """Wait for bytes; b"" at the end. Raises `Closed` once this side was closed, OSError for what went wrong."""
+        """Wait for bytes and return them, b"" at the end. Raises `Closed` once this side was closed, and OSError."""
         self._send: Callable[[bytes], None] = _not_open
-        """Send everything. One thread at a time. Raises as `_receive` does."""
+        """Send everything; for one thread at a time. Raises as `_receive` does."""
         self._can_send: Callable[[int], bool] = _never
-        """Whether `_send` would certainly not wait for this many bytes. False is always safe."""
+        """Return True if `_send` would certainly not wait for this many bytes. False is always safe."""
         self._send_now: Callable[[bytes], bool] = self._send_if_ready
-        """Send everything if that needs no waiting; False: nothing was sent."""
+        """Send everything if that needs no waiting. Return False if nothing was sent."""
         self._splitter = LineSplitter(limits.max_message_bytes)
         self._write_lock = threading.Lock()  # held while the peer is slow; `close` does not need it
         self._closed = False
@@ -212,18 +212,18 @@ class LineTransport(Transport):
         self._broken = False  # a message was cut off in the middle; nothing can follow it
 
     def _peer_left(self) -> str:
-        """The end of the stream, in words."""
+        """Return the text for the end of the stream."""
         return "the peer closed the connection"
 
     def read(self) -> Optional[List[Received]]:
-        """See `Transport.read`."""
+        """Wait for messages; see `Transport.read`."""
         while True:
             items = self._read_once()
             if items or items is None:
                 return items
 
     def _read_once(self) -> Optional[List[Received]]:
-        """What the next bytes complete, perhaps nothing; None at the end."""
+        """Return the messages that the next bytes complete, perhaps [], or None at the end."""
         try:
             chunk = self._receive()
             if chunk:
@@ -237,7 +237,7 @@ class LineTransport(Transport):
         return None
 
     def count(self, held: Held, holder: Hashable) -> None:
-        """Use this account, under the key ``holder``, for what the peer makes us hold; called before `read`."""
+        """Use this account, under the key ``holder``, for bytes that the peer makes us hold. Call it before `read`."""
         self.held = self._splitter.held = held
         self.holder = self._splitter.holder = holder
 
@@ -252,7 +252,10 @@ class LineTransport(Transport):
                                          self.name, why, self._splitter.unfinished)
 
     def write(self, messages: Sequence[bytes]) -> None:
-        """See `Transport.write`. Raises `LocalProtocolError` for a message with a newline, before anything is sent."""
+        """Write messages; see `Transport.write`.
+
+        Raises `LocalProtocolError` for a message with a newline, before anything is sent.
+        """
         pieces = frame(messages)
         try:
             with self._write_lock:
@@ -266,7 +269,7 @@ class LineTransport(Transport):
             raise self._lost(error) from error
 
     def write_now(self, messages: Sequence[bytes]) -> bool:
-        """See `Transport.write_now`; a small message costs one system call."""
+        """Write without waiting, a small message by one system call; see `Transport.write_now`."""
         pieces = frame(messages)
         if len(pieces) != 1:
             return super().write_now(messages)
@@ -280,7 +283,7 @@ class LineTransport(Transport):
             self._write_lock.release()
 
     def forked(self) -> None:
-        """This is a forked copy of the process whose connection it is; see `tell_of_fork`."""
+        """Make the transport useless, because this is a forked copy of its process; see `tell_of_fork`."""
         self._write_lock = threading.Lock()
         self._why = self._why or FORKED
         self._broken = True
@@ -299,7 +302,7 @@ class LineTransport(Transport):
         return ConnectionLost(self.reason())
 
     def ready(self, size: int) -> bool:
-        """See `Transport.ready`; also False while somebody writes."""
+        """Return True if a write would not wait; see `Transport.ready`. False also while another thread writes."""
         if not self._write_lock.acquire(blocking=False):
             return False
         try:
@@ -308,11 +311,11 @@ class LineTransport(Transport):
             self._write_lock.release()
 
     def reason(self) -> str:
-        """See `Transport.reason`."""
+        """Return why the connection ended; see `Transport.reason`."""
         return self._why or "the connection was closed"
 
     def counters(self) -> Dict[str, int]:
-        """``rejected``: messages that were too long. ``unfinished``: 1 if the stream ended inside a message."""
+        """Return ``rejected``, messages that were too long, and ``unfinished``, 1 if it ended inside a message."""
         ended_inside = bool(self._why) and self._splitter.unfinished > 0
         return {"rejected": self._splitter.rejected, "unfinished": int(ended_inside)}
 
@@ -326,7 +329,7 @@ def _never(size: int) -> bool:
 
 
 def _words(error: OSError) -> str:
-    """What an error of the system means for the connection."""
+    """Return what an error of the system means for the connection."""
     if isinstance(error, (BrokenPipeError, ConnectionError)):
         return "the peer has gone (%s)" % (error.strerror or error)
     return "the connection failed: %s" % (error.strerror or error)
