@@ -256,7 +256,7 @@ class WorkerPool:
         self._thread_name = thread_name
         self._most = most
         # The lock guards all that follows, but for `_jobs` and `_finished`, which workers touch without it: a deque is
-        # thread-safe, and of `_finished` nobody asks more than whether it has changed.
+        # thread-safe, and `_finished` is only asked whether it has changed.
         self._lock = threading.Lock()
         self._jobs: Deque[Any] = deque()
         self._idle: List[_Worker] = []
@@ -376,8 +376,8 @@ class WorkerPool:
     def _park(self, worker: _Worker) -> bool:
         """Sleep until there is work. Return False if the calling thread is to end."""
         with self._lock:
-            # Under the lock, and after `_next` found nothing: a job that was put meanwhile found this worker awake and
-            # woke nobody.
+            # Under the lock, and after `_next` found nothing: a job that was put meanwhile found this worker awake, so
+            # it woke none.
             if self._queued():
                 return True
             self._awake -= 1

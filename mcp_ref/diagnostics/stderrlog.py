@@ -193,7 +193,7 @@ def write(text: str) -> None:
             stream.flush()
         else:
             _write_all(number, data)
-    except Exception:  # closed, or a stream of the program's own that raises: there is nobody left to tell
+    except Exception:  # closed, or a stream of the program's own that raises: nothing is left to write to
         pass
 
 
@@ -212,6 +212,6 @@ def _write_all(number: int, data: bytes) -> None:
     while data:
         try:
             data = data[os.write(number, data):]
-        except BlockingIOError:  # somebody made the pipe non-blocking
+        except BlockingIOError:  # another process made the pipe non-blocking
             if not select.select([], [number], [], _FULL_SECONDS)[1]:
                 return

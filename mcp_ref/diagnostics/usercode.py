@@ -144,7 +144,7 @@ class _Places:
     def settle(self) -> None:
         """Log now what was left out, and end the thread that would log it."""
         if not self._lock.acquire(timeout=_SETTLE_SECONDS):
-            return  # at the end of the process nobody may be there to let go of it
+            return  # at the end of the process the thread that holds it may be gone
         ends, self._ends = self._ends, None
         self._lock.release()
         if ends is not None:

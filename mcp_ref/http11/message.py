@@ -21,7 +21,7 @@ _ENDS_LINE = re.compile("[\r\n\0]").search
 def check_fields(fields: Pairs) -> None:
     """Raise ValueError for a header field with CR, LF or NUL in it [RFC 9110 §5.5].
 
-    With a line end in a value, whoever chose the value would write a header, or a whole reply, of its own.
+    With a line end in it, a value that an attacker chose could write a header, or a whole reply, of its own.
     """
     if _ENDS_LINE("".join([text for field in fields for text in field])):
         name = next(name for name, value in fields if _ENDS_LINE(name) or _ENDS_LINE(value))

@@ -195,7 +195,7 @@ class Workers(Executor, WorkerPool):
         while True:
             alarm.acquire(timeout=tick)
             if self._closed:
-                self.promote(self._most)  # what is queued still runs, whoever is stuck
+                self.promote(self._most)  # what is queued still runs, even if others are stuck
                 return
             blocked = finished == self._finished
             finished = self._finished
@@ -221,7 +221,7 @@ class Workers(Executor, WorkerPool):
     def _may_sleep(self, quiet: float) -> bool:
         """Return True if nothing is queued, and it has been quiet or all that runs was flushed.
 
-        Then nobody watches any more: `submit` has to wake the watcher.
+        Then `submit` has to wake the watcher.
         """
         with self._lock:
             if self._jobs or (quiet < LINGER and not (self._awake and quiet == 0.0)):

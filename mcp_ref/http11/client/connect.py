@@ -69,6 +69,8 @@ class Grip:
 
     def let_go(self) -> None:
         """Cancel: free the thread that waits now, and refuse all later waits. Call this from any thread."""
+        # The shutdown happens under the lock: `drop` takes it before the descriptor is closed, so its number cannot
+        # belong to another connection yet.
         with self._lock:
             self.gone = True
             if self._sock is not None:

@@ -6,7 +6,7 @@ the connection when the body has been read. So there are as many connections as 
 The server may close an idle connection at any moment. One that was closed is noticed before anything is sent, and one
 that is idle for longer than the server keeps it is not used. If sending fails all the same, the request was not
 delivered whole and cannot have been worked on: it is sent once more, on a new connection. Once all of it is sent, a
-`POST` whose connection ends is not repeated: nobody knows how far the server has come.
+`POST` whose connection ends is not repeated: it is not known how far the server has come.
 """
 
 import socket
@@ -124,6 +124,8 @@ class Pool:
                 reply.begin()
                 return reply
             except BaseException as error:
+                # Once more only on a connection that the server may have closed while it was idle, and only if the
+                # server cannot have worked on the request, or if working on it twice does no harm.
                 again = link.used and (not sent or method in _REPEATABLE)
                 self._discard(link, reply, grip)
                 if grip.gone:
@@ -209,7 +211,7 @@ class Pool:
         try:
             link.sock.settimeout(None)
         except OSError:
-            pass  # it is of no use any more, and whoever takes it will see that
+            pass  # it is of no use any more, and the thread that takes it will see that
         with self._lock:
             if not self._closed:
                 self._idle.append(link)

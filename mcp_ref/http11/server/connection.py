@@ -135,7 +135,7 @@ class ClientConnection:
             self.break_off()
             return False
         if sent < len(data):
-            data = bytes(data)  # itself, unless somebody's handler gave something else
+            data = bytes(data)  # itself, unless the handler gave another type
             self.outbox.append(memoryview(data)[sent:])
             self.backlog = len(data) - sent
             now = deadline.clock()

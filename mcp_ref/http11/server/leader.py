@@ -100,11 +100,14 @@ class LeaderThread:
     def run_inline(self, job: Job) -> bool:
         """Run a job on the leading thread. Return False if that thread has lost the lead meanwhile."""
         number = self._number
+        # In this order: `_since` says that a handler runs before `_watching` is asked. `_watch` stores `_watching` first
+        # and then looks at `_since`. So at least one of both sees the other, and no handler runs unwatched.
         self._since = time.monotonic()
         if not self._watching:
             self._watching = True
             self._wake()
         attempt(job)
+        # Under the lock the watcher either has taken the lead away already, or cannot any more: `_since` is 0.
         with self._lock:
             if self._number != number:
                 self._stuck -= 1
@@ -137,8 +140,7 @@ class LeaderThread:
                 quiet = quiet + tick if idle else 0.0
                 if quiet >= LINGER:
                     self._watching = False
-                    # `run_inline` first says so, then asks whether somebody watches; so one of both sees the other.
-                    if self._since:
+                    if self._since:  # see `run_inline`
                         self._watching = True
 
     def _take_over(self, now: float) -> None:

@@ -179,7 +179,7 @@ def listen(host: str, port: int) -> List[Any]:
     try:
         return [first, listen_on_port(Address("", other, first.getsockname()[1]), _BACKLOG)]
     except ConnectFailed:
-        return [first]  # no such address here, or somebody else has the port there
+        return [first]  # no such address here, or another program has the port there
 
 
 def _raise_soft_limit(wanted: int) -> None:

@@ -166,7 +166,7 @@ class Descriptor:
             try:
                 really_close = self._to_do.pop()
             except IndexError:
-                return  # somebody else was here at the same moment
+                return  # another thread was here at the same moment
             really_close()
 
 
@@ -221,7 +221,7 @@ class FdReader(_End):
                     break
                 try:
                     chunk = os.read(self.number, self._size)
-                except BlockingIOError:  # nothing there; or somebody else reads it, and was faster
+                except BlockingIOError:  # nothing there; or another process reads it, and was faster
                     self._eager = False
                     continue
                 if self._may_try and chunk.count(b"\n") > 1:
@@ -271,7 +271,7 @@ class FdWriter(_End):
         self._at_once = non_blocking or not CAN_POLL
         self._slice = LARGEST_READ if self._at_once else _safe_slice(number)
         self._os_write = pipe_write()
-        self._capacity = 0  # of the pipe, once somebody asked; -1: unknown
+        self._capacity = 0  # of the pipe, once it was asked for; -1: unknown
         self.is_atomic = self._at_once and CAN_POLL and stat.S_ISFIFO(os.fstat(number).st_mode)
         """True if a small write goes through whole or not at all, without a poll: to a non-blocking pipe."""
 

@@ -361,7 +361,7 @@ def _listen_on_path(path: str) -> socket.socket:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         _remove_stale(path)
         sock.bind(path)
-        os.chmod(path, 0o600)  # before listen: until then nobody can connect
+        os.chmod(path, 0o600)  # before listen: until then no process can connect
         sock.listen(_BACKLOG)
         sock.setblocking(False)
         return sock

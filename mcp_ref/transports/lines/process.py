@@ -80,7 +80,7 @@ def _tell_end(process: "subprocess.Popen[bytes]", writing: int) -> None:
     """Wait for the process, and write to this descriptor, which is closed then."""
     try:
         if hasattr(os, "waitid"):
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # whoever wants its exit code reaps it
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # the thread that wants its exit code reaps it
         else:
             process.wait()
     except OSError:
@@ -89,7 +89,7 @@ def _tell_end(process: "subprocess.Popen[bytes]", writing: int) -> None:
     try:
         os.write(writing, b"!")
     except OSError:
-        pass  # nobody listens any more
+        pass  # the reader is gone
     os.close(writing)
 
 
@@ -189,7 +189,7 @@ class Process:
         while CAN_POLL and not deadline.expired():
             if self.stdout.drain(_DRAIN_MILLISECONDS):
                 break
-            if self.wait(0):  # somebody else, a child of the child perhaps, keeps its stdout open
+            if self.wait(0):  # another process, a child of the child perhaps, keeps its stdout open
                 return True
         return self.wait(deadline.left() or 0)
 

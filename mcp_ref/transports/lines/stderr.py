@@ -129,7 +129,7 @@ def _put_on_stderr(text: str, milliseconds: int) -> bool:
     """Write to our own stderr, and wait at most so long for it. Return False if not all of it was written."""
     stream: Any = sys.stderr
     if stream is None:
-        return True  # a program without a console has nobody to tell
+        return True  # a program without a console
     try:
         if stream is not _original() or not CAN_POLL:
             _put(stream, text)  # a program has put something in its place

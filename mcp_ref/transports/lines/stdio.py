@@ -96,7 +96,7 @@ class StandardStreams:
         self._restored = True
         if self._printed is not None:
             _flush(self._printed)  # while it still ends up on stderr
-            if sys.stdout is sys.stderr:  # nobody has put another one in its place
+            if sys.stdout is sys.stderr:  # no other code has put another one in its place
                 sys.stdout = self._printed
         os.dup2(self.stdin, STDIN)
         os.dup2(self.stdout, STDOUT)
