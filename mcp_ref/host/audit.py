@@ -51,7 +51,7 @@ AuditTarget = Union[str, "os.PathLike[str]", IO[Any], Callable[[Dict[str, Any]],
 _MAY_HOLD_SECRETS = frozenset(["reason", "uri", "roots", "target"])
 """Details that are texts of others: a server's last words, a URI with a token in it."""
 _LONGEST_TEXT = 512
-_MOST_VALUES = 200
+_MAX_VALUES = 200
 _SHORTEST_LINE = 512
 
 
@@ -174,11 +174,11 @@ def _iso(seconds: float) -> str:
 
 def _plain(value: Any, budget: Optional[List[int]] = None, mask: bool = False) -> Any:
     """Return the part of a value that JSON can hold, and not too much of it: long texts cut in the middle, the first
-    `_MOST_VALUES`.
+    `_MAX_VALUES`.
 
     ``mask``: secrets in texts are masked, before the cut, because half a secret does not look like one.
     """
-    budget = [_MOST_VALUES] if budget is None else budget
+    budget = [_MAX_VALUES] if budget is None else budget
     budget[0] -= 1
     if isinstance(value, str):
         value = redact_text(value) if mask else value

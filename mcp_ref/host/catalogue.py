@@ -224,7 +224,7 @@ class Catalogue:
             known = before.get(qualified)
             if qualified in now:
                 self._duplicate("tools", tool.name)
-            elif known is not None and known[0] is tool:  # the client's cache has answered: nothing to digest
+            elif known is not None and known[0] is tool:  # from the client's cache, so the digest is known
                 now[qualified] = known
             else:
                 now[qualified] = (tool, self._tool(tool, qualified, revision))

@@ -64,7 +64,7 @@ class Launch(NamedTuple):
             return limits
         if not self.timeout > 0:
             raise ValueError("timeout: expected seconds, more than 0, not %r" % self.timeout)
-        # A silent server gets both, one after the other, so that together they are what was asked for.
+        # A silent server gets the probe and then `initialize`, so the two times together are what was asked for.
         probe = min(limits.probe_timeout, self.timeout / 4)
         return replace(limits, probe_timeout=probe, initialize_timeout=self.timeout - probe,
                        connect_timeout=min(limits.connect_timeout, self.timeout))
@@ -141,7 +141,7 @@ class ServerClient(Client):
         try:
             return super().renewed(ended, error)
         except McpError as failed:
-            if failed is not error and self.wanted:  # it was tried, in vain
+            if failed is not error and self.wanted:  # the reconnection failed
                 self._lose(str(failed))
             raise
 
@@ -208,7 +208,7 @@ class Member:
             try:
                 client.listen(*told)
             except McpError as error:
-                self.counters.note("not told", "%s does not tell of changes: %s" % (self.name, error))
+                self.counters.note("not told", "%s does not announce changes: %s" % (self.name, error))
 
     def _reach(self) -> Transport:
         transport = self.launch.transport(self.limits, self.name)

@@ -92,7 +92,7 @@ class _Ask:
     def _ask_model(self, params: CreateMessageRequestParams, context: Context) -> Any:
         ask = self._callbacks.sampling
         if ask is None or self._request is None:
-            raise LookupError("the host has no model")
+            raise LookupError("the host has no model: pass sampling=")
         return ask(self._request)
 
     def _approve_result(

@@ -161,7 +161,7 @@ class Servers:
         self._lock = threading.Lock()
         self._members: Dict[str, Member] = {}
         self._closed = False
-        self._telling: List[threading.Thread] = []
+        self._lost_threads: List[threading.Thread] = []
 
     def __repr__(self) -> str:
         members = self._current()
@@ -344,7 +344,7 @@ class Servers:
         self.record("connect", member.name, outcome="ok", target=shown, trusted=trusted)
         return client
 
-    # What there is
+    # The servers that are there
 
     @property
     def policy(self) -> Policy:
@@ -417,13 +417,13 @@ class Servers:
         if not available():
             self._tell_lost(member.name, member.lost or "")
             return
-        with self._lock:  # so that `close` finds the thread, or has been
+        with self._lock:  # so that `close` either finds the thread or has already returned
             try:
                 thread = start_thread(
                     "mcp-ref:host:lost:%s" % member.name, self._tell_lost, member.name, member.lost or "")
             except RuntimeError:  # the interpreter is going down
                 return
-            self._telling = [other for other in self._telling if other.is_alive()] + [thread]
+            self._lost_threads = [other for other in self._lost_threads if other.is_alive()] + [thread]
 
     def _tell_lost(self, name: str, reason: str) -> None:
         self.record("lost", name, reason=reason)
@@ -441,14 +441,14 @@ class Servers:
         """
         with self._lock:
             self._closed = True
-            members, telling = dict(self._members), list(self._telling)
+            members, telling = dict(self._members), list(self._lost_threads)
         limits = self.limits
         seconds = limits.shutdown_grace + limits.terminate_grace + _KILLED + _MARGIN
         calls = {name: partial(self._hang_up, member) for name, member in members.items()}
         for name, error in values(in_parallel("close", calls, seconds))[1].items():
             self.counters.note("close", "%s: %s" % (name, error))
         for member in members.values():
-            member.close()  # all have been told to end: this waits for the last one, here, as a handler may call us
+            member.close()  # all connections have ended: this waits for their handlers, here, as one may be calling us
         for thread in telling:
             if thread is not threading.current_thread():
                 thread.join(limits.shutdown_grace)

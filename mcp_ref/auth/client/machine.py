@@ -119,7 +119,7 @@ class MachineGrant(Grant):
         """
         bind(self._name, self.issuer, discovered.server.issuer, context)
         method = self._method or method_for(discovered.server, self._secret, self.signer)
-        if method == "none":  # what there is to show is shown: a server may take it without saying so in its metadata
+        if method == "none":  # use the credentials nevertheless: a server may take them without saying so
             method = method_of(self.signer) if self.signer else "client_secret_basic" if self._secret else "none"
         return ClientInfo(self._client_id, self._secret, method, discovered.server.issuer)
 

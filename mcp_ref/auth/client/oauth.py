@@ -133,7 +133,7 @@ class OAuth(Grant):
             self.refused(error.error, discovered, context)
             raise
         except Unauthorized:
-            self.refused("invalid_client", discovered, context)  # perhaps the person saw just that, and could not go on
+            self.refused("invalid_client", discovered, context)  # the person may have seen just that error
             raise
 
     def _with_callback(
@@ -170,7 +170,7 @@ class OAuth(Grant):
             try:
                 return place_of(uri)[1]
             except ValueError:
-                pass  # one of an application's own
+                pass  # a redirect URI of the application's own
         return 0
 
     def _flow(

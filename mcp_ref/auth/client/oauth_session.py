@@ -78,18 +78,18 @@ class OAuthSession(Authorizer):
         self._lock = threading.Lock()  # guards `_flight`: at most one is under way
         self._flight: Optional[SingleFlight] = None
 
-    def fields(self, method: str, url: str, grip: Grip) -> Fields:
+    def fields(self, method: str, url: str, cancel_scope: Grip) -> Fields:
         """Return the header fields that carry the token; see `Authorizer.fields`."""
         token = self._tokens.load()
         if token is None or origin(url) != self._origin:
             return ()
         if token.renew_at is not None and self._grant.now() >= token.renew_at and self._tokens.renewable(token):
-            token = self._renew_early(token, grip)
+            token = self._renew_early(token, cancel_scope)
         if token.token_type == "DPoP" and self._prover is not None:
             return tuple(self._prover.fields(method, url, token.access_token))
         return (("Authorization", "Bearer " + token.access_token),)
 
-    def refused(self, refusal: Refusal, grip: Grip) -> bool:
+    def refused(self, refusal: Refusal, cancel_scope: Grip) -> bool:
         """Get a token that the server may accept after this refusal; see `Authorizer.refused`."""
         if origin(refusal.url) != self._origin:
             return False
@@ -107,7 +107,7 @@ class OAuthSession(Authorizer):
         while not self._tokens.has_usable_token(parsed):
             # A flight of another request may have ended with a token that does not do for this one: then fly again.
             # After our own flight there is a token, though perhaps the same: some servers make one good again.
-            if self._fly(lambda context: work(parsed, context), purpose, grip, refusal.revision):
+            if self._fly(lambda context: work(parsed, context), purpose, cancel_scope, refusal.revision):
                 break
         return True
 
@@ -116,18 +116,18 @@ class OAuthSession(Authorizer):
         if self._prover is not None and origin(url) == self._origin:
             self._prover.learn_nonce(url, headers)
 
-    def _renew_early(self, token: Token, grip: Grip) -> Token:
+    def _renew_early(self, token: Token, cancel_scope: Grip) -> Token:
         """Return another token for one that is about to end, or the same one.
 
         Does not wait for a flight that may ask a person, because this token is still good.
         """
         flight = self._flight
         if flight is None or flight.over or flight.purpose == _EARLY:
-            self._fly(self._tokens.renew_early, _EARLY, grip)
+            self._fly(self._tokens.renew_early, _EARLY, cancel_scope)
         return self._tokens.token or token
 
     def _fly(
-        self, work: Callable[[GrantContext], None], purpose: Tuple[str, ...], grip: Grip,
+        self, work: Callable[[GrantContext], None], purpose: Tuple[str, ...], cancel_scope: Grip,
         revision: Optional[str] = None,
     ) -> bool:
         """Do the work, or wait for work that is already under way. Returns True if it was this work that was done.
@@ -147,7 +147,7 @@ class OAuthSession(Authorizer):
                 flight.start()
                 self._flight = flight
         try:
-            flight.wait(ticket, grip)  # type: ignore[arg-type]
+            flight.wait(ticket, cancel_scope)  # type: ignore[arg-type]
         except AuthError:
             if flight.purpose == purpose:
                 raise

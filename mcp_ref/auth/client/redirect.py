@@ -77,12 +77,12 @@ class RedirectListener:
                         self._accept(sock, selector)
                         continue
                     if sock not in self._open:
-                        continue  # had to go a moment ago, for a newer one
+                        continue  # closed a moment ago, to make room for a newer connection
                     url = self._read(sock, state, selector)
                     if url is not None:
                         return url
                 pause(0)
-        raise Unauthorized("nobody has allowed access within authorization_patience (%g seconds)" % seconds)
+        raise Unauthorized("access was not allowed within authorization_patience (%g seconds)" % seconds)
 
     def show_outcome(self, allowed: bool) -> None:
         """Send the browser a page that says how the authorization ended."""
@@ -108,7 +108,7 @@ class RedirectListener:
             except OSError as error:
                 self.close()
                 why = error.strerror
-        raise AuthError("no redirect can be taken at %s%s: %s" % (host, ":%d" % port if port else "", why))
+        raise AuthError("cannot listen for the browser at %s%s: %s" % (host, ":%d" % port if port else "", why))
 
     def _bind_both(self, host: str, port: int) -> int:
         """Listen at one port of all addresses that the host may be. Returns the port. Raises OSError."""
@@ -117,7 +117,7 @@ class RedirectListener:
             self._listening.append(first)
             port = int(first.getsockname()[1])
         if host != "127.0.0.1" and (host == "[::1]" or _has_ipv6()):
-            # Whoever else had this port there would get the codes of browsers that prefer it
+            # Another program that had this port on ::1 would get the codes of browsers that prefer IPv6.
             second = _listener(socket.AF_INET6, "::1", port)
             self._listening.append(second)
             port = int(second.getsockname()[1])
@@ -127,7 +127,7 @@ class RedirectListener:
         try:
             sock, _ = listening.accept()
         except OSError:
-            return  # gone already
+            return  # the browser has closed the connection already
         sock.setblocking(False)
         if len(self._open) >= MAX_OPEN:
             self._drop(next(iter(self._open)), selector).close()

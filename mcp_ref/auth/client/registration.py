@@ -144,7 +144,7 @@ def _ask(identity: Identity, server: "AuthorizationServer", context: "GrantConte
         how = ["client_id="]
         if server.client_id_metadata_document_supported:
             how.append("client_metadata_url=")
-        raise RegistrationRefused("%s registers nobody by itself: register a client there, and pass %s (and issuer=%r)"
+        raise RegistrationRefused("%s has no dynamic registration: register a client there, and pass %s (and issuer=%r)"
                                   % (server.issuer, " or ".join(how), server.issuer))
     client_id, secret = answer
     return ClientInfo(client_id, secret, identity.way(server, secret) if secret else method_for(

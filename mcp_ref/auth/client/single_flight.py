@@ -80,10 +80,10 @@ class SingleFlight:
         """Start the work on its thread, after the first thread has joined."""
         start_thread(NAME, self._run)
 
-    def wait(self, ticket: threading.Event, grip: Grip) -> None:
-        """Wait for the end of the work. Raises what the work raised, and `LetGo` if ``grip`` ends before."""
+    def wait(self, ticket: threading.Event, cancel_scope: Grip) -> None:
+        """Wait for the end of the work. Raises what the work raised, and `LetGo` if ``cancel_scope`` ends before."""
         try:
-            self._follow(grip, ticket)
+            self._follow(cancel_scope, ticket)
         finally:
             with self._lock:
                 self._tickets.remove(ticket)
@@ -92,22 +92,22 @@ class SingleFlight:
         if self._error is not None:
             raise self._error
 
-    def _follow(self, grip: Grip, ticket: threading.Event) -> None:
+    def _follow(self, cancel_scope: Grip, ticket: threading.Event) -> None:
         """Wait until the work is over; while it waits for the user, the clock of the request stands still."""
         while not self._over:
             if self._user_busy:
-                with grip.standstill():
-                    self._while_user_busy(True, grip, ticket)
+                with cancel_scope.standstill():
+                    self._while_user_busy(True, cancel_scope, ticket)
             else:
-                self._while_user_busy(False, grip, ticket)
+                self._while_user_busy(False, cancel_scope, ticket)
 
-    def _while_user_busy(self, busy: bool, grip: Grip, ticket: threading.Event) -> None:
+    def _while_user_busy(self, busy: bool, cancel_scope: Grip, ticket: threading.Event) -> None:
         """Return when the work is over, or when it begins (or ceases) to wait for the user."""
         while True:
             ticket.clear()  # before the flags are read, so that a change in between sets the ticket again
             if self._over or self._user_busy is not busy:
                 return
-            grip.wait(ticket)
+            cancel_scope.wait(ticket)
 
     def _run(self) -> None:
         error: Optional[BaseException] = None
@@ -136,7 +136,7 @@ class SingleFlight:
                 if self._tickets:
                     return  # a thread has joined after the event was seen: the work goes on for it
                 self._over = True
-            raise LetGo("nobody waits for the authorization any more")
+            raise LetGo("no request waits for the authorization any more")
 
     def waiting_for_user(self, busy: bool) -> None:
         """Say that the work waits for a person from now on (True), whose time does not count, or no longer (False)."""
@@ -176,7 +176,7 @@ class GrantContext:
             future, deadline = call_in_thread(callback, *arguments), Deadline(patience)
             while not wait((future,), min(_SLICE, deadline.left() or 0.0)).done:
                 if deadline.expired():
-                    raise Unauthorized("nobody has answered within authorization_patience (%g seconds)" % patience)
+                    raise Unauthorized("there was no answer within authorization_patience (%g seconds)" % patience)
                 self.pause(0)
             return future.result()
         finally:

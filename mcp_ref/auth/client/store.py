@@ -210,7 +210,7 @@ class FileStore(TokenStore):
                 pause(_WAIT)
             yield
         finally:
-            os.close(descriptor)  # and with it the lock
+            os.close(descriptor)  # releases the lock
 
 
 def _open(path: str, flags: int) -> int:
@@ -226,7 +226,7 @@ def _remove(path: str) -> None:
     try:
         os.remove(path)
     except OSError:
-        pass  # nothing to be done about it; the first error counts
+        pass  # the first error is the one that is raised
 
 
 if sys.platform == "win32":

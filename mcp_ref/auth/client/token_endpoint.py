@@ -318,11 +318,11 @@ class TokenEndpoint:
         if not isinstance(access, str) or not USABLE.match(access):
             raise TokenRefused("%s answers without an access token that can be used" % self.server.issuer)
         if scheme is None or scheme == "DPoP" and self.prover is None:
-            # A token of a kind that one does not know must not be used [RFC 6749 §7.1]
+            # A token of an unknown kind must not be used [RFC 6749 §7.1].
             raise TokenRefused("%s gives a token of a kind that is unknown here: %s"
                                % (self.server.issuer, sayable(kind, self._secrets(value, asked)) or "none"))
         if scheme != "DPoP" and self.prover is not None:
-            # The protection that was asked for would be gone without a word [RFC 9449 §5]
+            # The protection that was asked for would be lost in silence [RFC 9449 §5].
             raise TokenRefused("%s gives a token that is not bound to a key, and dpop= asks for one that is"
                                % self.server.issuer)
         refresh, scope = value.get("refresh_token"), value.get("scope")

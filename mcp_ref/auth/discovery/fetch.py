@@ -134,7 +134,7 @@ Fields = Sequence[Tuple[str, str]]
 """Header fields or form fields: names and values, in order."""
 
 _REDIRECTS = (301, 302, 303, 307, 308)
-_MOST_REDIRECTS = 3
+_MAX_REDIRECTS = 3
 _STEPS = 3
 """The part (1/3) of the time that one step of connecting, say to one address, takes at most, so that others have some.
 """
@@ -192,7 +192,7 @@ class Fetcher:
     def get(self, url: str, headers: Fields = ()) -> Answer:
         """Ask for a document, following redirects within the origin. Any status is an answer."""
         deadline = Deadline(self.limits.auth_timeout)
-        asked, left = checked(url, "URL to be asked"), _MOST_REDIRECTS
+        asked, left = checked(url, "URL to be asked"), _MAX_REDIRECTS
         while True:
             answer = self._ask("GET", asked, headers, None, deadline)
             location = answer.headers.get("location")
@@ -200,7 +200,7 @@ class Fetcher:
                 return answer
             target = _target(asked, location)
             if not left:
-                raise DiscoveryFailed("%s redirects more than %d times" % (shown(url), _MOST_REDIRECTS))
+                raise DiscoveryFailed("%s redirects more than %d times" % (shown(url), _MAX_REDIRECTS))
             asked, left = target, left - 1
 
     def post_form(self, url: str, fields: Fields, headers: Fields = ()) -> Answer:
@@ -217,13 +217,13 @@ class Fetcher:
         return self._ask("POST", checked(url, "URL to be asked"), [("Content-Type", kind), *headers], body, deadline)
 
     def _ask(self, method: str, url: str, headers: Fields, body: Optional[bytes], deadline: Deadline) -> Answer:
-        grip = _Grip(deadline)
+        cancel_scope = _DeadlineScope(deadline)
         try:
             step = max(0.001, (deadline.left() or 0.0) / _STEPS)
             dialler = self._dialler(url, step, deadline)
             request = _head(method, dialler.where, [*self._headers, *headers], body) + (body or b"")
-            with dialler.dial(grip) as sock:
-                grip.drop()
+            with dialler.dial(cancel_scope) as sock:
+                cancel_scope.drop()
                 return self._exchange(_Timed(sock, deadline), method, request, url)
         except (TransportError,) + BROKEN as error:
             late = deadline.expired() or isinstance(error, socket.timeout)
@@ -258,9 +258,9 @@ class Fetcher:
             dialler = Dialler(place(url), step, self._ssl_context, self._cafile)
             if dialler.proxy is not None:
                 return None
-            grip = _Grip(deadline)
-            with dialler.dial(grip) as sock:
-                grip.drop()
+            cancel_scope = _DeadlineScope(deadline)
+            with dialler.dial(cancel_scope) as sock:
+                cancel_scope.drop()
                 return str(sock.getpeername()[0])
         except (TransportError,) + BROKEN:
             return None
@@ -277,14 +277,14 @@ class Fetcher:
 
     def _body(self, reply: Reply, url: str) -> bytes:
         parts: List[bytes] = []
-        size, most = 0, self.limits.max_auth_response_bytes
-        while size <= most:
+        size, limit = 0, self.limits.max_auth_response_bytes
+        while size <= limit:
             part = reply.piece()
             if not part:
                 return b"".join(parts)
             parts.append(part)
             size += len(part)
-        raise DiscoveryFailed("the answer of %s exceeds max_auth_response_bytes (%d)" % (shown(url), most))
+        raise DiscoveryFailed("the answer of %s exceeds max_auth_response_bytes (%d)" % (shown(url), limit))
 
 
 def _is_address(host: str) -> bool:
@@ -335,7 +335,7 @@ def basic(client_id: str, client_secret: str) -> Tuple[str, str]:
     return "Authorization", "Basic " + b64encode(pair.encode("ascii")).decode("ascii")
 
 
-class _Grip(Grip):
+class _DeadlineScope(Grip):
     """A `Grip` that begins nothing on a socket after the deadline: a name may have any number of addresses."""
 
     def __init__(self, deadline: Deadline) -> None:

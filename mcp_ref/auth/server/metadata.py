@@ -35,7 +35,7 @@ KEPT = 3600.0
 """Seconds for which metadata of an authorization server are good."""
 RETRIED = 10.0
 """Seconds before a failed fetch is tried again."""
-_MOST_WAITING = 4
+_MAX_WAITING = 4
 """Requests that wait for a fetch; more get 503 with Retry-After, so that they cannot hold all threads."""
 _OPEN = (("Access-Control-Allow-Origin", "*"),)
 _DOCUMENT = (("Content-Type", "application/json"), ("Cache-Control", "max-age=300")) + _OPEN
@@ -77,7 +77,7 @@ class ServerMetadata:
         self._found: Optional[AuthorizationServer] = None
         self._due = 0.0
         self._fetching = threading.Lock()
-        self._waiting = threading.BoundedSemaphore(_MOST_WAITING)
+        self._waiting = threading.BoundedSemaphore(_MAX_WAITING)
 
     def get(self) -> AuthorizationServer:
         """Return the metadata, fetched now if they are too old."""

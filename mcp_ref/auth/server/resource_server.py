@@ -152,7 +152,7 @@ class ResourceServer(Guard):
         self._refusals = Refusals(schemes, self._pages.document_url, self._needs.everything, realm,
                                   limits.max_token_bytes)
 
-    # What an endpoint asks for
+    # The interface of a guard, called by endpoints
 
     def answers(self, exchange: Exchange) -> bool:
         """Reply to a request for one of the published documents; see `Guard.answers`."""
@@ -201,7 +201,7 @@ class ResourceServer(Guard):
         `Guard.expired`."""
         return isinstance(principal, Principal) and self._over(principal.access)
 
-    # How
+    # The checks of a token
 
     def _over(self, access: AccessToken) -> bool:
         """True if the time of a token is over."""
@@ -266,8 +266,8 @@ class Refusals:
         self._document_url = document_url
         self._everything = everything
         self._realm = realm
-        self._most = max_token_bytes
-        self.make(401, "")  # now, so that the author is told of what no challenge can carry
+        self._max_token_bytes = max_token_bytes
+        self.make(401, "")  # at once, so that a realm or a scope that no challenge can carry is an error here
 
     def read_token(self, request: HttpRequest) -> Tuple[str, str]:
         """Return the scheme, in lower case, and the token of a request: in the field Authorization, and nowhere else.
@@ -285,7 +285,7 @@ class Refusals:
         scheme, token = scheme.lower(), token.strip(" \t")
         if scheme not in map(str.lower, self._schemes):
             raise self.make(401, "this server wants an access token in the field Authorization", "", self._everything)
-        if not _TOKEN.match(token) or len(token) > self._most:
+        if not _TOKEN.match(token) or len(token) > self._max_token_bytes:
             raise self.make(400, "the field Authorization has no token that can be read", "invalid_request")
         return scheme, token
 

@@ -339,7 +339,7 @@ class CachedVerifier:
         self._verify = verify
         self._seconds = seconds
         self._leeway = leeway
-        self._most = limits.max_cached_tokens
+        self._capacity = limits.max_cached_tokens
         self._now = now
         self._good: Dict[bytes, _CachedVerdict] = {}
         self._bad: Dict[bytes, _CachedVerdict] = {}
@@ -382,5 +382,5 @@ class CachedVerifier:
         table = self._bad if known.access is None else self._good
         with self._lock:
             table[digest] = known
-            if len(table) > self._most:
+            if len(table) > self._capacity:
                 del table[next(iter(table))]

@@ -190,7 +190,7 @@ class ProofChecker:
         now, limits, key = self._now(), self._limits, proof.thumbprint
         with self._lock:
             self._forget(now)
-            if proof.digest in self._used or proof.until < now:  # too old by now: it may have been forgotten just so
+            if proof.digest in self._used or proof.until < now:  # an old one may just have been forgotten
                 return False
             if self._full(key) and not self._swept <= now < self._swept + _SWEEP:
                 self._swept = now

@@ -64,7 +64,7 @@ class KeySet:
             self._url = configured(source, "URL of the keys") if isinstance(source, str) else source
             self._fetcher = fetcher or Fetcher(limits)
             self._patience = limits.auth_timeout
-            self._most_waiting = min(MAX_WAITING, limits.max_workers // 2)
+            self._max_waiting = min(MAX_WAITING, limits.max_workers // 2)
         self._lifetime = lifetime
         self._pause = pause
         self._next: Optional[float] = None
@@ -118,8 +118,9 @@ class KeySet:
             if self._fetching and not wait:
                 return self._set
             if self._fetching:
-                if self._waiting >= self._most_waiting:
-                    raise DiscoveryFailed("the keys to check tokens with are being fetched, and many wait for them")
+                if self._waiting >= self._max_waiting:
+                    raise DiscoveryFailed("the keys to check tokens with are being fetched, and too many requests "
+                                          "wait for them")
                 self._waiting += 1
                 try:
                     self._fetched.wait_for(lambda: not self._fetching, self._patience)
@@ -148,7 +149,7 @@ class KeySet:
     def _fetch(self, url: str) -> List[Key]:
         answer = self._fetcher.get(url)
         if answer.status != 200:
-            raise DiscoveryFailed("the key set is not to be had: HTTP %d" % answer.status)
+            raise DiscoveryFailed("the key set cannot be fetched: HTTP %d" % answer.status)
         try:
             return _readable(_members(answer.json("the key set")))
         except ValueError as error:

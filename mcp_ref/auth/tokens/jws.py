@@ -67,7 +67,7 @@ def key_of(jwk: Mapping[str, Any]) -> Key:
         raise ValueError("a key that is not for signatures")
     operations = jwk.get("key_ops", ["verify"])
     if not isinstance(operations, list) or "verify" not in operations:
-        raise ValueError("a key that is not to check signatures with")
+        raise ValueError("a key whose key_ops do not have verify")
     key_id, alg = jwk.get("kid"), jwk.get("alg")
     if not isinstance(key_id, (str, type(None))) or not isinstance(alg, (str, type(None))):
         raise ValueError("a key whose kid or alg is not a string")
@@ -104,7 +104,7 @@ def _rsa(jwk: Mapping[str, Any], key_id: Optional[str], alg: Optional[str]) -> K
     if not 2048 <= n.bit_length() <= 8192:
         raise ValueError("an RSA key of %d bits: it must have 2048 to 8192 [RFC 7518 §3.3]" % n.bit_length())
     if not (n & 1 and e & 1 and 2 <= e.bit_length() <= 32):
-        raise ValueError("an RSA key with an exponent or a modulus that cannot be")
+        raise ValueError("an RSA key with an exponent or a modulus that is not allowed")
     return Key("RSA", key_id, alg, (n, e))
 
 
