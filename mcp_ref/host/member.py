@@ -179,7 +179,7 @@ class Member:
         self.catalogue = Catalogue(name, launch.trusted, rule, self.counters)
         self.approved: Dict[str, str] = {} if approved is None else approved
         self._on_lost = on_lost
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # guards the four below: `hang_up` may come before, during and after `open`
         self._opened = self._closing = False
         self._lost: Optional[str] = None
         self._transport: Optional[Transport] = None

@@ -158,6 +158,7 @@ class Servers:
             policy or Policy(), self.record, lambda: sorted(self.clients), shared, sampling, models, sampling_tools,
             sampling_context, elicitation, elicitation_url, open_url, on_complete,
         )
+        # Guards the members, `failed`, `_closed` and `_lost_threads`; not held while a server is opened or closed.
         self._lock = threading.Lock()
         self._members: Dict[str, Member] = {}
         self._closed = False

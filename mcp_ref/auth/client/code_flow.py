@@ -132,14 +132,17 @@ class CodeFlow:
         place, _, query = redirect.partition("#")[0].partition("?")
         if place != self.redirect_uri.partition("?")[0]:
             raise TokenRefused("the browser came back to another place than the redirect URI")
+        # Step 1: `state`. Until it fits, nothing that the redirect says is used, not even its error.
         said = parameters(query)
         if said is None or not same(said.get("state"), self.state):
             raise TokenRefused("the redirect does not belong to this authorization: its state is another one")
+        # Step 2: `iss`, by the table above.
         issuer = said.get("iss")
         if issuer is None and self.announces_iss:
             raise IssuerMismatch("the redirect names no issuer, though %s announces that it does" % self.issuer)
         if issuer is not None and issuer != self.issuer:
             raise IssuerMismatch("the redirect comes from another issuer than %s: nothing of it was used" % self.issuer)
+        # Step 3: the outcome. An error's text is shown, without what is secret of this authorization.
         if "error" in said:
             hidden = [self.state, self.verifier, said.get("code", ""), *self.client.secrets]
             error, why = sayable(said["error"], hidden), sayable(said.get("error_description"), hidden)

@@ -113,6 +113,8 @@ class FileStore(TokenStore):
 
     def __init__(self, path: "Union[str, os.PathLike[str]]") -> None:
         self.path = os.path.abspath(os.fspath(path))
+        # Between threads; between programs a lock on `.lock` guards a change, and one on `.refresh` the whole exchange
+        # of a refresh token. They differ, since an exchange changes the file while it holds the second.
         self._lock = threading.RLock()
 
     def get(self, kind: str, key: str) -> Optional[JsonObject]:

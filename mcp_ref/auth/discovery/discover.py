@@ -233,9 +233,10 @@ def discover(
     that the server names. Raises `DiscoveryFailed`, `IssuerMismatch`, and `AuthError` where nobody answers.
     """
     url, ask = checked(server_url.partition("#")[0], "URL of the server"), _DocumentReader(fetcher, revision)
-    document = _resource(ask, url, challenges)
-    if document is None:
+    document = _resource(ask, url, challenges)  # steps 1 and 2
+    if document is None:  # step 4
         return Discovered(canonical(url), None, _legacy_server(ask, origin(url)), True)
+    # Step 3: one issuer, chosen by us of those that the document names.
     issuer = prefer(list(document.authorization_servers))
     if issuer not in document.authorization_servers:
         raise DiscoveryFailed("%s is not an authorization server of %s, which names: %s" % (

@@ -91,6 +91,8 @@ class ServerMetadata:
 
     def _renew(self) -> None:
         """Fetch the metadata, or wait while another thread does; if there are old ones, return without waiting."""
+        # `_waiting` bounds the threads in here; `_fetching` lets one of them fetch. The others wait for it only if
+        # there are no metadata yet.
         if self._waiting.acquire(blocking=False):
             try:
                 if self._fetching.acquire(blocking=self._found is None):

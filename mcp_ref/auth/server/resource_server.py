@@ -164,6 +164,8 @@ class ResourceServer(Guard):
         [2025-06-18..2025-11-25 basic/authorization §Access Token Privilege Restriction]
         [2026-07-28 basic/authorization/security-considerations §Access Token Privilege Restriction] MUST
         """
+        # The proof of DPoP comes last, because it is remembered as used: only one for a token that is good otherwise
+        # may take room in that memory.
         scheme, token = self._refusals.read_token(request)
         access = self._verified(token)
         if access is None:

@@ -152,23 +152,29 @@ class ProofChecker:
 
         The proof is not remembered yet: `use` does that, once it is known that the token is bound to its key.
         """
+        # The checks of [RFC 9449 §4.3] by their numbers there; 10, the nonce, is not used here (see the module).
+        # 1 and 2: one field, one well-formed JWT.
         fields = request.headers.get_all("dpop")
         if len(fields) != 1:
             raise ValueError("the proof is one field DPoP")
         proof = split_jwt(fields[0])
         header, claims = proof.header, proof.claims
+        # 4, 5 and 7: the type, an asymmetric algorithm, a key without its private half.
         jwk = header.get("jwk")
         if header.get("typ") != "dpop+jwt" or header["alg"] not in ALGORITHMS or "crit" in header:
             raise ValueError("the proof is not of a kind that is taken here")
         if not isinstance(jwk, dict) or PRIVATE.intersection(jwk):
             raise ValueError("the proof has no public key in it")
+        # 6: the signature, by the key in the proof itself.
         key = key_of(jwk)
         if not fits(key, header["alg"]) or not verifies(key, header["alg"], proof.signed, proof.signature):
             raise ValueError("the proof is not signed with the key in it")
+        # 8, 9 and 12: made for this request and this token.
         if claims.get("htm") != request.method or _bare(claims.get("htu")) not in self._addresses(request):
             raise ValueError("the proof is for another request")
         if claims.get("ath") != b64url(hashlib.sha256(token.encode("utf-8")).digest()):
             raise ValueError("the proof is for another token")
+        # 11 and 3: made just now, and with a name of its own, so that it can be taken once.
         made = claims.get("iat")
         now = self._now()  # compared, not subtracted: an integer may be too large for that
         if isinstance(made, bool) or not isinstance(made, (int, float)) or not now - SECONDS <= made <= now + SECONDS:

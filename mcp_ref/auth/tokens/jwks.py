@@ -71,6 +71,7 @@ class KeySet:
         self._failure = ""
         self._fetching = False
         self._waiting = 0
+        # Guards all of these. It is never held while keys are fetched: `_fetching` keeps the other threads out then.
         self._fetched = threading.Condition()
 
     @classmethod
