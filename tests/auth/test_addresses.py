@@ -289,5 +289,5 @@ def test_grants_tell_which_servers_are_the_users_own() -> None:
                                           ({"client_id": "x", "issuer": "https://as.example"}, True)])
 def test_an_engine_goes_by_its_grant(options: Dict[str, Any], may: bool, net: Net) -> None:
     net.names["as.example"] = ["10.9.9.9"]
-    engine: Any = OAuth(**options).authorizer(HOME, ssl_context=PLAIN)
-    assert ("cannot connect" if may else "was not asked") in str(asked("https://as.example/x", net, engine._fetcher))
+    session: Any = OAuth(**options).authorizer(HOME, ssl_context=PLAIN)
+    assert ("cannot connect" if may else "was not asked") in str(asked("https://as.example/x", net, session._fetcher))

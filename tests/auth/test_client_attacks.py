@@ -309,7 +309,7 @@ class Failing(Grant):
         super().__init__(now=scene.clock)
         self.calls = 0
 
-    def obtain(self, found: Discovered, scopes: Optional[List[str]], desk: GrantContext) -> Token:
+    def obtain(self, found: Discovered, scopes: Optional[List[str]], context: GrantContext) -> Token:
         self.calls += 1
         if self.calls > 1:
             raise ValueError("the file with the assertion is not there just now")
@@ -320,23 +320,23 @@ class Failing(Grant):
 def test_a_failure_of_the_program_before_a_token_ends_leaves_it_in_use() -> None:
     with Authorized(REVISION) as scene:
         grant = Failing(scene)
-        engine = grant.authorizer(scene.protected.url, limits=BOUNDED)
+        session = grant.authorizer(scene.protected.url, limits=BOUNDED)
         refusal = Refusal(401, (), Headers(), "POST", scene.protected.url, (), REVISION, 0)
-        assert engine.refused(refusal, Grip())
+        assert session.refused(refusal, Grip())
         scene.clock.advance(55)
         for _ in range(2):
-            assert engine.fields("POST", scene.protected.url, Grip()) == (("Authorization", "Bearer good"),)
+            assert session.fields("POST", scene.protected.url, Grip()) == (("Authorization", "Bearer good"),)
         assert grant.calls == 2
 
 
 def test_two_nonces_are_none() -> None:
     with Authorized(REVISION) as scene:
-        engine = scene.oauth(dpop=Key()).authorizer(scene.protected.url, limits=BOUNDED)
+        session = scene.oauth(dpop=Key()).authorizer(scene.protected.url, limits=BOUNDED)
         challenge = 'DPoP error="use_dpop_nonce"'
         fields = (("Authorization", "DPoP t"), ("DPoP", Prover(Key()).proof("POST", scene.protected.url, "t")))
         headers = Headers([("DPoP-Nonce", "one"), ("DPoP-Nonce", "two")])
         refusal = Refusal(401, (challenge,), headers, "POST", scene.protected.url, fields, REVISION, 0)
-        assert engine.refused(refusal, Grip()) and scene.authorizations() == 1
+        assert session.refused(refusal, Grip()) and scene.authorizations() == 1
 
 
 # --- the file of tokens -----------------------------------------------------------------------------------------------

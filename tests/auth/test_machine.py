@@ -57,9 +57,9 @@ def shown(sent):
 @pytest.mark.parametrize("scopes, scope", [(None, None), ([], None), (["a", "b"], "a b")])
 def test_the_request_of_client_credentials(scopes, scope):
     """[RFC 6749 §4.4.2]"""
-    desk = ListContext(answer(GIVEN))
-    token = ClientCredentials("me", SECRET, issuer=ISSUER).obtain(found(), scopes, desk)
-    sent, = desk.fetched.sent
+    context = ListContext(answer(GIVEN))
+    token = ClientCredentials("me", SECRET, issuer=ISSUER).obtain(found(), scopes, context)
+    sent, = context.fetched.sent
     assert sent.url == ISSUER + "/token"
     assert sent.form.pop("scope", None) == scope
     assert sent.form == {"grant_type": "client_credentials", "resource": SERVER, "client_id": "me"}
@@ -81,17 +81,17 @@ def test_the_request_of_client_credentials(scopes, scope):
 ])
 def test_how_the_client_shows_who_it_is(options, methods, way):
     """[RFC 8414 §2] token_endpoint_auth_methods_supported"""
-    desk = ListContext(answer(GIVEN))
+    context = ListContext(answer(GIVEN))
     auth = ClientCredentials("me", issuer=ISSUER, **options)
-    auth.obtain(found(token_endpoint_auth_methods_supported=methods), None, desk)
-    assert shown(desk.fetched.sent[0]) == way
+    auth.obtain(found(token_endpoint_auth_methods_supported=methods), None, context)
+    assert shown(context.fetched.sent[0]) == way
 
 
 def test_the_assertion_is_for_the_issuer():
     """[RFC 7523 §3]"""
-    desk = ListContext(answer(GIVEN))
-    ClientCredentials("me", signer=Ink(), issuer=ISSUER).obtain(found(), None, desk)
-    form = desk.fetched.sent[0].form
+    context = ListContext(answer(GIVEN))
+    ClientCredentials("me", signer=Ink(), issuer=ISSUER).obtain(found(), None, context)
+    form = context.fetched.sent[0].form
     assert form["client_assertion_type"] == ASSERTION_TYPE
     claims = split_jwt(form["client_assertion"]).claims
     assert (claims["iss"], claims["sub"], claims["aud"]) == ("me", "me", ISSUER)
@@ -99,11 +99,11 @@ def test_the_assertion_is_for_the_issuer():
 
 def test_an_algorithm_that_is_not_taken_is_not_tried():
     """[RFC 8414 §2] token_endpoint_auth_signing_alg_values_supported"""
-    desk = ListContext()
+    context = ListContext()
     place = found(token_endpoint_auth_signing_alg_values_supported=["RS256"])
     with pytest.raises(TokenRefused, match="RS256"):
-        ClientCredentials("me", signer=Ink(), issuer=ISSUER).obtain(place, None, desk)
-    assert desk.fetched.sent == []
+        ClientCredentials("me", signer=Ink(), issuer=ISSUER).obtain(place, None, context)
+    assert context.fetched.sent == []
 
 
 @pytest.mark.parametrize("make", [
@@ -251,10 +251,10 @@ def test_a_made_up_server_gets_nothing_of_them():
 @pytest.mark.parametrize("grant", GRANTS)
 def test_nothing_goes_to_another_authorization_server_than_theirs(grant):
     """[2026-07-28 basic/authorization/client-registration §Authorization Server Binding] MUST NOT"""
-    desk = ListContext()
+    context = ListContext()
     with pytest.raises(RegistrationRefused, match="https://other.example"):
-        GRANTS[grant](issuer="https://other.example").obtain(found(), None, desk)
-    assert desk.fetched.sent == []
+        GRANTS[grant](issuer="https://other.example").obtain(found(), None, context)
+    assert context.fetched.sent == []
 
 
 @pytest.mark.parametrize("grant", GRANTS)
@@ -263,13 +263,13 @@ def test_without_a_name_they_belong_to_the_first_authorization_server(grant, tmp
     for attempt in range(2):
         store = FileStore(tmp_path / "tokens")
         answers = [answer(JAG)] * (grant == "enterprise") + [answer(GIVEN)]
-        desk = ListContext(*answers, store=store)
-        GRANTS[grant](store=store, issuer=UNSAFE_ANY_ISSUER).obtain(found(), None, desk)
+        context = ListContext(*answers, store=store)
+        GRANTS[grant](store=store, issuer=UNSAFE_ANY_ISSUER).obtain(found(), None, context)
         with pytest.raises(RegistrationRefused, match="auth.example"):
             other = found()
             other.server.issuer = "https://other.example"
-            GRANTS[grant](store=store, issuer=UNSAFE_ANY_ISSUER).obtain(other, None, desk)
-        assert desk.fetched.answers == []
+            GRANTS[grant](store=store, issuer=UNSAFE_ANY_ISSUER).obtain(other, None, context)
+        assert context.fetched.answers == []
 
 
 @pytest.mark.parametrize("how", ["issuer", "store"])
@@ -311,9 +311,9 @@ def test_tokens_of_different_clients_in_one_store_are_kept_apart():
 
 def test_the_two_requests_of_a_person_whom_a_company_knows():
     """[RFC 8693 §2.1] [RFC 7523 §2.1]"""
-    desk = ListContext(answer(JAG), answer(GIVEN))
-    token = enterprise().obtain(found(), ["read"], desk)
-    exchange, bearer = desk.fetched.sent
+    context = ListContext(answer(JAG), answer(GIVEN))
+    token = enterprise().obtain(found(), ["read"], context)
+    exchange, bearer = context.fetched.sent
     assert exchange.url == "https://idp.example/token"
     assert exchange.form == {
         "grant_type": TOKEN_EXCHANGE, "requested_token_type": ID_JAG, "subject_token": ID,
@@ -335,19 +335,19 @@ def test_the_names_of_the_types():
 
 
 def test_the_identity_provider_may_want_a_secret_of_its_own():
-    desk = ListContext(answer(JAG), answer(GIVEN))
-    enterprise(idp_client_secret="idp-secret").obtain(found(), None, desk)
-    assert shown(desk.fetched.sent[0]) == "basic"
-    assert desk.fetched.sent[0].headers["Authorization"] != desk.fetched.sent[1].headers["Authorization"]
+    context = ListContext(answer(JAG), answer(GIVEN))
+    enterprise(idp_client_secret="idp-secret").obtain(found(), None, context)
+    assert shown(context.fetched.sent[0]) == "basic"
+    assert context.fetched.sent[0].headers["Authorization"] != context.fetched.sent[1].headers["Authorization"]
 
 
 def test_an_id_token_may_come_from_a_callable_each_time():
-    desk = ListContext(answer(JAG), answer(GIVEN), answer(JAG), answer(GIVEN))
+    context = ListContext(answer(JAG), answer(GIVEN), answer(JAG), answer(GIVEN))
     tokens = ["first", "second"]
     grant = enterprise(id_token=lambda: tokens.pop(0), subject_token_type="urn:ietf:params:oauth:token-type:saml2")
     for _ in range(2):
-        grant.obtain(found(), None, desk)
-    forms = [sent.form for sent in desk.fetched.sent[::2]]
+        grant.obtain(found(), None, context)
+    forms = [sent.form for sent in context.fetched.sent[::2]]
     assert [form["subject_token"] for form in forms] == ["first", "second"]
     assert forms[0]["subject_token_type"] == "urn:ietf:params:oauth:token-type:saml2"
 
@@ -358,17 +358,17 @@ def test_an_id_token_may_come_from_a_callable_each_time():
 ])
 def test_what_is_no_assertion_goes_no_further(wrong):
     """[RFC 8693 §2.2.1] issued_token_type"""
-    desk = ListContext(answer({**JAG, **wrong}))
+    context = ListContext(answer({**JAG, **wrong}))
     with pytest.raises(TokenRefused, match="idp.example"):
-        enterprise().obtain(found(), None, desk)
-    assert len(desk.fetched.sent) == 1
+        enterprise().obtain(found(), None, context)
+    assert len(context.fetched.sent) == 1
 
 
 def test_a_refusal_of_the_identity_provider_is_the_outcome():
-    desk = ListContext(answer({"error": "access_denied", "error_description": "not you, " + ID}, 400))
+    context = ListContext(answer({"error": "access_denied", "error_description": "not you, " + ID}, 400))
     with pytest.raises(TokenRefused, match="idp.example.*access_denied") as caught:
-        enterprise().obtain(found(), None, desk)
-    assert len(desk.fetched.sent) == 1
+        enterprise().obtain(found(), None, context)
+    assert len(context.fetched.sent) == 1
     assert ID not in str(caught.value) and caught.value.error == "access_denied"
 
 
@@ -415,9 +415,9 @@ def test_the_identity_provider_has_to_be_asked_over_https():
 @pytest.mark.parametrize("client_id", [None, "job"])
 def test_the_request_of_a_workload(client_id):
     """[RFC 7523 §2.1] [RFC 7521 §4.1]"""
-    desk = ListContext(answer(GIVEN))
-    token = WorkloadIdentity(WORKLOAD, client_id, issuer=ISSUER).obtain(found(), ["read"], desk)
-    sent, = desk.fetched.sent
+    context = ListContext(answer(GIVEN))
+    token = WorkloadIdentity(WORKLOAD, client_id, issuer=ISSUER).obtain(found(), ["read"], context)
+    sent, = context.fetched.sent
     assert sent.form.pop("client_id", None) == client_id
     assert sent.form == {"grant_type": JWT_BEARER, "assertion": WORKLOAD, "resource": SERVER, "scope": "read"}
     assert sent.headers == {} and token.client_id == (client_id or "")
@@ -428,13 +428,13 @@ def test_the_request_of_a_workload(client_id):
 ])
 def test_a_workload_may_have_credentials_besides(options, way):
     """[RFC 7521 §4.1]"""
-    desk = ListContext(answer(GIVEN))
-    WorkloadIdentity(WORKLOAD, "job", issuer=ISSUER, **options).obtain(found(), None, desk)
-    assert shown(desk.fetched.sent[0]) == way
+    context = ListContext(answer(GIVEN))
+    WorkloadIdentity(WORKLOAD, "job", issuer=ISSUER, **options).obtain(found(), None, context)
+    assert shown(context.fetched.sent[0]) == way
 
 
 def test_an_assertion_may_come_from_a_callable_for_each_issuer():
-    desk = ListContext(answer(GIVEN), answer(GIVEN))
+    context = ListContext(answer(GIVEN), answer(GIVEN))
     asked = []
 
     def fresh(issuer):
@@ -443,9 +443,9 @@ def test_an_assertion_may_come_from_a_callable_for_each_issuer():
 
     grant = WorkloadIdentity(fresh, issuer=ISSUER)
     for _ in range(2):
-        grant.obtain(found(), None, desk)
+        grant.obtain(found(), None, context)
     assert asked == [ISSUER] * 2
-    assert [sent.form["assertion"] for sent in desk.fetched.sent] == ["assertion-1", "assertion-2"]
+    assert [sent.form["assertion"] for sent in context.fetched.sent] == ["assertion-1", "assertion-2"]
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
@@ -475,20 +475,20 @@ def test_after_a_refusal_nothing_else_is_tried(error):
 
 @pytest.mark.parametrize("error, status", [("temporarily_unavailable", 503), ("", 500)])
 def test_what_passes_does_not_speak_against_the_assertion(error, status):
-    desk = ListContext(answer({"error": error} if error else b"", status), answer(GIVEN))
+    context = ListContext(answer({"error": error} if error else b"", status), answer(GIVEN))
     grant = WorkloadIdentity("opaque", issuer=ISSUER)
     with pytest.raises(TokenRefused):
-        grant.obtain(found(), None, desk)
-    assert grant.obtain(found(), None, desk).access_token == "given"
+        grant.obtain(found(), None, context)
+    assert grant.obtain(found(), None, context).access_token == "given"
 
 
 def test_a_new_assertion_is_shown_after_a_refusal():
-    desk = ListContext(answer({"error": "invalid_grant"}, 400), answer(GIVEN))
+    context = ListContext(answer({"error": "invalid_grant"}, 400), answer(GIVEN))
     assertions = ["old", "new"]
     grant = WorkloadIdentity(lambda issuer: assertions.pop(0), issuer=ISSUER)
     with pytest.raises(TokenRefused):
-        grant.obtain(found(), None, desk)
-    assert grant.obtain(found(), None, desk).access_token == "given"
+        grant.obtain(found(), None, context)
+    assert grant.obtain(found(), None, context).access_token == "given"
 
 
 def addressed(audience):
@@ -517,10 +517,10 @@ def test_an_assertion_that_cannot_be_read_may_be_meant_for_anybody(text):
 
 def test_an_assertion_for_another_authorization_server_is_not_sent():
     """Who got it could show it there."""
-    desk = ListContext()
+    context = ListContext()
     with pytest.raises(TokenRefused, match="not sent") as caught:
-        WorkloadIdentity(addressed("https://other.example"), issuer=ISSUER).obtain(found(), None, desk)
-    assert desk.fetched.sent == [] and "eyJ" not in str(caught.value)
+        WorkloadIdentity(addressed("https://other.example"), issuer=ISSUER).obtain(found(), None, context)
+    assert context.fetched.sent == [] and "eyJ" not in str(caught.value)
 
 
 # --- DPoP -------------------------------------------------------------------------------------------------------------
@@ -619,10 +619,10 @@ def test_nothing_secret_is_shown(caplog):
         for grant in grants:
             for sent in range(2):
                 echo = {"error": "invalid_grant", "error_description": " ".join(hidden)}
-                desk = ListContext(*[answer(JAG)] * sent, answer(echo, 400), answer(echo, 400))
+                context = ListContext(*[answer(JAG)] * sent, answer(echo, 400), answer(echo, 400))
                 with pytest.raises(TokenRefused) as caught:
-                    grant.obtain(found(), None, desk)
-                form = desk.fetched.sent[-1].form if desk.fetched.sent else {}
+                    grant.obtain(found(), None, context)
+                form = context.fetched.sent[-1].form if context.fetched.sent else {}
                 texts = [str(caught.value), repr(caught.value), caught.value.description, repr(grant), caplog.text]
                 assertions = [form["client_assertion"]] if "client_assertion" in form else []
                 mine = [SECRET] * (grant is grants[0]) + [assertion] + assertions

@@ -27,7 +27,7 @@ class Requests:
         self.scene = scene
         self.grant = grant or scene.oauth(**options)
         self.url = scene.protected.url
-        self.engine = self.grant.authorizer(self.url, limits=BOUNDED)
+        self.session = self.grant.authorizer(self.url, limits=BOUNDED)
         self.needs: List[str] = []
         self.challenge = "Bearer"
         self.refusals = 0
@@ -36,7 +36,7 @@ class Requests:
         """One request until it is let in; the token that did it. ``before``: called after each refusal."""
         grip = grip or Grip()
         for tries in range(BOUNDED.max_authorizations + 1):
-            fields = self.engine.fields("POST", self.url, grip)
+            fields = self.session.fields("POST", self.url, grip)
             token = dict(fields).get("Authorization", "").partition(" ")[2]
             refused = self._refused(token)
             if refused is None:
@@ -44,7 +44,7 @@ class Requests:
             self.refusals += 1
             before()
             refusal = Refusal(refused[0], (refused[1],), Headers(), "POST", self.url, fields, REVISION, tries)
-            if not self.engine.refused(refusal, grip):
+            if not self.session.refused(refusal, grip):
                 raise Unauthorized("the refusal stands")
         raise Unauthorized("refused for ever")
 
@@ -109,15 +109,15 @@ def test_a_refusal_of_an_older_token_needs_nothing_but_the_newer_one(scene: Auth
     token, asked = requests.send(), len(scene.issuing.seen())
     for fields in ((), (("Authorization", "Bearer older"),)):
         refusal = Refusal(401, ("Bearer",), Headers(), "POST", requests.url, fields, REVISION, 0)
-        assert requests.engine.refused(refusal, Grip())
+        assert requests.session.refused(refusal, Grip())
     assert len(scene.issuing.seen()) == asked
     assert requests.send() == token and scene.authorizations() == 1
 
 
 def test_the_clients_of_one_grant_share_their_tokens(scene: Authorized) -> None:
     grant = scene.oauth()
-    assert Requests(scene, grant).engine is Requests(scene, grant).engine
-    assert grant.authorizer(scene.protected.url + "2") is not Requests(scene, grant).engine
+    assert Requests(scene, grant).session is Requests(scene, grant).session
+    assert grant.authorizer(scene.protected.url + "2") is not Requests(scene, grant).session
     assert Requests(scene, grant).send() == Requests(scene, grant).send() and scene.authorizations() == 1
 
 
@@ -186,7 +186,7 @@ def test_what_a_person_refuses_is_refused_to_all_and_may_be_asked_again(scene: A
         with pytest.raises(TokenRefused, match="not today"):
             each.result()
     assert scene.authorizations() == 1
-    assert requests.engine._flight is None, "nothing keeps the error and what hangs on it"  # type: ignore[attr-defined]
+    assert requests.session._flight is None, "nothing keeps the error alive"  # type: ignore[attr-defined]
     scene.issuing.error = None
     assert requests.send() in scene.issuing.tokens and scene.authorizations() == 2
 
@@ -424,7 +424,7 @@ def test_who_comes_just_after_an_authorization_has_ended_uses_it(
 ) -> None:
     requests = Requests(scene)
     requests.send()
-    fields = requests.engine.fields("POST", requests.url, Grip())
+    fields = requests.session.fields("POST", requests.url, Grip())
     if refused[0] == 401:
         scene.issuing.revoke()
     else:
@@ -432,11 +432,11 @@ def test_who_comes_just_after_an_authorization_has_ended_uses_it(
     requests.send()
     asked = len(scene.issuing.seen("/token")), scene.authorizations()
     looks = iter([False])
-    real = requests.engine._tokens.has_usable_token  # type: ignore[attr-defined]
-    monkeypatch.setattr(requests.engine._tokens, "has_usable_token",  # type: ignore[attr-defined]
+    real = requests.session._tokens.has_usable_token  # type: ignore[attr-defined]
+    monkeypatch.setattr(requests.session._tokens, "has_usable_token",  # type: ignore[attr-defined]
                         lambda attempt: next(looks, None) is not False and real(attempt))
     refusal = Refusal(refused[0], (refused[1],), Headers(), "POST", requests.url, fields, REVISION, 0)
-    assert requests.engine.refused(refusal, Grip())
+    assert requests.session.refused(refusal, Grip())
     assert (len(scene.issuing.seen("/token")), scene.authorizations()) == asked
 
 
@@ -458,9 +458,9 @@ def test_what_was_asked_for_before_is_asked_for_again(scene: Authorized) -> None
 def test_other_refusals_stand(scene: Authorized, status: int, challenge: str) -> None:
     requests = Requests(scene)
     requests.send()
-    fields = requests.engine.fields("POST", requests.url, Grip())
+    fields = requests.session.fields("POST", requests.url, Grip())
     refusal = Refusal(status, (challenge,), Headers(), "POST", requests.url, fields, REVISION, 0)
-    assert not requests.engine.refused(refusal, Grip()) and scene.authorizations() == 1
+    assert not requests.session.refused(refusal, Grip()) and scene.authorizations() == 1
 
 
 # --- another authorization server
@@ -491,7 +491,7 @@ def test_the_token_of_the_first_server_is_not_sent_once_it_is_known_not_to_be_ri
     second.error = Refused("access_denied")
     with pytest.raises(TokenRefused):
         requests.send()
-    assert requests.engine.fields("POST", requests.url, Grip()) == ()
+    assert requests.session.fields("POST", requests.url, Grip()) == ()
 
 
 # --- the store
@@ -564,10 +564,10 @@ def test_tokens_go_to_the_origin_of_the_server_only(scene: Authorized) -> None:
     token = requests.send()
     with ProtectedServer(scene.issuing) as other:
         for url in (other.url, "https://mcp.example/mcp", requests.url.replace("127.0.0.1", "localhost")):
-            assert requests.engine.fields("POST", url, Grip()) == ()
+            assert requests.session.fields("POST", url, Grip()) == ()
             refusal = Refusal(401, ("Bearer",), Headers(), "POST", url, (), REVISION, 0)
-            assert not requests.engine.refused(refusal, Grip())
-    assert dict(requests.engine.fields("GET", requests.url + "?x=y", Grip())) == {"Authorization": "Bearer " + token}
+            assert not requests.session.refused(refusal, Grip())
+    assert dict(requests.session.fields("GET", requests.url + "?x=y", Grip())) == {"Authorization": "Bearer " + token}
 
 
 @pytest.mark.parametrize("url", ["http://mcp.example/mcp", "ftp://localhost/", "https://u:p@mcp.example/", "mcp", ""])
@@ -593,12 +593,12 @@ def test_a_nonce_of_the_server_is_used_once_it_is_known(scene: Authorized) -> No
     requests = Requests(scene, dpop=Key())
     token = requests.send()
     assert scene.issuing.tokens[token]["cnf"]
-    fields = requests.engine.fields("POST", requests.url, Grip())
+    fields = requests.session.fields("POST", requests.url, Grip())
     assert dict(fields)["Authorization"] == "DPoP " + token and "DPoP" in dict(fields)
     challenge = 'DPoP error="use_dpop_nonce"'
     refusal = Refusal(401, (challenge,), Headers([("DPoP-Nonce", "n-1")]), "POST", requests.url, fields, REVISION, 0)
-    assert requests.engine.refused(refusal, Grip()) and scene.issuing.grants() == ["authorization_code"]
-    proofs = {dict(requests.engine.fields("POST", requests.url, Grip()))["DPoP"] for _ in range(3)}
+    assert requests.session.refused(refusal, Grip()) and scene.issuing.grants() == ["authorization_code"]
+    proofs = {dict(requests.session.fields("POST", requests.url, Grip()))["DPoP"] for _ in range(3)}
     assert len(proofs) == 3
 
 
@@ -608,13 +608,13 @@ def test_the_nonce_of_any_answer_is_used_from_then_on(scene: Authorized) -> None
     requests.send()
 
     def nonce() -> Any:
-        return split_jwt(dict(requests.engine.fields("POST", requests.url, Grip()))["DPoP"]).claims.get("nonce")
+        return split_jwt(dict(requests.session.fields("POST", requests.url, Grip()))["DPoP"]).claims.get("nonce")
 
     assert nonce() is None
     for sent, expected in [(["n-1"], "n-1"), ([], "n-1"), (["n-2"], "n-2"), (["a b\x00"], "n-2"), (["x", "y"], "n-2")]:
-        requests.engine.answered(requests.url, Headers([("DPoP-Nonce", each) for each in sent]))
+        requests.session.answered(requests.url, Headers([("DPoP-Nonce", each) for each in sent]))
         assert nonce() == expected
-    requests.engine.answered("https://elsewhere.example/", Headers([("DPoP-Nonce", "n-3")]))
+    requests.session.answered("https://elsewhere.example/", Headers([("DPoP-Nonce", "n-3")]))
     assert nonce() == "n-2"
 
 

@@ -32,11 +32,11 @@ def asked(issuer: str) -> Tuple[str, Optional[str]]:
     (Identity(ask=asked), NONE, "asked-1"),
 ])
 def test_the_first_way_that_is_open_is_taken(identity: Identity, members: Dict[str, Any], client_id: str) -> None:
-    desk = ListContext(answer(MADE, 201))
-    info = choose(identity, server(**members), REDIRECT, None, desk)
+    context = ListContext(answer(MADE, 201))
+    info = choose(identity, server(**members), REDIRECT, None, context)
     assert (info.client_id, info.issuer) == (client_id, ISSUER)
-    assert len(desk.fetched.sent) == (client_id == "made-1")
-    assert desk.persons == ([True, False] if client_id == "asked-1" else [])
+    assert len(context.fetched.sent) == (client_id == "made-1")
+    assert context.persons == ([True, False] if client_id == "asked-1" else [])
 
 
 @pytest.mark.parametrize(("identity", "members", "named"), [
@@ -51,9 +51,9 @@ def test_without_any_way_the_error_says_what_to_pass(identity: Identity, members
 # --- dynamic registration
 
 def registered(identity: Identity = Identity(), redirect: str = REDIRECT, scopes: Any = None, **members: Any) -> Any:
-    desk = ListContext(answer({**MADE, "redirect_uris": [redirect]}, 201))
-    choose(identity, server(**members), redirect, scopes, desk)
-    return desk.fetched.sent[0].json
+    context = ListContext(answer({**MADE, "redirect_uris": [redirect]}, 201))
+    choose(identity, server(**members), redirect, scopes, context)
+    return context.fetched.sent[0].json
 
 
 def test_a_registration_says_who_we_are_and_what_we_need() -> None:
@@ -90,8 +90,8 @@ def test_we_ask_for_a_method_that_the_server_takes(taken: Optional[List[str]], m
     ({"token_endpoint_auth_method": "my s3cret\x1b", "client_secret": "s3cret"}, None, "my ***"),
 ])
 def test_the_answer_prescribes_the_method_or_the_metadata_does(made: Any, taken: Any, method: str) -> None:
-    desk = ListContext(answer({"client_id": "x", **made}, 201))
-    info = choose(Identity(), server(token_endpoint_auth_methods_supported=taken), REDIRECT, None, desk)
+    context = ListContext(answer({"client_id": "x", **made}, 201))
+    info = choose(Identity(), server(token_endpoint_auth_methods_supported=taken), REDIRECT, None, context)
     assert info.method == method and info.registered and info.redirect_uris == [REDIRECT]
 
 
@@ -103,70 +103,71 @@ def test_the_answer_prescribes_the_method_or_the_metadata_does(made: Any, taken:
     ({}, 302, "302"),
 ])
 def test_a_refused_registration_says_why_and_what_to_pass(value: Any, status: int, says: str) -> None:
-    desk = ListContext(answer(value, status))
+    context = ListContext(answer(value, status))
     with pytest.raises(RegistrationRefused, match=says) as raised:
-        choose(Identity(), server(), REDIRECT, None, desk)
+        choose(Identity(), server(), REDIRECT, None, context)
     assert REDIRECT in str(raised.value) and "native" in str(raised.value) and "redirect_uri=" in str(raised.value)
-    assert desk.store.get("client", ISSUER) is None and "\x1b" not in str(raised.value)
+    assert context.store.get("client", ISSUER) is None and "\x1b" not in str(raised.value)
 
 
 def test_a_registration_with_another_redirect_uri_is_of_no_use() -> None:
-    desk = ListContext(answer({**MADE, "redirect_uris": ["https://evil.example/"]}, 201))
+    context = ListContext(answer({**MADE, "redirect_uris": ["https://evil.example/"]}, 201))
     with pytest.raises(RegistrationRefused, match="other redirect URIs"):
-        choose(Identity(), server(), REDIRECT, None, desk)
+        choose(Identity(), server(), REDIRECT, None, context)
 
 
 # --- what is kept
 
 def test_a_registration_is_kept_for_its_issuer_and_its_redirect_uri() -> None:
     other = "http://localhost:8/callback"
-    desk = ListContext(answer(MADE, 201), answer({**MADE, "client_id": "made-2", "redirect_uris": [other]}, 201))
-    first = choose(Identity(), server(), REDIRECT, None, desk)
-    assert choose(Identity(), server(), REDIRECT, None, desk) == first == known(Identity(), server(), desk)
-    assert choose(Identity(), server(), other, None, desk).client_id == "made-2"
-    assert [len(desk.fetched.sent), desk.fetched.answers] == [2, []]
+    context = ListContext(answer(MADE, 201), answer({**MADE, "client_id": "made-2", "redirect_uris": [other]}, 201))
+    first = choose(Identity(), server(), REDIRECT, None, context)
+    assert choose(Identity(), server(), REDIRECT, None, context) == first == known(Identity(), server(), context)
+    assert choose(Identity(), server(), other, None, context).client_id == "made-2"
+    assert [len(context.fetched.sent), context.fetched.answers] == [2, []]
 
 
 def test_a_registration_is_made_anew_for_scopes_that_it_does_not_have() -> None:
-    desk = ListContext(answer(MADE, 201), answer({**MADE, "client_id": "made-2"}, 201))
-    first = choose(Identity(), server(), REDIRECT, ["a", "b"], desk)
-    assert choose(Identity(), server(), REDIRECT, ["b"], desk) == first
-    assert choose(Identity(), server(), REDIRECT, None, desk) == first
-    assert choose(Identity(), server(), REDIRECT, ["c"], desk).client_id == "made-2"
-    assert choose(Identity(), server(), REDIRECT, ["c", "a"], desk).client_id == "made-2"
-    assert [sent.json["scope"] for sent in desk.fetched.sent] == ["a b", "a b c"]
+    context = ListContext(answer(MADE, 201), answer({**MADE, "client_id": "made-2"}, 201))
+    first = choose(Identity(), server(), REDIRECT, ["a", "b"], context)
+    assert choose(Identity(), server(), REDIRECT, ["b"], context) == first
+    assert choose(Identity(), server(), REDIRECT, None, context) == first
+    assert choose(Identity(), server(), REDIRECT, ["c"], context).client_id == "made-2"
+    assert choose(Identity(), server(), REDIRECT, ["c", "a"], context).client_id == "made-2"
+    assert [sent.json["scope"] for sent in context.fetched.sent] == ["a b", "a b c"]
 
 
 def test_another_issuer_does_not_get_it() -> None:
-    desk = ListContext(answer(MADE, 201), answer({**MADE, "client_id": "made-2"}, 201))
-    choose(Identity(), server(), REDIRECT, None, desk)
+    context = ListContext(answer(MADE, 201), answer({**MADE, "client_id": "made-2"}, 201))
+    choose(Identity(), server(), REDIRECT, None, context)
     two = server()
     two.issuer = "https://two.example"
-    assert known(Identity(), two, desk) is None
-    assert choose(Identity(), two, REDIRECT, None, desk).client_id == "made-2"
-    assert known(Identity(), server(), desk).client_id == "made-1"  # type: ignore[union-attr]
+    assert known(Identity(), two, context) is None
+    assert choose(Identity(), two, REDIRECT, None, context).client_id == "made-2"
+    assert known(Identity(), server(), context).client_id == "made-1"  # type: ignore[union-attr]
 
 
 def test_a_record_under_the_wrong_issuer_is_not_used() -> None:
-    desk = ListContext()
-    desk.store.set("client", ISSUER, ClientInfo("x", issuer="https://other.example").to_json())
-    assert known(Identity(), server(), desk) is None
+    context = ListContext()
+    context.store.set("client", ISSUER, ClientInfo("x", issuer="https://other.example").to_json())
+    assert known(Identity(), server(), context) is None
 
 
 @pytest.mark.parametrize(("ends", "again"), [
     (0, False), (NOW + 1, False), (NOW, True), (NOW - 1, True), ("x", False), (10 ** 400, False), (-10 ** 400, False)])
 def test_a_secret_that_has_ended_makes_a_new_registration(ends: Any, again: bool) -> None:
-    desk = ListContext(answer({**MADE, "client_secret": "s", "client_secret_expires_at": ends}, 201), answer(MADE, 201))
-    choose(Identity(), server(), REDIRECT, None, desk)
-    choose(Identity(), server(), REDIRECT, None, desk)
-    assert len(desk.fetched.sent) == 1 + again
+    first = answer({**MADE, "client_secret": "s", "client_secret_expires_at": ends}, 201)
+    context = ListContext(first, answer(MADE, 201))
+    choose(Identity(), server(), REDIRECT, None, context)
+    choose(Identity(), server(), REDIRECT, None, context)
+    assert len(context.fetched.sent) == 1 + again
 
 
 def test_who_was_asked_once_is_not_asked_again() -> None:
-    desk = ListContext()
-    first = choose(Identity(ask=asked), server(**NONE), REDIRECT, None, desk)
+    context = ListContext()
+    first = choose(Identity(ask=asked), server(**NONE), REDIRECT, None, context)
     assert (first.client_secret, first.method, first.registered) == ("asked-secret", "client_secret_basic", False)
-    assert choose(Identity(), server(**NONE), "http://localhost:9/callback", None, desk) == first
+    assert choose(Identity(), server(**NONE), "http://localhost:9/callback", None, context) == first
 
 
 # --- credentials from before
@@ -181,21 +182,21 @@ def test_credentials_go_to_the_issuer_that_was_named_only() -> None:
 
 
 def test_credentials_without_a_named_issuer_belong_to_the_first() -> None:
-    desk, identity = ListContext(), Identity("mine", "my-secret")
-    assert known(identity, server(), desk) is not None
+    context, identity = ListContext(), Identity("mine", "my-secret")
+    assert known(identity, server(), context) is not None
     two = server()
     two.issuer = "https://two.example"
     with pytest.raises(RegistrationRefused, match="belongs to the authorization server %s" % ISSUER):
-        known(identity, two, desk)
-    assert known(identity, server(), desk) is not None
-    assert known(Identity("other"), two, desk) is not None
+        known(identity, two, context)
+    assert known(identity, server(), context) is not None
+    assert known(Identity("other"), two, context) is not None
 
 
 def test_a_metadata_document_is_for_every_issuer() -> None:
-    desk, identity = ListContext(), Identity(metadata_url=DOCUMENT)
+    context, identity = ListContext(), Identity(metadata_url=DOCUMENT)
     two = server(**CIMD)
     two.issuer = "https://two.example"
-    infos = [known(identity, each, desk) for each in (server(**CIMD), two)]
+    infos = [known(identity, each, context) for each in (server(**CIMD), two)]
     assert [info and info.client_id for info in infos] == [DOCUMENT] * 2
 
 

@@ -11,7 +11,7 @@ from mcp_ref.http11.client.connect import Grip, LetGo
 PATIENCE = 10.0
 
 
-class Rider:
+class Waiter:
     """A thread in a flight."""
 
     def __init__(self, flight: SingleFlight) -> None:
@@ -24,7 +24,7 @@ class Rider:
         self.error: Optional[BaseException] = None
         self._thread = threading.Thread(target=self._run, args=(flight, ticket))
 
-    def start(self) -> "Rider":
+    def start(self) -> "Waiter":
         self._thread.start()
         return self
 
@@ -68,15 +68,15 @@ class Work:
             self.over.set()
 
 
-def test_all_who_ride_wait_for_one_piece_of_work() -> None:
+def test_all_who_join_wait_for_one_piece_of_work() -> None:
     work = Work()
-    riders = [Rider(work.flight) for _ in range(5)]
+    waiters = [Waiter(work.flight) for _ in range(5)]
     work.flight.start()
-    for rider in riders:
-        rider.start()
+    for waiter in waiters:
+        waiter.start()
     assert work.begun.wait(PATIENCE) and not work.flight.over
     work.go.set()
-    assert [rider.end() for rider in riders] == [None] * 5 and work.runs == 1
+    assert [waiter.end() for waiter in waiters] == [None] * 5 and work.runs == 1
     assert work.flight.over and work.flight.join() is None
 
 
@@ -86,10 +86,10 @@ def test_all_get_the_error(error: BaseException) -> None:
         raise error
 
     work = Work(fail)
-    riders = [Rider(work.flight).start() for _ in range(3)]
+    waiters = [Waiter(work.flight).start() for _ in range(3)]
     work.flight.start()
     work.go.set()
-    assert [rider.end() for rider in riders] == [error] * 3
+    assert [waiter.end() for waiter in waiters] == [error] * 3
 
 
 def test_of_an_error_of_the_program_only_its_kind_is_told() -> None:
@@ -97,17 +97,17 @@ def test_of_an_error_of_the_program_only_its_kind_is_told() -> None:
         raise OSError("no route to https://auth.example/authorize?state=secret")
 
     work = Work(fail)
-    rider = Rider(work.flight).start()
+    waiter = Waiter(work.flight).start()
     work.flight.start()
     work.go.set()
-    told = rider.end()
+    told = waiter.end()
     assert isinstance(told, AuthError) and "OSError" in str(told) and "secret" not in str(told)
     assert told.__cause__ is work.error
 
 
 def test_one_who_leaves_takes_nothing_away_from_the_others() -> None:
     work = Work(lambda flight: flight.pause(0))
-    first, second = Rider(work.flight).start(), Rider(work.flight).start()
+    first, second = Waiter(work.flight).start(), Waiter(work.flight).start()
     work.flight.start()
     first.grip.let_go()
     assert isinstance(first.end(), LetGo) and not work.flight.over
@@ -125,17 +125,17 @@ def test_when_nobody_is_left_the_work_ends_at_its_next_pause() -> None:
             tickets.append(flight.join())
 
     work = Work(work_on)
-    riders = [Rider(work.flight).start() for _ in range(3)]
+    waiters = [Waiter(work.flight).start() for _ in range(3)]
     work.flight.start()
-    for rider in riders:
-        rider.grip.let_go()
-        assert isinstance(rider.end(), LetGo)
+    for waiter in waiters:
+        waiter.grip.let_go()
+        assert isinstance(waiter.end(), LetGo)
     work.go.set()
     assert work.over.wait(PATIENCE) and isinstance(work.error, LetGo)
     assert tickets == [None], "nobody can join what has been given up"
 
 
-class Boards(threading.Event):
+class JoinsLate(threading.Event):
     """In place of the event that nobody is there: somebody comes just after it was looked at."""
 
     flight: SingleFlight
@@ -147,16 +147,16 @@ class Boards(threading.Event):
 
 def test_who_comes_at_the_very_last_moment_is_not_left_behind() -> None:
     def work_on(flight: SingleFlight) -> None:
-        flight._alone = boards
+        flight._alone = joins
         flight.pause(0)
 
-    boards, work = Boards(), Work(work_on)
-    boards.flight = work.flight
-    first = Rider(work.flight).start()
+    joins, work = JoinsLate(), Work(work_on)
+    joins.flight = work.flight
+    first = Waiter(work.flight).start()
     work.flight.start()
     work.go.set()
-    assert first.end() is None and work.error is None and boards.ticket is not None
-    work.flight.wait(boards.ticket, Grip())
+    assert first.end() is None and work.error is None and joins.ticket is not None
+    work.flight.wait(joins.ticket, Grip())
 
 
 class Counting(Grip):
@@ -192,22 +192,22 @@ def test_waiting_sleeps() -> None:
 
 def test_who_comes_before_that_pause_keeps_it_going() -> None:
     work = Work(lambda flight: flight.pause(0))
-    first = Rider(work.flight).start()
+    first = Waiter(work.flight).start()
     work.flight.start()
     assert work.begun.wait(PATIENCE)
     first.grip.let_go()
     first.end()
-    second = Rider(work.flight).start()
+    second = Waiter(work.flight).start()
     work.go.set()
     assert second.end() is None and work.error is None
 
 
 def test_a_request_that_was_given_up_before_does_not_wait() -> None:
     work = Work()
-    rider, other = Rider(work.flight), Rider(work.flight).start()
-    rider.grip.let_go()
+    waiter, other = Waiter(work.flight), Waiter(work.flight).start()
+    waiter.grip.let_go()
     work.flight.start()
-    assert isinstance(rider.start().end(), LetGo)
+    assert isinstance(waiter.start().end(), LetGo)
     work.go.set()
     assert other.end() is None
 
@@ -223,37 +223,37 @@ def test_while_a_person_is_waited_for_nobody_ages() -> None:
             flight.waiting_for_user(False)
 
     work = Work(ask)
-    first, leaves = Rider(work.flight).start(), Rider(work.flight).start()
+    first, leaves = Waiter(work.flight).start(), Waiter(work.flight).start()
     work.flight.start()
     assert first.still == []
     work.go.set()
     assert asked.wait(PATIENCE) and first.stands.wait(PATIENCE) and leaves.stands.wait(PATIENCE)
-    late = Rider(work.flight).start()
+    late = Waiter(work.flight).start()
     assert late.stands.wait(PATIENCE)
     leaves.grip.let_go()
     assert isinstance(leaves.end(), LetGo) and leaves.still == [True, False]
     answered.set()
-    for rider in (first, late):
-        assert rider.end() is None
-        assert rider.still and rider.still == [True, False] * (len(rider.still) // 2)
+    for waiter in (first, late):
+        assert waiter.end() is None
+        assert waiter.still and waiter.still == [True, False] * (len(waiter.still) // 2)
 
 
 @pytest.mark.race
 def test_riders_that_come_and_go_at_the_end_all_come_free() -> None:
     begin = threading.Barrier(5)
     work = Work(lambda flight: None)
-    stays = Rider(work.flight).start()
+    stays = Waiter(work.flight).start()
     work.flight.start()
     outcomes: List[Any] = []
 
-    def ride() -> None:
+    def join_and_wait() -> None:
         begin.wait(PATIENCE)
         ticket = work.flight.join()
         if ticket is not None:
             work.flight.wait(ticket, Grip())
         outcomes.append(ticket)
 
-    threads = [threading.Thread(target=ride) for _ in range(4)]
+    threads = [threading.Thread(target=join_and_wait) for _ in range(4)]
     for thread in threads:
         thread.start()
     begin.wait(PATIENCE)

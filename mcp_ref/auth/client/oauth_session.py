@@ -105,9 +105,9 @@ class OAuthSession(Authorizer):
         else:
             return False
         while not self._tokens.has_usable_token(parsed):
-            # A flight of another request may have ended with a token that does not do for this one: then fly again.
+            # A flight of another request may have ended with a token that does not do for this one: then start another.
             # After our own flight there is a token, though perhaps the same: some servers make one good again.
-            if self._fly(lambda context: work(parsed, context), purpose, cancel_scope, refusal.revision):
+            if self._share(lambda context: work(parsed, context), purpose, cancel_scope, refusal.revision):
                 break
         return True
 
@@ -123,10 +123,10 @@ class OAuthSession(Authorizer):
         """
         flight = self._flight
         if flight is None or flight.over or flight.purpose == _EARLY:
-            self._fly(self._tokens.renew_early, _EARLY, cancel_scope)
+            self._share(self._tokens.renew_early, _EARLY, cancel_scope)
         return self._tokens.token or token
 
-    def _fly(
+    def _share(
         self, work: Callable[[GrantContext], None], purpose: Tuple[str, ...], cancel_scope: Grip,
         revision: Optional[str] = None,
     ) -> bool:
