@@ -1,4 +1,4 @@
-"""Completion: what an argument of a prompt, or a variable of a resource template, could become
+"""Completion: proposals for the value of a prompt's argument or a resource template's variable
 [.. server/utilities/completion §Requesting Completions].
 
     @server.completion("review", "language")                 # a prompt's argument
@@ -9,32 +9,32 @@
     def names(value, arguments, ctx):
         return database.names(owner=arguments.get("owner"), like=value)
 
-The function gets what is typed so far. If it has a parameter ``arguments``, it also gets what is settled
-already, by name; that is empty before 2025-06-18, when clients could not yet say it. A parameter that is
-annotated `Context`, or called ``ctx``, gets the context. It returns strings, best first, in any iterable,
-or a `mcp_ref.messages.completion.Completion`. At most ``max_completion_values`` are sent, never more than
-the 100 of the page [.. server/utilities/completion §Completion Results]. An iterator without a length
-is asked for one more than that, to know whether there are more, and may be endless.
+The function gets the text that was typed so far. If it has a parameter ``arguments``, it also gets the values of
+arguments that were entered before, by name; these are empty before 2025-06-18, when clients could not send them. A
+parameter that is annotated `Context`, or called ``ctx``, gets the context. The function returns strings, best first, in
+any iterable, or a `mcp_ref.messages.completion.Completion`. At most ``max_completion_values`` are sent, never more than
+the 100 of the page [.. server/utilities/completion §Completion Results]. Of an iterator without a length
+one more is taken, to know if there are more; it may be endless.
 
-Arguments whose annotation lists their values (Literal, Enum, bool) complete by themselves, and so do the
-paths of a directory.
+Arguments whose annotation lists their values (Literal, Enum, bool), and the paths of a directory, are completed without
+a function.
 
-What is asked for, and what is answered:
+The answers to a client:
 
 ==============================================  ==================================================
 params that do not fit                          -32602 and the path of the member
                                                 [.. server/utilities/completion §Security] MUST
 an unknown prompt, template, argument           -32602
-an argument nobody completes                    no values
+an argument without completions                 no values
 more than ``max_completions_per_second``        -32603, naming the limit
                                                 [.. server/utilities/completion §Security] MUST
 the function raises `RpcError`                  that error
-it raises or returns anything wrong             -32603 without text
-a server where nothing completes anything       -32601
+any other exception or a bad value              -32603 without text
+a server without any completions                -32601
 ==============================================  ==================================================
 
 Readings: a reference to a resource may be the template, or a URI that the template matches (the schema
-says "the URI or URI template"). Settled arguments have to be arguments of the same prompt or template.
+says "the URI or URI template"). The arguments entered before have to be arguments of the same prompt or template.
 """
 
 from itertools import islice
@@ -55,15 +55,14 @@ if TYPE_CHECKING:
     from .interface import Features
 
 MOST = 100
-"""Values in one answer, even if ``max_completion_values`` allows more."""
+"""The most values in one answer, even if ``max_completion_values`` allows more."""
 
 _CALLED = {"ref/prompt": "prompt", "ref/resource": "resource template", "": "prompt or resource template"}
 
 
 def ranked(values: Iterable[str], typed: str) -> List[str]:
-    """Those of the values that begin with what is typed, then those that hold it; case does not matter.
-
-    [.. server/utilities/completion §Implementation Considerations] SHOULD
+    """Return the values that begin with the typed text, then those that contain it, ignoring case: sorted by relevance
+    [.. server/utilities/completion §Implementation Considerations] SHOULD.
     """
     wanted = typed.lower()
     begin: List[str] = []
@@ -91,7 +90,7 @@ class Completer:
                 signature.name, ", ".join(sorted(surplus))))
 
     def complete(self, context: Context, value: str, arguments: Dict[str, str]) -> Any:
-        """Run the function."""
+        """Run the function, and return its value. ``value``: the typed text; ``arguments``: those entered before."""
         keywords: Dict[str, Any] = {self._value: value}
         if self._arguments:
             keywords["arguments"] = arguments
@@ -101,19 +100,19 @@ class Completer:
 
 
 class _Target(NamedTuple):
-    """What a reference of a client's stands for: a prompt or a template of the server."""
+    """The prompt or template that a client's reference stands for."""
 
     kind: str
     key: str
     arguments: List[str]
     choices: Callable[[str, str], Optional[Iterable[str]]]
-    """What an argument completes to by itself, given what is typed; None: nothing is known of it."""
+    """A function of an argument and the typed text that returns the values the argument can have; None if unknown."""
     chosen: bool = False
-    """Whether these are only those that fit what is typed, be they spelled otherwise: the paths of a directory."""
+    """True if ``choices`` returns only values that fit the typed text, as a directory does; they are not ranked."""
 
 
 class Completions:
-    """What completes the arguments of the prompts and templates of one server."""
+    """The completions of one server, by prompt or template and argument."""
 
     def __init__(self, server: "Features") -> None:
         self._server = server
@@ -143,22 +142,24 @@ class Completions:
         self._completers[(*key, argument)] = Completer(function)
 
     def values(self) -> List[Completer]:
-        """The functions that were registered."""
+        """Return the functions that were registered."""
         return list(self._completers.values())
 
     def completes(self) -> bool:
-        """Whether any function was registered."""
+        """Return True if any function was registered."""
         return bool(self._completers)
 
     # Act
 
     def route(self, revision: Revision) -> Route:
-        """Answers `completion/complete`."""
+        """Return the route of `completion/complete`."""
         read = params_reader(CompleteRequestParams, revision)
         write = encoder(CompleteResult, revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
             limits = context.connection.limits
+            # The rate limit [.. server/utilities/completion §Implementation Considerations] SHOULD
+            # [.. server/utilities/completion §Security] MUST
             if not context.rate("max_completions_per_second").take():
                 raise RpcError(INTERNAL_ERROR, "Too many completions: max_completions_per_second (%g) is reached; "
                                "ask again later" % limits.max_completions_per_second)
@@ -171,7 +172,7 @@ class Completions:
         return Route(answer)
 
     def _complete(self, context: Context, asked: CompleteRequestParams, arguments: Dict[str, str]) -> Any:
-        """What the function for this argument returns."""
+        """Return the values for the argument: of its function, or of its annotation; [] if it has neither."""
         target = self._find(asked.ref, context.connection.limits.max_uri_length)
         name, typed = asked.argument.name, asked.argument.value
         for path, one in [("params.argument.name", name)] + [("params.context.arguments", one) for one in arguments]:
@@ -188,7 +189,8 @@ class Completions:
         return list(choices) if target.chosen else ranked(choices, typed)
 
     def _find(self, ref: Any, max_uri_length: int) -> _Target:
-        """What a client refers to [2025-03-26.. server/utilities/completion §Error Handling] SHOULD."""
+        """Return what a reference stands for; `RpcError` -32602 for an unknown one
+        [2025-03-26.. server/utilities/completion §Error Handling] SHOULD."""
         if isinstance(ref, PromptReference):
             prompt = self._prompt(ref.name)
             if prompt is None:
@@ -215,7 +217,7 @@ class Completions:
         return _Target("ref/resource", template, found.variables, found.choices, found.chosen)
 
     def _resource(self, uri: str, max_length: int) -> Optional[_Target]:
-        """The template that a URI belongs to; a resource of its own has no variables."""
+        """Return the template that matches a URI; a registered resource is a target without variables."""
         if not self._server.has_feature("resources"):
             return None
         if self._server.resources.listing.get(uri) is not None:
@@ -228,7 +230,7 @@ class Completions:
 
 
 def _key(ref: Ref) -> Tuple[str, str]:
-    """The kind of a reference, empty where that is open, and what it names."""
+    """Return the kind of a reference ("" for a str, which may be either) and the name or URI template in it."""
     if isinstance(ref, PromptReference):
         return ref.type, ref.name
     if isinstance(ref, ResourceTemplateReference):
@@ -239,7 +241,8 @@ def _key(ref: Ref) -> Tuple[str, str]:
 
 
 def _cut(value: Any, most: int) -> Completion:
-    """The answer with at most so many values; ``total`` where it is known. Raises TypeError for what are no strings."""
+    """Return the completion with at most ``most`` values, and ``total`` if it is known. Raises TypeError for values
+    that are no strings."""
     if isinstance(value, Completion):
         values, length, more, total = value.values[:most], len(value.values), value.has_more, value.total
         total = length if total is None and length > most else total and max(total, length)

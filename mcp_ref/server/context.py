@@ -1,8 +1,8 @@
-"""The context of a server's handlers: what the client can be asked and told while a request runs.
+"""The context of a server's handlers: the requests and messages to the client while a request is handled.
 
-Every question to the client goes through `Context.ask`. What the questions mean is told by the modules that the
-thin methods load when they are first called: `elicitation`, `elicitation_url`, `sampling`, `roots`. Where a server
-cannot send requests, `mcp_ref.server.mrtr.rounds` does the asking.
+Every question to the client goes through `Context.ask`. The modules `elicitation`, `elicitation_url`, `sampling` and
+`roots` implement the questions; the methods here load them when they are first called. In a revision where a server
+cannot send requests, `mcp_ref.server.mrtr.rounds` asks.
 """
 
 from typing import (
@@ -26,23 +26,24 @@ if TYPE_CHECKING:
 
 Form = TypeVar("Form")
 Scalar = TypeVar("Scalar", bool, int, float, str)
-"""What is the same when it has been JSON."""
+"""The types whose values are the same after a conversion to JSON and back."""
 
 
 class Context(RequestContext):
-    """What a tool, resource or prompt gets when it declares a parameter of this type.
+    """The object that a tool, resource or prompt gets for a parameter of this type.
 
     ``progress``, ``cancelled`` and ``check`` are described at `mcp_ref.peer.context.Context`.
 
     The methods that ask (`elicit`, `elicit_url`, `sample`, `sample_with_tools`, `list_roots`) are written the same way
     for every revision. In a handshake session they wait for the answer. In a revision without requests from server to
     client the handler ends at a question **and runs again from its first line** when the client comes back with the
-    answer: what stands before a question runs once in each round, and so do its ``finally`` and ``with``. What must
-    happen once goes into `once`, or after the last question. Read `mcp_ref.server.mrtr.rounds` before you write one.
+    answer: the code before a question runs once in each round, and so do its ``finally`` and ``with``. Put code that
+    must run once into `once`, or after the last question. Read `mcp_ref.server.mrtr.rounds` before you write such a
+    handler.
 
-    ``key`` names a question there: it is its key in what the client is asked, and tells it from the others in the
-    next round. Without one, questions are numbered as they come; a key that comes twice gets a number. A client that
-    knows the key may answer before it is asked.
+    ``key`` names a question there: it is the question's key in the message to the client, and identifies it in the
+    next round. Questions without a key are numbered in their order; a key that is used twice gets a number. A client
+    that knows the key may answer before it is asked.
     """
 
     __slots__ = ("_rounds",)
@@ -54,14 +55,14 @@ class Context(RequestContext):
         self, method: str, params: "Model", timeout: Optional[float] = REQUEST_TIMEOUT, key: Optional[str] = None,
         read: "Optional[Callable[[Any], Any]]" = None,
     ) -> Any:
-        """Send a request of a server to the client, and wait for its result; or ask by our own result.
+        """Send a request to the client and wait for its result; in 2026-07-28 ask by the result of this request.
 
         ``params`` is written for the session's revision, the result is read by the method's row in `mcp_ref.methods`,
-        and then by ``read``, which raises `PeerProtocolError` for one that is not good enough (in a handshake session
-        that is raised here; elsewhere the client is asked again). ``timeout``: idle seconds (default:
-        ``request_timeout``; None: only the ceiling), where we wait. ``key``: see the class. Raises `CapabilityMissing`,
-        `LocalProtocolError` (nothing that may be asked here) or `Unrepresentable` before anything is sent;
-        `PeerProtocolError` for a result that does not fit; and what `Connection.request` raises.
+        and then by ``read``, which raises `PeerProtocolError` for a result that it refuses (in a handshake session
+        this method raises that; in 2026-07-28 the client is asked again). ``timeout``: idle seconds in a session
+        (default: ``request_timeout``; None: only the ceiling of the limits). ``key``: see the class. Raises
+        `CapabilityMissing`, `LocalProtocolError` (this may not be asked here) or `Unrepresentable` before anything is
+        sent; `PeerProtocolError` for a result that does not fit; and as `Connection.request`.
         """
         session = self.session
         if key is not None and (not isinstance(key, str) or not key):
@@ -84,18 +85,18 @@ class Context(RequestContext):
         return result if read is None else read(result)
 
     def ask_all(self, questions: Mapping[str, Callable[[], Any]]) -> Dict[str, Any]:
-        """Ask several questions in one round: key -> a function that asks, and what it returned.
+        """Ask several questions in one round; return key -> answer. ``questions``: key -> a function that asks.
 
-        Each answer is of the type of its question, which no type checker can tell from the key: annotate what you take
-        out, ``roots: List[Root] = answers["roots"]``.
+        Each answer is of the type of its question, which a type checker cannot know: annotate it,
+        ``roots: List[Root] = answers["roots"]``.
 
         >>> answers = ctx.ask_all({                                             # doctest: +SKIP
         ...     "name": lambda: ctx.elicit("Your name?", {"name": str}),
         ...     "roots": ctx.list_roots,
         ... })
 
-        Where the client is asked by our result, it is asked all of them at once, and each function runs again in each
-        round; in a handshake session they are called one after the other. The keys name their questions.
+        In 2026-07-28 all questions are asked at once, and each function runs again in each
+        round; in a handshake session they are called one after the other. The keys name the questions.
         """
         for key, function in questions.items():
             if not isinstance(key, str) or not key or not callable(function):
@@ -114,12 +115,13 @@ class Context(RequestContext):
     def once(self, key: str, function: Callable[[], Any]) -> Any: ...
 
     def once(self, key: str, function: Callable[[], Any]) -> Any:
-        """What ``function()`` returns, as a JSON value, called once in all rounds of this request.
+        """Call ``function()`` once in all rounds of this request, and return its value as JSON.
 
-        For what must not happen again when the handler runs again, and for what must not change: times, random
-        numbers, new ids. The value travels through the client, **who can read it** and cannot change it. So it is
-        computed again by a client that begins anew, and by one that comes back twice with the same state.
-        In a handshake session: once in this call. Raises `JsonError` for what JSON cannot hold, and as the function.
+        Use it for effects that must not happen again when the handler runs again, and for values that must not change:
+        times, random numbers, new ids. The value travels through the client, **which can read it** and cannot change
+        it. So it is computed again if a client begins anew, and if it comes back twice with the same state.
+        In a handshake session the function is called once in this call. Raises `JsonError` for a value that JSON cannot
+        hold, and as the function.
         """
         if not isinstance(key, str) or not key:
             raise ValueError("the key of a value is a text that is not empty, not %.80r" % (key,))
@@ -129,11 +131,12 @@ class Context(RequestContext):
 
     @property
     def input_responses(self) -> Dict[str, Any]:
-        """The answers that came with this request, by key, as result messages; for handlers that ask by hand.
+        """The answers that came with this request, as result messages by key.
 
-        That is, for those that return an `InputRequiredResult` themselves [2026-07-28 basic/patterns/mrtr
-        §InputRequiredResult]. Empty in a first round, and in handshake sessions. What is no answer of any kind is left
-        out. An answer may be to anything, or come unasked: look at its class and at what it says.
+        They are for handlers that return an `InputRequiredResult` themselves [2026-07-28 basic/patterns/mrtr
+        §InputRequiredResult]. Empty in a first round, and in handshake sessions. Values that are no result message are
+        left out. The client may send an answer that nobody asked for, or one of another kind: check its class and
+        members.
         """
         from .mrtr.rounds import responses_of
 
@@ -141,9 +144,9 @@ class Context(RequestContext):
 
     @property
     def request_state(self) -> Optional[str]:
-        """The ``request_state`` that this handler gave with the `InputRequiredResult` it returned in the last round.
+        """The ``request_state`` of the `InputRequiredResult` that this handler returned in the last round, or None.
 
-        It is the very text: it was signed on its way, and the client can have read it. None: there was none.
+        The text is unchanged, because it was signed; the client could read it.
         """
         from .mrtr.replay import rounds_of
 
@@ -165,7 +168,7 @@ class Context(RequestContext):
     def elicit(
         self, message: str, form: Any, timeout: Optional[float] = None, key: Optional[str] = None
     ) -> "Answer[Any]":
-        """Ask the user to fill in a form; see `mcp_ref.server.elicitation.elicit`.
+        """Ask the user to fill in a form, and return the answer; see `mcp_ref.server.elicitation.elicit`.
 
         >>> answer = ctx.elicit("Which region?", {"region": str})   # doctest: +SKIP
         >>> if answer:                                              # doctest: +SKIP
@@ -181,14 +184,14 @@ class Context(RequestContext):
         self, message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
         key: Optional[str] = None,
     ) -> "Answer[None]":
-        """Ask the user to follow a link; see `mcp_ref.server.elicitation_url.elicit_url`."""
+        """Ask the user to follow a link, and return the answer; see `mcp_ref.server.elicitation_url.elicit_url`."""
         from .elicitation_url import elicit_url
 
         self.session.check_askable("elicitation")
         return elicit_url(self, message, url, elicitation_id, timeout, key)
 
     def elicitation_complete(self, elicitation_id: str) -> None:
-        """Tell the client that was asked that the user is done; see `mcp_ref.server.elicitation_url.complete`."""
+        """Notify the client that was asked that the user is done; see `mcp_ref.server.elicitation_url.complete`."""
         from .elicitation_url import complete
 
         complete(self.connection.role, elicitation_id)
@@ -226,7 +229,7 @@ class Context(RequestContext):
         tool_choice: "Union[None, str, ToolChoice]" = None, max_tool_iterations: Optional[int] = None,
         meta: Optional[Dict[str, Any]] = None,        timeout: Optional[float] = None, key: Optional[str] = None,
     ) -> "CreateMessageResult":
-        """The same, with tools that the model may use; see `mcp_ref.server.sampling.sample_with_tools`."""
+        """Ask the client's model, which may use tools; see `mcp_ref.server.sampling.sample_with_tools`."""
         from .sampling import sample_with_tools
 
         self.session.check_askable("sampling")
@@ -239,14 +242,14 @@ class Context(RequestContext):
 
     @spelt
     def list_roots(self, key: Optional[str] = None) -> "List[Root]":
-        """Ask the client for its roots; see `mcp_ref.server.roots.list_roots`."""
+        """Return the roots of the client; see `mcp_ref.server.roots.list_roots`."""
         from .roots import list_roots
 
         self.session.check_askable("roots")
         return list_roots(self, key)
 
     def log(self, level: str, data: Any, logger: Optional[str] = None, **unknown: NoReturn) -> None:
-        """Send a log message to the client, if its level is loud enough for it; see `mcp_ref.server.logs.send`.
+        """Send a log message to the client, if the client wants this level; see `mcp_ref.server.logs.send`.
 
         ``level``: "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency". ``data``: any JSON
         value. Raises ValueError for others and `RequestCancelled` if the request was cancelled
@@ -260,11 +263,11 @@ class Context(RequestContext):
         send(self.connection, level, data, logger, self)
 
     def poll_later(self) -> bool:
-        """Let go of the connection that waits for the answer; the client comes back for it after a while.
+        """End the HTTP connection that waits for the answer; the client reconnects for it after a while.
 
-        For what takes long, over HTTP: nothing is lost, and no connection is held all the time
-        [2025-11-25 basic/transports §Sending Messages to the Server] MAY. False: nothing of the kind is possible here,
-        and nothing was done.
+        Use it in handlers that run long over HTTP: no message is lost, and no connection is held all the time
+        [2025-11-25 basic/transports §Sending Messages to the Server] MAY. Returns False if this transport or client
+        cannot do it; then nothing was done.
         """
         replies = self.connection.replies
         return replies is not None and replies.poll_later(self.request_id)

@@ -1,4 +1,4 @@
-"""Asking the user, through the client [2025-06-18.. client/elicitation §Protocol Messages].
+"""Questions to the user, through the client [2025-06-18.. client/elicitation §Protocol Messages].
 
     answer = ctx.elicit("Where shall it run?", {"region": Literal["eu", "us"], "copies": int})
     if not answer:
@@ -11,29 +11,29 @@ A form is written in one of these ways, and becomes the flat schema that all cli
 ======================================================  ========================================================
 form                                                    ``answer.value``
 ======================================================  ========================================================
-``{"region": str, "note": Optional[str]}``: names and   a dict of Python values; what was left out is None
+``{"region": str, "note": Optional[str]}``: names and   a dict of Python values; fields without an answer are None
 Python types, also Literal, Enum, List of these
-``{"region": {"type": "string"}}``: names and schemas,  a dict of JSON values, with the defaults of what was
-required unless they have a default                     left out
+``{"region": {"type": "string"}}``: names and schemas,  a dict of JSON values, with the defaults of fields without an
+required unless they have a default                     answer
 a dataclass or a TypedDict                              an instance
 an object schema, or a `RequestedSchema`                a dict of JSON values, with the same defaults
 ======================================================  ========================================================
 
-What can go wrong, and what the caller of a tool sees unless the tool handles it:
+Errors, and what the caller of a tool gets unless the tool handles them:
 
 =====================================================  =========================================================
 `CapabilityMissing`: this client cannot be asked       ``isError`` with that text; nothing was sent
-`FormError`, TypeError: this cannot be asked            likewise
-`Unrepresentable`: not in the session's revision       likewise (2025-06-18 has no choice of several)
+`FormError`, TypeError: this cannot be asked            the same
+`Unrepresentable`: not in the session's revision       the same (2025-06-18 has no choice of several)
 the user says no, and the tool reads the answer        ``isError``: ``The user declined: <question>``
-`PeerProtocolError`: the answer does not fit the form  ``isError`` naming field and rule, not what was entered; where
-                                                       the client is asked by a result it is asked again
+`PeerProtocolError`: the answer does not fit the form  ``isError`` naming field and rule, not the value; in 2026-07-28
+                                                       the client is asked again
 `PeerError`, `RequestTimeout`, `RequestCancelled`      as for every request; people take time, so there is no
                                                        time limit but the ceiling unless ``timeout`` says so
 =====================================================  =========================================================
 
 Never ask for passwords, keys or tokens in a form [2025-06-18.. client/elicitation §User Interaction Model] MUST NOT:
-that is what links are for (`mcp_ref.server.elicitation_url`). Nor trust what the user says of who they are
+use links for them (`mcp_ref.server.elicitation_url`). Do not trust an identity that the user enters
 [2025-11-25.. client/elicitation §Identifying the User] MUST NOT.
 """
 
@@ -55,22 +55,22 @@ if TYPE_CHECKING:
 
 Values = Callable[[Dict[str, Any]], Any]
 Form = TypeVar("Form")
-"""What the values of an answer are."""
+"""The type of `Answer.value`."""
 
 
 # -- What comes back ---------------------------------------------------------------------------
 
 
 class NotAccepted(ToolError, LookupError):
-    """The answer was read though the user declined or cancelled; in a tool the model is told so."""
+    """The answer was read although the user declined or cancelled; the model gets this text from a tool."""
 
 
 class Answer(Generic[Form]):
-    """What the user did [2025-06-18.. client/elicitation §Response Actions].
+    """The answer of the user [2025-06-18.. client/elicitation §Response Actions].
 
-    ``action`` is ``accept``, ``decline`` (said no) or ``cancel`` (went away without saying). An answer is true when
-    it is ``accepted``. ``content`` is what was entered, as JSON; {} if not accepted, and for links, where accepting
-    means only that the user agreed to follow.
+    ``action`` is ``accept``, ``decline`` (the user said no) or ``cancel`` (the user closed the question). An answer is
+    true if it is ``accepted``. ``content`` has the values that were entered, as JSON; {} if not accepted, and for
+    links, where accepting means only that the user agreed to follow the link.
     """
 
     __slots__ = ("action", "content", "_value", "_question")
@@ -83,7 +83,7 @@ class Answer(Generic[Form]):
 
     @property
     def accepted(self) -> bool:
-        """Whether the user agreed."""
+        """True if the user agreed."""
         return self.action == "accept"
 
     @property
@@ -98,12 +98,12 @@ class Answer(Generic[Form]):
         return self.accepted
 
     def __getitem__(self, name: str) -> Any:
-        """One field. Raises `NotAccepted`, and KeyError for what was left out."""
+        """Return the value of one field. Raises `NotAccepted`, and KeyError for a field without an answer."""
         value = self.value
         return value[name] if isinstance(value, dict) else self.content[name]
 
     def __repr__(self) -> str:
-        return "<Answer %s>" % self.action  # what was entered is not for logs
+        return "<Answer %s>" % self.action  # without the values, which do not belong in logs
 
 
 # -- Forms -------------------------------------------------------------------------------------
@@ -112,10 +112,10 @@ class Answer(Generic[Form]):
 def elicit(
     ctx: "AskingContext", message: str, form: Any, timeout: Optional[float] = None, key: Optional[str] = None
 ) -> "Answer[Any]":
-    """Ask the user to fill in a form, and wait.
+    """Ask the user to fill in a form, wait, and return the answer.
 
-    ``message`` says what is asked and why; ``form`` and what is raised: see the module. ``timeout`` in seconds. ``key``
-    names the question, see `Context`. The answer is checked against the form
+    ``message`` tells the user what is asked and why. ``form`` and the errors: see the module. ``timeout`` in seconds.
+    ``key`` names the question, see `Context`. The answer is checked against the form
     [2025-11-25.. client/elicitation §Form Mode Security] SHOULD.
     """
     need(ctx.session, "form")
@@ -128,7 +128,7 @@ def elicit(
 
 
 def _answer(ctx: "AskingContext", message: str, prepared: "PreparedForm", result: ElicitResult) -> "Answer[Any]":
-    """What the user did; raises `PeerProtocolError` for what does not fit the form."""
+    """Return the answer in a result, checked. Raises `PeerProtocolError` for values that do not fit the form."""
     if result.action != "accept":
         return Answer(result.action, {}, None, message)
     checked, content = prepared.form, dict(result.content or {})
@@ -156,20 +156,20 @@ def need(session: Session, mode: str) -> None:
     [2025-11-25.. client/elicitation §Capabilities] MUST NOT
     """
     declared = session.peer_capabilities.get("elicitation")
-    plain = declared == {} and mode == "form" and session.rules.elicitation  # what most clients declare
+    plain = declared == {} and mode == "form" and session.rules.elicitation  # the declaration of most clients
     if not plain and mode not in modes(declared, session.rules):
         text = "this client cannot be asked: in revision %s it did not declare elicitation in %s mode"
         raise CapabilityMissing(text % (session.rules, mode), "elicitation.%s" % mode)
 
 
 def check_message(message: Any) -> None:
-    """Raise `FormError` for a question without words."""
+    """Raise `FormError` for an empty message [2025-11-25.. client/elicitation §Elicitation Requests] MUST."""
     if not isinstance(message, str) or not message.strip():
         raise FormError("the message tells the user what is asked and why; it cannot be %.80r" % (message,))
 
 
 def check_form(params: ElicitRequestFormParams) -> None:
-    """Raise `FormError` for a question without words, and for a form that does not keep to the subset."""
+    """Raise `FormError` for an empty message, and for a form outside of the subset of JSON Schema."""
     check_message(params.message)
     prepare(params.requested_schema)
 
@@ -179,7 +179,7 @@ _MOST_PREPARED = 256
 
 
 class PreparedForm:
-    """A form to be sent, and what makes Python values of an answer's JSON. Not to be changed."""
+    """A checked form, and the function that makes Python values of an answer's JSON. Do not change it."""
 
     __slots__ = ("form", "read", "_params")
 
@@ -189,7 +189,11 @@ class PreparedForm:
         self._params: Dict[str, ElicitRequestFormParams] = {}
 
     def params(self, message: str) -> ElicitRequestFormParams:
-        """The question in these words; the same object for the same words, as long as it is kept."""
+        """Return the params of a question with this message; the same object again while it is cached.
+
+        The mode is always sent, also where it could be left out
+        [2025-11-25.. client/elicitation §Elicitation Requests] MUST.
+        """
         found = self._params.get(message)
         if found is None:
             if len(self._params) >= _MOST_PREPARED:
@@ -201,9 +205,10 @@ class PreparedForm:
 
 
 def prepare(form: Any) -> PreparedForm:
-    """The form that an author wrote, in one of the ways of the module. Raises `FormError` or TypeError.
+    """Return the checked form of a form that an author wrote in one of the ways of the module.
 
-    Kept for the next time that the same form is asked: compiling one costs more than asking it.
+    It is cached for the next question with the same form: checking a form costs more than sending it. Raises
+    `FormError` or TypeError.
     """
     key = _key(form)
     found = None if key is None else _PREPARED.get(key)
@@ -217,7 +222,8 @@ def prepare(form: Any) -> PreparedForm:
 
 
 def _key(form: Any) -> Any:
-    """What is the same for two forms only if they say the same, in the same order; None for what cannot be told."""
+    """Return a key that is equal for two forms only if they have the same fields in the same order; None if there is
+    no such key."""
     try:
         key: Any = None
         if isinstance(form, dict):
@@ -231,7 +237,7 @@ def _key(form: Any) -> Any:
 
 
 def _words(what: Any) -> Any:
-    """The text of a schema; an annotation with its text, since ``Literal[1]`` and ``Literal[True]`` are equal."""
+    """Return the JSON of a schema; or an annotation with its text, because ``Literal[1] == Literal[True]``."""
     if isinstance(what, (dict, list, str, Model)):
         return dumps(what)
     return what, repr(what)
@@ -263,7 +269,7 @@ def _of_class(cls: type) -> Tuple[Dict[str, Any], Values]:
 
 
 def _of_names(form: Mapping[str, Any]) -> Tuple[Dict[str, Any], Values]:
-    """Names with types, schemas or schema messages."""
+    """Return the schema and reader of a form that is names with types, schemas or schema messages."""
     from .hints.members import HintedName, Members, HintScope
     from .hints.typeforms import form_of
 
@@ -279,7 +285,7 @@ def _of_names(form: Mapping[str, Any]) -> Tuple[Dict[str, Any], Values]:
 
 
 def _flat(schema: Mapping[str, Any]) -> Dict[str, Any]:
-    """The schema of type hints in the words of forms: what sets say beyond choices is left to the reader."""
+    """Return the schema of type hints in the subset for forms: without ``uniqueItems``, which the reader enforces."""
     properties = {
         name: {word: value for word, value in field.items() if word != "uniqueItems"}
         for name, field in schema["properties"].items()

@@ -1,18 +1,18 @@
-"""Sending the user to a web page, through the client [2025-11-25.. client/elicitation §URL Mode Elicitation Requests].
+"""Links that the client shows to the user [2025-11-25.. client/elicitation §URL Mode Elicitation Requests].
 
-What is entered behind a link does not pass through the client: this is how a server asks for keys, payments, or the
-authorization of third parties. There are two ways, and both end with `complete`, which tells the client that the user
-is done there:
+The values that a user enters on the page behind a link do not pass through the client: so a server asks for keys,
+payments, or the authorization of third parties. There are two ways, and both end with `complete`, which notifies the
+client that the user is done there:
 
     answer = ctx.elicit_url("Connect your account", "https://example.com/connect?id=7")     # ask, and go on
     raise UrlElicitationRequired([("Connect your account", "https://example.com/connect")])  # refuse until it is done
 
-Duties of the page behind the link: it makes sure that whoever opens it is the user who was asked
-[2025-11-25.. client/elicitation §Phishing] MUST; it is no page that one is logged in to by the link alone, and the
-link says nothing secret or personal [2025-11-25.. client/elicitation §Safe URL Handling] MUST NOT.
+Duties of the page behind the link: it verifies that the person who opens it is the user who was asked
+[2025-11-25.. client/elicitation §Phishing] MUST; the link alone logs nobody in, and it holds
+nothing secret or personal [2025-11-25.. client/elicitation §Safe URL Handling] MUST NOT.
 
 Revisions before 2025-11-25 have no links: there both ways fail as for a client that did not declare them. In 2026-07-28
-links have no ids, and nothing tells the client that the user is done; instead of the error, which that revision does
+links have no ids, and nothing notifies the client that the user is done; instead of the error, which that revision does
 not have, the client is asked to show the links and to come back (`ask_instead`).
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 Elicitation = Union[ElicitRequestURLParams, Tuple[str, str], Tuple[str, str, str]]
-"""Message and URL, perhaps with an id; or the message class."""
+"""A pair of message and URL, a triple of message, URL and id, or the params message."""
 
 
 # -- Asking ------------------------------------------------------------------------------------
@@ -50,12 +50,12 @@ def elicit_url(
     ctx: "AskingContext", message: str, url: str, elicitation_id: Optional[str] = None, timeout: Optional[float] = None,
     key: Optional[str] = None,
 ) -> "Answer[None]":
-    """Ask the user to follow a link, and wait for their consent, which is all that the answer tells.
+    """Ask the user to follow a link, wait for their consent, and return it as an answer without values.
 
     ``url`` is an absolute https URL (http is logged, unless it is of this machine). ``elicitation_id`` is made here if
-    it is not given, and known to `complete` until that is called, the user declines or the connection ends; where
-    links have no ids it is not used. ``key`` names the question, see `Context`. Raises `LinkError`, and what
-    `mcp_ref.server.elicitation.elicit` raises.
+    it is not given, and known to `complete` until that is called, the user declines or the connection ends; 2026-07-28
+    has no ids and does not use it. ``key`` names the question, see `Context`. Raises `LinkError`, and as
+    `mcp_ref.server.elicitation.elicit`.
     """
     connection = ctx.connection
     need(ctx.session, "url")
@@ -79,7 +79,8 @@ def elicit_url(
 def _request(
     message: str, url: str, elicitation_id: Optional[str], connection: Optional[Connection] = None
 ) -> ElicitRequestURLParams:
-    """[2025-11-25.. client/elicitation §URL Mode Elicitation Requests] MUST: a valid URL, a message, an id."""
+    """Return the params of a question with a valid URL, a message and an id
+    [2025-11-25.. client/elicitation §URL Mode Elicitation Requests] MUST."""
     check_link(message, url, connection)
     if elicitation_id is None:
         from secrets import token_urlsafe
@@ -91,7 +92,7 @@ def _request(
 
 
 def check_link(message: str, url: str, connection: Optional[Connection]) -> None:
-    """Raise `LinkError` or `FormError` for a link that no user should be sent to; one without https is counted."""
+    """Raise `LinkError` or `FormError` for a link or message that may not be sent; count a link without https."""
     check_message(message)
     limits = DEFAULT if connection is None else connection.limits
     link = read_link(url, limits.max_uri_length)
@@ -103,7 +104,10 @@ def check_link(message: str, url: str, connection: Optional[Connection]) -> None
 
 
 class _Asked:
-    """The ids of links that one client was asked to show and that are not completed. Thread-safe, bounded."""
+    """The ids of links that one client was asked to show and that are not completed. Thread-safe.
+
+    ``most``: the number of ids that are remembered. The lock guards the ids.
+    """
 
     def __init__(self, most: int) -> None:
         self._lock = threading.Lock()
@@ -111,7 +115,7 @@ class _Asked:
         self._most = most
 
     def add(self, id: Any, others: "Sequence[_Asked]") -> None:
-        """Remember an id; ValueError if another client was asked under it. The oldest goes where there are too many."""
+        """Remember an id, and forget the oldest one above ``most``. Raises ValueError for an id of another client."""
         if any(id in other for other in others):
             raise ValueError("the elicitation id %.80r belongs to another client; let one be made" % (id,))
         with self._lock:
@@ -121,7 +125,7 @@ class _Asked:
                 self._ids.popitem(last=False)
 
     def take(self, id: Any) -> bool:
-        """Forget an id; whether it was known."""
+        """Forget an id. Returns True if it was known."""
         with self._lock:
             return self._ids.pop(id, self) is None
 
@@ -131,7 +135,7 @@ class _Asked:
 
 
 def _asked(connection: Connection) -> _Asked:
-    """In the connection's state, so that it ends with it."""
+    """Return the ids of a connection, which are part of its state and end with it."""
     found: Optional[_Asked] = connection.state.get("elicitations")
     return found or connection.state.setdefault("elicitations", _Asked(connection.limits.max_pending_elicitations))
 
@@ -142,10 +146,11 @@ def _others(connection: Connection) -> List[_Asked]:
 
 
 def complete(server: Any, elicitation_id: str) -> None:
-    """Tell the client that was asked under this id that the user is done behind the link; call it once.
+    """Notify the client that was asked with this id that the user is done behind the link; call it once.
 
-    [2025-11-25 client/elicitation §Completion Notifications for URL Mode Elicitation] MUST: only that client, with the
-    id of the question. Raises ValueError for an id that nobody was asked under, or that is completed.
+    Only that client is notified, with the id of the question
+    [2025-11-25 client/elicitation §Completion Notifications for URL Mode Elicitation] MUST. Raises ValueError for an
+    unknown id, and for one that is completed.
     """
     for connection in server.connections:
         if "elicitations" in connection.state and connection.state["elicitations"].take(elicitation_id):
@@ -162,18 +167,18 @@ def complete(server: Any, elicitation_id: str) -> None:
 
 
 class UrlElicitationRequired(RpcError):
-    """Raised by a handler that cannot go on before the user has followed one or more links; the client tries again.
+    """The error of a handler that cannot go on before the user has followed one or more links; the client tries again.
 
         raise UrlElicitationRequired([("Connect your account", "https://example.com/connect")])
 
     [2025-11-25 client/elicitation §URL Elicitation Required Error]. ``elicitations``: pairs of message and URL, triples
-    with an id of your own, or `ElicitRequestURLParams`; ``ids`` are theirs, for `complete`. Raises `LinkError`,
+    with an id of your own, or `ElicitRequestURLParams`; ``ids`` are their ids, for `complete`. Raises `LinkError`,
     `FormError` or ValueError.
 
     Reading: a client that cannot show links (it did not declare ``elicitation.url``, or its revision has no such
     error) gets an ordinary failure instead: in a tool an ``isError`` result, elsewhere -32603, with the messages and
-    without the links, which are for the user's eyes only. Where the client is asked by results it is asked to show the
-    links, and the handler runs again when the user has agreed; it should look whether they are done before it raises.
+    without the links, which only the user may see. In 2026-07-28 the client is asked to show the
+    links, and the handler runs again when the user has agreed; it should check that the user is done before it raises.
     """
 
     @spelt
@@ -195,9 +200,10 @@ def _as_params(one: Elicitation) -> ElicitRequestURLParams:
 
 
 def required(context: "AskingContext", error: RpcError, in_tool: bool) -> Exception:
-    """What is sent for an error -32042: itself, its ids remembered, or an ordinary failure; see the class.
+    """Return the error to send for an error -32042: the same one, with its ids remembered, or an ordinary failure.
 
-    [2025-11-25 client/elicitation §URL Elicitation Required Error] MUST, MUST NOT: also of an `RpcError` made by hand.
+    It holds for `UrlElicitationRequired` and for any `RpcError` with this code
+    [2025-11-25 client/elicitation §URL Elicitation Required Error] MUST, MUST NOT.
     """
     connection, session = context.connection, context.session
     try:
@@ -216,11 +222,10 @@ def required(context: "AskingContext", error: RpcError, in_tool: bool) -> Except
 
 
 def ask_instead(context: "AskingContext", error: RpcError, in_tool: bool) -> Exception:
-    """Ask by the result of a request what the error -32042 would have asked, in a revision that does not have it.
+    """Ask, by the result of a request, for the links of an error -32042 in a revision that does not have the error.
 
-    Unwinds (see `mcp_ref.server.mrtr.rounds`) until the user has answered. After that the handler has run once more,
-    and should not have raised again: what it would mean then is returned, an ordinary failure. Raises
-    `CapabilityMissing`.
+    Unwinds the handler (see `mcp_ref.server.mrtr.rounds`) until the user has answered. If the handler runs again after
+    that and raises again, an ordinary failure is returned. Raises `CapabilityMissing`.
     """
     try:
         asked = _links_in(error, context.connection)
@@ -236,7 +241,7 @@ def ask_instead(context: "AskingContext", error: RpcError, in_tool: bool) -> Exc
 
 
 def _links_in(error: RpcError, connection: Connection) -> List[ElicitRequestURLParams]:
-    """The checked elicitations of an error -32042. Raises `DecodeError` or ValueError for one without."""
+    """Return the checked elicitations of an error -32042. Raises `DecodeError` or ValueError for an error without."""
     data = decode(URLElicitationRequiredErrorData, error.data, LATEST_HANDSHAKE, "data")
     if not data.elicitations:
         raise ValueError("data.elicitations: there is none")

@@ -1,5 +1,4 @@
-"""Records of `logging` as log messages to the clients of a server.
-
+"""A handler of `logging` that sends records as log messages to the clients of a server.
     logging.getLogger("app").addHandler(server.log_handler())
 
 ===================  ========================================================================
@@ -7,17 +6,17 @@ the client gets      from
 ===================  ========================================================================
 ``level``            the record's level, see SEVERITIES
 ``logger``           the record's name
-``data.message``     its text; of a message that is a dict, its members come in place of this
-``data.details``     what came with ``extra=``
+``data.message``     its text; if the message is a dict, the dict's members take the place of this
+``data.details``     the values of ``extra=``
 ``data.exception``   type and text of an exception; ``data.traceback`` only if asked for, as
-                     it tells of the inside of the server
+                     it shows the inside of the server
                      [.. server/utilities/logging §Security] MUST NOT
 ===================  ========================================================================
 
-Threads: a record is put into the outbox of each client by the thread that logs; nothing waits there,
-nothing is printed, and no lock is held. A record is left out if it is one of this package's own, or
+Threads: the thread that logs puts the record into the outbox of each client. It does not wait,
+prints nothing, and holds no lock. A record is dropped if this package made it, or
 if it was made in the middle of sending: by a transport that logs, a trace, a formatter, or a
-finalizer or signal handler that ran just then. So no record can lead to another one, nor wait for a
+finalizer or signal handler that ran just then. So no record can cause another one, nor wait for a
 lock that its own thread holds.
 """
 
@@ -44,14 +43,14 @@ if TYPE_CHECKING:
 SEVERITIES: Tuple[Tuple[int, str], ...] = (
     (70, "emergency"), (60, "alert"), (50, "critical"), (40, "error"), (30, "warning"), (25, "notice"), (20, "info"),
 )
-"""Level of a record, at least -> level of the message; the rest is ``debug``."""
+"""Least level of a record -> level of the message; records below are ``debug``."""
 
 _PACKAGE = __name__.rpartition(".server.")[0]
 _SENDING = tuple(vars(module) for module in (packagelog, outbox, rates))
 
 
 def severity(number: int) -> str:
-    """The level of a message for a record's level [.. server/utilities/logging §Log Levels]."""
+    """Return the level of a message for a record's level [.. server/utilities/logging §Log Levels]."""
     for least, level in SEVERITIES:
         if number >= least:
             return level
@@ -59,9 +58,9 @@ def severity(number: int) -> str:
 
 
 class WireHandler(logging.Handler):
-    """Sends records to the clients of a server; see the module. Made by `Server.log_handler`.
+    """A handler that sends records to the clients of a server; see the module. `Server.log_handler` makes it.
 
-    ``level``: of records, as for any handler. ``redact``: mask what looks like a secret
+    ``level``: the least level of records, as for any handler. ``redact``: mask texts that look like secrets
     (`mcp_ref.diagnostics.redaction`). ``traceback``: send the traceback of an exception and the stack, not its type and
     text alone. A formatter, if one is set, makes ``data.message``.
     """
@@ -74,14 +73,14 @@ class WireHandler(logging.Handler):
         self._redact = redact
         self._traceback = traceback
         self.counters = packagelog.Counters()
-        """``own records``, ``records while sending``, ``broken records``."""
+        """The counters ``own records``, ``records while sending``, ``broken records``."""
 
     def createLock(self) -> None:
-        """None is needed, because `emit` changes nothing of the handler's; so no thread waits for another one."""
+        """Do without a lock: `emit` changes nothing of the handler, so no thread has to wait for another one."""
         self.lock = None
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Take a record or leave it out; see the module. Never raises."""
+        """Send a record or drop it; see the module. Never raises."""
         if record.name == _PACKAGE or record.name.startswith(_PACKAGE + "."):
             self.counters.add("own records")
             return False
@@ -133,7 +132,7 @@ class WireHandler(logging.Handler):
 
 
 def _in_sending(frame: "FrameType") -> bool:
-    """Whether this frame or one that called it is busy with sending, and so may hold a lock of it."""
+    """Return True if this frame or a caller of it is sending a message, and so may hold a lock."""
     above: Any = frame
     while above is not None:
         names, code = above.f_globals, above.f_code
@@ -147,12 +146,12 @@ _EMIT, _SEND = WireHandler.emit.__code__, send.__code__
 
 
 def _text(text: str) -> str:
-    """A text that JSON can hold: lone surrogates are written out."""
+    """Return the text with lone surrogates, which JSON cannot hold, escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _json(value: Any) -> Any:
-    """The value, if JSON can hold it; else what `str` says of it."""
+    """Return the value if JSON can hold it, else its `str`."""
     try:
         dumps(value)
         return value

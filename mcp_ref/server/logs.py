@@ -1,20 +1,20 @@
 """Log messages to clients [.. server/utilities/logging §Log Message Notifications].
 
-A client says how severe a message must be to reach it (`logging/setLevel`); until then every one
-does [..2025-11-25 server/utilities/logging §Setting Log Level]. Each client gets at most
+A client sets the least severe level that it wants (`logging/setLevel`); until then it gets all
+messages [..2025-11-25 server/utilities/logging §Setting Log Level]. Each client gets at most
 ``max_log_messages_per_second`` of them [.. server/utilities/logging §Implementation Considerations] SHOULD.
-Those above that are left out and counted, and one message a second says how many, when there is room
-again.
+Messages above that rate are dropped and counted, and one message a second tells their number, when the rate allows
+it again.
 
-What goes wrong, and what the client sees:
+Errors:
 
 =================================  ====================================
 an unknown level                   error -32602
 ``on_log_level`` raises            error -32603, and the old level stays
 =================================  ====================================
 
-Messages that an author writes here go out as they are. Records of `logging` come through
-`mcp_ref.server.loghandler`, which masks secrets.
+Messages that an author sends are not changed. `mcp_ref.server.loghandler` sends records of `logging`, and masks
+secrets.
 """
 
 import threading
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 LIMIT = "max_log_messages_per_second"
 LEFT_OUT = "log messages left out"
-"""The counter of those, at each connection."""
+"""The counter of dropped messages, at each connection."""
 
 _WARNING = LEVELS.index("warning")
 _telling = threading.Lock()
@@ -46,10 +46,10 @@ _telling = threading.Lock()
 # Act
 
 def log(server: "ServerInterface", level: str, data: Any, logger: Optional[str] = None) -> int:
-    """Send a log message to every client that wants it; to how many. Arguments and exceptions as `send`.
+    """Send a log message to every client that wants it; return their number. Arguments and exceptions as `send`.
 
-    Where there is no handshake, messages belong to requests: it goes to the client whose request is being answered by
-    this thread [2026-07-28 server/utilities/logging §Per-request log level] MUST NOT.
+    Without a handshake messages belong to requests: the message is sent to the client whose request this thread is
+    answering, and to no other [2026-07-28 server/utilities/logging §Per-request log level] MUST NOT.
     """
     _check(level, logger)
     connections = server.connections
@@ -66,12 +66,12 @@ def send(
     connection: Connection, level: str, data: Any, logger: Optional[str] = None, within: Optional[Context] = None,
     encoded: Optional[Callable[[], bytes]] = None,
 ) -> bool:
-    """Send a log message to one client; False if it does not want it, or if there were too many.
+    """Send a log message to one client. Returns False if the client does not want it, or if the rate is exceeded.
 
-    ``level`` is one of LEVELS, ``data`` any JSON value: best an object with what matters, never a credential, personal
-    data or what would help an attacker [.. server/utilities/logging §Security] MUST NOT. ``logger`` names the part of
-    the program that speaks. ``within``: the context of the client's request that it belongs to. ``encoded``: gives the
-    bytes of the message, where others are sent it as well. Raises ValueError for
+    ``level`` is one of LEVELS, ``data`` any JSON value: best an object, never with a credential, personal
+    data or anything that would help an attacker [.. server/utilities/logging §Security] MUST NOT. ``logger`` names the
+    part of the program that logs. ``within``: the context of the client's request that the message belongs to.
+    ``encoded``: a function that returns the bytes of the message, if others are sent it as well. Raises ValueError for
     an unknown level or data that JSON cannot hold, naming the place, and TypeError for a logger that is no str.
     """
     _check(level, logger)
@@ -81,14 +81,15 @@ def send(
         connection.counters.add(LEFT_OUT)
         return False
     if connection.counters[LEFT_OUT] and (within is None or within.session is connection.session):
-        _tell_left_out(connection, within)  # not to who stands alone: others are counted there, too
+        # A stateless connection counts the dropped messages of many clients together: do not tell one of them.
+        _tell_left_out(connection, within)
     params = _params(level, data, logger)
     try:
         if encoded is not None:
             return tell(connection, LOG_MESSAGE, params, None, encoded())
         return _put(connection, params, within)
     except JsonError:
-        dumps(data)  # names the place inside the data, where that is at fault
+        dumps(data)  # raises the error again with the place inside the data, if the data are at fault
         raise
 
 
@@ -100,7 +101,7 @@ def _params(level: str, data: Any, logger: Optional[str]) -> Dict[str, Any]:
 
 
 def _encoded(level: str, data: Any, logger: Optional[str]) -> Callable[[], bytes]:
-    """Return a function that gives the bytes of a message to many, and encodes it when it is first called."""
+    """Return a function that encodes a message to many clients once, when it is first called, and returns the bytes."""
     made: List[bytes] = []
 
     def encoded() -> bytes:
@@ -112,7 +113,7 @@ def _encoded(level: str, data: Any, logger: Optional[str]) -> Callable[[], bytes
 
 
 def _quietest(connection: Connection, within: Optional[Context]) -> int:
-    """The index of the quietest level that the client wants to hear of."""
+    """Return the index in LEVELS of the least severe level that the client wants."""
     if within is None or not within.session.rules.stateless:
         return connection.state.get("log_level", 0)  # type: ignore[no-any-return]
     # [2026-07-28 server/utilities/logging §Per-request log level] MUST NOT: without a level, nothing
@@ -121,7 +122,7 @@ def _quietest(connection: Connection, within: Optional[Context]) -> int:
 
 
 def _check(level: Any, logger: Any) -> None:
-    """[.. server/utilities/logging §Security] SHOULD: all fields are validated."""
+    """Validate the level and the logger [.. server/utilities/logging §Security] SHOULD."""
     if level not in LEVELS:
         raise ValueError("unknown log level %r; levels are %s" % (level, ", ".join(LEVELS)))
     if logger is not None and not isinstance(logger, str):
@@ -136,7 +137,10 @@ def _put(connection: Connection, params: Dict[str, Any], within: Optional[Contex
 
 
 def _tell_left_out(connection: Connection, within: Optional[Context]) -> None:
-    """Say how many messages were left out since it was last said, as severely as the client needs to see it."""
+    """Send the number of messages that were dropped since the last such message, at a level that the client wants.
+
+    The lock makes one thread of several send it.
+    """
     state, now = connection.state, deadline.clock()
     with _telling:
         told, due = state.get("log_told", (0, now))
@@ -150,7 +154,7 @@ def _tell_left_out(connection: Connection, within: Optional[Context]) -> None:
 
 
 def tell_missed(connection: Connection, count: int) -> None:
-    """Say how many messages of its own a client missed while it had no stream open, as severely as it needs to see it.
+    """Send the number of messages that a client missed while it had no stream open, at a level that the client wants.
     """
     level = LEVELS[max(_WARNING, _quietest(connection, None))]
     text = "messages to this client that were dropped, because it had no stream open for them: %d" % count
@@ -160,9 +164,9 @@ def tell_missed(connection: Connection, count: int) -> None:
 # Level
 
 def set_level_route(server: "ServerInterface", revision: Revision) -> Route:
-    """Answers `logging/setLevel` [..2025-11-25 server/utilities/logging §Setting Log Level].
+    """Return the route of `logging/setLevel` [..2025-11-25 server/utilities/logging §Setting Log Level].
 
-    ``Server(on_log_level=...)`` is asked first, on a worker; what it raises is an internal error for the client
+    ``Server(on_log_level=...)`` is called first, on a worker; its exception is an internal error for the client
     [..2025-11-25 server/utilities/logging §Error Handling] SHOULD.
     """
     read, asked = params_reader(SetLevelRequestParams, revision), server.on_log_level

@@ -1,4 +1,4 @@
-"""Asking a client for its roots: the places where it lets a server work [.. client/roots §Listing Roots].
+"""The roots of a client: the places where it lets a server work [.. client/roots §Listing Roots].
 
 ::
 
@@ -7,10 +7,10 @@
         if not contains(ctx.list_roots(), path):
             raise ToolError("%s is outside of what you opened" % path)
 
-Roots tell a server where to work; keeping to them is the server's part: it validates all paths against them
+The client does not enforce its roots: the server has to validate all paths against them
 [.. client/roots §Security Considerations] SHOULD.
 
-The list of a client that announces its changes is kept until it does so; others are asked each time
+The list of a client that announces changes is cached until it does so; other clients are asked each time
 [.. client/roots §Implementation Guidelines] SHOULD.
 """
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from .interface import AskingContext
 
 _KEPT = "roots"
-"""Where `Connection.state` holds the kept list, which `Server.arrived` drops."""
+"""The key of `Connection.state` for the cached list, which `Server.arrived` drops."""
 
 
 class _Kept:
-    """The roots of one client, as last heard. ``changes`` counts its announcements."""
+    """The cached roots of one client. ``changes`` counts its announcements. The lock guards both together."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -41,18 +41,18 @@ class _Kept:
         self.changes = 0
 
     def get(self) -> Optional[List[Root]]:
-        """A copy of the list; None if it must be asked for."""
+        """Return a copy of the list; None if the client has to be asked."""
         with self._lock:
             return None if self._roots is None else list(self._roots)
 
     def keep(self, roots: List[Root], changes: int) -> None:
-        """Keep what was asked for after so many changes, unless there was another one meanwhile."""
+        """Cache the list that was requested after ``changes`` announcements, unless there was another one meanwhile."""
         with self._lock:
             if changes == self.changes:
                 self._roots = list(roots)
 
     def drop(self) -> None:
-        """The client has announced a change [..2025-11-25 client/roots §Root List Changes]: ask again, next time."""
+        """Forget the list, as the client has announced a change [..2025-11-25 client/roots §Root List Changes]."""
         with self._lock:
             self._roots = None
             self.changes += 1
@@ -64,13 +64,13 @@ def _kept(connection: Connection) -> _Kept:
 
 
 def list_roots(ctx: "AskingContext", key: Optional[str] = None) -> List[Root]:
-    """The client's roots; empty if it has none at the moment. ``key`` names the question, see `Context`.
+    """Return the client's roots; [] if it has none at the moment. ``key`` names the question, see `Context`.
 
     Raises `CapabilityMissing` if the client did not declare roots [.. client/roots §Implementation Guidelines] SHOULD,
-    and what `Context.ask` raises. A root that is no ``file://`` URI, or one that leads elsewhere, breaks
-    [.. client/roots §Root] MUST: it is left out and counted, and with ``strict`` it raises `PeerProtocolError`.
+    and as `Context.ask`. A root must be a ``file://`` URI of this machine [.. client/roots §Root] MUST: another one is
+    left out and counted, and raises `PeerProtocolError` if the server is strict.
     """
-    if not ctx.session.rules.peer_requests:  # nothing of one request may be kept for another
+    if not ctx.session.rules.peer_requests:  # a stateless request may leave nothing for another one
         return _ask(ctx, key)
     connection = ctx.connection
     announced = has(ctx.session.peer_capabilities, "roots.listChanged")
@@ -90,7 +90,7 @@ def _ask(ctx: "AskingContext", key: Optional[str]) -> List[Root]:
 
 
 def _safe(ctx: "AskingContext", roots: List[Root]) -> List[Root]:
-    """Those whose URI can be trusted to mean one place."""
+    """Return the roots whose URI names one place of this machine; count the others."""
     kept = []
     for root in roots:
         try:
@@ -105,10 +105,10 @@ def _safe(ctx: "AskingContext", roots: List[Root]) -> List[Root]:
 
 
 def contains(roots: Iterable[Root], target: "Union[str, os.PathLike[str]]", follow_links: bool = True) -> bool:
-    """Whether a path or ``file://`` URI lies in one of these roots.
+    """Return True if a path or ``file://`` URI lies in one of these roots.
 
-    ``follow_links``: where symbolic links lead is what counts, as far as this machine knows the path. A relative path
-    lies in none. What the file system is told to change after the answer, the answer cannot know.
+    ``follow_links``: symbolic links are resolved, as far as this machine knows the path. A relative path
+    lies in no root. The file system may change after this call.
     """
     path, links = os.fspath(target), os.path if follow_links else None
     return any(rules.contains(root.uri, path, links) for root in roots)

@@ -1,4 +1,4 @@
-"""Sampling: asking the client's model from inside a handler [.. client/sampling §Creating Messages].
+"""Sampling: requests of a handler to the client's model [.. client/sampling §Creating Messages].
 
 ::
 
@@ -7,12 +7,12 @@
         answer = ctx.sample("Summarize in one line: " + text, max_tokens=100, hints=["haiku"])
         return answer.text
 
-The client decides which model answers, shows the user what is asked, and may refuse: then `PeerError` with code -1 is
-raised, which `rejected` tells apart. What the rules forbid is refused here, before anything is sent
-(`mcp_ref.protocol.sampling`), and an answer that breaks them raises `PeerProtocolError`.
+The client chooses the model, shows the request to the user, and may refuse: then `PeerError` with code -1 is
+raised, which `rejected` recognizes. A request that breaks a rule is refused before it is sent
+(`mcp_ref.protocol.sampling`), and an answer that breaks one raises `PeerProtocolError`.
 
 Since 2025-11-25 the model may use tools, if the client declared ``sampling.tools``. `sample_with_tools` runs the whole
-loop: ask, call what the model wants called, tell it the results, ask again.
+loop: ask the model, call the tools that it wants, send the results, ask again.
 """
 
 from functools import partial
@@ -39,7 +39,7 @@ LIMIT = "max_tool_iterations"
 
 Content = Union[str, TextContent, ImageContent, AudioContent]
 Said = Union[Content, SamplingMessage, CreateMessageResult]
-"""A message: a str or a block is the user's, an earlier result is the assistant's."""
+"""A message of a conversation: a str or a block has the role user, an earlier result the role assistant."""
 Toolbox = Union[Sequence[str], Mapping[str, Callable[..., Any]]]
 """Names of the server's tools, or functions by the name that the model knows them under."""
 
@@ -65,17 +65,17 @@ def sample(
     timeout: Optional[float] = None,
     key: Optional[str] = None,
 ) -> CreateMessageResult:
-    """Ask the client's model, and wait for what it writes.
+    """Ask the client's model, wait for its message, and return it.
 
     ``messages``: a str, a content block, a `SamplingMessage`, an earlier result, or a list of these. ``hints`` are
-    names of models or parts of them, in order of preference, and a short way for those in ``model_preferences``.
+    names of models or parts of them, in order of preference; a short form of those in ``model_preferences``.
     ``include_context``: ``none``, ``thisServer`` or ``allServers``. ``tool_choice``: ``auto``, ``required`` or
-    ``none``. ``timeout``: seconds; None: only the ceiling of the limits, as a user may have to read it first. ``key``
-    names the question, see `Context`.
+    ``none``. ``timeout``: seconds; None: only the ceiling of the limits, as a user may have to read the request first.
+    ``key`` names the question, see `Context`.
 
-    Raises `CapabilityMissing` for what the client did not declare, `LocalProtocolError` for what the revision or a
-    rule does not allow, `PeerError` for the client's refusal (see `rejected`), `PeerProtocolError` for a bad answer,
-    and what `Context.ask` raises.
+    Raises `CapabilityMissing` for a capability that the client did not declare, `LocalProtocolError` for a request that
+    the revision or a rule forbids, `PeerError` for the client's refusal (see `rejected`), `PeerProtocolError` for a bad
+    answer, and as `Context.ask`.
     """
     choice = ToolChoice(tool_choice) if isinstance(tool_choice, str) else tool_choice  # type: ignore[arg-type]
     params = CreateMessageRequestParams(
@@ -113,7 +113,7 @@ def _ask(
 
 
 def messages_of(said: Union[Said, Sequence[Said]]) -> List[SamplingMessage]:
-    """The messages of a conversation; see `sample`. Raises TypeError for what is none."""
+    """Return the messages of a conversation; see `sample`. Raises TypeError for an object of another type."""
     return [_message(one) for one in (said if isinstance(said, (list, tuple)) else [said])]
 
 
@@ -146,7 +146,8 @@ def _preferences(
 
 
 def rejected(error: BaseException) -> bool:
-    """Whether an exception of `sample` says that the user did not want it [.. client/sampling §Error Handling]."""
+    """Return True for an exception of `sample` that means a refusal of the user [.. client/sampling §Error Handling].
+    """
     return isinstance(error, PeerError) and error.code == USER_REJECTED
 
 
@@ -172,17 +173,17 @@ def sample_with_tools(
     timeout: Optional[float] = None,
     key: Optional[str] = None,
 ) -> CreateMessageResult:
-    """Ask the client's model, and let it use tools until it has an answer.
+    """Ask the client's model, call the tools that it uses, and return its final message.
 
     [2025-11-25.. client/sampling §Multi-turn Tool Loop]
 
     ``tools``: names of this server's tools, or functions by name, which become tools as with ``@server.tool``. Each
-    tool use is answered, in the next message and in order, by a result of its own: what goes wrong (an unknown tool,
-    arguments that do not fit, an exception) is told to the model as an error, as `tools/call` would tell it.
-    ``tool_choice`` holds for the first question; after that the model is free. After ``max_tool_iterations`` rounds
+    tool use is answered, in the next message and in order, by a result of its own. A failure (an unknown tool,
+    arguments that do not fit, an exception) is a result with an error for the model, as of `tools/call`.
+    ``tool_choice`` holds for the first question; after that the model may choose. After ``max_tool_iterations`` rounds
     (default: that of the limits) it must answer without tools. The other options are those of `sample`.
 
-    Raises what `sample` raises, KeyError for a name that is no tool of the server, and `PeerProtocolError` for a model
+    Raises as `sample`, KeyError for a name that is no tool of the server, and `PeerProtocolError` for a model
     that uses tools even after the last round.
     """
     box = _box(ctx, tools)
@@ -210,7 +211,7 @@ def sample_with_tools(
 
 
 def _box(ctx: "AskingContext", tools: Toolbox) -> "Tools":
-    """The tools to choose from: the server's, or some made of these functions."""
+    """Return the tools that the model may use: those of the server, or new ones made of functions."""
     server: Any = ctx.connection.role
     if isinstance(tools, str):
         raise TypeError("tools is a list of names, or functions by name; such as [%r]" % tools)
@@ -232,10 +233,11 @@ def _box(ctx: "AskingContext", tools: Toolbox) -> "Tools":
 def _use(
     ctx: "AskingContext", box: "Tools", route: Route, use: ToolUseContent, offered: "Sequence[Tool]"
 ) -> ToolResultContent:
-    """Call a tool for the model: its result, or its error as a result that the model can read.
+    """Call a tool for the model, and return its result, or its error as a result for the model.
 
-    [2025-11-25.. client/sampling §Security Considerations] MUST: whatever happens, there is a result with that id.
-    Where the handler runs again in each round, the tool does not: its result travels in the state.
+    Each tool use gets a result with its id, whatever happens
+    [2025-11-25.. client/sampling §Security Considerations] MUST. In 2026-07-28, where the handler runs again in each
+    round, the tool is called once, and its result travels in the state.
     """
     if ctx.session.rules.peer_requests:
         result = _call(ctx, box, route, use, offered)
