@@ -1,16 +1,16 @@
-"""Directories: the files below a folder as ``file://`` resources [.. server/resources §file://].
+"""Directories of files as ``file://`` resources [.. server/resources §file://].
 
     server.directory("docs")                                    # file:///srv/docs/...
     server.directory("/var/log", uri="file:///logs/", pattern="**/*.log", listed=False)
 
 A URI below that of the directory stands for the file whose path its percent-decoded segments are.
-There is one spelling for each file, the one that the list shows: letters, digits and ``-._~`` as they are, everything
-else percent-encoded with capital letters. Every other is not found, though it may be equivalent [RFC 3986 §6.2.2]: who
-grants access by URI, be it ``needs`` or a proxy in front, would otherwise be by-passed by another spelling.
+There is one spelling for each file, the one that the list has: letters, digits and ``-._~`` as they are, everything
+else percent-encoded with capital letters. Any other spelling is not found, though it may be equivalent
+[RFC 3986 §6.2.2]: it could by-pass a rule that grants access by URI, such as ``needs`` or one of a proxy.
 No other file can be reached [2026-07-28 server/resources §Security Considerations] MUST: a segment is
-the name of an entry and never a path (`mcp_ref.server.files.safefiles` says how that is kept up), and what is
-hidden, is no regular file, or does not fit the pattern, is not there. All of these get the same answer
-as a file that does not exist, so nobody learns what lies outside.
+the name of an entry and never a path (`mcp_ref.server.files.safefiles` enforces that). A file that is
+hidden, is no regular file, or does not fit the pattern, is answered as a file that does not exist, so that
+clients learn nothing of it.
 
 A ``pattern`` picks files by names with slashes between, each matched as `fnmatch` does it. ``**`` is any number of
 folders. Case counts on every platform.
@@ -22,13 +22,13 @@ folders. Case counts on every platform.
 ``a/**/b``   ``a/b``, ``a/x/b``, ``a/x/y/b``
 ===========  ====================================
 
-Contents are text where they are UTF-8 without null characters and their type is not one of pictures,
+Contents are text if they are UTF-8 without null characters and their type is not one of pictures,
 sound, film or fonts; otherwise they are binary.
 
-Listing: the files are shown among the resources, as they are at that moment, with size, type and time of
-change, in pages of at most ``page_size`` (LISTED by default). To make a page no more than LOOKED_AT
-entries are looked at, so a page may be short. With ``listed=False`` the directory is shown as a
-template instead, whose ``path`` completes by itself: for folders with very many files.
+Listing: the files are listed among the resources, as they are at that moment, with size, type and time of
+change, in pages of at most ``page_size`` (LISTED by default). For a page no more than LOOKED_AT
+entries are examined, so a page may be short. With ``listed=False`` the directory is listed as a
+template instead, whose ``path`` has completions: use it for folders with very many files.
 """
 
 import os
@@ -57,14 +57,14 @@ if TYPE_CHECKING:
     from ..registry.caching import Cache
 
 LISTED = 1000
-"""Resources in a page of a list with directories, where the server has no ``page_size``."""
+"""Resources in a page of a list with directories, if the server has no ``page_size``."""
 LOOKED_AT = 20_000
-"""Entries of folders that are looked at for one page."""
+"""Entries of folders that are examined for one page."""
 MAX_BYTES = 10 * 1024 * 1024
-"""Bytes of a file that is served, unless ``max_bytes`` says otherwise; `Server.directory` says the same."""
+"""The default of ``max_bytes``, here and in `Server.directory`."""
 
 Entries = Generator[Tuple[str, Optional[Resource]], None, None]
-"""URIs of entries, each with its resource, or None for what is not shown."""
+"""URIs of entries, each with its resource, or None for an entry that is not listed."""
 
 _BINARY = ("image", "audio", "video", "font")
 _COMPRESSED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz",
@@ -75,19 +75,19 @@ _YEAR_10000 = 253402300800
 class Directory:
     """The files below a folder, as resources.
 
-    ``path``: the folder, which must exist. ``uri``: what the URIs begin with, up to and with a slash (default: the
-    ``file:`` URI of the folder, which tells clients where it is). ``name`` (default: that of the folder), ``title``
-    and ``description`` show the directory as a template. ``pattern``: which files (default: all). ``hidden``: serve
-    names that begin with a dot too. ``max_bytes``: larger files are listed, and refused with an error that says so.
-    ``annotations``: audience and priority of every file. ``listed``: see the module. ``cache``: how long clients may
-    keep what is read.
+    ``path``: the folder, which must exist. ``uri``: the prefix of the URIs, which ends with a slash (default: the
+    ``file:`` URI of the folder, which shows its path to clients). ``name`` (default: that of the folder), ``title``
+    and ``description`` are those of the directory as a template. ``pattern``: the files to serve (default: all).
+    ``hidden``: serve names that begin with a dot, too. ``max_bytes``: larger files are listed, but reading them is an
+    error that says so. ``annotations``: audience and priority of every file. ``listed``: see the module. ``cache``: how
+    long clients may cache the contents.
 
-    Raises ValueError for a folder that is none, and ValueError or TypeError for wrong options.
+    Raises ValueError for a path that is no folder, and ValueError or TypeError for wrong options.
     """
 
     variables = ["path"]
     chosen = True
-    """Whether `choices` are those alone that fit what is typed, so that nobody else looks for it in them."""
+    """True: `choices` returns only entries that fit the typed text, and `mcp_ref.server.completion` need not filter."""
 
     @spelt
     def __init__(
@@ -134,13 +134,13 @@ class Directory:
         return self.uri + "{+path}"
 
     def describe(self) -> ResourceTemplate:
-        """As `resources/templates/list` shows it."""
+        """Return the message of the directory for `resources/templates/list`."""
         given = self._annotations
         shown = None if given == Annotations() else given
         return ResourceTemplate(self.template, self.name, self.title, self.description, annotations=shown)
 
     def choices(self, variable: str, typed: str) -> Iterable[str]:
-        """The files and folders that begin with what is typed; folders end with a slash. Made when iterated."""
+        """Yield the files and folders whose paths begin with the typed text; folders end with a slash."""
         typed = typed.translate(_RESERVED)
         above, slash, _ = typed.rpartition("/")
         try:
@@ -158,7 +158,7 @@ class Directory:
     # As resources
 
     def covers(self, uri: str) -> bool:
-        """Whether this is the directory, or below it in the one spelling, whether there is a file or not."""
+        """Return True for the URI of the directory, and for one below it in the one spelling; a file need not exist."""
         if uri == self.uri or not uri.startswith(self.uri):
             return uri == self.uri
         named = uri[:-1] if uri.endswith("/") else uri  # a slash at the end names a folder
@@ -169,12 +169,12 @@ class Directory:
         return all(map(is_name, parts)) and self.uri_of(parts) == named
 
     def match(self, uri: str) -> Optional[Dict[str, Any]]:
-        """No variables for a URI below that of the directory, however it is spelled, else None: nobody else reads it.
-        """
+        """Return {} for a URI below that of the directory, in any spelling, so that no other resource reads it;
+        else None."""
         return {} if uri.startswith(self.uri) else None
 
     def read(self, context: Context, uri: str, keywords: Dict[str, Any]) -> ReadResourceResult:
-        """The contents of a file. Raises `ResourceNotFound`, and `RpcError` for a file that is too large."""
+        """Return the contents of a file. Raises `ResourceNotFound`, and `RpcError` for a file that is too large."""
         parts = self.parts_of(uri)
         if parts is None:
             raise ResourceNotFound(uri)
@@ -189,7 +189,7 @@ class Directory:
         return ReadResourceResult(contents=contents_of(uri, kind, _text_of(data, kind)))
 
     def parts_of(self, uri: str) -> Optional[Parts]:
-        """The names that a URI leads through; None if no file of this directory can have it in this spelling."""
+        """Return the names in the path of a URI; None if no file of this directory can have this URI."""
         if not uri.startswith(self.uri):
             return None
         try:
@@ -201,11 +201,11 @@ class Directory:
         return parts if all(map(self._allows, parts)) and self._pattern.matches(parts) else None
 
     def uri_of(self, parts: Parts) -> str:
-        """The URI of a file."""
+        """Return the URI of a file, given the names in its path."""
         return self.uri + "/".join(quote_from_bytes(os.fsencode(part), safe="") for part in parts)
 
     def visit(self, after: str) -> Entries:
-        """What lies behind the URI of an entry, or everything behind ``""``: URI and resource, None for what is hidden.
+        """Yield URI and resource of the entries behind the URI ``after`` ("" for all); None for one not to be listed.
 
         Raises `Missing` if the folder is gone.
         """
@@ -224,7 +224,7 @@ class Directory:
         return Resource(uri, name, None, self.description, kind, size, annotations=annotations)
 
     def _allows(self, name: str) -> bool:
-        """Whether a name may be part of a path at all."""
+        """Return True if a name may be part of a path."""
         return is_name(name) and (self._hidden or not name.startswith("."))
 
     def _enters(self, parts: Parts) -> bool:
@@ -232,7 +232,7 @@ class Directory:
 
 
 class PathPattern:
-    """A pattern, taken apart once. Raises ValueError for what no path can fit."""
+    """A pattern of paths; see the module. Raises ValueError for a pattern that no path can match."""
 
     def __init__(self, pattern: str) -> None:
         self._names = pattern.split("/")
@@ -240,15 +240,15 @@ class PathPattern:
             raise ValueError("a pattern is names with slashes between, such as **/*.md, got %r" % pattern)
 
     def matches(self, parts: Tuple[str, ...]) -> bool:
-        """Whether a file of this path is one."""
+        """Return True if the path of a file matches."""
         return len(self._names) in self._places(parts)
 
     def leads_on(self, parts: Tuple[str, ...]) -> bool:
-        """Whether a folder of this path may hold one."""
+        """Return True if a folder of this path may hold a file that matches."""
         return any(place < len(self._names) for place in self._places(parts))
 
     def _places(self, parts: Tuple[str, ...]) -> FrozenSet[int]:
-        """How many names of the pattern may have been used up by these parts."""
+        """Return the numbers of names of the pattern that these parts can have matched."""
         places = self._onward(frozenset((0,)))
         for part in parts:
             used = set()
@@ -262,7 +262,7 @@ class PathPattern:
         return places
 
     def _onward(self, places: FrozenSet[int]) -> FrozenSet[int]:
-        """And further, since ``**`` may stand for nothing."""
+        """Return these numbers and the ones that follow because ``**`` can match no folder."""
         found = set(places)
         for place in places:
             while place < len(self._names) and self._names[place] == "**":
@@ -278,9 +278,9 @@ def page(
     listing: Listing[Any], directories: List[Directory], size: Optional[int], revision: Revision,
     params: Dict[str, Any],
 ) -> Dict[str, Any]:
-    """One page of a list with directories: the registered resources, then the files, folder by folder.
+    """Return one page of a list with directories: the registered resources, then the files, folder by folder.
 
-    Among the files the cursor is the URI of the last entry that was looked at, so it survives whatever comes and goes.
+    Among the files the cursor is the URI of the last entry that was examined, so it stays valid when files come and go.
     """
     cursor = params_reader(PaginatedRequestParams, revision)(params).cursor
     after = _read_cursor(cursor)
@@ -297,7 +297,7 @@ def page(
 def _files(
     listing: Listing[Any], directories: List[Directory], after: str, room: int
 ) -> Tuple[List[Resource], Optional[str]]:
-    """The files behind the entry with this URI, as many as there is room for, and the cursor of those left over."""
+    """Return at most ``room`` files behind the entry with this URI, and the cursor of the rest; None if that is all."""
     shown: List[Resource] = []
     with closing(_entries(directories, after)) as entries:
         for number, (uri, resource) in enumerate(entries):
@@ -310,7 +310,7 @@ def _files(
 
 
 def _entries(directories: List[Directory], after: str) -> Entries:
-    """All entries behind the one with this URI. Raises `RpcError` -32602 where no directory could have it."""
+    """Yield all entries behind the one with this URI. Raises `RpcError` -32602 if it can be in no directory."""
     while after and directories and not directories[0].covers(after):
         directories = directories[1:]
     if not directories:
@@ -329,7 +329,8 @@ def _write_cursor(after: str) -> str:
 
 
 def _read_cursor(cursor: Optional[str]) -> Optional[str]:
-    """The URI of the entry that a cursor leads behind, empty for the first; None for no cursor among the files."""
+    """Return the URI of the entry behind which a cursor continues, "" for the first one; None for a cursor of another
+    list."""
     try:
         kind, _, after = urlsafe_b64decode((cursor or "").encode("ascii")).decode("ascii").partition(" ")
     except ValueError:
@@ -349,7 +350,7 @@ def _invalid_cursor() -> RpcError:
 
 
 def mime_type_of(name: str) -> Optional[str]:
-    """The type that the ending of a name stands for; None for an unknown one."""
+    """Return the MIME type for the ending of a name; None for an unknown one."""
     import mimetypes
 
     kind, encoding = mimetypes.guess_type("./" + name)  # the dot and slash: a name is no URL
@@ -357,7 +358,7 @@ def mime_type_of(name: str) -> Optional[str]:
 
 
 def _text_of(data: bytes, kind: Optional[str]) -> Union[str, bytes]:
-    """Text where the bytes are text, else the bytes."""
+    """Return the bytes decoded if they are text, else as they are."""
     if kind is not None and kind.partition("/")[0] in _BINARY and not kind.endswith("+xml") or b"\0" in data:
         return data
     try:
@@ -367,19 +368,19 @@ def _text_of(data: bytes, kind: Optional[str]) -> Union[str, bytes]:
 
 
 def _time_of(seconds: float) -> Optional[str]:
-    """A time of change as ISO 8601 in UTC; None for one that no calendar has."""
+    """Return seconds since 1970 as ISO 8601 in UTC; None for a time outside of the years 1970 to 9999."""
     if not 0 <= seconds < _YEAR_10000:
         return None
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def _spelled(name: str) -> str:
-    """A name as text; what is no UTF-8 in it as question marks."""
+    """Return a name of a file as text, with question marks for bytes that are no UTF-8."""
     return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def _names_in(path: str) -> Parts:
-    """The names that the segments of a URI's path stand for. Raises `Missing` where no name can be so."""
+    """Return the names that the segments of a URI's path stand for. Raises `Missing` for one that is no name."""
     try:
         return tuple(os.fsdecode(unquote_to_bytes(segment)) for segment in path.split("/"))
     except UnicodeDecodeError:  # on Windows only
@@ -394,4 +395,4 @@ def _uri_of(root: str) -> str:
 
 
 _RESERVED = str.maketrans({sign: "%%%02X" % ord(sign) for sign in ":?#[]@!$&'()*+,;="})
-"""What expanding ``{+path}`` leaves alone, and so makes another URI than that of the file."""
+"""Characters that expanding ``{+path}`` does not encode, so that the URI would not be that of the file."""

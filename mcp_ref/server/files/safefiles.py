@@ -1,14 +1,14 @@
-"""The regular files below a folder, and nothing else, whatever the names that a peer gives.
+"""Safe access to the regular files below a folder, whatever names a client sends.
 
-A file is named by its parts, ``("docs", "a.txt")``, each one name of a folder's entry. No part is ever
-handed to the system as a path: every folder on the way is opened by itself, relative to the one before,
-and what is a symbolic link at that moment is not followed. So there is no path to climb out of, and no
-time between a check and its use in which a name could come to mean something else. Links that stay
+A file is named by its parts, ``("docs", "a.txt")``, each the name of one entry of a folder. No part is ever
+given to the system as a path: every folder on the way is opened by itself, relative to the one before,
+and symbolic links are not followed. So a name cannot lead out of the folder, and there is no
+time between a check and its use in which a name could come to mean another file. Links that stay
 inside are not followed either. Devices, sockets and FIFOs are no files, and opening them never waits.
 
-Where the platform cannot open relative to a folder (`DescriptorTree` needs ``dir_fd`` and
+On a platform that cannot open relative to a folder (`DescriptorTree` needs ``dir_fd`` and
 ``O_NOFOLLOW``), `PathTree` checks each name against the folder's own entries, which rules out every
-other spelling of it, and compares the open file with the path once more afterwards. A hard link is the
+other spelling of it, and compares the open file with the path again afterwards. A hard link is the
 file itself and cannot be told from it.
 """
 
@@ -20,13 +20,13 @@ from typing import Any, Callable, Generator, Iterator, List, Optional, Tuple
 
 Parts = Tuple[str, ...]
 Visits = Generator[Tuple[Parts, Optional[os.stat_result]], None, None]
-"""What `Tree.walk` comes by: files with their status, and None for anything else."""
+"""The entries that `Tree.walk` yields: files with their status, and None for anything else."""
 
 MAX_FOLDERS = 64
 """Folders inside folders; `DescriptorTree.walk` holds a descriptor for each."""
 _CHUNK = 1024 * 1024
 _NAME_SURROGATE = 0x20000000
-"""Set in the tag of what leads elsewhere on Windows: symbolic links and junctions, but no placeholders of a cloud."""
+"""The bit in the tag of a link on Windows: of symbolic links and junctions, not of placeholders of a cloud."""
 
 _UNAVAILABLE = frozenset(
     getattr(errno, name) for name in (
@@ -34,25 +34,25 @@ _UNAVAILABLE = frozenset(
         "ENODEV", "EILSEQ", "EOPNOTSUPP", "EWOULDBLOCK",
     ) if hasattr(errno, name)
 )
-"""What the system says of a file that is not there for us; anything else (no more descriptors) is a failure."""
+"""The errors of the system for a file that is missing or forbidden; any other (no more descriptors) is a failure."""
 
 
 class Missing(Exception):
-    """There is no such file for the peer, for whatever reason."""
+    """The file does not exist, or may not be served."""
 
 
 class TooLarge(Exception):
-    """The file has more bytes than wanted."""
+    """The file has more bytes than the limit."""
 
 
 def is_name(part: str) -> bool:
-    """Whether this can be the name of an entry, on any platform: no way up, no separator, no control character."""
+    """Return True if this can be the name of an entry on any platform: no ``..``, separator or control character."""
     return part not in ("", ".", "..") and not any(sign < " " or sign in "/\\\x7f" for sign in part)
 
 
 @contextmanager
 def _missing() -> Iterator[None]:
-    """Turns what the system says of a file that is not there into `Missing`."""
+    """Convert the system's errors for a file that is missing or forbidden to `Missing`."""
     try:
         yield
     except ValueError:  # a null character, or a name that the file system cannot spell
@@ -64,7 +64,7 @@ def _missing() -> Iterator[None]:
 
 
 def _flags(*names: str) -> int:
-    """Those of these flags that the platform has."""
+    """Return the sum of the flags of `os` that the platform has."""
     return sum(getattr(os, name, 0) for name in names)
 
 
@@ -73,21 +73,21 @@ _OPEN_FOLDER = os.O_RDONLY | _flags("O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
 
 
 class Tree:
-    """The files below ``root``, a real path. Subclasses say what a folder on the way is: a descriptor or a path."""
+    """The files below ``root``, a real path. In subclasses an open folder is a descriptor or a checked path."""
 
     def __init__(self, root: str) -> None:
         self.root = root
 
     def _top(self) -> Any:
-        """The root, opened."""
+        """Open the root, and return it."""
         raise NotImplementedError
 
     def _below(self, folder: Any, name: str) -> Any:
-        """A folder of this name in an open folder, opened. Raises OSError or `Missing`."""
+        """Open the folder of this name in an open folder, and return it. Raises OSError or `Missing`."""
         raise NotImplementedError
 
     def _open(self, folder: Any, name: str) -> int:
-        """A descriptor of a regular file in an open folder. Raises OSError or `Missing`."""
+        """Return a descriptor of a regular file in an open folder. Raises OSError or `Missing`."""
         raise NotImplementedError
 
     def _leave(self, folder: Any) -> None:
@@ -95,7 +95,7 @@ class Tree:
 
     @contextmanager
     def _folder(self, parts: Parts) -> Iterator[Any]:
-        """The folder that these parts lead to, open for as long as it is needed."""
+        """Return a context manager with the open folder of this path."""
         if len(parts) > MAX_FOLDERS or not all(map(is_name, parts)):
             raise Missing()
         folder = self._top()
@@ -109,7 +109,7 @@ class Tree:
             self._leave(folder)
 
     def read(self, parts: Parts, most: int) -> bytes:
-        """The bytes of a file. Raises `Missing`, `TooLarge` for more than ``most``, OSError for a failing system."""
+        """Return the bytes of a file. Raises `Missing`, `TooLarge` above ``most`` bytes, OSError for other failures."""
         if not is_name(parts[-1]):
             raise Missing()
         with _missing():
@@ -126,28 +126,29 @@ class Tree:
                 os.close(fd)
 
     def entries(self, parts: Parts) -> List[Tuple[str, bool]]:
-        """What a folder holds, in order of names: files (False) and folders (True). Raises `Missing`."""
+        """Return the entries of a folder by name: files (False) and folders (True). Raises `Missing`."""
         with _missing(), self._folder(parts) as folder:
             kinds = [(entry.name, _status(entry)) for entry in _sorted(folder)]
         return [(name, stat.S_ISDIR(status.st_mode)) for name, status in kinds
                 if status is not None and (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode))]
 
     def walk(self, after: Parts, enter: Callable[[Parts], bool]) -> Visits:
-        """Everything below the root in order of the parts, behind ``after``; ``enter`` says which folders to enter.
+        """Yield the entries below the root behind ``after``, in order of the parts; ``enter`` chooses folders to enter.
 
-        What disappears meanwhile is left out. Close it where it is not used up. Raises `Missing` without the root.
+        An entry that disappears meanwhile is left out. Close the generator if it is not exhausted. Raises `Missing` if
+        the root is gone.
         """
         with _missing():
             folder = self._top()
         yield from self._walk(folder, (), after, enter)
 
     def _walk(self, folder: Any, above: Parts, after: Parts, enter: Callable[[Parts], bool]) -> Visits:
-        """What is below an open folder, which is closed at the end."""
+        """Yield the entries below an open folder, and close it at the end."""
         try:
             try:
                 entries = _sorted(folder)
             except OSError:
-                return  # it went meanwhile
+                return  # the folder disappeared meanwhile
             for entry in entries:
                 if after and entry.name < after[0]:
                     continue
@@ -167,11 +168,11 @@ class Tree:
 
 
 class DescriptorTree(Tree):
-    """Each folder is opened relative to the one above it, and closed to links at that moment."""
+    """A tree whose open folders are descriptors, each opened relative to the one above it without following links."""
 
     @staticmethod
     def works() -> bool:
-        """Whether the platform has what it takes."""
+        """Return True if the platform can open files relative to a folder."""
         return {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd and \
             hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW")
 
@@ -183,7 +184,7 @@ class DescriptorTree(Tree):
 
     def _open(self, folder: int, name: str) -> int:
         if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            raise Missing()  # not even opened: opening a device can have an effect
+            raise Missing()  # before it is opened: opening a device can have an effect
         return os.open(name, _OPEN_FILE, dir_fd=folder)
 
     def _leave(self, folder: int) -> None:
@@ -191,7 +192,7 @@ class DescriptorTree(Tree):
 
 
 class PathTree(Tree):
-    """A folder is a path that was checked; for platforms that know nothing better."""
+    """A tree whose open folders are checked paths, for platforms without `DescriptorTree`."""
 
     def _top(self) -> str:
         _unlinked(self.root)
@@ -210,7 +211,7 @@ class PathTree(Tree):
         fd = os.open(path, _OPEN_FILE)
         try:
             if os.path.realpath(path) != path or not os.path.samestat(os.fstat(fd), os.lstat(path)):
-                raise Missing()  # something on the way was replaced after it had been looked at
+                raise Missing()  # a folder or the file was replaced after the check
         except BaseException:
             os.close(fd)
             raise
@@ -218,14 +219,17 @@ class PathTree(Tree):
 
     @staticmethod
     def _entry(folder: str, name: str) -> str:
-        """The path of an entry. Other spellings (case, a short name, a stream, a trailing dot) are in no listing."""
+        """Return the path of an entry of a folder, by the name that the folder's listing has.
+
+        Another spelling (case, a short name, a stream, a trailing dot) is in no listing.
+        """
         if name not in os.listdir(folder):
             raise Missing()
         return os.path.join(folder, name)
 
 
 def _unlinked(path: str) -> os.stat_result:
-    """The status of what is no link. Raises `Missing` for one."""
+    """Return the status of a path. Raises `Missing` for a link."""
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) & _NAME_SURROGATE:
         raise Missing()
@@ -245,7 +249,7 @@ def _status(entry: "os.DirEntry[str]") -> Optional[os.stat_result]:
 
 
 def _read(fd: int, most: int) -> bytes:
-    """Up to the end: files of a kernel have no size, and others grow."""
+    """Read to the end, without trusting the size: files of the kernel have none, and others may grow."""
     chunks: List[bytes] = []
     left = most + 1
     while left > 0:

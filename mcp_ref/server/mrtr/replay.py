@@ -1,8 +1,9 @@
-"""What one request of several rounds remembers, and how its handler is run again; see `mcp_ref.server.mrtr.rounds`.
+"""The state of a request of several rounds, and the answers for a handler that runs again; see
+`mcp_ref.server.mrtr.rounds`.
 
-`Rounds` belongs to one run of a handler. It holds what earlier rounds came to, as the client has brought it back, and
-finds in it the answers to the questions that the handler asks again. `States` says how a server signs what it gives
-away.
+`Rounds` belongs to one run of a handler. It holds the results of earlier rounds, as the client has brought them back,
+and finds in them the answers to the questions that the handler asks again. `States` has the keys with which a server
+signs the state.
 """
 
 import os
@@ -22,24 +23,24 @@ if TYPE_CHECKING:
     from ..interface import AskingContext
 
 Read = Callable[[Any], Any]
-"""From a decoded result to what the handler gets; raises `PeerProtocolError` for an answer that does not fit."""
+"""A function from a decoded result to the handler's answer; raises `PeerProtocolError` for one that does not fit."""
 
 ENVIRONMENT = "MCP_REF_STATE_KEYS"
-"""The environment variable with the keys, separated by commas, of a server that is given none."""
+"""The environment variable with the keys, separated by commas, of a server without ``state_keys``."""
 TTL = 900.0
 
 wall_clock = time.time
 
 
 class InputRequired(BaseException):
-    """Unwinds a handler whose question has no answer yet. Not to be caught: let it pass."""
+    """The exception that unwinds a handler whose question has no answer yet. Do not catch it."""
 
 
 # -- One request -------------------------------------------------------------------------------
 
 
 class Rounds:
-    """What one request has brought of its earlier rounds, and what this one has come to."""
+    """The state of earlier rounds that one request has brought, and the questions and answers of this round."""
 
     __slots__ = (
         "before", "responses", "binding", "answers", "kept", "waiting", "asked", "taken", "branch", "depth", "outcome",
@@ -50,28 +51,28 @@ class Rounds:
         self.responses: Mapping[str, Any] = {} if responses is None else responses
         self.binding: "Optional[Binding]" = None
         self.answers: Dict[str, Any] = {}
-        """Key -> digest and answer, of the questions that this run has come by."""
+        """Key -> digest and answer of the questions that this run has asked and that are answered."""
         self.kept: Dict[str, List[Any]] = {}
-        """The same for `once`: key -> value, and the keys that its questions took."""
+        """Key of a `once` -> its value, and the keys that the questions inside of it used."""
         self.waiting: Dict[str, Dict[str, Any]] = {}
-        """Key -> request of the questions without an answer."""
+        """Key -> request, of the questions without an answer."""
         self.asked: Dict[str, str] = {}
-        """Key -> digest of the same."""
+        """Key -> digest, of the questions without an answer."""
         self.taken: Set[str] = set()
         self.branch: Optional[str] = None
         self.depth = 0
-        """How many `ask_all` we are inside of."""
+        """The number of `ask_all` calls that are running, one inside the other."""
         self.outcome: Union[None, Dict[str, Any], RpcError] = None
-        """What is sent in place of the handler's result."""
+        """The result or error that is sent in place of the handler's result."""
 
     # Questions
 
     def ask(
         self, context: "AskingContext", row: Method, params: Model, key: Optional[str], read: Optional[Read]
     ) -> Any:
-        """The answer to one question, if there is one that fits. Raises as `mcp_ref.server.mrtr.rounds.ask`."""
+        """Return the answer to one question, if there is one that fits. Raises as `mcp_ref.server.mrtr.rounds.ask`."""
         if self.outcome is not None:
-            raise InputRequired  # it has been unwound before
+            raise InputRequired  # the handler caught the first one
         base = key or self.branch
         name = self.name(base) if base else self.name("question", "question-1")
         request, found = written(row.name, params, context.session.rules)
@@ -96,7 +97,7 @@ class Rounds:
         raise InputRequired
 
     def name(self, base: str, first: Optional[str] = None) -> str:
-        """A key that nothing else of this request has: ``first`` or the base, after that the base with a number.
+        """Return a key that is unique in this request: ``first`` or the base, after that the base with a number.
 
         [2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)] MUST
         """
@@ -108,7 +109,10 @@ class Rounds:
         return name
 
     def _given(self, name: str, found: str, chosen: bool) -> Optional[Tuple[Any, bool]]:
-        """The answer to a question with this key and digest, and whether it has just come; None if there is none."""
+        """Return the answer to a question with this key and digest, and True if this request brought it; else None.
+
+        ``chosen``: True if the author chose the key, so that a client may answer before it is asked.
+        """
         asked = None
         if self.before is not None:
             recorded = self.before.answers.get(name)
@@ -120,7 +124,7 @@ class Rounds:
         return None
 
     def ask_all(self, context: "AskingContext", branches: Mapping[str, Callable[[], Any]]) -> Dict[str, Any]:
-        """Run all these; those that cannot go on without an answer ask in one round. Raises as `ask`."""
+        """Run all functions, and return their answers by key; all that lack one ask in one round. Raises as `ask`."""
         before, outside, values = set(self.waiting), self.branch, {}
         self.depth += 1
         try:
@@ -143,14 +147,14 @@ class Rounds:
         return values
 
     def _forget(self, names: Iterable[str]) -> None:
-        """Ask these after all not."""
+        """Drop these questions, which are not asked after all."""
         for name in names:
             del self.waiting[name], self.asked[name]
 
     # What was computed
 
     def once(self, key: str, function: Callable[[], Any]) -> Any:
-        """The JSON value of ``function()``, computed in the first round that comes by."""
+        """Return the JSON value of ``function()``, which is called in the first round that comes to it."""
         entry = self.kept.get(key)
         if entry is None and self.before is not None:
             entry = self.before.kept.get(key)
@@ -164,13 +168,13 @@ class Rounds:
             for name in names:
                 self.answers.pop(name, None)  # never asked again
         self.kept[key] = entry
-        self.taken.update(*entry[1:])  # the numbers of what is asked later stay the same
+        self.taken.update(*entry[1:])  # later questions get the same numbers in each round
         return copied(entry[0])
 
     # The end of a round
 
     def unwind(self, outcome: Union[Dict[str, Any], RpcError]) -> NoReturn:
-        """End the handler's run; this is what is sent."""
+        """End the handler's run, and send ``outcome`` in place of its result."""
         self.outcome = outcome
         raise InputRequired
 
@@ -184,7 +188,8 @@ class Rounds:
         self.unwind(result)
 
     def token(self, context: "AskingContext", note: Optional[str] = None) -> str:
-        """The state after this round. Raises `LocalProtocolError` for one round too many, and one that is too long."""
+        """Return the signed state after this round. Raises `LocalProtocolError` above ``max_input_rounds`` and above
+        ``max_state_bytes``."""
         from ...protocol.requeststate import State, seal
 
         states, limits = states_of(context), context.connection.limits
@@ -201,7 +206,7 @@ class Rounds:
         return token
 
     def bound(self, context: "AskingContext") -> "Binding":
-        """What a state of this request is bound to."""
+        """Return what the state is bound to: principal, method, params and server."""
         if self.binding is None:
             from ...protocol.requeststate import bind
             from ..hints.values import to_json
@@ -216,7 +221,7 @@ class Rounds:
 
 
 def written(method: str, params: Model, rules: Revision) -> Tuple[Dict[str, Any], str]:
-    """A question as it is sent, and its digest. Params that have a ``written`` are asked often, and remember it."""
+    """Return a question as it is sent, and its digest. Params with an attribute ``written`` cache both in it."""
     memory = params.__dict__
     kept = memory.get("written")
     if kept is not None and kept[0] is rules:
@@ -231,14 +236,14 @@ def written(method: str, params: Model, rules: Revision) -> Tuple[Dict[str, Any]
 
 
 def copied(value: Any) -> Any:
-    """The same JSON value; what a handler does to it does not get into the state."""
+    """Return a copy of a JSON value, so that a change by the handler does not get into the state."""
     if type(value) is dict:
         return {key: copied(item) for key, item in value.items()}
     return [copied(item) for item in value] if type(value) is list else value
 
 
 def rounds_of(context: "AskingContext") -> Rounds:
-    """The rounds of a request, begun when they are first needed."""
+    """Return the `Rounds` of a request, made when they are first needed."""
     found: Optional[Rounds] = getattr(context, "_rounds", None)
     if found is None:
         found = Rounds()
@@ -250,7 +255,7 @@ def rounds_of(context: "AskingContext") -> Rounds:
 
 
 class States:
-    """How a server signs its states: see `Server`. Raises TypeError or ValueError for keys and times that are none."""
+    """The keys and the lifetime of a server's states; see `Server`. Raises TypeError or ValueError for bad options."""
 
     def __init__(
         self, keys: Optional[Sequence[Union[str, bytes]]] = None, ttl: Optional[float] = None,
@@ -269,13 +274,15 @@ class States:
 
 
 def audience_of(context: "AskingContext") -> List[Optional[str]]:
-    """What tells this server from others whose states are signed with the same keys, and is the same in all processes
-    that serve its clients: its name, and the resource that its tokens are for."""
+    """Return the server's name and the resource that its tokens are for.
+
+    They are the same in all processes that serve its clients, and distinguish it from other servers with the same keys.
+    """
     server: Any = context.connection.role
     return [server.identity[0], getattr(server.auth, "resource", None)]
 
 
 def states_of(context: "AskingContext") -> States:
-    """How the server of this request signs."""
+    """Return the `States` of the server of this request."""
     found: States = context.connection.role.states  # type: ignore[attr-defined]
     return found

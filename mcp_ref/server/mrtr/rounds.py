@@ -1,10 +1,10 @@
-"""Asking by the result: how a handler asks its client where a server cannot send requests.
+"""Questions to the client by the result of a request, in a revision where a server cannot send requests.
 
 [2026-07-28 basic/patterns/mrtr §Basic Workflow]. `Context.ask` is the same call in every revision. In a handshake
-session it sends a request and waits. Here it *unwinds*: the handler ends, the client is told what is wanted and given
+session it sends a request and waits. Here it *unwinds*: the handler ends, the client gets the question and
 a signed state (`mcp_ref.protocol.requeststate`), and when it comes back with an answer the handler runs **again from
-its first line**. What it asked before it now gets at once, from the state, until it comes to the next question, or to
-its end.
+its first line**. Questions that were answered before return at once, from the state, until the handler comes to the
+next question, or to its end.
 
 ::
 
@@ -19,30 +19,31 @@ its end.
         })
         return start(ticket, region["region"], answers["size"]["size"], answers["name"].text)
 
-So, of a handler that asks:
+Rules for a handler that asks:
 
-- What stands before a question runs again in each round, and so do its ``finally`` and ``with``. What must not goes
-  into `Context.once`, or after the last question.
-- It should ask the same in each round. A question is known again by its key and by a digest of all it says; one that
-  has changed is asked anew. A time or a random number in a question goes through `Context.once`.
+- The code before a question runs again in each round, and so do its ``finally`` and ``with``. Code that must run once
+  goes into `Context.once`, or after the last question.
+- It should ask the same questions in each round. A question is identified by its key and by a digest of its params; one
+  that has changed is asked anew. A time or a random number in a question goes through `Context.once`.
 - Questions are asked on the handler's own thread.
-- `InputRequired`, by which it unwinds, is no `Exception`; whoever catches it all the same only wastes what they return.
-- The state is signed, not hidden: **the client can read the answers and what `Context.once` computed**.
-- Nobody promises that the client comes back [2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)]
-  MUST NOT, and one that does may come twice, with the same state. `Server(consume_state=...)` can refuse the second.
+- `InputRequired`, which unwinds the handler, is no `Exception`. If the handler catches it all the same, its return
+  value is dropped.
+- The state is signed, not encrypted: **the client can read the answers and the values of `Context.once`**.
+- The client need not come back [2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)]
+  MUST NOT, and it may come twice with the same state. `Server(consume_state=...)` can refuse the second time.
 
-What a client may send back, and what becomes of it
+What the client sends back, and the consequence
 [2026-07-28 basic/patterns/mrtr §Error Handling] SHOULD:
 
 ======================================================  ============================================================
-it sends                                                then
+the client sends                                        then
 ======================================================  ============================================================
 an answer to a question of the last round               the handler gets it
-none, or one that does not fit what was asked           the question is asked again
-one that is no answer of its kind: wrong types          error -32602, with the path of the member
-answers under keys that nobody asked about              they are ignored
-one under a key that the author chose, before it was    the handler gets it when it asks
-asked
+no answer, or one that does not fit the question        the question is asked again
+an answer with members of wrong types                   error -32602, with the path of the member
+answers under keys of no question                       they are ignored
+an answer under a key that the author chose, before     the handler gets it when it asks
+the question was asked
 ``inputResponses`` that is no object                    error -32602
 a state that is not this request's, expired, altered    error -32602, one text for all
 fewer capabilities than the handler needs               error -32021 that names them, unless the handler catches it
@@ -78,11 +79,11 @@ PAGE = "2026-07-28 basic/patterns/mrtr §Supported Requests"
 def ask(
     context: "AskingContext", method: str, params: Model, key: Optional[str] = None, read: Optional[Read] = None
 ) -> Any:
-    """Ask the client: the answer, if it has come; else unwind.
+    """Return the client's answer if it has come, else unwind the handler.
 
-    Raises `CapabilityMissing` for what the client did not declare in this very request
+    Raises `CapabilityMissing` for a capability that the client did not declare in this very request
     [2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)] MUST NOT, and `LocalProtocolError` in the
-    handler of a request that cannot ask, for a method that is no question, for one round too many, and for a state
+    handler of a request that cannot ask, for a method that is no question, above ``max_input_rounds``, and for a state
     that is too long.
     """
     context.check()
@@ -93,7 +94,7 @@ def ask(
 
 
 def check_asking(context: "AskingContext", method: str) -> Method:
-    """The row of a question that may be asked in this request; see `ask`."""
+    """Return the row of a question that may be asked in this request. Raises as `ask`."""
     session = context.session
     row, own = session.lookup(method), session.lookup(context.request.method)
     if row is None or row.carrier != EMBEDDED:
@@ -106,10 +107,10 @@ def check_asking(context: "AskingContext", method: str) -> Method:
 
 
 def returned(context: "AskingContext", result: "InputRequiredResult") -> NoReturn:
-    """A handler gave an `InputRequiredResult` by itself: check it, and unwind with it.
+    """Check an `InputRequiredResult` that a handler returned itself, and unwind with it.
 
     Its ``request_state`` is the author's own text; it travels inside the signed state, and comes back as
-    `Context.request_state`. Raises `LocalProtocolError` for what may not be sent, and `CapabilityMissing`.
+    `Context.request_state`. Raises `LocalProtocolError` for a result that may not be sent, and `CapabilityMissing`.
     """
     rules = context.session.rules
     if not rules.stateless:
@@ -128,7 +129,7 @@ def returned(context: "AskingContext", result: "InputRequiredResult") -> NoRetur
 
 
 def _check_question(context: "AskingContext", request: Any) -> None:
-    """Hold a question that an author wrote as a message to the rules that `Context.elicit` and the others keep."""
+    """Check a question that an author wrote as a message by the rules of `Context.elicit` and `Context.sample`."""
     session, params = context.session, request.params
     if request.method == ELICIT:
         from ..elicitation import check_form, need
@@ -148,7 +149,7 @@ def _check_question(context: "AskingContext", request: Any) -> None:
 
 
 def responses_of(context: "AskingContext") -> Dict[str, Any]:
-    """The answers that came with this request and are some, by key; those that are none are left out."""
+    """Return the result messages that came with this request, by key. Other values are left out and counted."""
     found: Dict[str, Any] = {}
     for key, answer in rounds_of(context).responses.items():
         try:
@@ -162,9 +163,10 @@ def responses_of(context: "AskingContext") -> Dict[str, Any]:
 
 
 def wrap(route: Route, method: str, revision: Revision) -> Route:
-    """The route of a method whose handlers may ask, in a revision where they ask by the result; else the same route.
+    """Return a route whose handlers may ask by their result, or the same route for a method whose handlers may not.
 
-    [2026-07-28 basic/patterns/mrtr §Supported Requests] MUST NOT: no other answer is ever one that asks.
+    Only the supported requests are ever answered by a question
+    [2026-07-28 basic/patterns/mrtr §Supported Requests] MUST NOT.
     """
     row = lookup(method, revision)
     if row is None or row.other != INPUT_REQUIRED:
@@ -189,9 +191,9 @@ def wrap(route: Route, method: str, revision: Revision) -> Route:
 
 
 def _resume(context: "AskingContext", params: Dict[str, Any]) -> Dict[str, Any]:
-    """Take what came back from an earlier round; the params without it.
+    """Read the answers and the state of earlier rounds, and return the params without them.
 
-    Raises `RpcError` -32602 for a state that is not accepted, and for responses that are none.
+    Raises `RpcError` -32602 for a state that is not accepted, and for ``inputResponses`` that is no object.
     """
     from ...protocol.requeststate import StateRefused, unseal
 
@@ -215,7 +217,7 @@ def _resume(context: "AskingContext", params: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _failed(context: "AskingContext", error: Exception, in_tool: bool) -> None:
-    """The handler raised: return where it was being unwound, else raise what is to be sent."""
+    """Handle an exception of the handler: return if the handler was being unwound, else raise the error to send."""
     rounds: Optional[Rounds] = getattr(context, "_rounds", None)
     if rounds is not None and rounds.outcome is not None:
         return
@@ -232,9 +234,10 @@ def _failed(context: "AskingContext", error: Exception, in_tool: bool) -> None:
 
 
 def _missing(context: "AskingContext", error: CapabilityMissing) -> Exception:
-    """[2026-07-28 basic/index §`_meta`] MUST: what the client lacks for this request; or the error, if it is not that.
+    """Return the error that names the capability which the client lacks [2026-07-28 basic/index §`_meta`] MUST.
 
-    A handler may talk to other servers as well, and lack something of theirs.
+    For a capability that clients cannot declare the same error is returned: a handler may use other servers, too, and
+    lack a capability of theirs.
     """
     from ...codec import members
     from ...messages.lifecycle import ClientCapabilities

@@ -1,25 +1,26 @@
-"""Serving over HTTP: Streamable HTTP at one path [2025-03-26..2025-11-25 basic/transports §Streamable HTTP]
+"""The server on HTTP: Streamable HTTP at one path [2025-03-26..2025-11-25 basic/transports §Streamable HTTP]
 [2026-07-28 basic/transports/streamable-http §Sending Messages].
 
 ::
 
     listener = server.listen("http://127.0.0.1:8000/mcp", token="secret")     # in the background
-    listener.address                                                          # with the port that was found
+    listener.address                                                          # with the port that was chosen
     listener.close()
 
     server.run_http("127.0.0.1", 8000)                                        # until SIGTERM or Ctrl-C
 
-Parts that know nothing of each other are joined here: the endpoint, which answers requests
-(`mcp_ref.streamable.server.endpoint`), beside it the two addresses of HTTP+SSE for clients of 2024-11-05
-(`mcp_ref.streamable.server.http_sse`), the engine, which carries both (`mcp_ref.http11.server.server`), and a clock for
-what has to happen while nobody asks.
+This module joins independent parts: the endpoint, which answers requests
+(`mcp_ref.streamable.server.endpoint`), the two addresses of HTTP+SSE for clients of 2024-11-05
+(`mcp_ref.streamable.server.http_sse`), the HTTP/1.1 server that reads and writes for both
+(`mcp_ref.http11.server.server`), and a timer for idle sessions and keep-alive.
 
-Both eras are served at the same path: clients with sessions, and those of 2026-07-28, which have none and say all with
-each request. Which a request is of says `mcp_ref.protocol.streamable_http.era`; ``Server(revisions=["2026-07-28"])``
+Both eras are served at the same path: clients with sessions, and clients of 2026-07-28, whose requests have no session.
+`mcp_ref.protocol.streamable_http.era` decides the era of a request; ``Server(revisions=["2026-07-28"])``
 serves the latter alone, and answers 405 to GET and DELETE.
 
 `Server.run_http` has a table of the options, which `Server.listen`, `HttpListener` and `endpoint_of` share. A server
-that other machines can reach should have one of ``auth``, ``token`` and ``authenticate``; one that has none is logged.
+that other machines can reach should have one of ``auth``, ``token`` and ``authenticate``; a warning is logged if it has
+none.
 """
 
 import os
@@ -58,13 +59,13 @@ _TICK = 1.0
 
 
 class HttpListener:
-    """A server on HTTP, in the background; see the module for the options. `open` begins, `close` ends it.
+    """A server on HTTP in the background; see the module for the options. `open` starts it, `close` ends it.
 
     As a context manager it does both.
     """
 
     warns = True
-    """Whether `open` logs that anybody may call; set before it, by who tells the operator in another way."""
+    """True if `open` logs a warning that anybody may call. Set it to False before, to warn the operator otherwise."""
 
     @spelt
     def __init__(
@@ -105,7 +106,7 @@ class HttpListener:
         need("listening at %s" % self.http.url)
 
     def open(self) -> None:
-        """Bind and serve; again or once closed, nothing happens. Raises `ConnectFailed`, which says what was tried."""
+        """Bind the address and serve; no effect if it is open or closed. Raises `ConnectFailed` with the address."""
         with self._lock:
             if self._opened or self._closed.is_set():
                 return
@@ -119,22 +120,22 @@ class HttpListener:
 
     @property
     def address(self) -> str:
-        """The URL of the endpoint, with the port that was found."""
+        """The URL of the endpoint, with the port that was chosen."""
         return self.http.url + self._path
 
     @property
     def is_open_to_all(self) -> bool:
-        """Whether other machines can reach it and nobody has to show who they are; once it is open."""
+        """True if other machines can reach the server without authentication; valid once it is open."""
         return self._open_to_all and not is_loopback(self.http.address[0].lower())
 
     def wait(self, timeout: Optional[float] = None) -> bool:
-        """Wait until it is closed; False after ``timeout`` seconds."""
+        """Wait until the listener is closed. Returns False after ``timeout`` seconds."""
         return self._closed.wait(timeout)
 
     def close(self, grace: Optional[float] = None) -> None:
-        """End it; new requests get 503 while those that run have ``grace`` seconds (default: ``shutdown_grace``).
+        """End the server. New requests get 503; running ones have ``grace`` seconds (default: ``shutdown_grace``).
 
-        In a forked copy of the process that serves, nothing happens: the sessions are not its own.
+        No effect in a forked copy of the process, which does not own the sessions.
         """
         if self._owner != os.getpid():
             return
@@ -160,7 +161,7 @@ class HttpListener:
                 try:
                     endpoint.tick()
                 except Exception as error:
-                    log_raised("keeping sessions", error)  # a store of the user's, say
+                    log_raised("keeping sessions", error)  # raised by a store of the user's, for example
 
     def _endpoints(self) -> "List[Union[Endpoint, SseEndpoint]]":
         return [self.endpoint] if self.legacy is None else [self.endpoint, self.legacy]
@@ -178,8 +179,8 @@ def endpoint_of(
     json_response: Optional[bool] = None, poll_after: Optional[float] = None, streams: bool = True, delete: bool = True,
     trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
 ) -> Endpoint:
-    """The endpoint of a server, for any shell. Options as in the module; and as `Endpoint`: ``path`` (None: any),
-    ``streams`` (whether a GET opens one) and ``delete`` (whether clients may end their sessions)."""
+    """Return the endpoint of a server, for any HTTP server. Options as in the module, and those of `Endpoint`: ``path``
+    (None: any), ``streams`` (True: a GET opens a stream) and ``delete`` (True: clients may end their sessions)."""
     shared = _shared_options(server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, trace)
     return _traced(Endpoint(
         mirrored=_mirrored_of(server), path=path, sessions=sessions, json_response=json_response, poll_after=poll_after,
@@ -188,7 +189,7 @@ def endpoint_of(
 
 
 def _traced(endpoint: _Served, trace: "Optional[Trace]") -> _Served:
-    """The endpoint, whose exchanges the trace sees if there is one."""
+    """Return the endpoint, with its exchanges reported to the trace if there is one."""
     if trace is not None:
         from ...streamable.http_trace import traced
 
@@ -201,7 +202,7 @@ def _shared_options(
     allowed_hosts: Optional[Sequence[str]], allowed_origins: Optional[Sequence[str]],
     trusted_proxies: Sequence[str], trace: "Optional[Trace]",
 ) -> Dict[str, Any]:
-    """What both kinds of endpoint are made with."""
+    """Return the arguments that both kinds of endpoint are made with."""
     server.resolve()
     if sum(given is not None for given in (token, authenticate, auth)) > 1:
         raise ValueError("pass one of auth, token and authenticate")
@@ -254,8 +255,7 @@ def serve_http(
 ) -> None:
     """Serve until SIGTERM comes, then close in order and return; blocks. Raises `Interrupted` after a Ctrl-C.
 
-    ``ready`` is called with the URL when clients can connect. What the signals do says
-    `mcp_ref.server.serving.signals`.
+    ``ready`` is called with the URL when clients can connect. `mcp_ref.server.serving.signals` describes the signals.
     """
     try:
         listening = HttpListener(
@@ -263,11 +263,11 @@ def serve_http(
             allowed_origins=allowed_origins, sessions=sessions, json_response=json_response, poll_after=poll_after,
             legacy=legacy, fds=fds, ssl_context=ssl_context, trusted_proxies=trusted_proxies, trace=trace,
         )
-        # SIGTERM is heard before it listens: clients may be there at once, those of a socket of systemd even before.
+        # SIGTERM is handled before the socket listens: clients may connect at once, to a socket of systemd even before.
         with Termination(listening.close) as termination, listening as listener:
             if ready is not None and not termination.told.is_set():
                 ready(listener.address)
             while not listener.wait(0.5) and not termination.acted.is_set():
-                pass  # a Ctrl-C that comes just before a wait begins is seen only when it ends
+                pass  # short waits: a Ctrl-C that comes just before a wait begins is handled only when the wait ends
     except KeyboardInterrupt:
         raise interrupted() from None

@@ -1,20 +1,20 @@
-"""SIGTERM and Ctrl-C, where a server has the process for itself: `Server.run`, `Server.run_http`, the command line.
+"""SIGTERM and Ctrl-C for a server that owns its process: `Server.run`, `Server.run_http`, the command line.
 
 ==============================  ======================================================================================
-what happens                    what follows
+signal                          effect
 ==============================  ======================================================================================
-SIGTERM                         New requests are refused. Those that run have `Limits.shutdown_grace` seconds, and the
-                                answers of the client are still taken. What still runs then is cancelled. `run` or
-                                `run_http` returns, and the program goes on after it: its ``finally``, ``with`` and
+SIGTERM                         New requests are refused. Running ones have `Limits.shutdown_grace` seconds, and
+                                answers of the client are still read. Requests that run longer are cancelled. `run` or
+                                `run_http` returns, and the program continues after it: its ``finally``, ``with`` and
                                 `atexit` run, and it ends with 0
 another SIGTERM before that     the process ends at once, with exit code 143, and nothing else of the program runs
-Ctrl-C (SIGINT)                 what runs is cancelled soon, over stdio after `Limits.drain` seconds, and `Interrupted`
-                                is raised: a KeyboardInterrupt that ends the program with exit code 130 and without a
-                                traceback. A second one ends the wait for handlers
+Ctrl-C (SIGINT)                 running requests are cancelled, over stdio after `Limits.drain` seconds, and
+                                `Interrupted` is raised: a KeyboardInterrupt that ends the program with exit code 130
+                                and without a traceback. A second one ends the wait for handlers
 ==============================  ======================================================================================
 
-SIGTERM is heard on the main thread only, while it serves, and only where nobody else hears it: a program that has set a
-handler of its own, or ignores the signal, keeps that. Afterwards all is as before.
+SIGTERM is handled on the main thread only, while it serves, and only if the program has no handler of its own and
+does not ignore the signal. Afterwards the handler from before is back.
 
 The signal does not interrupt what runs on the main thread, which may be a handler (`Inline`, `MainThreadQueue`): it is
 written to a pipe as soon as it comes (`signal.set_wakeup_fd`), which a thread reads (``mcp-ref:signals``). That one
@@ -33,18 +33,18 @@ from ...threads import start_thread
 from ...transports.lines.fds import above_standard
 
 SAME_SECONDS = 0.2
-"""A SIGTERM that follows another one so soon is taken for the same: process managers signal a group of processes, and
-some of these pass the signal on."""
+"""Seconds within which a second SIGTERM counts as the same one: process managers signal a group of processes, and some
+of these pass the signal on."""
 KILLED = 128 + 15
-"""The exit code after a second SIGTERM: that of a process which the signal has ended, as shells say it."""
+"""The exit code after a second SIGTERM: the one that shells report for a process which the signal has killed."""
 _INTERRUPTED = 130
 _STOP, _LATE = 0, 255
-"""What is in the pipe beside numbers of signals: the end, and that the handler of Python has run."""
+"""Bytes in the pipe beside the numbers of signals: stop watching; and the handler in Python has run."""
 _JOIN_SECONDS = 1.0
 
 
 class Interrupted(SystemExit, KeyboardInterrupt):
-    """A Ctrl-C after which everything was closed in order. Nobody needs to catch it: the program ends with code 130."""
+    """A Ctrl-C after which everything was closed in order. Uncaught, it ends the program with exit code 130."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,14 +52,15 @@ class Interrupted(SystemExit, KeyboardInterrupt):
 
 
 def interrupted() -> BaseException:
-    """What to raise after a Ctrl-C: `Interrupted`, but at a prompt, which it would end, a plain KeyboardInterrupt."""
+    """Return the exception to raise after a Ctrl-C: `Interrupted`; at an interactive prompt KeyboardInterrupt, because
+    `Interrupted` would end the prompt."""
     return KeyboardInterrupt() if hasattr(sys, "ps1") or sys.flags.interactive else Interrupted()
 
 
 class Termination:
-    """Hears SIGTERM inside its ``with``, where it may: see the module. ``act`` is called then, on a thread of its own.
+    """A context manager that handles SIGTERM, if it may: see the module. ``act`` is then called on a thread of its own.
 
-    ``told``: set when the signal has come; ``acted``: set when ``act`` has ended, however.
+    ``told``: set when the signal has come; ``acted``: set when ``act`` has returned or raised.
     """
 
     def __init__(self, act: Callable[[], Any]) -> None:
@@ -81,7 +82,7 @@ class Termination:
         self._thread = start_thread("mcp-ref:signals", self._watch, read)
         before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         self._wakes = before == -1
-        if not self._wakes:  # an event loop of the program waits on it
+        if not self._wakes:  # an event loop of the program uses the descriptor
             signal.set_wakeup_fd(before)
         HEARING.append(self)
         signal.signal(signal.SIGTERM, self._hear)
@@ -96,22 +97,23 @@ class Termination:
         self.forget()
 
     def forget(self) -> None:
-        """Hear nothing any more, and put back what was before; in a forked copy, too, which has no thread of ours."""
+        """Restore the handler and the descriptor from before. Called in a forked copy, too, which has no thread."""
         HEARING.remove(self)
         ends, self._ends = self._ends, None
         if signal.getsignal(signal.SIGTERM) == self._hear:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if self._wakes:
             now = signal.set_wakeup_fd(-1)
-            if ends is None or now != ends[1]:  # somebody else has put another one there meanwhile
+            if ends is None or now != ends[1]:  # another part of the program has set another one meanwhile
                 signal.set_wakeup_fd(now)
         for end in ends or ():
             os.close(end)
 
     def _hear(self, number: int, frame: Any) -> None:
-        """On the main thread, between any two instructions of it.
+        """Handle the signal, on the main thread between any two instructions.
 
-        The number is in the pipe by now, unless somebody else has the wakeup descriptor: then it is told from here.
+        The number is in the pipe by now, unless another part of the program has the wakeup descriptor: then it is
+        written here.
         """
         ends = self._ends
         if ends is not None:
@@ -127,7 +129,7 @@ class Termination:
             if _STOP in heard:
                 return
             if not (signal.SIGTERM in heard or _LATE in heard) or signal.getsignal(signal.SIGTERM) != self._hear:
-                continue  # another signal; or the program hears this one itself since then
+                continue  # another signal; or the program has set a handler of its own since then
             if not self.told.is_set():
                 came = clock()
                 self.told.set()
@@ -143,22 +145,22 @@ class Termination:
 
 
 class Hearing(Protocol):
-    """Who hears SIGTERM in this process."""
+    """An object that handles SIGTERM in this process."""
 
     def forget(self) -> None:
-        """Hear it no more: this is a forked copy."""
+        """Stop handling it: this is a forked copy."""
 
 
 _LOG_SECONDS = 0.5
-"""How long standard error may take to get the last log records."""
+"""Seconds to wait until standard error has the last log records."""
 HEARING: List[Hearing] = []
-"""Those who hear SIGTERM now, so that forked copies of this process do not."""
+"""The objects that handle SIGTERM now. In a forked copy of this process they stop."""
 _forking = threading.local()
 
 
-# A forked copy of this process is no server: SIGTERM for it is not for us, and ends it as it ends others. From before
-# the fork until the copy has its own way again the signal waits. Otherwise one that comes between would be written to
-# the pipe, which both have, and end the original.
+# A forked copy of this process is no server: SIGTERM ends it as it ends other programs. The signal is blocked from
+# before the fork until the copy has dropped its handlers. Otherwise a SIGTERM for the copy that comes in between would
+# be written to the pipe, which both processes share, and would end the original.
 
 def _before_fork() -> None:
     if HEARING:
@@ -185,26 +187,26 @@ if hasattr(os, "register_at_fork"):
 
 
 def tell(text: str) -> None:
-    """Say something to the person at the terminal, where the process is the server's own."""
+    """Print a line for the person at the terminal, on standard error."""
     if sys.stderr is not None:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
 
 
 def leave_at_once(code: int) -> None:
-    """End the process without anything more of it than what was printed and logged."""
+    """Flush what was printed and logged, and end the process at once."""
     settle(_LOG_SECONDS)
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
                 stream.flush()
         except (OSError, ValueError, RuntimeError):
-            pass  # nobody reads it, or another thread is writing to it
+            pass  # the reader is gone, or another thread is writing
     os._exit(code)
 
 
 def leave_later(code: int, seconds: float) -> None:
-    """End the process if it has not ended by itself after so many seconds: a handler is stuck, and may keep it."""
+    """End the process after ``seconds`` if it has not ended before: a handler that is stuck may keep it alive."""
     def wait() -> None:
         threading.Event().wait(seconds)
         leave_at_once(code)

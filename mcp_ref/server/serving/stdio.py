@@ -1,13 +1,13 @@
-"""Serving a client over stdio until it goes away [2025-11-25 basic/transports §stdio].
+"""The server on stdio, which serves one client until it disconnects [2025-11-25 basic/transports §stdio].
 
-The main thread reads, unless handlers run on it (`MainThreadQueue`); then it pumps and another thread
-reads. When the client has closed our input, running handlers get a short grace; if one is still
-stuck then, the process ends without it, because nobody is left to talk to and a non-daemon thread of
-a handler's own would keep it alive.
+The main thread reads, unless handlers run on it (`MainThreadQueue`); then the main thread runs handlers and another
+thread reads. When the client has closed our input, running handlers get a short grace; if one is still
+stuck then, the process ends without it, because no client is left and a non-daemon thread of
+a handler's own would keep the process alive.
 
-SIGTERM ends it in order, see `mcp_ref.server.serving.signals`. If a handler is stuck then, it is logged and left
-behind, the program goes on after `Server.run`, and has ``shutdown_grace`` seconds for what is left of it; after that,
-and where the handler is stuck on the main thread itself, the process ends with exit code 1.
+SIGTERM ends the server in order, see `mcp_ref.server.serving.signals`. If a handler is stuck then, that is logged, the
+program continues after `Server.run`, and has ``shutdown_grace`` seconds to end; after that,
+and if the handler is stuck on the main thread itself, the process ends with exit code 1.
 """
 
 import os
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from ..interface import ServerInterface
 
 _MARGIN = 2.0
-"""Seconds that the end of a connection may take beyond what its handlers may."""
+"""Seconds that the end of a connection may take in addition to the grace of its handlers."""
 
 
 def serve(server: "ServerInterface", transport: Transport, exit_when_stuck: bool = True) -> None:
-    """Serve one client over this transport on the current thread. Raises `Interrupted` after closing cleanly."""
+    """Serve one client over this transport on the current thread. Raises `Interrupted` after a Ctrl-C, once closed.
+
+    ``exit_when_stuck``: end the process if a handler is still running after the end.
+    """
     connection = server.connection(transport)
     termination = Termination(lambda: _end(connection))
     try:
@@ -56,7 +59,7 @@ def serve(server: "ServerInterface", transport: Transport, exit_when_stuck: bool
 
 
 def _greet_a_person(server: "ServerInterface") -> None:
-    """Say what happens, where no client but a person has started this: the wire is no place to find out."""
+    """Print a hint on standard error if standard input is a terminal: a person has started the server, not a client."""
     try:
         by_hand = os.isatty(0)
     except OSError:
@@ -67,10 +70,10 @@ def _greet_a_person(server: "ServerInterface") -> None:
 
 
 def _end(connection: "Connection") -> None:
-    """SIGTERM has come."""
+    """Shut the connection down after SIGTERM; end the process if the thread that reads is stuck in a handler."""
     limits = connection.limits
     connection.shut_down("the process was told to end (SIGTERM)", limits.shutdown_grace)
-    if not connection.wait_closed(2 * limits.shutdown_grace + _MARGIN):  # a handler has the thread that reads
+    if not connection.wait_closed(2 * limits.shutdown_grace + _MARGIN):  # a handler blocks the thread that reads
         _complain(connection)
         leave_at_once(1)
 
