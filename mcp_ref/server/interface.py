@@ -1,8 +1,8 @@
-"""What the modules of the server need of each other, as types; imported for type checkers only.
+"""The types by which the modules of the server name each other's parts; imported for type checkers only.
 
-`Server` and `Context` load most other modules of this folder, late. These modules take a server, a context or a tool as
-an argument. They name the parts that they use by the protocols of this module, and not the classes, so that each of
-them can be read and checked without the class that loads it.
+`Server` and `Context` load most other modules of this folder late. These modules take a server, a context or a tool as
+an argument. They declare the members that they use by the protocols of this module, and not the whole classes, so that
+each of them can be read and checked without the class that loads it.
 """
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Protocol, Tuple

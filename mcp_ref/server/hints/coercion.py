@@ -1,17 +1,17 @@
-"""Arguments that careless clients send, mended where there is only one way to read them.
+"""Repair of arguments that careless clients send, where only one meaning is possible.
 
 Some clients send arrays, objects and numbers as strings that hold JSON (``"[1, 2]"``), some send null
-for an argument that they do not want to give. Prompts and URI templates carry nothing but strings
-anyway. `coerce` is called after validation has refused the arguments, so right ones cost nothing, and
-what it returns is validated again. It only reads the schema, so it serves explicit schemas too.
+for an argument without a value. Prompts and URI templates always have
+strings. `coerce` is called after validation has refused the arguments, so valid ones cost nothing, and
+its result is validated again. It reads the schema only, so it works with explicit schemas, too.
 
 ===============================  ====================================  =========================
 argument                         where the schema                      becomes
 ===============================  ====================================  =========================
-a string that holds JSON         allows the type of what it holds,     what it holds
+a string that holds JSON         allows the type of that JSON value,   that JSON value
                                  and no strings
 ``"True"``, ``"False"``          allows booleans, and no strings       the boolean
-null                             allows no null and requires no value  nothing
+null                             allows no null and requires no value  left out
 ===============================  ====================================  =========================
 """
 
@@ -23,14 +23,14 @@ from .members import types_of
 
 
 def coerce(arguments: Dict[str, Any], schema: Mapping[str, Any]) -> Tuple[Dict[str, Any], List[str]]:
-    """The mended arguments and one line for each thing that was mended; the arguments themselves if none was."""
+    """Return the repaired arguments and one line for each repair; the same arguments if there was none."""
     notes: List[str] = []
     mended: Dict[str, Any] = _mend(arguments, schema, "arguments", notes)
     return mended, notes
 
 
 def _mend(value: Any, schema: Any, path: str, notes: List[str]) -> Any:
-    """A value mended to fit its schema as far as it can be; itself, where nothing was to mend."""
+    """Return a value repaired to fit its schema as far as possible; the same value if there is nothing to repair."""
     if not isinstance(schema, Mapping):
         return value
     if isinstance(value, str):
@@ -62,7 +62,7 @@ def _mend_object(value: Dict[str, Any], schema: Mapping[str, Any], path: str, no
 
 
 def _unstring(text: str, schema: Mapping[str, Any], path: str, notes: List[str]) -> Any:
-    """What a string holds, where the schema wants that and no string."""
+    """Return the JSON value in a string if the schema allows its type and no string, else the string."""
     wanted = types_of(schema)
     if "string" in wanted:
         return text

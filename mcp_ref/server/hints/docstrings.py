@@ -1,4 +1,4 @@
-'''What a docstring tells a model: the description of a function, and of each of its parameters.
+'''The description of a function and of each of its parameters, read from its docstring.
 
 Three styles are understood, also mixed::
 
@@ -30,14 +30,14 @@ _ANY_FIELD = re.compile(r"(?::|@)(?:param|parameter|arg|argument|key|keyword|typ
 
 
 class Docstring(NamedTuple):
-    """The text about the whole, and the text about each parameter, in one line each."""
+    """The description of the function, and parameter -> description in one line."""
 
     description: str
     parameters: Dict[str, str]
 
 
 def parse(text: Optional[str]) -> Docstring:
-    """Take a docstring apart; an absent one has an empty description."""
+    """Parse a docstring. None has an empty description and no parameters."""
     lines = clean(text or "")
     if len(lines) < 2:
         return Docstring("".join(lines), {})
@@ -55,7 +55,7 @@ def parse(text: Optional[str]) -> Docstring:
 
 
 def clean(text: str) -> List[str]:
-    """Lines without the indentation that they share and without blank ends, as `inspect.cleandoc` has it."""
+    """Return the lines without common indentation and without blank ones at the ends, as `inspect.cleandoc` does."""
     first, *rest = text.expandtabs().split("\n")
     margin = min((_indent(line) for line in rest if line.strip()), default=0)
     lines = [first.strip()] + [line[margin:].rstrip() for line in rest]
@@ -71,11 +71,11 @@ def _indent(line: str) -> int:
 
 
 Pieces = Iterator[Tuple[str, str]]
-"""Parameter and a piece of its text; a parameter comes as often as it has pieces."""
+"""Pairs of a parameter and a piece of its text; a parameter may have several pieces."""
 
 
 def _section_at(lines: List[str], number: int) -> Optional[Pieces]:
-    """What is told from this line on, if a section or field begins here; None where ordinary text goes on."""
+    """Return the descriptions from this line on, if a section or field begins here; None for ordinary text."""
     line = lines[number]
     if _ANY_FIELD.match(line):
         return _field(lines, number)
@@ -94,7 +94,7 @@ def _section_at(lines: List[str], number: int) -> Optional[Pieces]:
 
 
 def _google(lines: List[str], start: int) -> Pieces:
-    """Entries of an indented block; deeper lines go on with the entry above."""
+    """Yield the entries of an indented block; deeper lines continue the entry above."""
     base = None
     name = ""
     for line in lines[start:]:
@@ -112,7 +112,7 @@ def _google(lines: List[str], start: int) -> Pieces:
 
 
 def _numpy(lines: List[str], start: int) -> Pieces:
-    """Entries at the margin, their text indented; ends where the next underlined heading begins."""
+    """Yield the entries at the margin with their indented text, up to the next underlined heading."""
     names: List[str] = []
     for number, line in enumerate(lines[start:], start):
         following = lines[number + 1] if number + 1 < len(lines) else ""
@@ -127,7 +127,7 @@ def _numpy(lines: List[str], start: int) -> Pieces:
 
 
 def _field(lines: List[str], start: int) -> Pieces:
-    """One field; the lines below go on with it until a blank one or the next field."""
+    """Yield the pieces of one field; the lines below continue it until a blank one or the next field."""
     field = _FIELD.match(lines[start])
     if field is None:
         return

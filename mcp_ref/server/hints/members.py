@@ -1,13 +1,13 @@
-"""Forms: what a type hint means to a client, and what can be built of them.
+"""The types behind schemas of type hints: `TypeForm`, `Members` and `HintScope`.
 
-A `TypeForm` is the JSON Schema of an annotation's values with the reader that makes them from JSON that
-fits. `Members` is a set of named forms, which is what the parameters of a function, the fields of a
-dataclass, and the keys of a TypedDict all are. A `HintScope` is where an annotation stands.
-How each kind of annotation becomes a form is in `typeforms`.
+A `TypeForm` is the JSON Schema of an annotation's values, with the reader that makes them from JSON that
+fits. `Members` is a set of named forms: the parameters of a function, the fields of a
+dataclass, or the keys of a TypedDict. A `HintScope` is the place of an annotation, with the names that it can use.
+`typeforms` makes a form of each kind of annotation.
 
 Optional means two things. A member that may be None can be left out: its schema is that of the other
 choices, and it is not required. An item of an array cannot be left out: `element` adds null to its
-types. Output has nothing to leave out either: there all members are required, and null is a type.
+types. Output leaves out nothing either: there all members are required, and null is a type.
 """
 
 import builtins
@@ -23,27 +23,27 @@ Schema = Dict[str, Any]
 Reader = Callable[[Any], Any]
 
 MISSING: Any = object()
-"""No annotation, no default."""
+"""The mark for no annotation or no default."""
 
 DEEPEST = 20
-"""Classes inside each other, at most."""
+"""The most classes inside each other."""
 _OPEN: FrozenSet[str] = frozenset(("string", "null"))
 
 
 class SignatureError(TypeError):
-    """A function cannot be registered; the text names the parameter and says what to do."""
+    """The function cannot be registered; the text names the parameter and says what to do."""
 
 
 class HoldsMessage(SignatureError):
-    """An annotation names a message of the protocol, which has no schema, but may be returned."""
+    """The annotation names a message of the protocol, which has no schema, but may be returned."""
 
 
 class Unresolved(SignatureError):
-    """An annotation is a string that names something unknown, so far."""
+    """The annotation is a string with a name that is not defined yet."""
 
 
 class BindError(ToolError, ValueError):
-    """An argument fits the schema, but its Python value cannot be made: ``due: month must be in 1..12``.
+    """The argument fits the schema, but its Python value cannot be made: ``due: month must be in 1..12``.
 
     ``path`` are the keys and indices that lead to it, ``text`` is the rest.
     """
@@ -55,15 +55,15 @@ class BindError(ToolError, ValueError):
         self.path = path
 
     def about(self, whole: str) -> str:
-        """The text with a name for all that was bound: ``arguments.due: month must be in 1..12``."""
+        """Return the text with a path that begins with ``whole``: ``arguments.due: month must be in 1..12``."""
         return "%s%s: %s" % (whole, self._place, self.text)
 
 
 class TypeForm(NamedTuple):
-    """What an annotation means. ``read`` None: the JSON value is the Python value.
+    """The JSON form of an annotation. ``read`` None: the JSON value is the Python value.
 
-    Values whose class is ``exact`` need no reading. ``optional``: None was one of the choices, and ``schema`` is that
-    of the others. ``description`` is what the annotation itself says.
+    Values of the class ``exact`` need no reading. ``optional``: None was one of the choices, and ``schema`` is that
+    of the others. ``description`` is the text in the annotation itself.
     """
 
     schema: Schema
@@ -88,7 +88,7 @@ class Definitions:
         self._readers: Dict[Any, Optional[Reader]] = {}
 
     def refer(self, key: Any, name: str) -> TypeForm:
-        """The form of a class inside itself, whose definition is still being made."""
+        """Return the form of a class inside itself, whose definition is still being made."""
         readers = self._readers
 
         def read(value: Any) -> Any:
@@ -98,14 +98,14 @@ class Definitions:
         return TypeForm({"$ref": "#/$defs/" + self._names.setdefault(key, self._free(name))}, read)
 
     def define(self, key: Any, form: TypeForm) -> TypeForm:
-        """Keep the form of a class, if something inside refers to it; the same form."""
+        """Store the form of a class if something inside refers to it, and return the form."""
         if key in self._names:
             self.schemas[self._names[key]] = form.schema
             self._readers[key] = form.read
         return form
 
     def adopt(self, schema: Schema) -> Schema:
-        """A schema that brings ``$defs`` of its own, with them moved here, and its references changed to that."""
+        """Move the ``$defs`` of a schema here, and return the schema with references to their new names."""
         names: Dict[str, str] = {}
         for name, each in schema.get("$defs", {}).items():
             names[name] = name if self.schemas.get(name) == each else self._free(name)
@@ -114,22 +114,22 @@ class Definitions:
         for name, each in moved.pop("$defs", {}).items():
             self.schemas[names[name]] = each
         while list(moved) == ["$ref"] and moved["$ref"][len("#/$defs/"):] in self.schemas:
-            moved = dict(self.schemas[moved["$ref"][len("#/$defs/"):]])  # written out, so that its type can be seen
+            moved = dict(self.schemas[moved["$ref"][len("#/$defs/"):]])  # in place of a reference, to show its type
         return moved
 
     def closed(self, schema: Schema) -> Schema:
-        """The schema with the definitions that it may refer to, to stand alone."""
+        """Return the schema with the definitions that it may refer to."""
         return dict(schema, **{"$defs": self.schemas}) if self.schemas else schema
 
     def _free(self, name: str) -> str:
-        """The name, or with a number where another class has it."""
+        """Return the name, with a number if another class has it."""
         taken = {*self.schemas, *self._names.values()}
         numbered = (name if number == 1 else "%s%d" % (name, number) for number in itertools.count(1))
         return next(each for each in numbered if each not in taken)
 
 
 def _moved(value: Any, names: Mapping[str, str]) -> Any:
-    """The same schema, with other references."""
+    """Return a copy of a schema with its references renamed."""
     if isinstance(value, dict):
         return {key: names.get(each, each) if key == "$ref" and isinstance(each, str) else _moved(each, names)
                 for key, each in value.items()}
@@ -137,10 +137,10 @@ def _moved(value: Any, names: Mapping[str, str]) -> Any:
 
 
 class HintScope:
-    """Where an annotation stands: what errors call the place, the names it can use, the classes around it.
+    """The place of an annotation: its name in errors, the names it can use, the classes around it.
 
-    ``find`` makes forms (it is `typeforms.form_of`), ``output`` says which way the values go. ``inside`` are the
-    classes around it (see `Definitions` for their keys), ``variables`` what type variables stand for.
+    ``find`` makes forms (it is `typeforms.form_of`). ``output``: True for values that are sent. ``inside``: the
+    classes around it (see `Definitions` for their keys). ``variables``: type variable -> the form it stands for.
     """
 
     __slots__ = ("place", "find", "names", "local", "output", "inside", "variables", "definitions")
@@ -163,34 +163,35 @@ class HintScope:
         return HintScope(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
 
     def at(self, text: str) -> "HintScope":
-        """The same, further on."""
+        """Return a copy for a place inside this one."""
         return self._changed(place="%s: %s" % (self.place, text))
 
     def within(self, owner: Any) -> "HintScope":
-        """The same, with the names of the module of a class, and of the class itself."""
+        """Return a copy with the names of the module of a class, and of the class itself."""
         return self._changed(names=_names_of(owner.__module__), local={**self.local, owner.__name__: owner})
 
     def binding(self, variables: Mapping[Any, TypeForm]) -> "HintScope":
-        """The same, where these type variables stand for these forms."""
+        """Return a copy in which these type variables stand for these forms."""
         return self._changed(variables={**self.variables, **variables}) if variables else self
 
     def key(self, owner: Any) -> Any:
-        """What tells a class from others here: itself, and what its type variables stand for."""
+        """Return a key for a class here: the class, with the forms of its type variables if it is generic."""
         forms = [self.variables.get(variable) for variable in getattr(owner, "__parameters__", ())]
         return (owner, *[None if form is None else repr(form.schema) for form in forms]) if any(forms) else owner
 
     def into(self, owner: Any, key: Any) -> "HintScope":
-        """Inside a class or alias. Raises SignatureError where it is inside itself with ever other type arguments."""
+        """Return a copy for the inside of a class or alias. Raises SignatureError for more than DEEPEST classes, as in
+        a class that contains itself with ever other type arguments."""
         if len(self.inside) >= DEEPEST:
             raise self.error("%s is %d classes deep, each inside the one before" % (owner.__name__, DEEPEST))
         return self.within(owner)._changed(inside=(*self.inside, key))
 
     def form(self, annotation: Any) -> TypeForm:
-        """The form of an annotation that stands here. Raises SignatureError."""
+        """Return the form of an annotation at this place. Raises SignatureError."""
         return self.find(annotation, self)
 
     def element(self, annotation: Any) -> TypeForm:
-        """The form of an item or value, which cannot be left out: where it is optional, null is one of its values."""
+        """Return the form of an item or value, which cannot be left out: if it is optional, its types include null."""
         form = self.form(annotation)
         if not form.optional:
             return TypeForm(described(form), form.read, form.exact)
@@ -198,11 +199,11 @@ class HintScope:
         return TypeForm(nullable(described(form)), read and (lambda value: None if value is None else read(value)))
 
     def error(self, text: str) -> SignatureError:
-        """An error at this place."""
+        """Return an error that names this place."""
         return SignatureError("%s: %s" % (self.place, text))
 
     def evaluate(self, postponed: Any) -> Any:
-        """What a string or ForwardRef stands for. Raises `Unresolved`, SignatureError."""
+        """Return the object that a string or ForwardRef stands for. Raises `Unresolved`, SignatureError."""
         text = getattr(postponed, "__forward_arg__", postponed)
         module = getattr(postponed, "__forward_module__", None)
         names = _names_of(getattr(module, "__name__", module)) if module else self.names
@@ -228,9 +229,9 @@ def _names_of(module: str) -> Mapping[str, Any]:
 
 
 def annotations_of(thing: Any) -> Dict[str, Any]:
-    """The annotations in the body of a class or function itself; names that mean nothing yet are a ForwardRef.
+    """Return the annotations in the body of a class or function itself; names that are not defined yet are ForwardRefs.
 
-    From Python 3.14 on annotations are evaluated when somebody asks [PEP 649], and no longer kept in a class's dict.
+    From Python 3.14 on annotations are evaluated on demand [PEP 649], and no longer stored in a class's dict.
     """
     if sys.version_info >= (3, 14):
         import annotationlib
@@ -243,7 +244,7 @@ def annotations_of(thing: Any) -> Dict[str, Any]:
 
 
 class HintedName(NamedTuple):
-    """A parameter, field or key. ``needed``: Python wants a value; ``owner``: the class in whose body it stands."""
+    """A parameter, field or key. ``needed``: Python requires a value. ``owner``: the class whose body has it."""
 
     name: str
     annotation: Any
@@ -253,7 +254,7 @@ class HintedName(NamedTuple):
 
 
 class Members:
-    """Named members with their forms. ``required`` are the names that a client must give."""
+    """A set of named forms. ``required`` are the names that a client must send."""
 
     __slots__ = ("forms", "output", "required", "_readers", "_fill")
 
@@ -283,7 +284,7 @@ class Members:
             self._fill.append(member.name)
 
     def schema(self, descriptions: Mapping[str, str]) -> Schema:
-        """An object with these members; ``descriptions`` are for those whose annotation has none."""
+        """Return the schema of an object with these members. ``descriptions``: of members whose annotation has none."""
         properties = {member.name: self._property(member, form, descriptions) for member, form in self.forms}
         schema: Schema = {"type": "object", "properties": properties}
         if self.required:
@@ -304,7 +305,8 @@ class Members:
         return schema
 
     def bind(self, values: Dict[str, Any]) -> Dict[str, Any]:
-        """The Python values of JSON values that fit the schema: the same dict if all are alike. Raises `BindError`."""
+        """Return the Python values of JSON values that fit the schema; the same dict if all are equal. Raises
+        `BindError`."""
         made = values
         for name, exact, read in self._readers:
             if name in values and type(values[name]) is not exact:
@@ -319,7 +321,7 @@ class Members:
 
 
 def _json_or_missing(value: Any) -> Any:
-    """A default as JSON; MISSING if JSON cannot hold it."""
+    """Return a default as JSON; MISSING if JSON cannot hold it."""
     from ...jsontext import dumps
 
     try:
@@ -331,7 +333,8 @@ def _json_or_missing(value: Any) -> Any:
 
 
 def read_at(key: Any, read: Reader, value: Any) -> Any:
-    """Read one member or element; whatever a constructor raises becomes a `BindError` with the path."""
+    """Read one member or element, and return its value. An exception of a constructor becomes a `BindError` with the
+    path."""
     try:
         return read(value)
     except BindError as error:
@@ -341,12 +344,12 @@ def read_at(key: Any, read: Reader, value: Any) -> Any:
 
 
 def described(form: TypeForm) -> Schema:
-    """The schema where there is no member to carry the description."""
+    """Return the schema of a form with its description, for a place without a member to carry it."""
     return dict(form.schema, description=form.description) if form.description else form.schema
 
 
 def nullable(schema: Schema) -> Schema:
-    """The same, or null; said by types, as ``anyOf`` with null is what clients refuse."""
+    """Return the schema with null allowed, by a list of types: many clients refuse ``anyOf`` with null."""
     schema = dict(schema)
     if "$ref" in schema:
         return {"anyOf": [schema, {"type": "null"}]}  # a reference has no types to add one to
@@ -361,7 +364,7 @@ def nullable(schema: Schema) -> Schema:
 
 
 def types_of(schema: Any) -> FrozenSet[str]:
-    """The JSON types that a schema allows, as far as its own keywords tell; strings and null where it is open."""
+    """Return the JSON types that the keywords of a schema allow; strings and null if they allow any."""
     if not isinstance(schema, Mapping):
         return _OPEN
     named = schema.get("type")
@@ -378,7 +381,7 @@ def types_of(schema: Any) -> FrozenSet[str]:
 
 
 def _integer(value: Any) -> Any:
-    """JSON has one kind of number: 3.0 is an integer."""
+    """Return an int for a whole number: JSON has one kind of number, and 3.0 is an integer."""
     return int(value) if type(value) is float and value.is_integer() else value
 
 
@@ -399,4 +402,4 @@ PLAIN: Dict[Any, TypeForm] = {
     list: TypeForm({"type": "array", "items": {}}),
     dict: TypeForm({"type": "object"}),
 }
-"""The annotations that most parameters have."""
+"""Annotation -> form, for the annotations that most parameters have."""

@@ -1,4 +1,4 @@
-"""From a Python function to what a tool, a prompt or a resource template needs.
+"""The signature of a Python function as a tool, a prompt or a resource template needs it.
 
 >>> def forecast(city: str, days: int = 3) -> str:
 ...     '''What the weather will be.
@@ -14,19 +14,19 @@
 >>> signature.required, signature.bind({"city": "Rome"})
 (['city'], {'city': 'Rome'})
 
-The parameters become an object schema [.. server/tools §Tool]; `typeforms` says how. One parameter may
+The parameters become an object schema [.. server/tools §Tool] by the table in `typeforms`. One parameter may
 be the handler's context: the one annotated with the Context class, or called ``ctx`` and not annotated.
 Clients never see it.
 
-Parameters are looked at when the signature is made, so that a mistake shows at registration. Only an
-annotation in a string that names something unknown is left until it is needed: it may be defined further
-down. A docstring that describes parameters is read then, too, and the return annotation of a tool. Schemas wait for
-their first use.
-Registering costs about 10 µs for three plain parameters, since `inspect` is asked only about callables
+Parameters are examined when the signature is made, so that a mistake raises at registration. Only an
+annotation in a string with an unknown name is left until it is needed: it may be defined further
+down. A docstring that describes parameters is parsed then, too, and so is the return annotation of a tool. Schemas are
+made at their first use.
+Registering costs about 10 µs for three plain parameters, since `inspect` is used only for callables
 that are no plain functions.
 
-Results [2025-06-18.. server/tools §Structured Content] are text, and structured content too where that
-says more than text:
+Results [2025-06-18.. server/tools §Structured Content] are text, and structured content too if that
+has more information than text:
 
 =================================================  ===============================================
 return annotation                                  structured content
@@ -53,23 +53,23 @@ from .values import BYTES, NO_TYPE, to_json
 __all__ = ["BindError", "Signature", "SignatureError", "Unresolved", "to_json"]
 
 _WRAPPED = frozenset(("number", "integer", "boolean", "array", "object", "null"))
-"""JSON types that are worth being structured content."""
+"""JSON types of results that have structured content; strings alone have none."""
 
 _VARIABLE = 0x04 | 0x08  # flags of a code object: takes *args, takes **kwargs
 _ASYNCHRONOUS = 0x80 | 0x200  # is a coroutine function, an asynchronous generator function
 _DESCRIBING = ("arg", "param", "attributes", "keyword", ":key", "@key")
-"""One of these stands, in some case, in every docstring that describes parameters."""
+"""Words in lower case, of which every docstring that describes parameters has one."""
 
 
 class Signature:
-    """What clients are told of a function, and how it is called with what they send.
+    """The description of a function for clients, and the way to call it with JSON arguments.
 
-    ``structured``: whether results have structured content; None: see the module. ``explicit``: the arguments have a
+    ``structured``: True if results have structured content; None: see the module. ``explicit``: the arguments have a
     schema already, so the annotations of the parameters do not matter and ``*args``, ``**kwargs`` are allowed.
     ``context_types``: classes of the handler's context, by default that of this package.
 
-    ``parameters`` are the names that clients may give, ``context_parameter`` is the one they may not, if there is one.
-    ``call`` takes what `bind` made, by name, and also passes what the function takes by position only.
+    ``parameters`` are the names that clients may send, ``context_parameter`` is the parameter for the context, if there
+    is one. ``call`` takes the result of `bind` by name, also for parameters that the function takes by position only.
 
     Raises SignatureError, a TypeError, for parameters that have no JSON form.
     """
@@ -101,7 +101,7 @@ class Signature:
             try:
                 self._compile()
             except Unresolved:
-                pass  # perhaps defined later; told on first use
+                pass  # the name may be defined later; the first use raises if it is not
 
     def _compile(self) -> Members:
         scope = self._scope(self.name)
@@ -124,9 +124,9 @@ class Signature:
         return any(word in text for word in _DESCRIBING)
 
     def check_returned(self) -> None:
-        """Raise SignatureError if the return annotation is of values that cannot be sent.
+        """Raise SignatureError if values of the return annotation cannot be sent.
 
-        One that cannot be resolved yet is left until it is needed.
+        An annotation that cannot be resolved yet is left until it is needed.
         """
         annotation = self._parts.returns
         if annotation in (MISSING, None, str) or special_name(annotation) in ("NoReturn", "Never"):
@@ -139,22 +139,22 @@ class Signature:
             pass
 
     def resolve(self) -> Members:
-        """The parameters, looked at now if that was left until later. Raises `Unresolved`."""
+        """Return the parameters with their forms, made now if that was left until later. Raises `Unresolved`."""
         return self._members or self._compile()
 
     def _scope(self, place: str, output: bool = False) -> HintScope:
         return HintScope(place, form_of, self._parts.names, self._parts.local, output)
 
-    # What clients are told
+    # The description for clients
 
     @property
     def description(self) -> Optional[str]:
-        """What the docstring says of the function as a whole."""
+        """The description of the function in its docstring; None if it has none."""
         return self._documented().description or None
 
     @property
     def required(self) -> List[str]:
-        """Names of the parameters that clients must give. Raises `Unresolved`."""
+        """The names of the parameters that clients must send. Raises `Unresolved`."""
         return self.resolve().required
 
     @property
@@ -167,7 +167,7 @@ class Signature:
         return self._schema
 
     def choices(self, name: str) -> Optional[List[str]]:
-        """The values of a parameter whose annotation lists them (Literal, Enum, bool), as text; None: it does not."""
+        """Return the values of a parameter whose annotation lists them (Literal, Enum, bool), as text; else None."""
         try:
             forms = self.resolve().forms
         except Unresolved:
@@ -180,8 +180,8 @@ class Signature:
 
     @property
     def output_schema(self) -> Optional[Schema]:
-        """The schema of the structured content; None where results have none."""
-        found = self._result  # asked for at each call
+        """The schema of the structured content; None if results have none."""
+        found = self._result  # read at each call of a tool
         return self._returned()[0] if found is None else found[0]
 
     def _returned(self) -> Tuple[Optional[Schema], bool]:
@@ -205,7 +205,8 @@ class Signature:
         return self._docs
 
     def _find_result(self) -> Tuple[Optional[Schema], bool]:
-        """The output schema, and whether results are wrapped. Raises SignatureError for what JSON cannot hold."""
+        """Return the output schema, and True if results are wrapped. Raises SignatureError for types without JSON form.
+        """
         annotation, wanted = self._parts.returns, self._structured
         if not wanted and annotation in (MISSING, None, str):
             return None, False
@@ -215,26 +216,26 @@ class Signature:
         except HoldsMessage:
             if wanted:
                 raise
-            return None, False  # content blocks, say, which are sent as they are
+            return None, False  # such as content blocks, which are sent as they are
         schema, wrapped = (None, False) if wanted is False else _result_of(form, bool(wanted))
         return schema if schema is None else scope.definitions.closed(schema), wrapped
 
-    # What clients send
+    # The arguments
 
     def bind(self, arguments: Dict[str, Any]) -> Dict[str, Any]:
-        """Keyword arguments for the function, from arguments that fit the input schema; the same dict if all are alike.
+        """Return keyword arguments for the function from arguments that fit the schema; the same dict if all are equal.
 
-        Raises `BindError`, a ValueError whose text is meant for the client, where a value cannot be made: 31 February.
+        Raises `BindError`, a ValueError whose text is meant for the client, if a value cannot be made: 31 February.
         """
         return self.resolve().bind(arguments)
 
     def coerce(self, arguments: Dict[str, Any]) -> Tuple[Dict[str, Any], List[str]]:
-        """Arguments that do not fit, mended where that is possible, and what was mended; see `coercion`."""
+        """Return arguments that do not fit, repaired as far as possible, and a line for each repair; see `coercion`."""
         from .coercion import coerce
 
         return coerce(arguments, self.input_schema)
 
-    # What they get
+    # The result
 
     def to_structured(self, plain: Any) -> Any:
         """Return the structured content for a returned value, given as JSON; only where there is an output schema."""
@@ -242,7 +243,10 @@ class Signature:
 
 
 def _result_of(form: TypeForm, wanted: bool) -> Tuple[Optional[Schema], bool]:
-    """The output schema for results of this form; an object schema at the root is what all revisions take."""
+    """Return the output schema for results of this form, and True if they are wrapped.
+
+    The root is an object, which all revisions accept.
+    """
     if form.schema.get("type") == "object" and not form.optional:
         return form.schema, False
     if not wanted and not (form.schema and types_of(form.schema) <= _WRAPPED):
@@ -256,7 +260,10 @@ def _result_of(form: TypeForm, wanted: bool) -> Tuple[Optional[Schema], bool]:
 # A callable taken apart
 
 class FunctionParts(NamedTuple):
-    """A callable taken apart. ``by_position``: names of parameters that cannot be given by name."""
+    """The parts of a callable. ``by_position``: names of parameters that cannot be passed by name.
+
+    ``names`` and ``local``: the global and local names that its annotations can use.
+    """
 
     members: List[HintedName]
     by_position: List[str]
@@ -267,7 +274,11 @@ class FunctionParts(NamedTuple):
 
 
 def take_apart(function: Callable[..., Any], name: str, explicit: bool) -> FunctionParts:
-    """The parameters of any callable. Raises SignatureError for those that no object of named arguments can fill."""
+    """Return the parts of any callable. Raises SignatureError if its arguments cannot all be passed by name.
+
+    The code object of a plain function has everything, in about a microsecond. Wrapped and partial functions, instances
+    with ``__call__``, classes and builtins go to `inspect`, which is slow to load.
+    """
     plain: Any = function.__func__ if type(function) is MethodType else function
     if type(plain) is not FunctionType or "__wrapped__" in plain.__dict__ or "__signature__" in plain.__dict__:
         return _inspected(function, name, explicit)
@@ -301,7 +312,7 @@ def _check_flags(flags: int, name: str, explicit: bool) -> None:
 
 
 def _local_names(function: Any) -> Mapping[str, Any]:
-    """Names of its type parameters, and of what the function uses from the functions around it."""
+    """Return the type parameters of a function and the variables of enclosing functions, by name."""
     found = {variable.__name__: variable for variable in getattr(function, "__type_params__", ())}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:
@@ -312,7 +323,7 @@ def _local_names(function: Any) -> Mapping[str, Any]:
 
 
 def _inspected(function: Callable[..., Any], name: str, explicit: bool) -> FunctionParts:
-    """The same by `inspect`: for wrapped functions, partial ones, instances with __call__, classes, builtins."""
+    """Return the parts of a callable that is no plain function, by `inspect`."""
     import inspect
 
     try:
@@ -339,7 +350,7 @@ def _inspected(function: Callable[..., Any], name: str, explicit: bool) -> Funct
 
 
 def _signature_of(function: Callable[..., Any]) -> Any:
-    """An `inspect.Signature` in which names that mean nothing yet are as `annotations_of` leaves them."""
+    """Return the `inspect.Signature`, with undefined names in annotations as `annotations_of` leaves them."""
     import inspect
 
     if sys.version_info >= (3, 14):
@@ -350,7 +361,7 @@ def _signature_of(function: Callable[..., Any]) -> Any:
 
 
 def _home(function: Any) -> Any:
-    """The plain function inside a callable, where there is one."""
+    """Return the plain function inside a callable; None if there is none."""
     import inspect
     from functools import partial
 
@@ -371,7 +382,7 @@ def _home(function: Any) -> Any:
 
 
 def _doc(function: Any, home: Any) -> Optional[str]:
-    """A docstring of its own; that of `functools.partial` says nothing of the function."""
+    """Return the docstring of a callable or of its function; not the one of `functools.partial`."""
     if isinstance(function, FunctionType):
         return function.__doc__
     own = vars(function).get("__doc__") if hasattr(function, "__dict__") else None
@@ -379,7 +390,7 @@ def _doc(function: Any, home: Any) -> Optional[str]:
 
 
 def by_name(function: Callable[..., Any], parts: FunctionParts) -> Callable[..., Any]:
-    """The same function, taking everything by name."""
+    """Return a function that takes all arguments by name and calls this one."""
     defaults = {member.name: member.default for member in parts.members}
 
     def values(keywords: Dict[str, Any]) -> Iterator[Any]:
@@ -398,9 +409,11 @@ def by_name(function: Callable[..., Any], parts: FunctionParts) -> Callable[...,
 # Validation
 
 class LazyValidator:
-    """Finds what is wrong with values; ``schema`` is a function that gives the schema, asked once.
+    """A schema's validator that is compiled for the first value; ``schema`` is a function that returns the schema.
 
-    Threads may share it: at worst two of them compile the same schema.
+    The validator library costs more to load than the rest of a server, and many tools are never called in a session.
+    Tools, prompts and resource templates each have one of these. Threads may share it: at worst two of them compile
+    the same schema.
     """
 
     __slots__ = ("_schema", "_validate")
@@ -410,9 +423,9 @@ class LazyValidator:
         self._validate: Optional[Callable[[Any], List[Any]]] = None
 
     def validate(self, value: Any) -> List[Any]:
-        """The violations of the schema, none where the value is valid.
+        """Return the violations of the schema, [] for a valid value.
 
-        Raises `SchemaError` for a schema that is none and `BoundsExceeded` for a value that takes too long.
+        Raises `SchemaError` for an invalid schema and `BoundsExceeded` for a value whose validation takes too long.
         """
         if self._validate is None:
             from ...jsonschema import compile
@@ -430,7 +443,7 @@ def _default_types() -> Sequence[type]:
 
 
 def _context_among(parts: FunctionParts, types: Sequence[type]) -> Optional[str]:
-    """The parameter that takes the context. Raises SignatureError if there are two."""
+    """Return the name of the parameter that takes the context, if any. Raises SignatureError if there are two."""
     found = [
         member.name for member in parts.members
         if (member.name == "ctx" if member.annotation is MISSING else _is_context(member.annotation, parts, types))
@@ -441,7 +454,7 @@ def _context_among(parts: FunctionParts, types: Sequence[type]) -> Optional[str]
 
 
 def _is_context(annotation: Any, parts: FunctionParts, types: Sequence[type]) -> bool:
-    """Whether an annotation is one of the classes or a subclass, also as a string, in Optional or with arguments."""
+    """Return True for one of the classes or a subclass, also as a string, in Optional or with type arguments."""
     if type(annotation) is type:
         return issubclass(annotation, tuple(types))
     if isinstance(annotation, str) or hasattr(annotation, "__forward_arg__"):
@@ -450,7 +463,7 @@ def _is_context(annotation: Any, parts: FunctionParts, types: Sequence[type]) ->
             return False
         try:
             found = HintScope("", form_of, parts.names, parts.local).evaluate(annotation)
-        except SignatureError:  # imported for the type checker only: the name has to do
+        except SignatureError:  # it is imported for type checkers only: compare names
             return text.rpartition(".")[2] in [cls.__name__ for cls in types]
         return _is_context(found, parts, types)
     if special_name(annotation) in ("Union", "UnionType", "Optional") or hasattr(annotation, "__metadata__"):

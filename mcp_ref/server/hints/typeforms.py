@@ -1,4 +1,4 @@
-"""Type hints as JSON: what a Python annotation means to a client, and how its values are made.
+"""JSON schemas and readers of Python annotations.
 
 `form_of` turns an annotation into a `TypeForm`: the JSON Schema that describes its values, and the reader
 that makes them from JSON that fits the schema. That happens once, when a function is registered.
@@ -15,20 +15,20 @@ List[X], Sequence[X], Iterable[X]        ``array`` with ``items``; sets have ``u
 Tuple[X, Y], Tuple[X, ...]               ``array`` of that length; of any length
 Dict[str, X], Mapping[str, X]            ``object`` with ``additionalProperties``
 dataclass, TypedDict, NamedTuple         ``object``, written out in place
-Flag                                     ``array`` of the names of those that are set
+Flag                                     ``array`` of the names of the members that are set
 bytes                                    base64 string
 datetime, date, time, timedelta, UUID,   string, with ``format`` where there is one; a timedelta is an ISO 8601
 Path, IPv4Address, IPv6Address           duration of weeks, days, hours, minutes and seconds
 Decimal                                  string or number; a string in output
-a class with ``model_json_schema``,      what the first says; the others read and write (pydantic's models have these
-``model_validate`` and ``model_dump``    methods)
+a class with ``model_json_schema``,      the result of the first; the others read and write (pydantic's models have
+``model_validate`` and ``model_dump``    these methods)
 NewType, TypeVar, Annotated[X, ...]      that of X; a string in Annotated is the description, a dict more keywords
 =======================================  =================================================================
 
-Everything is written out in place, for many clients refuse a ``$ref`` and an ``anyOf`` with null. Only a class or
-alias that contains itself has a definition in ``$defs``, and a ``$ref`` where it stands inside itself. A generic class
+Schemas of classes are written out in place, because many clients refuse a ``$ref`` and an ``anyOf`` with null. Only a
+class or alias that contains itself has a definition in ``$defs``, and a ``$ref`` inside itself. A generic class
 may have arguments: ``Page[Item]``. Input is closed
-(``additionalProperties: false``), so that a model hears of a misspelt name; output is open, its
+(``additionalProperties: false``), so that a misspelt name is an error for the model; output is open, its
 optional members may be null, and all of them are required since they are always sent.
 
 Reading: ``X | Y`` and ``list[X]`` work where the interpreter has them, in strings too.
@@ -52,7 +52,8 @@ _NoneType = type(None)
 # From an annotation to a form
 
 def form_of(annotation: Any, scope: HintScope) -> TypeForm:
-    """The form of an annotation. Raises SignatureError where JSON has none, `Unresolved` for unknown names."""
+    """Return the form of an annotation. Raises SignatureError if it has no JSON form, `Unresolved` for unknown names.
+    """
     try:
         plain = PLAIN.get(annotation)
     except TypeError:  # not hashable
@@ -80,7 +81,7 @@ def form_of(annotation: Any, scope: HintScope) -> TypeForm:
 
 
 def _variables_of(cls: Any, args: Sequence[Any], scope: HintScope) -> Dict[Any, TypeForm]:
-    """What the type variables of a class and of its bases stand for: ``Page[int]``, ``class Pages(Page[int])``."""
+    """Return the forms of the type variables of a class and of its bases: ``Page[int]``, ``class Pages(Page[int])``."""
     variables = getattr(cls, "__parameters__", None) or ()
     found = {variable: scope.element(arg) for variable, arg in zip(variables, args or map(_unbound, variables))}
     for base in cls.__dict__.get("__orig_bases__", ()):
@@ -91,12 +92,12 @@ def _variables_of(cls: Any, args: Sequence[Any], scope: HintScope) -> Dict[Any, 
 
 
 def origin_of(annotation: Any) -> Any:
-    """``list`` of ``List[int]``; the annotation itself where it has no arguments."""
+    """Return ``list`` for ``List[int]``; the annotation itself if it has no arguments."""
     return getattr(annotation, "__origin__", annotation)
 
 
 def special_name(annotation: Any) -> str:
-    """What a special form is called, whether it comes from `typing`, `typing_extensions` or the interpreter."""
+    """Return the name of a special form of `typing`, `typing_extensions` or the interpreter."""
     return getattr(origin_of(annotation), "_name", None) or type(annotation).__name__
 
 
@@ -107,7 +108,8 @@ def _shown(annotation: Any) -> str:
 # Special forms: (annotation, its arguments, scope) -> form
 
 def _annotated(annotation: Any, scope: HintScope) -> TypeForm:
-    """A string, or an object's ``description`` or ``documentation``, describes; a dict adds keywords of JSON Schema."""
+    """Return the form of an ``Annotated``: a string, or an object's ``description`` or ``documentation``, is the
+    description; a dict adds keywords of JSON Schema."""
     form = form_of(annotation.__origin__, scope)
     for extra in annotation.__metadata__:
         if isinstance(extra, dict):
@@ -131,7 +133,7 @@ def _union(annotation: Any, args: Sequence[Any], scope: HintScope) -> TypeForm:
 
 
 def _either(schemas: List[Schema]) -> Schema:
-    """One schema for any of these."""
+    """Return one schema that allows the values of all of these."""
     if {} in schemas:
         return {}
     different = [schema for at, schema in enumerate(schemas) if schema not in schemas[:at]]
@@ -145,7 +147,7 @@ def _either(schemas: List[Schema]) -> Schema:
 
 
 def _first_fitting(forms: Sequence[TypeForm], definitions: Definitions) -> Reader:
-    """Reads with the first choice that the value fits; where its type leaves one choice, no validation is needed."""
+    """Return a reader that uses the first choice which the value fits; it validates only if the type leaves several."""
     choices = [(form, types_of(form.schema) if form.schema and "$ref" not in form.schema else None) for form in forms]
     checks: Dict[int, Any] = {}
 
@@ -181,7 +183,7 @@ def _literal(annotation: Any, args: Sequence[Any], scope: HintScope) -> TypeForm
         word = enum_word(value) if isinstance(value, enum.Enum) else value
         if type(word) not in (str, int, bool, _NoneType):
             raise scope.error("Literal value %r has no JSON form" % (value,))
-        words[type(word), word] = value  # the types tell True from 1
+        words[type(word), word] = value  # the type distinguishes True from 1
     optional = words.pop((_NoneType, None), MISSING) is None
     read = None
     if any(isinstance(value, enum.Enum) for value in words.values()):
@@ -190,7 +192,7 @@ def _literal(annotation: Any, args: Sequence[Any], scope: HintScope) -> TypeForm
 
 
 def _flat(args: Sequence[Any]) -> List[Any]:
-    """The values of a Literal, also of those inside it, which Python 3.8 keeps."""
+    """Return the values of a Literal, and of Literals inside it, which Python 3.8 does not flatten."""
     return [value for arg in args for value in (_flat(arg.__args__) if hasattr(arg, "__origin__") else [arg])]
 
 
@@ -204,7 +206,7 @@ def _wrapped(annotation: Any, args: Sequence[Any], scope: HintScope) -> TypeForm
 
 
 def _unbound(variable: Any) -> Any:
-    """The annotation that a type variable of a class without arguments stands for."""
+    """Return the annotation that a type variable without an argument stands for."""
     if variable.__constraints__:
         return Union[variable.__constraints__]
     return Any if variable.__bound__ is None else variable.__bound__
@@ -234,7 +236,7 @@ def _array(origin: type, args: Sequence[Any], scope: HintScope) -> TypeForm:
 
 
 def _items_reader(item: TypeForm, make: Any) -> Optional[Reader]:
-    """Reads an array; one whose items need no reading is looked through once, in C."""
+    """Return a reader of arrays; None if there is nothing to convert. Items that need no reading are checked in C."""
     read, exact = item.read, {item.exact}
     if read is None:
         return None if make is list else make
@@ -248,7 +250,7 @@ def _items_reader(item: TypeForm, make: Any) -> Optional[Reader]:
 
 
 def _tuple(origin: type, args: Sequence[Any], scope: HintScope) -> TypeForm:
-    if args == ((),):  # how Python 3.8 to 3.10 keep Tuple[()]
+    if args == ((),):  # Tuple[()] in Python 3.8 to 3.10
         args = ()
     if not args or args[-1] is Ellipsis:
         item = scope.element(args[0]) if args else TypeForm({})
@@ -326,7 +328,7 @@ def _dataclass(cls: Any, scope: HintScope) -> TypeForm:
 
 
 def _owner(cls: Any, name: str) -> Any:
-    """The class in whose body a member is annotated."""
+    """Return the class whose body has the annotation of a member."""
     return next((base for base in cls.__mro__ if name in annotations_of(base)), cls)
 
 
@@ -342,7 +344,8 @@ def _named_tuple(cls: Any, scope: HintScope) -> TypeForm:
 
 
 def _typed_dict(cls: Any, scope: HintScope) -> TypeForm:
-    """Python 3.8 does not tell which keys came from a base: there the ``total`` of the class holds for all."""
+    """Return the form of a TypedDict. In Python 3.8, which does not separate the keys of bases, the ``total`` of the
+    class holds for all keys."""
     annotations = annotations_of(cls)
     required = getattr(cls, "__required_keys__", annotations if cls.__total__ else ())
     inside = scope.within(cls)
@@ -359,7 +362,8 @@ def _typed_dict(cls: Any, scope: HintScope) -> TypeForm:
 def _object(
     cls: Any, members: List[HintedName], scope: HintScope, build: Callable[..., Any], texts: Mapping[str, str]
 ) -> TypeForm:
-    """An object with these members, described by the docstring of the class unless that was generated."""
+    """Return the form of an object with these members, described by the docstring of the class unless Python made it.
+    """
     from .docstrings import parse
 
     key = scope.key(cls)
@@ -376,7 +380,7 @@ def _object(
 
 
 def _derived(cls: Any, scope: HintScope) -> TypeForm:
-    """A class of the user's own that is a str, an int, ...: made by calling it."""
+    """Return the form of a subclass of str, int, ..., whose values are made by calling it."""
     base = next(base for base in (str, int, float, list, dict) if issubclass(cls, base))
     return TypeForm(PLAIN[base].schema, cls)
 
@@ -394,7 +398,7 @@ def _decimal(cls: Any, scope: HintScope) -> TypeForm:
         from decimal import InvalidOperation
 
         try:
-            made = cls(repr(value) if type(value) is float else value)  # the digits that were sent, as far as known
+            made = cls(repr(value) if type(value) is float else value)  # with the decimal digits that were sent
         except InvalidOperation:
             raise BindError("%r is no decimal number" % (value,)) from None
         if not made.is_finite():
@@ -405,7 +409,7 @@ def _decimal(cls: Any, scope: HintScope) -> TypeForm:
 
 
 def _modelled(cls: Any, scope: HintScope) -> TypeForm:
-    """A class that describes, reads and writes itself, as pydantic's models do; nothing is imported for that."""
+    """Return the form of a class with the methods of pydantic's models; no module is imported for it."""
     try:
         schema = cls.model_json_schema(mode="serialization" if scope.output else "validation")
     except TypeError:  # it knows no modes
@@ -426,7 +430,7 @@ def _bytes(cls: Any, text: str) -> bytes:
 
 
 def _from_iso(cls: Any, text: str) -> Any:
-    """A date or time; before Python 3.11 ``Z`` and fractions of other than 3 or 6 digits need help."""
+    """Return a date or time. Before Python 3.11 ``Z`` and fractions without 3 or 6 digits have to be rewritten."""
     if text[-1:] in ("Z", "z"):
         text = text[:-1] + "+00:00"
     head, point, tail = text.partition(".")
@@ -440,7 +444,7 @@ _DURATION = r"([-+]?)P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(
 
 
 def _duration(cls: Any, text: str) -> Any:
-    """A timedelta of an ISO 8601 duration; months and years have no fixed length."""
+    """Return a timedelta of an ISO 8601 duration. Months and years, which have no fixed length, are refused."""
     import re
 
     found = re.fullmatch(_DURATION, text)
@@ -460,7 +464,7 @@ _ARRAYS: Dict[type, Any] = {
     collections.deque: collections.deque,
     set: set, frozenset: frozenset, collections.abc.Set: frozenset, collections.abc.MutableSet: set,
 }
-"""Generic class -> what is made of an array."""
+"""Generic class -> the class whose values are made of an array."""
 
 _GENERIC: Dict[type, Callable[[type, Sequence[Any], HintScope], TypeForm]] = {
     **{cls: _array for cls in _ARRAYS},
@@ -487,7 +491,7 @@ _SCALARS: Dict[str, Tuple[Schema, Optional[Callable[[Any, str], Any]]]] = {
     "pathlib.Path": ({}, None),
     "pathlib.PurePath": ({}, None),
 }
-"""Classes, of modules that need not be loaded -> keywords of their schema, and reader where it is not the class."""
+"""Class, by name, -> keywords of its schema, and the reader if it is not the class; the modules need not be loaded."""
 
 _CLASSES: Tuple[Tuple[Callable[[Any], bool], Callable[[Any, HintScope], TypeForm]], ...] = (
     (lambda cls: issubclass(cls, Model), _message),
@@ -501,4 +505,4 @@ _CLASSES: Tuple[Tuple[Callable[[Any], bool], Callable[[Any, HintScope], TypeForm
     (lambda cls: qualified_name(cls) == "decimal.Decimal", _decimal),
     (lambda cls: issubclass(cls, (str, int, float, list, dict)), _derived),
 )
-"""Which classes are which kind, in this order."""
+"""Test of a class -> function that makes its form; the first test that succeeds counts."""

@@ -1,4 +1,4 @@
-"""Python values as JSON values: what a handler returned, ready for `jsontext.dumps` and for validation.
+"""The conversion of Python values that handlers return to JSON values, for `jsontext.dumps` and for validation.
 
 ================================================  ==========================================
 value                                             becomes
@@ -13,15 +13,15 @@ bytes, bytearray, memoryview                      base64 string
 datetime, date, time                              ISO 8601 string
 timedelta                                         ISO 8601 duration: ``P1DT2H``
 UUID, Decimal, paths, IP addresses                string
-a class with ``model_dump`` (pydantic's models)   what that returns
+a class with ``model_dump`` (pydantic's models)   the result of that method
 anything else                                     itself: `dumps` refuses it and names its place
 ================================================  ==========================================
 
-A subclass counts as the nearest class above it that the table has. How a class is written is found
-out once and remembered for as long as the class lives.
+A subclass is converted as the nearest base class in the table. The writer of a class is looked up
+once and cached for as long as the class lives.
 
-Writing recurses, so it counts its levels itself: the interpreter's limit may have been raised, and knows nothing of the
-thread's stack. More than ``max_depth`` of the default `Limits` are refused.
+Writing recurses, so it counts its levels itself: the interpreter's limit may have been raised, and does not know the
+size of the thread's stack. More than ``max_depth`` levels of the default `Limits` are refused.
 """
 
 import enum
@@ -33,16 +33,16 @@ from ...jsontext import JsonError
 from ...limits import DEFAULT
 
 Writer = Callable[[Any, int], Any]
-"""Makes JSON of a value, which may have so many levels."""
+"""A function that converts a value to JSON; the number is that of the levels that are left."""
 Scalar = Union[str, int, float, bool, None]
 
 BYTES = (bytes, bytearray, memoryview)
 NO_TYPE = "bytes have no type: return image(data, mime_type), audio(...) or blob(uri, data, mime_type)"
-"""What an author is told who returns bytes alone."""
+"""The text of the error for an author who returns bytes alone."""
 
 
 def to_json(value: Any) -> Any:
-    """The JSON value of a Python value; parts that are JSON already are shared, not copied.
+    """Return the JSON value of a Python value; parts that are JSON already are shared, not copied.
 
     Raises `JsonError` for a value that contains itself or nests too deeply, TypeError for a message of the protocol.
     """
@@ -53,19 +53,20 @@ def to_json(value: Any) -> Any:
 
 
 def enum_word(member: enum.Enum) -> Scalar:
-    """How a member of an Enum is written: by value if each member's is a string or each an integer, else by name."""
+    """Return the JSON of a member of an Enum: its value if all values are strings or all are integers, else its name.
+    """
     values = {type(other.value) for other in type(member)}
     return member.value if values == {str} or values == {int} else member.name
 
 
 def flag_names(cls: Any) -> Dict[str, Any]:
-    """The members of a Flag that are one bit each, by name; a value is a set of these."""
+    """Return the members of a Flag that are one bit each, by name; a value is a set of these."""
     return {name: member for name, member in cls.__members__.items()
             if member.name == name and member.value > 0 and not member.value & (member.value - 1)}
 
 
 def describes_itself(cls: Any) -> bool:
-    """Whether a class has a schema and conversions of its own, by methods of the names that pydantic's models have."""
+    """Return True if a class has a schema and conversions of its own: the methods of pydantic's models."""
     return all(callable(getattr(cls, name, None)) for name in ("model_json_schema", "model_validate", "model_dump"))
 
 
@@ -75,7 +76,7 @@ def _convert(value: Any, room: int) -> Any:
 
 
 def _below(room: int) -> int:
-    """The levels that are left inside an array or object."""
+    """Return the number of levels that are left inside an array or object. Raises `JsonError` if there is none."""
     if room <= 0:
         raise JsonError(_TOO_DEEP)
     return room - 1
@@ -103,7 +104,7 @@ def _object(value: Dict[Any, Any], room: int) -> Dict[Any, Any]:
 
 
 def _key(key: Any, room: int) -> Any:
-    """A key as `json` would write it; what is no scalar stays, and is refused later with its place."""
+    """Return a key as `json` would write it. A key that is no scalar stays, and `dumps` refuses it with its place."""
     word = _convert(key, room)
     if isinstance(word, str):
         return str(word)
@@ -136,7 +137,7 @@ def _flag(value: Any, room: int) -> List[str]:
 
 
 def _duration(value: Any, room: int = 0) -> str:
-    """An ISO 8601 duration; the sign of a negative one stands in front of all of it."""
+    """Return an ISO 8601 duration; a negative one begins with its sign."""
     if value.days < 0:
         return "-" + _duration(-value)
     minutes, seconds = divmod(value.seconds, 60)
@@ -149,7 +150,7 @@ def _duration(value: Any, room: int = 0) -> str:
 
 
 def _dumped(value: Any, room: int) -> Any:
-    """What an object that writes itself says, in the form that its schema describes."""
+    """Return the JSON of an object with ``model_dump``, in the form of its schema."""
     try:
         return _convert(value.model_dump(mode="json", by_alias=True), room)
     except TypeError:  # it knows no options
@@ -178,13 +179,13 @@ _ELSEWHERE: Dict[str, Writer] = {
     "uuid.UUID": _text, "decimal.Decimal": _text, "pathlib.PurePath": _text, "collections.deque": _array,
     "ipaddress.IPv4Address": _text, "ipaddress.IPv6Address": _text,
 }
-"""Classes of modules that need not be loaded, by the name of their top module and their own."""
+"""Class, by the name of its top module and its own, -> writer; so the modules need not be loaded."""
 
 _SEEN: MutableMapping[type, Optional[Writer]] = WeakKeyDictionary()
 
 
 def _unseen(value: Any, room: int) -> Any:
-    """Write a value of a class that is not built in."""
+    """Convert a value of a class that is not in the table."""
     cls = type(value)
     if cls not in _SEEN:
         _SEEN[cls] = _writer_of(cls)
@@ -193,7 +194,7 @@ def _unseen(value: Any, room: int) -> Any:
 
 
 def _writer_of(cls: type) -> Optional[Writer]:
-    """How values of a class are written; a writer holds no reference to the class, so that it can go away."""
+    """Return the writer for a class. It holds no reference to the class, so that the class can be freed."""
     if issubclass(cls, enum.Flag):
         return _flag
     if issubclass(cls, enum.Enum):
@@ -220,7 +221,7 @@ def _writer_of(cls: type) -> Optional[Writer]:
 
 
 def qualified_name(cls: type) -> str:
-    """Top module and name: ``pathlib.Path``, wherever inside `pathlib` this version keeps it."""
+    """Return top module and name: ``pathlib.Path``, wherever inside `pathlib` this Python version defines it."""
     return "%s.%s" % (cls.__module__.partition(".")[0], cls.__name__)
 
 

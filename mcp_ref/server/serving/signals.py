@@ -16,9 +16,9 @@ Ctrl-C (SIGINT)                 running requests are cancelled, over stdio after
 SIGTERM is handled on the main thread only, while it serves, and only if the program has no handler of its own and
 does not ignore the signal. Afterwards the handler from before is back.
 
-The signal does not interrupt what runs on the main thread, which may be a handler (`Inline`, `MainThreadQueue`): it is
-written to a pipe as soon as it comes (`signal.set_wakeup_fd`), which a thread reads (``mcp-ref:signals``). That one
-starts another (``mcp-ref:ending``), which does what there is to do, and listens on.
+The signal does not interrupt the main thread, which may run a handler (`Inline`, `MainThreadQueue`): its number is
+written to a pipe at once (`signal.set_wakeup_fd`), which the thread ``mcp-ref:signals`` reads. That thread starts
+another one (``mcp-ref:ending``), which ends the server, and continues to read.
 """
 
 import os
