@@ -1,7 +1,26 @@
-"""Rules without input or output: functions and tables that know no sockets, threads or clocks.
+"""The rules of the protocol, without input or output: functions and tables that know no sockets, threads or clocks.
 
-`lifecycle`, `eras`, `negotiation` and `capabilities` say what may be sent when; `envelope`, `metakeys`,
-`tracecontext` and `requeststate` what travels in `_meta` and in states; `content`, `links`, `uris`, `roots`,
-`sampling`, `elicitation`, `toolnames`, `priorities` and `caching` are the rules of their pages, and `streamable_http/`
-those of HTTP.
+Reading order:
+
+==================  ===============================================================================================
+module              rules
+==================  ===============================================================================================
+`negotiation`       the revisions that a party speaks, and the agreement of the handshake
+`lifecycle`         what may be sent in which phase of a handshake connection: a table
+`eras`              the signs by which a client tells a server of the stateless era from one with a handshake
+`envelope`          what each request carries where there is no handshake
+`capabilities`      the capability that a message needs, and of whom
+`metakeys`          the names of `_meta` members
+`tracecontext`      the three members of `_meta` that carry a distributed trace
+`caching`           the answers that may be kept, their keys and their times
+`requeststate`      the signed state that travels between the rounds of a request
+`uris`              the syntax of URIs, their normal form, and what lies below one
+`content`           content blocks, annotations, icons, MIME types
+`items`             names of tools, priorities in annotations
+`roots`             ``file://`` URIs of roots, and what lies below them
+`sampling`          sampling requests and their results
+`elicitation`       forms, and the answers to them
+`links`             URLs that a user is asked to visit
+`streamable_http/`  the rules of HTTP: order of refusals, header fields, server-sent events
+==================  ===============================================================================================
 """

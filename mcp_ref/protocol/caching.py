@@ -1,11 +1,11 @@
-"""Which answers may be kept, under which key, and for how long: what both sides know of caching hints.
+"""The answers that may be kept, under which key, and for how long: the rules of caching hints for both sides.
 
 [2026-07-28 server/utilities/caching §Cacheable Results]. An answer is kept under its method and all of its params but
 `_meta` [2026-07-28 server/utilities/caching §Cache Key] MUST NOT.
 
-Reading: what a client puts into `_meta` by itself (version, identity, capabilities, log level, progress, trace) says
-nothing of what is asked for. Anything else there may, for all we know: a request with more in its `_meta` is not looked
-up and its answer is not kept.
+Reading: the members that a client puts into `_meta` by itself (version, identity, capabilities, log level, progress,
+trace) do not change the result. Any other member may, so a request with more in its `_meta` is not looked up and its
+answer is not kept.
 """
 
 from typing import Any, Mapping, NamedTuple, Optional, Tuple
@@ -23,7 +23,7 @@ PUBLIC = "public"
 PRIVATE = "private"
 SCOPES = (PUBLIC, PRIVATE)
 MAX_TTL_MS = 2 ** 53 - 1
-"""The largest integer that every receiver reads as it is; longer than anybody waits."""
+"""The largest integer that every receiver reads exactly: 285,000 years."""
 
 DEPENDING = frozenset(("inputResponses", "requestState"))
 """Params that belong to the rounds of a request: its result depends on them beyond what was asked for."""
@@ -35,19 +35,19 @@ Key = Tuple[Tuple[str, str], ...]
 
 
 class Hints(NamedTuple):
-    """What a result says of being kept."""
+    """The caching hints of a result."""
 
     ttl: float
-    """Seconds for which it is fresh; 0: not at all."""
+    """Seconds for which the result is fresh; 0 if it may not be kept."""
     scope: str
     given: bool
-    """Whether the result says for how long; one of an earlier revision does not."""
+    """True if the result has hints; a result of an earlier revision has none."""
 
 
 def key(method: str, params: Optional[Mapping[str, Any]]) -> Optional[Key]:
-    """Under what the answer to a request is kept, beside its method; None: it must not be.
+    """Return the key under which the answer to a request is kept, beside its method; None if it must not be kept.
 
-    A retry that carries answers or state has none [2026-07-28 server/utilities/caching §Cache Key] MUST NOT.
+    A retry that carries answers or state has no key [2026-07-28 server/utilities/caching §Cache Key] MUST NOT.
     """
     if method not in CACHEABLE:
         return None
@@ -58,14 +58,14 @@ def key(method: str, params: Optional[Mapping[str, Any]]) -> Optional[Key]:
     try:
         return tuple((name, dumps(params[name])) for name in sorted(params) if name != "_meta")
     except JsonError:
-        return None  # what cannot be sent is told by who would send it
+        return None  # params that cannot be sent raise an error when they are sent
 
 
 def hints(result: Mapping[str, Any]) -> Hints:
-    """The hints of a complete result, as it came.
+    """Return the hints of a complete result, as it came.
 
     A number that is negative counts as 0 [2026-07-28 server/utilities/caching §Time-to-Live (TTL) Field] SHOULD.
-    Reading: so does whatever is no number, and a scope that is not "public" is private.
+    Reading: so does a value that is no number, and a scope other than "public" is private.
     """
     ttl = result.get(TTL_MS)
     seconds = min(ttl, MAX_TTL_MS) / 1000.0 if isinstance(ttl, (int, float)) and ttl > 0 and ttl is not True else 0.0

@@ -1,6 +1,6 @@
-"""Which capability a message needs, and of whom.
+"""The capability that a message needs, and the party that has to declare it.
 
-A request needs the *receiver's* capability, a notification about something one offers the *sender's*
+A request needs the *receiver's* capability, a notification about an offer of the sender the *sender's*
 own; the method's row in `methods` names both. This is a MUST since 2025-06-18
 [2025-06-18..2025-11-25 basic/lifecycle §Operation]. In the older revisions it is a SHOULD; we keep
 to it in all of them.
@@ -24,7 +24,7 @@ CITATION = {
 
 
 def has(capabilities: Mapping[str, Any], name: str) -> bool:
-    """Whether a capabilities object (as on the wire) declares this dotted capability."""
+    """Return True if a capabilities object (as on the wire) declares this dotted capability."""
     value: Any = capabilities
     for part in name.split("."):
         if type(value) is not dict and not isinstance(value, Mapping) or part not in value:
@@ -49,7 +49,10 @@ def check(method: Method, sender: Mapping[str, Any], receiver: Mapping[str, Any]
 
 
 def extensions_in(capabilities: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
-    """The extensions in a capabilities object, as on the wire: identifier -> settings; odd ones are left out."""
+    """Return the extensions in a capabilities object, as on the wire: identifier -> settings.
+
+    Extensions whose settings are no object are left out.
+    """
     found = capabilities.get("extensions")
     if not isinstance(found, dict):
         return {}
@@ -57,7 +60,7 @@ def extensions_in(capabilities: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
 
 
 def extension_missing(identifier: str, revision: Revision) -> RpcError:
-    """The answer to a client that has not declared an extension which its request needs.
+    """Return the answer to a client that has not declared an extension which its request needs.
 
     [2026-07-28 basic/index §`_meta`] MUST
     """
@@ -68,7 +71,8 @@ def extension_missing(identifier: str, revision: Revision) -> RpcError:
 
 
 def _check_extension(method: Method, extension: str, both: Sequence[Mapping[str, Any]]) -> None:
-    """[2026-07-28 basic/versioning §Extension Negotiation] MUST"""
+    """Raise `CapabilityMissing` if a side has not declared the extension of a message
+    [2026-07-28 basic/versioning §Extension Negotiation] MUST."""
     for capabilities, whose in zip(both, ("this side", "the peer")):
         if extension not in extensions_in(capabilities):
             text = "%s belongs to the extension %s, which %s did not declare" % (method.name, extension, whose)

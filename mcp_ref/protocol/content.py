@@ -1,4 +1,4 @@
-"""What must hold of content and of what describes things: annotations, icons, MIME types, base64, URIs.
+"""The rules of content and of descriptions: annotations, icons, MIME types, base64, URIs.
 
 The functions take messages (`mcp_ref.messages`) that an author made, and raise before anything is
 sent: TypeError for a value of a wrong class, ValueError for a wrong value. The text begins with the
@@ -47,12 +47,12 @@ _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
 def is_mime_type(text: str) -> bool:
-    """Whether this is a MIME type, perhaps with parameters."""
+    """Return True for a MIME type, with or without parameters."""
     return _MIME_TYPE.fullmatch(text) is not None
 
 
 def is_time(text: str) -> bool:
-    """Whether this is an ISO 8601 date, or date and time; see the module."""
+    """Return True for an ISO 8601 date, or date and time; see the module."""
     if _TIME.fullmatch(text) is None:
         return False
     from ..jsonschema.formats import is_date
@@ -61,7 +61,8 @@ def is_time(text: str) -> bool:
 
 
 def is_base64(text: str) -> bool:
-    """Whether this is base64 with its padding and nothing else in it [RFC 4648 §4]; a millisecond for a megabyte."""
+    """Return True for base64 with its padding and nothing else in it [RFC 4648 §4]; takes a millisecond for a
+    megabyte."""
     try:
         raw = text.encode("ascii")
     except UnicodeEncodeError:
@@ -78,12 +79,12 @@ def _check_words(path: str, expected: str, value: Any, test: Callable[[str], boo
 
 
 def check_mime_type(path: str, value: Any) -> None:
-    """A MIME type such as ``image/png``."""
+    """Check a MIME type such as ``image/png``."""
     _check_words(path, "a MIME type such as image/png", value, is_mime_type)
 
 
 def check_uri(path: str, value: Any) -> None:
-    """A URI; see `mcp_ref.protocol.uris`. An author's own may be of any length."""
+    """Check a URI, see `mcp_ref.protocol.uris`. An author's own may have any length."""
     from .uris import fault
 
     _check_class(path, value, str)
@@ -93,7 +94,7 @@ def check_uri(path: str, value: Any) -> None:
 
 
 def check_base64(path: str, value: Any) -> None:
-    """Binary data as base64 text."""
+    """Check binary data as base64 text."""
     _check_words(path, "base64", value, is_base64)
 
 
@@ -104,7 +105,7 @@ def check_item(
     path: str, annotations: Optional[Annotations] = None, icons: Optional[List[Icon]] = None,
     meta: Optional[Mapping[str, Any]] = None,
 ) -> None:
-    """What an author says of a tool, a prompt, a resource or a block; None: nothing."""
+    """Check what an author gives to a tool, a prompt, a resource or a block: annotations, icons, `_meta`."""
     if annotations is not None:
         check_annotations(path + ".annotations", annotations)
     if icons is not None:
@@ -114,7 +115,7 @@ def check_item(
 
 
 def check_annotations(path: str, value: Any) -> None:
-    """Audience, priority and time of change of something."""
+    """Check annotations: audience, priority and time of the last change."""
     _check_class(path, value, Annotations)
     if value.audience is not None:
         _check_list(path + ".audience", value.audience)
@@ -129,13 +130,14 @@ def check_annotations(path: str, value: Any) -> None:
 
 
 def check_role(path: str, value: Any) -> None:
-    """Who speaks, or who is meant to listen."""
+    """Check a role: the author or the audience of content."""
     if value not in ROLES:
         raise ValueError('%s: expected "user" or "assistant", got %s' % (path, _shown(value)))
 
 
 def check_icons(path: str, value: Any) -> None:
-    """A list of icons. Clients show https and data only [2025-11-25.. basic/index §`icons`]; authors may say http."""
+    """Check a list of icons. Clients show https and data only [2025-11-25.. basic/index §`icons`]; authors may use
+    http."""
     _check_list(path, value)
     for number, icon in enumerate(value):
         place = "%s[%d]" % (path, number)
@@ -152,7 +154,7 @@ def check_icons(path: str, value: Any) -> None:
 
 
 def check_meta(path: str, value: Any) -> None:
-    """A `_meta` object of an author's own."""
+    """Check a `_meta` object of an author."""
     from ..jsontext import dumps
     from .metakeys import check_own
 
@@ -169,7 +171,7 @@ def check_meta(path: str, value: Any) -> None:
 
 
 def check_block(path: str, block: Any) -> None:
-    """A content block of any type. `mcp_ref.messages.content` has the types."""
+    """Check a content block of any type. `mcp_ref.messages.content` has the types."""
     check = next((check for cls, check in _BLOCKS.items() if isinstance(block, cls)), None)
     if check is None:
         raise TypeError("%s: expected a content block, got %s" % (path, type(block).__name__))
@@ -178,7 +180,7 @@ def check_block(path: str, block: Any) -> None:
 
 
 def check_contents(path: str, contents: Any) -> None:
-    """The contents of a resource, text or binary."""
+    """Check the contents of a resource, text or binary."""
     if isinstance(contents, TextResourceContents):
         _check_class(path + ".text", contents.text, str)
     else:
@@ -229,6 +231,6 @@ def _check_list(path: str, value: Any) -> None:
 
 
 def _shown(value: Any) -> str:
-    """A value in an error: one line, cut."""
+    """Return a value for an error text: one line, cut."""
     text = ascii(value[:80] if isinstance(value, (str, bytes)) else value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -1,4 +1,4 @@
-"""What a server may ask of a user: the rules of forms, which both sides keep.
+"""The rules of forms by which a server asks a user; both sides keep them.
 
 A form is a flat object of primitive fields [2025-06-18.. client/elicitation §Protocol Messages]:
 
@@ -15,10 +15,10 @@ a ``default``                       of a boolean; of every field      2025-06-18
 ==================================  ================================  =============================
 
 The classes of these schemas are in `mcp_ref.messages.elicitation`; `read_form` checks a form against them, before it
-is sent and when it has arrived. A sender is held to the subset to the letter. Of a received form only what changes
-the kind of a field is refused; a keyword that merely narrows or describes is kept, and narrows.
+is sent and when it has arrived. A sender has to keep to the subset exactly. A received form is refused only if
+a keyword changes the kind of a field; a keyword that narrows or describes is kept, and narrows.
 
-Reading: a form is closed. What was not asked for is no part of an answer, though JSON Schema would let it pass.
+Reading: a form is closed. A member that was not asked for is refused, although JSON Schema would let it pass.
 
 Texts about an answer name the field and the rule, never what the user entered.
 """
@@ -43,7 +43,7 @@ KINDS = "a field is a text, a number, yes or no, or a choice of texts; nothing n
 MAX_PROBLEMS = 5
 
 _PAGE_PATTERN = "pattern"
-"""Stands on the page of 2025-11-25 in the example of a text, and not in its schema.json."""
+"""A keyword in the example of a text on the page of 2025-11-25, and not in its schema.json."""
 
 _CHANGES_KIND = frozenset((
     "$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "properties",
@@ -61,11 +61,11 @@ class FormError(LocalProtocolError, ValueError):
 
 
 def modes(capability: Any, revision: Revision) -> Tuple[str, ...]:
-    """The modes that a declared ``elicitation`` capability, as on the wire, stands for; () for none declared.
+    """Return the modes that a declared ``elicitation`` capability, as on the wire, stands for; () if none is declared.
 
     An object that names no mode means forms only [2025-11-25.. client/elicitation §Capabilities].
-    Reading: one that names ``url`` alone means no forms in any revision, because a client which offered the newer
-    revision and was given the older has said just that.
+    Reading: one that names ``url`` alone means no forms in any revision, because a client that offered the newer
+    revision and got the older one meant that.
     """
     if not revision.elicitation or not isinstance(capability, Mapping):
         return ()
@@ -74,7 +74,7 @@ def modes(capability: Any, revision: Revision) -> Tuple[str, ...]:
 
 
 class CheckedForm:
-    """A form that keeps to the subset: as JSON, as a message, and as rules for an answer. Made by `read_form`."""
+    """A form that keeps to the subset: as JSON, as a message, and as rules for an answer; made by `read_form`."""
 
     __slots__ = ("schema", "message", "_validator")
 
@@ -87,7 +87,7 @@ class CheckedForm:
             raise FormError("%s: %s" % (path, error)) from None
 
     def problems(self, content: Dict[str, Any]) -> List[str]:
-        """What of an answer does not fit: field and rule, without the value. [] if everything fits.
+        """Return what does not fit in an answer: field and rule, without the value; [] if everything fits.
 
         [2025-06-18 client/elicitation §Security Considerations] SHOULD,
         [2025-11-25.. client/elicitation §Form Mode Security] SHOULD: both sides look.
@@ -99,11 +99,12 @@ class CheckedForm:
         return ["%s: %s" % (_field(one), _rule(self.schema, one)) for one in found[:MAX_PROBLEMS]]
 
     def unasked(self, content: Dict[str, Any]) -> List[str]:
-        """The names in an answer that are no fields of the form."""
+        """Return the names in an answer that are no fields of the form."""
         return [name for name in content if name not in self.message.properties]
 
     def defaults(self, revision: Optional[Revision] = None) -> Dict[str, Any]:
-        """Name -> default, where the revision has one for such a field (None: every one) and it fits the field."""
+        """Return name -> default, if the revision has one for such a field (None: every revision) and it fits the
+        field."""
         return {
             name: field.default for name, field in self.message.properties.items()
             if field.default is not None and (revision is None or _has_default(type(field), revision))
@@ -114,7 +115,7 @@ class CheckedForm:
 def read_form(schema: Any, revision: Revision, sending: bool = False, path: str = "requestedSchema") -> CheckedForm:
     """Check a form by the rules of a revision; ``schema`` is JSON, ``path`` what errors call it. Raises `FormError`.
 
-    ``sending`` refuses more: keywords the subset does not have, and what no user could answer.
+    ``sending`` refuses more: keywords that the subset does not have, and fields that no user could answer.
     """
     message = _decoded(schema, revision, path)
     if sending:
@@ -143,7 +144,7 @@ def _decoded(schema: Any, revision: Revision, path: str) -> RequestedSchema:
 
 
 def _parts(part: Model, path: str) -> Iterator[Tuple[str, Model]]:
-    """The form and everything in it that is a schema or an option, with its place."""
+    """Yield the form and everything in it that is a schema or an option, with its place."""
     yield path, part
     for member in members(type(part)):
         value, place = getattr(part, member.attr), "%s.%s" % (path, member.wire)
@@ -159,7 +160,7 @@ def _parts(part: Model, path: str) -> Iterator[Tuple[str, Model]]:
 
 
 def _check_words(place: str, part: Model, sending: bool) -> None:
-    """Keywords beside those of the subset."""
+    """Raise `FormError` for keywords that the subset does not have."""
     for word, value in part.extra.items():
         if word == _PAGE_PATTERN and isinstance(part, StringSchema):
             continue
@@ -171,7 +172,7 @@ def _check_words(place: str, part: Model, sending: bool) -> None:
 
 
 def _check_kind(place: str, field: Any, revision: Revision) -> None:
-    """Whether the revision has such fields; an enum without titles looks the same in all of them."""
+    """Raise `FormError` for a field that the revision lacks; an enum without titles looks the same in all of them."""
     cls = type(field)
     if cls is UntitledSingleSelectEnumSchema:
         cls = LegacyTitledEnumSchema
@@ -183,7 +184,7 @@ def _check_kind(place: str, field: Any, revision: Revision) -> None:
 
 
 def _check_sense(place: str, field: Any, schema: Dict[str, Any]) -> None:
-    """What a user could not answer, or would find odd."""
+    """Raise `FormError` for a field that a user could not answer, or would find odd."""
     choices = _choices(field)
     if choices is not None and (not choices or len(set(choices)) < len(choices)):
         raise FormError("%s: a choice needs at least one value, and each only once" % place)
@@ -215,7 +216,8 @@ def _choices(field: PrimitiveSchemaDefinition) -> Optional[List[str]]:
 
 
 def _has_default(cls: Any, revision: Revision) -> bool:
-    """[2025-06-18 client/elicitation §Supported Schema Types], [2025-11-25.. client/elicitation §Requested Schema]"""
+    """Return True if the revision has a default for such fields [2025-06-18 client/elicitation §Supported Schema Types]
+    [2025-11-25.. client/elicitation §Requested Schema]."""
     return revision.has(cls.since, cls.until) and any(
         member.attr == "default" and member.exists(revision) for member in members(cls)
     )
@@ -229,12 +231,12 @@ def _fits(default: Any, schema: Dict[str, Any]) -> bool:
 
 
 def _field(violation: Violation) -> str:
-    """The field that does not fit, as the form names it."""
+    """Return the field that does not fit, as the form names it."""
     return show_path(violation.path, "").lstrip(".") or "the answer"
 
 
 def _rule(schema: Any, violation: Violation) -> str:
-    """The keyword that an answer breaks, with its value: ``does not fit minimum 18``."""
+    """Return the keyword that an answer breaks, with its value: ``does not fit minimum 18``."""
     if violation.keyword == "required":
         return violation.message
     for step in violation.schema_path:
@@ -245,7 +247,7 @@ def _rule(schema: Any, violation: Violation) -> str:
 
 
 def as_json(message: RequestedSchema, revision: Revision) -> Dict[str, Any]:
-    """The JSON of a form that was made as a message. Raises `FormError` for what is missing in it."""
+    """Return the JSON of a form that was made as a message. Raises `FormError` if something is missing in it."""
     try:
         return encode(message, revision)
     except ValueError as error:

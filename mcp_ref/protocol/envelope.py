@@ -1,4 +1,4 @@
-"""What every request says of itself where there is no handshake: version, capabilities, identity, log level.
+"""The context that every request carries where there is no handshake: version, capabilities, identity, log level.
 
 [2026-07-28 basic/index §`_meta`]. These members of `_meta` are all that a server knows of a client, and they hold for
 this one request [2026-07-28 basic/index §Statelessness] MUST NOT.
@@ -12,7 +12,7 @@ member                                  required     if it is missing or is not 
 ``.../logLevel``                        no           -32602 if it is there and is no level
 ======================================  ===========  ==================================================
 
-Reading: the version is looked at first, because it says by which rules the others are read. Versions that open with
+Reading: the version is read first, because it decides by which rules the others are read. Versions that open with
 `initialize` are among those that an error lists as supported, since the page's own example does so; in `_meta` they
 are refused like any other that we do not serve there.
 """
@@ -33,23 +33,23 @@ LOG_LEVEL = PREFIX + "logLevel"
 SUBSCRIPTION = PREFIX + "subscriptionId"
 SERVER_INFO = PREFIX + "serverInfo"
 USUAL = frozenset((VERSION, CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"))
-"""What the `_meta` of most requests has, and nothing else: names that need no second look."""
+"""The names in the `_meta` of most requests; a `_meta` with no others needs no further check of its names."""
 
 
 class Envelope(NamedTuple):
-    """What one request says of itself; ``capabilities`` and ``client_info`` are as they came."""
+    """The context of one request; ``capabilities`` and ``client_info`` are as they came."""
 
     revision: Revision
     capabilities: Mapping[str, Any]
     client_info: Mapping[str, Any] = {}
     log_level: Optional[str] = None
-    """The quietest level of log messages that it wants; None: it wants none."""
+    """The lowest level of log messages that the request asks for; None if it asks for none."""
 
 
 def carries(params: Optional[Mapping[str, Any]]) -> bool:
-    """Whether a request is one of the stateless era, by what its `_meta` has.
+    """Return True if a request is one of the stateless era, by the members of its `_meta`.
 
-    Either of the two required members will do: a request that lacks the other is malformed, and not an older one.
+    One of the two required members is enough: a request that lacks the other is malformed, and not an older one.
     """
     meta = params.get("_meta") if params else None
     return isinstance(meta, dict) and (VERSION in meta or CAPABILITIES in meta)
@@ -59,7 +59,8 @@ def fields(
     revision: Revision, capabilities: Mapping[str, Any], client_info: Optional[Mapping[str, Any]] = None,
     log_level: Optional[str] = None,
 ) -> Dict[str, Any]:
-    """What a client puts into the `_meta` of each request; capabilities and identity as they are on the wire."""
+    """Return the members that a client puts into `_meta` of each request; capabilities and identity are as on the
+    wire."""
     made: Dict[str, Any] = {VERSION: revision.name, CAPABILITIES: capabilities}
     if client_info is not None:
         made[CLIENT_INFO] = client_info
@@ -69,9 +70,9 @@ def fields(
 
 
 def read(params: Optional[Mapping[str, Any]], ours: Sequence[Revision]) -> Envelope:
-    """What a request says of itself; ``ours``: the revisions that this server speaks.
+    """Return the context of a request; ``ours`` are the revisions that this server speaks.
 
-    Raises `RpcError` -32602 for what is malformed [2026-07-28 basic/index §`_meta`] MUST, and -32022 for a version that
+    Raises `RpcError` -32602 for malformed members [2026-07-28 basic/index §`_meta`] MUST, and -32022 for a version that
     is not served [2026-07-28 basic/versioning §Protocol Version Negotiation] MUST.
     """
     meta = params.get("_meta") if params else None
@@ -98,7 +99,7 @@ def read(params: Optional[Mapping[str, Any]], ours: Sequence[Revision]) -> Envel
 
 
 def unsupported(version: Any, ours: Sequence[Revision]) -> RpcError:
-    """The refusal of a version, with those that we speak, newest first."""
+    """Return the refusal of a version, with those that this server speaks, newest first."""
     supported = [revision.name for revision in reversed(ours)]
     text = "Unsupported protocol version: %s; supported are %s" % (shown(str(version)), ", ".join(supported))
     return RpcError(UNSUPPORTED_PROTOCOL_VERSION, text, {"supported": supported, "requested": str(version)[:80]})
@@ -122,7 +123,7 @@ def _check(read: Callable[[Any, str], Any], value: Any, name: str) -> None:
 
 
 def _check_capabilities(capabilities: Dict[str, Any], revision: Revision) -> None:
-    """Look at each declaration once: most clients say the same in all their requests."""
+    """Check a declaration, each text once: most clients send the same in all their requests."""
     text = revision.name + repr(capabilities)
     if text not in _KNOWN:
         _check(_readers(revision)[0], capabilities, CAPABILITIES)
@@ -133,13 +134,14 @@ def _check_capabilities(capabilities: Dict[str, Any], revision: Revision) -> Non
 
 
 def _is_plain(info: Any) -> bool:
-    """Whether an identity is a name and a version and nothing more, as most are: that needs no reader."""
+    """Return True if an identity is a name and a version and nothing more, as most are: it needs no reader."""
     return (type(info) is dict and len(info) == 2 and type(info.get("name")) is str
             and type(info.get("version")) is str)
 
 
 def _check_level(level: Any) -> None:
-    """[2026-07-28 server/utilities/logging §Error Handling] SHOULD"""
+    """Raise `RpcError` -32602 for a value that is no log level
+    [2026-07-28 server/utilities/logging §Error Handling] SHOULD."""
     from ..messages.logs import LEVELS
 
     if level not in LEVELS:
@@ -147,9 +149,9 @@ def _check_level(level: Any) -> None:
 
 
 def checked(meta: Dict[str, Any]) -> Dict[str, Any]:
-    """A `_meta` that `read` has accepted, marked so that what reads the params does not look at it again.
+    """Return a `_meta` that `read` has accepted, marked so that the reader of the params does not check it again.
 
-    The progress token is not ours to refuse; one that is none is left to who reads the params.
+    A progress token of a wrong type is not refused here but by the reader of the params.
     """
     return Checked(meta) if type(meta.get("progressToken", 0)) in (int, str) else meta
 
@@ -161,7 +163,7 @@ _MADE: Dict[str, Any] = {}
 
 
 def _readers(revision: Revision) -> Any:
-    """The readers of capabilities and of an identity, made when the first request needs them."""
+    """Return the readers of capabilities and of an identity, made when the first request needs them."""
     found = _MADE.get(revision.name)
     if found is None:
         from ..messages.base import Implementation

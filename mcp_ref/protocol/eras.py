@@ -1,9 +1,9 @@
-"""Telling from the answer to a request of the stateless era whether the server is of that era.
+"""The signs in the answer to a request of the stateless era that the server is of that era, too.
 
 A result says yes. An error says yes if RECOGNIZED has its code, and what comes with it is as the stateless revision
 defines it; over HTTP that is looked at before the status
 [2026-07-28 basic/transports/streamable-http §Backward Compatibility] SHOULD. Any other error says no: servers with a
-handshake answer what they do not know with whatever they like
+handshake answer an unknown request with any error
 [2026-07-28 basic/transports/stdio §Backward Compatibility] MUST NOT.
 
 Reading: -32602 and -32600 are what older servers say to any request that comes before `initialize`, so they say no,
@@ -19,12 +19,12 @@ from ..errors import (
 
 
 class Sign(NamedTuple):
-    """When an error of one code is a sign of the stateless era."""
+    """The conditions under which an error of one code is a sign of the stateless era."""
 
     status: Optional[int]
     """The HTTP status that it must come with; None: any, or none where there is no HTTP."""
     fits: Callable[[Any], bool]
-    """Whether its ``data`` is what the code needs."""
+    """The test of its ``data``: True if they are what the code needs."""
 
 
 def _supported(data: Any) -> bool:
@@ -48,28 +48,28 @@ RECOGNIZED: Dict[int, Sign] = {
     # [2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST: 404, told apart by the body
     METHOD_NOT_FOUND: Sign(404, _anything),
 }
-"""Code -> when it is one of the modern errors."""
+"""Code -> the conditions under which it is one of the modern errors."""
 
 
 _NO_SIGN = (401, 403, 408, 425, 429)
-"""Statuses that ask for authorization or deny it, or say: not now. The same request may be answered another time."""
+"""Statuses that ask for authorization, deny it, or refuse for now. The same request may be answered another time."""
 
 
 def older(status: int) -> bool:
-    """Whether a refusal with this status, and without a modern error, comes from a server with a handshake.
+    """Return True if a refusal with this status, and without a modern error, comes from a server with a handshake.
 
-    [2026-07-28 basic/versioning §Compatibility Matrix]: any 4xx. Reading: but _NO_SIGN, and not what goes wrong inside
-    the server or on the way (5xx), nor a redirect.
+    [2026-07-28 basic/versioning §Compatibility Matrix]: any 4xx. Reading: except _NO_SIGN; and neither a failure inside
+    the server or on the way (5xx) nor a redirect.
     """
     return 400 <= status < 500 and status not in _NO_SIGN
 
 
 def recognized(code: int, data: Any, status: Optional[int] = None) -> bool:
-    """Whether this error comes from a server of the stateless era; ``status``: see `mcp_ref.errors.PeerError`."""
+    """Return True if this error comes from a server of the stateless era; ``status`` is that of `errors.PeerError`."""
     sign = RECOGNIZED.get(code)
     return sign is not None and sign.status in (None, status) and sign.fits(data)
 
 
 def modern(error: McpError) -> bool:
-    """The same of an error that was raised."""
+    """Return True if the error that was raised comes from a server of the stateless era."""
     return isinstance(error, PeerError) and recognized(error.code, error.data, error.status)

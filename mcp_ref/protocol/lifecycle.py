@@ -37,13 +37,13 @@ WHEN = {
     ANSWERED: "before notifications/initialized",
     OPERATING: "after the handshake",
 }
-"""What error texts call a phase."""
+"""Phase -> its name in error texts."""
 
 CLIENT = "client"
 SERVER = "server"
 
 ANY = "*"
-"""Every method that has no row of its own in this phase."""
+"""Stands for every method that has no row of its own in the phase."""
 INITIALIZE_RESULT = "initialize result"
 INITIALIZE_ERROR = "initialize error"
 
@@ -74,21 +74,24 @@ TABLE: Dict[Tuple[str, str, str], Optional[str]] = {
 }
 
 EARLY_REQUESTS = (CLIENT, ANSWERED)
-"""Where lenience is needed. Reading: the page orders these messages and forbids the client nothing in words."""
+"""Sender and phase of the requests that a lenient server takes early.
+
+Reading: the page orders these messages, and does not forbid the client anything in words.
+"""
 
 
 class Verdict(NamedTuple):
-    """What the table says of one message."""
+    """The answer of the table for one message."""
 
     allowed: bool
     phase: str
-    """The phase after it; the same phase where it is refused."""
+    """The phase after it; unchanged if the message is refused."""
     lenient: bool = False
-    """Allowed only because the receiver is lenient; worth a log line."""
+    """True if the message is allowed only because the receiver is lenient; it is logged then."""
 
 
 def consult(sender: str, phase: str, method: str, lenient: bool = False) -> Verdict:
-    """What the table says of ``sender`` sending ``method`` in ``phase``; ``lenient`` is for receivers only."""
+    """Look up whether ``sender`` may send ``method`` in ``phase``; only receivers may be ``lenient``."""
     key = (sender, phase, method)
     following = TABLE[key] if key in TABLE else TABLE.get((sender, phase, ANY))
     if following is not None:
@@ -99,7 +102,7 @@ def consult(sender: str, phase: str, method: str, lenient: bool = False) -> Verd
 
 
 def advance(sender: str, phase: str, method: str) -> str:
-    """The phase after ``sender`` sends ``method``. Raises `LocalProtocolError` if that is not allowed."""
+    """Return the phase after ``sender`` sends ``method``. Raises `LocalProtocolError` if that is not allowed."""
     verdict = consult(sender, phase, method)
     if not verdict.allowed:
         raise LocalProtocolError(

@@ -1,9 +1,9 @@
-"""Links that a server wants a user to follow, looked at closely before anybody is asked.
+"""The check of a link that a server wants a user to visit, made before the user is asked.
 
-A link is an absolute http or https URL. What could make a browser go elsewhere than a person thinks is
+A link is an absolute http or https URL. Everything that could lead a browser elsewhere than a person thinks is
 refused: other schemes, user information before the host (RFC 9110 §4.2.4 says to treat it as an error),
-control and invisible characters, backslashes, a percent-encoded host. What a person can judge is a
-warning, for example letters that look like others
+control and invisible characters, backslashes, a percent-encoded host. Other oddities, which a person can judge, are
+warnings, for example letters that look like others
 [2025-11-25.. client/elicitation §Safe URL Handling] SHOULD. Nothing is resolved or fetched.
 
 >>> read_link("https://example.com/connect?id=7", 1000).host
@@ -20,11 +20,11 @@ from ..urls import is_loopback
 from .uris import fault
 
 LONG = 2000
-"""Characters above which nobody reads a link to its end."""
+"""Characters above which a person does not read a link to its end."""
 
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_\-]*[a-z0-9_])?")
 _EAST_ASIAN = frozenset(("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "LATIN"))
-"""Scripts that names of these languages mix as a matter of course."""
+"""Scripts that names in these languages usually mix."""
 
 
 class LinkError(LocalProtocolError, ValueError):
@@ -32,21 +32,22 @@ class LinkError(LocalProtocolError, ValueError):
 
 
 class Link(NamedTuple):
-    """What a URL says. ``host`` is the one that a browser asks for, in ASCII and small letters, without brackets."""
+    """The parts of a link. ``host`` is the one that a browser asks for, in ASCII and small letters, without
+    brackets."""
 
     url: str
     scheme: str
     host: str
     port: Optional[int]
     unicode_host: str
-    """The host as its letters would look."""
+    """The host with its letters decoded, as a browser may show it."""
     punycode: bool
-    """Whether the host has letters outside ASCII, in Punycode or raw."""
+    """True if the host has letters outside ASCII, in Punycode or raw."""
     warnings: Tuple[str, ...]
 
     @property
     def loopback(self) -> bool:
-        """Whether it leads to this machine."""
+        """Return True if the link may lead to this machine."""
         return is_loopback(self.host) or self.host.endswith(".localhost")
 
 
@@ -55,7 +56,7 @@ _HERE = re.compile(r"(?:.*\.)?localhost(?:\.localdomain)?\Z")
 
 
 def perhaps_here(host: str) -> bool:
-    """Whether a host in small letters, without brackets, may be this machine: resolvers know many spellings of it.
+    """Return True if a host in small letters, without brackets, may be this machine; resolvers know many spellings.
 
     >>> perhaps_here("2130706433"), perhaps_here("localhost."), perhaps_here("example.com")
     (True, True, False)
@@ -74,12 +75,13 @@ def perhaps_here(host: str) -> bool:
 
 
 def _stays(address: bytes) -> bool:
-    """Whether packets to this address stay on this machine: 127.0.0.0/8 and 0.0.0.0/8, also within IPv6; so ``::1``."""
+    """Return True if packets to this address stay on this machine: 127.0.0.0/8, 0.0.0.0/8, both within IPv6,
+    ``::1``."""
     return address[:-4] in (b"", bytes(12), bytes(10) + b"\xff\xff") and address[-4] in (0, 127)
 
 
 def read_link(url: str, max_length: int) -> Link:
-    """Look at a URL, of at most ``max_length`` characters. Raises `LinkError`."""
+    """Check a URL of at most ``max_length`` characters and return its parts. Raises `LinkError`."""
     if not isinstance(url, str):
         raise LinkError("a link is a text, not %s" % type(url).__name__)
     if not url.isprintable():
@@ -112,7 +114,7 @@ def _take_apart(url: str) -> Tuple[str, str, Optional[int]]:
 
 
 def _both_forms(host: str) -> Tuple[str, str]:
-    """The host as a browser asks for it, and as it looks. Raises `LinkError` for what is no host."""
+    """Return the host as a browser asks for it, and as it looks. Raises `LinkError` for a text that is no host."""
     if ":" in host:
         return host, host
     if len(host) > 253:
@@ -156,7 +158,7 @@ def _warnings(link: Link) -> Iterator[str]:
 
 
 def _scripts(label: str) -> FrozenSet[str]:
-    """The scripts of the letters of a label, by the first word of their names."""
+    """Return the scripts of the letters of a label, by the first word of their names."""
     if label.isascii():
         return frozenset()
     from unicodedata import name

@@ -1,4 +1,4 @@
-"""The names of `_meta` members: their grammar, and the prefixes that nobody but the protocol may use.
+"""The names of `_meta` members: their grammar, and the prefixes that only the protocol may use.
 
 A key is a name, perhaps behind a prefix: ``com.example/owner``. The rules came with 2025-06-18
 [2025-06-18.. basic/index §`_meta`]; in older revisions a key may be anything.
@@ -11,7 +11,7 @@ label    letters, digits, hyphens; begins with a letter, ends with a letter or d
 name     letters, digits, ``-``, ``_``, ``.``; ends with letters or digits, or is empty      MUST
 =======  ==================================================================================  =========
 
-Which prefixes are reserved was said anew in 2025-11-25, so neither set holds the other:
+The rule for reserved prefixes changed in 2025-11-25, and neither set contains the other:
 
 ===========================  ==============================  =====================================
 prefix                       2025-06-18: ``mcp`` is a label  since: ``mcp`` is the second label
@@ -23,15 +23,15 @@ prefix                       2025-06-18: ``mcp`` is a label  since: ``mcp`` is t
 ``com.example.mcp/``         free                            free
 ===========================  ==============================  =====================================
 
-and the same for ``modelcontextprotocol``. A peer's key under such a prefix is no fault of its: the
-protocol, or an extension of it that we do not know, may define it. What it holds is kept and means
-nothing to us, unless DEFINED lists it [2025-06-18.. basic/index §`_meta`] MUST NOT.
+The same holds for ``modelcontextprotocol``. A peer may send a key under such a prefix: the
+protocol, or an extension that this package does not know, may define it. Its value is kept and not
+interpreted, unless DEFINED lists the key [2025-06-18.. basic/index §`_meta`] MUST NOT.
 
 Reading: letters and digits are those of ASCII, as the page writes out ``[a-z0-9A-Z]`` for names. A reserved label is
 one in any case (``io.MCP/``), because prefixes are host names turned round.
 
-Everything here takes time in proportion to the keys. Values are never looked at, but for those of a trace context that
-we send, which must have its form: see `mcp_ref.protocol.tracecontext`.
+All functions take time in proportion to the number of keys. Values are not checked, except those of a trace context
+that we send, which must have its form: see `mcp_ref.protocol.tracecontext`.
 """
 
 from typing import Any, Callable, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Tuple
@@ -77,17 +77,17 @@ DEFINED: Tuple[Defined, ...] = (
 _KEYS: Dict[Revision, FrozenSet[str]] = {
     revision: frozenset(row.key for row in DEFINED if revision.has(row.since, row.until)) for revision in REVISIONS
 }
-"""The keys of DEFINED by revision. Most objects have no others, and those need no second look."""
+"""The keys of DEFINED by revision. Most objects have no others, and need no further check."""
 
 _RESERVED: Tuple[Tuple[str, Optional[str], Callable[[List[str]], List[str]]], ...] = (
     (R2025_06_18, R2025_06_18, lambda labels: labels[:-1]),
     (R2025_11_25, None, lambda labels: labels[1:2]),
 )
-"""Since, until, and which labels of a prefix make it a reserved one if they are ours."""
+"""First and last revision, and the labels of a prefix that make it a reserved one if they are the protocol's."""
 
 
 def fault(key: str) -> str:
-    """What is wrong with the form of one key; "" where nothing is."""
+    """Return what is wrong with the form of one key; "" for a good key."""
     prefix, slash, name = key.partition("/")
     if slash:
         for label in prefix.split("."):
@@ -103,7 +103,7 @@ def fault(key: str) -> str:
 
 
 def identifier_fault(identifier: Any) -> str:
-    """What is wrong with the identifier of an extension: a key with a prefix; "" where nothing is.
+    """Return what is wrong with the identifier of an extension, a key with a prefix; "" for a good one.
 
     [2026-07-28 basic/versioning §Extension Negotiation] MUST. Reading: a reserved prefix is no fault, since official
     extensions have one.
@@ -117,7 +117,7 @@ def identifier_fault(identifier: Any) -> str:
 
 
 def reserved(key: str, revision: Revision) -> bool:
-    """Whether this key has a prefix that is kept for the protocol in this revision; `fault` has found none in it."""
+    """Return True if a key without `fault` has a prefix that this revision reserves for the protocol."""
     prefix, slash, _ = key.partition("/")
     labels = prefix.lower().split(".") if slash else []
     return any(label in _OURS for since, until, chosen in _RESERVED if revision.has(since, until)
@@ -125,14 +125,14 @@ def reserved(key: str, revision: Revision) -> bool:
 
 
 def defined(key: str, revision: Revision) -> bool:
-    """Whether the protocol of this revision gives this key a meaning."""
+    """Return True if the protocol of this revision gives this key a meaning."""
     return key in _KEYS[revision]
 
 
 def violations(meta: Any, revision: Revision) -> List[str]:
-    """What is wrong with the keys of a `_meta` that came: a line for each, the first few; [] in order.
+    """Return the faults of the keys of a `_meta` that came: a line for each of the first few; [] if there are none.
 
-    Keys under reserved prefixes are in order, see above. What is no object has no keys.
+    Keys under reserved prefixes are no fault, see above. A value that is no object has no keys.
     """
     found: List[str] = []
     if not revision.meta_key_rules or not isinstance(meta, dict) or _KEYS[revision].issuperset(meta):
@@ -147,7 +147,7 @@ def violations(meta: Any, revision: Revision) -> List[str]:
 
 
 def violations_in(message: Mapping[str, Any], revision: Revision) -> List[str]:
-    """What is wrong with the keys of every `_meta` of params or of a result that came; as `violations`."""
+    """Return the faults of the keys of every `_meta` of params or of a result that came, as `violations` does."""
     found: List[str] = []
     for meta in metas(message):
         found += violations(meta, revision)
@@ -157,9 +157,9 @@ def violations_in(message: Mapping[str, Any], revision: Revision) -> List[str]:
 
 
 def check_own(meta: Optional[Mapping[str, Any]]) -> None:
-    """Raise ValueError, saying what to do, for a `_meta` that our user gives to something shown in every revision.
+    """Raise ValueError, saying what to do, for a `_meta` that our user gives to a tool, a resource or a prompt.
 
-    So keys follow the rules of all of them: of a tool, a resource, a prompt.
+    These are shown in every revision, so the keys have to follow the rules of all of them.
     """
     for revision in REVISIONS:
         wrong = _own_fault(meta, revision)
@@ -170,7 +170,7 @@ def check_own(meta: Optional[Mapping[str, Any]]) -> None:
 def check(message: Mapping[str, Any], revision: Revision, known: Collection[str] = ()) -> None:
     """Raise `LocalProtocolError`, saying what to do, if params or a result of ours hold a `_meta` that may not be sent.
 
-    Keys that the protocol defines in the revision may, and those that are ``known`` from extensions.
+    Keys that the protocol defines in the revision may be sent, and those that are ``known`` from extensions.
     """
     for meta in metas(message):
         wrong = _own_fault(meta, revision, known)
@@ -179,9 +179,9 @@ def check(message: Mapping[str, Any], revision: Revision, known: Collection[str]
 
 
 def metas(message: Any) -> List[Any]:
-    """Every `_meta` of params or of a result: its own, and those of the content, messages and lists in it.
+    """Return every `_meta` of params or of a result: its own, and those of the content, messages and lists in it.
 
-    What users fill in (arguments, structured content, schemas) may have members of that name, which mean nothing.
+    Values that users fill in (arguments, structured content, schemas) may have members of that name; they do not count.
     """
     found: List[Any] = []
     if isinstance(message, dict):

@@ -1,4 +1,4 @@
-"""Which revisions a party speaks, and the version agreement of the handshake.
+"""The revisions that a party speaks, and the version agreement of the handshake.
 
 The client names one revision, the server answers with that one or another, and the client stays
 or leaves [..2025-11-25 basic/lifecycle §Version Negotiation]. 2026-07-28 has no handshake, so it is
@@ -15,9 +15,9 @@ CITATION = "..2025-11-25 basic/lifecycle §Version Negotiation"
 
 
 def supported(choice: Optional[Iterable[Any]] = None) -> Tuple[Revision, ...]:
-    """The revisions of this choice (names or `Revision`), oldest first; None: all of them.
+    """Return the revisions of a choice (names or `Revision`), oldest first; all of them if the choice is None.
 
-    Raises ValueError if the choice is empty or names what there is not, and TypeError for a name that is in no list.
+    Raises ValueError if the choice is empty or has an unknown name, and TypeError if it is a str instead of a list.
     """
     if choice is None:
         return REVISIONS
@@ -30,24 +30,25 @@ def supported(choice: Optional[Iterable[Any]] = None) -> Tuple[Revision, ...]:
 
 
 def with_handshake(ours: Iterable[Revision]) -> Tuple[Revision, ...]:
-    """Those that open with `initialize`."""
+    """Return the revisions that open with `initialize`."""
     return tuple(r for r in ours if r.handshake)
 
 
 ERAS = {"auto": "", "modern": "stateless", "legacy": "handshake"}
-"""What a client may be told to speak, besides one revision by its name -> the feature that its revisions have
+"""Policy of a client, beside the name of one revision -> the feature that its revisions have
 [2026-07-28 basic/versioning §Terminology]."""
 
 
 def without_handshake(ours: Iterable[Revision]) -> Tuple[Revision, ...]:
-    """Those in which each request stands alone."""
+    """Return the revisions in which each request stands alone."""
     return tuple(r for r in ours if r.stateless)
 
 
 def spoken(era: Optional[str], choice: Optional[Iterable[Any]], default: str) -> Tuple[Revision, ...]:
-    """The revisions of a client with this policy (a key of ERAS, or the name of a revision), oldest first.
+    """Return the revisions of a client with this policy (a key of ERAS, or the name of a revision), oldest first.
 
-    ``choice``: of these only, as `supported`. Without a policy ``default`` is it, unless the choice has none of that.
+    Only revisions of ``choice`` count, see `supported`. If the policy is None, it is ``default``, unless the choice has
+    no revision of that.
     Raises ValueError for an unknown policy, and if nothing is left.
     """
     chosen = supported(choice)
@@ -68,7 +69,7 @@ def spoken(era: Optional[str], choice: Optional[Iterable[Any]], default: str) ->
 
 
 def pick(offered: Iterable[Any], ours: Sequence[Revision]) -> Optional[Revision]:
-    """The revision to speak with a server that names these; None: there is none in common.
+    """Return the revision to speak with a server that names these; None if there is none in common.
 
     [2026-07-28 basic/versioning §Protocol Version Negotiation] SHOULD. The newest, so that a server which speaks both
     with and without handshake is spoken to without.
@@ -78,19 +79,23 @@ def pick(offered: Iterable[Any], ours: Sequence[Revision]) -> Optional[Revision]
 
 
 def apart(theirs: Sequence[Any], ours: Iterable[Revision]) -> str:
-    """What a server and this client speak that have nothing in common, for an error; the first ten names of theirs."""
+    """Return the revisions of a server and a client that have none in common, for an error text.
+
+    Of the server's at most the first ten names are shown.
+    """
     named = ", ".join(shown(str(name)) for name in theirs[:10]) or "none"
     return "%s, this client speaks %s" % (named, ", ".join(map(str, ours)))
 
 
 def answer(requested: str, ours: Sequence[Revision]) -> Revision:
-    """The server's answer: the requested revision if we have it (MUST), else our latest (SHOULD)."""
+    """Return the server's answer: the requested revision if the server has it (MUST), else its latest (SHOULD)
+    [..2025-11-25 basic/lifecycle §Version Negotiation]."""
     wanted = find(requested)
     return wanted if wanted in ours and wanted is not None else ours[-1]
 
 
 def accept(answered: str, ours: Sequence[Revision]) -> Revision:
-    """The client's decision on the server's answer.
+    """Return the revision that the server answered with: the client's side of the agreement.
 
     Raises `PeerProtocolError`, after which the client disconnects, if it cannot speak that revision
     [..2025-11-25 basic/lifecycle §Version Negotiation] SHOULD; the schema says MUST.

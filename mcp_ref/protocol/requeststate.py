@@ -1,31 +1,31 @@
-"""The state that a server gives away between the rounds of one request, and takes back from anybody.
+"""The state that a server gives to a client between the rounds of one request, and verifies when it comes back.
 
 [2026-07-28 basic/patterns/mrtr §Server Requirements (Basic Workflow)]. A server that asks by its result keeps nothing:
-what it has learned so far travels in ``requestState``, through the client, which is not trusted with it.
+the answers so far travel in ``requestState``, through the client, which is not trusted.
 
     token = seal(State(id, expires, answers={...}), bind(principal, method, params, server), keys)
     state = unseal(token, bind(principal, method, params, server), keys, now=time.time(), max_bytes=262_144)
 
 A token is ``r1.<key id>.<payload>.<signature>``, all of it ASCII; the payload is JSON in base64url, the signature
-HMAC-SHA256 of everything before it, in hexadecimal digits. **It is signed and not hidden: the client can read what is
-in it**, that is the answers that came from it and what the author's code recorded. `unseal` accepts it back
+HMAC-SHA256 of everything before it, in hexadecimal digits. **It is signed and not encrypted: the client can read it**,
+that is its own answers and the values that the author's code recorded. `unseal` accepts it
 
 ==========================  ====================================================================================
 if                          because it
 ==========================  ====================================================================================
 the signature is right      MUST be protected against change where it matters, and MUST be refused otherwise
 it has not expired          SHOULD be of use for a short time only
-the principal is the same   SHOULD be of no use to anybody else
-the server is the same      has nothing to do with the tool of that name which another server has
+the principal is the same   SHOULD be of no use to another principal
+the server is the same      another server may have a tool of that name
 method and params are too   SHOULD be of no use for any other request (`_meta` and the members of the rounds aside)
 ==========================  ====================================================================================
 
-The server is whatever all processes say that serve the same clients: several servers may well have the same keys,
-which come from one variable of the environment.
+The server is a value that all processes share which serve the same clients. It is needed because several servers may
+have the same keys, which come from one variable of the environment.
 
-Anything else raises `StateRefused`: always the same error on the wire, so that nobody learns how near they came.
-Nothing of a token is decoded before its signature was found right. That it is used only once is not promised here: each
-state has an ``id``, by which a server with a memory can see to that.
+Any other token raises `StateRefused`: always the same error on the wire, so that an attacker does not learn which check
+failed. No part of a token is decoded before its signature was verified. A token may be used several times: each state
+has an ``id``, by which a server that remembers ids can refuse the second use.
 """
 
 import hmac
@@ -44,14 +44,14 @@ MIN_KEY_BYTES = 16
 
 _FORM = "r1"
 _sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
-"""A client may send the members of its params in another order each time."""
+"""An encoder that sorts members: a client may send the members of its params in another order each time."""
 _SHORT = 16
-"""Digits that tell servers apart; none of them is made by a peer."""
+"""Digits that tell servers apart; no peer makes any of them."""
 _NOT_SALIENT = DEPENDING | {"_meta"}
 
 
 class StateRefused(RpcError):
-    """The one answer to every state that is not accepted; ``reason`` is for our own log."""
+    """The one answer to every state that is not accepted; ``reason`` is for the server's own log."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(INVALID_PARAMS, REFUSAL)
@@ -63,22 +63,22 @@ class StateRefused(RpcError):
 
 @dataclass(eq=False, repr=False)
 class State:
-    """What is known when a round ends. Without a ``repr``: it holds what users have said."""
+    """The state of a request when a round ends. It has no ``repr``, because it holds answers of users."""
 
     id: str
-    """Unique."""
+    """A unique text."""
     expires: int
-    """The first second, by the wall clock, in which it is worth nothing."""
+    """The first second, by the wall clock, in which the state is refused."""
     rounds: int = 1
-    """How many rounds the request has had."""
+    """The number of rounds that the request has had."""
     asked: Dict[str, str] = field(default_factory=dict)
     """Key -> digest of each question of the last round."""
     answers: Dict[str, Tuple[str, Any]] = field(default_factory=dict)
     """Key -> digest of the question, and its answer, as JSON, of earlier rounds."""
     kept: Dict[str, List[Any]] = field(default_factory=dict)
-    """What the handler computed once: key -> its JSON value, and the keys of questions that were asked for it."""
+    """Values that the handler computed once: key -> JSON value, and the keys of questions that were asked for it."""
     note: Optional[str] = None
-    """A text of the author's."""
+    """A text of the handler's author."""
 
 
 class Binding(NamedTuple):
@@ -91,16 +91,16 @@ class Binding(NamedTuple):
 
 
 _MEMBERS = (("n", "rounds", int), ("q", "asked", dict), ("a", "answers", dict), ("k", "kept", dict), ("u", "note", str))
-"""Name in the payload, attribute of `State`, type; those that say nothing are left out."""
+"""Name in the payload, attribute of `State`, type; empty ones are left out of the payload."""
 
 
 def digest(value: Any, in_order: Callable[[Any], str] = dumps) -> str:
-    """A short text for a JSON value: equal for equal values whose members are in the same order."""
+    """Return a short text for a JSON value: equal for equal values whose members are in the same order."""
     return sha256(in_order(value).encode("ascii")).hexdigest()[:40]
 
 
 def bind(principal: Any, method: str, params: Mapping[str, Any], server: Any = None) -> Binding:
-    """The binding of a request; ``principal`` and ``server`` are any JSON values, None for nobody in particular."""
+    """Return the binding of a request; ``principal`` and ``server`` are JSON values, None for no principal."""
     salient = {name: value for name, value in params.items() if name not in _NOT_SALIENT}
     by = "" if principal is None else digest(principal, _sorted)
     return Binding(by, method, digest(salient, _sorted), "" if server is None else digest(server, _sorted)[:_SHORT])
@@ -112,7 +112,7 @@ def bind(principal: Any, method: str, params: Mapping[str, Any], server: Any = N
 class Keys:
     """The secrets that states are signed with: the first one signs, all of them verify.
 
-    To change keys put the new one first everywhere, and take the old one away when its last state has expired. Each
+    To change keys put the new one first in all processes, and remove the old one when its last state has expired. Each
     is a str or bytes of at least MIN_KEY_BYTES; ``secrets.token_urlsafe(32)`` makes a good one. Raises TypeError or
     ValueError for others; the text does not show them.
     """
@@ -131,13 +131,13 @@ class Keys:
         if not self._keys:
             raise ValueError("states need at least one key")
         self.first = next(iter(self._keys))
-        """The id of the key that signs."""
+        """Return the id of the key that signs."""
 
     def __contains__(self, id: object) -> bool:
         return id in self._keys
 
     def sign(self, id: str, text: str) -> str:
-        """The signature of an ASCII text by the key of this id."""
+        """Return the signature of an ASCII text by the key of this id."""
         return hmac.digest(self._keys[id], text.encode("ascii"), "sha256").hex()
 
     def __repr__(self) -> str:
@@ -148,7 +148,7 @@ class Keys:
 
 
 def seal(state: State, binding: Binding, keys: Keys) -> str:
-    """The token of a state. Raises `JsonError` for what JSON cannot hold."""
+    """Return the token of a state. Raises `JsonError` for a value that JSON cannot hold."""
     payload: Dict[str, Any] = {"b": binding, "i": state.id, "e": state.expires}
     members = state.__dict__
     for name, attribute, _ in _MEMBERS:
@@ -162,7 +162,10 @@ def seal(state: State, binding: Binding, keys: Keys) -> str:
 
 
 def unseal(token: Any, binding: Binding, keys: Keys, now: float, max_bytes: int) -> State:
-    """The state in a token that came with this request. Raises `StateRefused`. ``now``: seconds of the wall clock."""
+    """Return the state in a token that came with this request. ``now`` is in seconds of the wall clock.
+
+    Raises `StateRefused`.
+    """
     if not isinstance(token, str) or not token.isascii():
         raise StateRefused("it is no text of ours")
     if len(token) > max_bytes:
@@ -179,9 +182,9 @@ def unseal(token: Any, binding: Binding, keys: Keys, now: float, max_bytes: int)
 
 
 def _read(payload: str, binding: Binding, now: float) -> State:
-    """What was signed with a key of ours; a program of another version may have done that.
+    """Return the state in a payload that was signed with a key of ours, perhaps by a program of another version.
 
-    It is our own JSON, which no limit has to keep within bounds.
+    The payload is our own JSON, so no limits are needed.
     """
     try:
         found = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))

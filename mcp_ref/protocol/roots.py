@@ -1,6 +1,6 @@
-"""Roots: ``file://`` URIs and what lies below them, as text [.. client/roots §Root].
+"""Roots: ``file://`` URIs and the places below them, as text [.. client/roots §Root].
 
-Nothing here looks at a file system, so paths of either kind can be judged on either system:
+No function here reads a file system, so paths of either kind can be judged on either system:
 
 =============================  ===========================
 path                           URI
@@ -18,11 +18,11 @@ two programs could understand in two ways is refused, rather than guessed at:
 - percent signs that encode nothing, and bytes that are no UTF-8;
 - on a drive: a colon, or a step that ends in a dot or a space, which Windows takes off.
 
-Reading: the page says no more than ``file://``. The list above is what RFC 8089 leaves open or warns of.
+Reading: the page says no more than ``file://``. The list above has what RFC 8089 leaves open or warns of.
 
-Whether something lies *below* a root is decided step by step, so ``/disk/user2`` is not below ``/disk/user``. Upper
-and lower case differ, but not for ASCII letters on a drive. `contains` knows nothing of symbolic links unless it is
-given a module that follows them.
+A place lies *below* a root if its path begins with all steps of the root, so ``/disk/user2`` is not below
+``/disk/user``. Upper and lower case differ, but not for ASCII letters on a drive. `contains` knows nothing of symbolic
+links unless it is given a module that follows them.
 """
 
 import re
@@ -60,7 +60,7 @@ class Place(NamedTuple):
 
 
 def root_uri(path: str) -> str:
-    """The ``file://`` URI of an absolute path, POSIX or Windows.
+    """Return the ``file://`` URI of an absolute path, POSIX or Windows.
 
     Raises ValueError for a path that is relative, holds ``..`` or a control character, or names a network share.
     """
@@ -75,7 +75,7 @@ def root_uri(path: str) -> str:
 
 
 def root_path(uri: str) -> str:
-    """The path behind a ``file://`` URI, with slashes: the way back from `root_uri`. Raises `LocalProtocolError`."""
+    """Return the path of a ``file://`` URI, with slashes: the reverse of `root_uri`. Raises `LocalProtocolError`."""
     place = _place_of_uri(uri)
     if _unsafe(place):
         _refuse(uri, "'..' and other steps that lead elsewhere are not allowed")
@@ -100,11 +100,11 @@ def _refuse(uri: object, reason: str) -> NoReturn:
 
 
 def contains(root: str, target: str, links: Any = None) -> bool:
-    """Whether a path or ``file://`` URI is the place of this root URI, or lies below it.
+    """Return True if a path or ``file://`` URI is the place of this root URI, or lies below it.
 
-    ``links`` is `os.path`, if symbolic links in both are to be followed on this machine; without it the decision is on
-    the text alone, where ``..`` takes back one step. False for whatever is relative, is no legal URI, or cannot be told
-    for sure. Raises `LocalProtocolError` for a root that is none.
+    ``links`` is `os.path`, if symbolic links in both are to be followed on this machine; without it the text alone
+    decides, in which ``..`` removes one step. Return False for a path that is relative or ambiguous, and for an illegal
+    URI. Raises `LocalProtocolError` for an illegal root.
     """
     inner = _safe_place(target)
     outer = _place_of_path(root_path(root))
@@ -126,7 +126,7 @@ def _safe_place(target: str) -> Optional[Place]:
 
 
 def _followed(place: Place, links: Any) -> Optional[Place]:
-    """Where the symbolic links of a path lead; a path of another kind of machine is left as it is."""
+    """Return the path with its symbolic links followed; a path of another kind of machine stays as it is."""
     path = str(place)
     if not links.isabs(path):
         return place
@@ -137,7 +137,7 @@ def _followed(place: Place, links: Any) -> Optional[Place]:
 
 
 def _comparable(place: Place) -> Optional[List[str]]:
-    """The steps that remain, in a form in which equal places are equal; None if it is not sure which those are."""
+    """Return the steps in a form in which equal places are equal; None if the place is ambiguous."""
     steps: List[str] = []
     for step in place.steps:
         if step == "..":
@@ -159,7 +159,7 @@ def _unsafe(place: Place) -> bool:
 
 
 def _place_of_path(path: str) -> Optional[Place]:
-    """The steps of an absolute path; None for any other, and for what one system takes for something else."""
+    """Return the steps of an absolute path; None for a relative path, and for one that systems read differently."""
     if _DRIVE_PATH.match(path):
         drive, rest = path[:2], path[2:].replace("\\", "/")
     elif path[:1] == "/" and path[:2] not in ("//", "/\\"):
@@ -173,7 +173,7 @@ def _place_of_path(path: str) -> Optional[Place]:
 
 
 def _place_of_uri(uri: str) -> Place:
-    """The steps of a ``file://`` URI, decoded once. Raises `LocalProtocolError`."""
+    """Return the steps of a ``file://`` URI, decoded once. Raises `LocalProtocolError`."""
     if not isinstance(uri, str) or uri[:len(SCHEME)].lower() != SCHEME:
         _refuse(uri, "it must begin with file://")
     host, slash, rest = uri[len(SCHEME):].partition("/")

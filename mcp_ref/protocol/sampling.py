@@ -1,4 +1,4 @@
-"""What must hold of a sampling request and of its result [.. client/sampling §Creating Messages].
+"""The rules of a sampling request and of its result [.. client/sampling §Creating Messages].
 
 The same rules bind the server before it sends and the client when it receives: both parties validate
 message content [.. client/sampling §Security Considerations] SHOULD. A rule that is broken is a `Fault`: the path
@@ -13,13 +13,13 @@ block               text or image; audio since 2025-03-26; tool use and tool res
 image, audio        base64 of type ``image/*`` or ``audio/*``
 tool use            answered in the very next message, which holds its results, all of them and nothing else
 ``tools``           only with the capability ``sampling.tools``; names differ
-``includeContext``  other than ``none`` only with ``sampling.context``; before 2025-11-25 as one likes
+``includeContext``  other than ``none`` only with ``sampling.context``; before 2025-11-25 any value
 ``maxTokens``       a positive integer
 priorities          from 0 to 1
 ==================  ========================================================================================
 
-Reading: the page asks for a capability to *use* tools. A conversation that tells of tools, in blocks of tool use
-and tool results, needs it too, even without ``tools``: a model that knows none could not go on with it.
+Reading: the page asks for a capability to *use* tools. A conversation with blocks of tool use and
+tool results needs it too, even without ``tools``: a model without tools could not continue it.
 
 Reading: ids of tool use differ within one message. The results stand in the message that follows, so an id of an
 earlier round may come again; some models count anew in each.
@@ -65,23 +65,23 @@ BLOCKS: Dict[Type[Model], Tuple[str, str]] = {
     ToolUseContent: ("tool_use", "sampling_tools"),
     ToolResultContent: ("tool_result", "sampling_tools"),
 }
-"""Class of a block -> its type, and the feature of a revision that has it."""
+"""Class of a block -> its type, and the feature of the revisions that have it."""
 
 
 class Fault(NamedTuple):
-    """A rule that a message breaks: where, what is wrong, and which clause says so."""
+    """A rule that a message breaks: the path, what is wrong, and the clause."""
 
     path: str
     text: str
     citation: str
     capability: str = ""
-    """The capability that is missing, where that is what is wrong."""
+    """The capability that is missing, if that is the fault."""
 
     def __str__(self) -> str:
         return "%s: %s" % (self.path, self.text)
 
     def refuse(self) -> NoReturn:
-        """Raise `CapabilityMissing` where a capability is missing, else `LocalProtocolError`."""
+        """Raise `CapabilityMissing` if a capability is missing, else `LocalProtocolError`."""
         if self.capability:
             raise CapabilityMissing(str(self), self.capability, self.citation)
         raise LocalProtocolError(str(self), self.citation)
@@ -93,7 +93,7 @@ class Fault(NamedTuple):
 def sending_faults(
     params: CreateMessageRequestParams, revision: Revision, capabilities: Mapping[str, Any]
 ) -> Iterator[Fault]:
-    """What is wrong with a request that we are to send: annotations out of range, too."""
+    """Yield the faults of a request that we are to send, annotations out of range among them."""
     yield from request_faults(params, revision, capabilities)
     for number, message in enumerate(params.messages):
         yield from annotation_faults("messages[%d].content" % number, message.content)
@@ -102,7 +102,7 @@ def sending_faults(
 def request_faults(
     params: CreateMessageRequestParams, revision: Revision, capabilities: Mapping[str, Any]
 ) -> Iterator[Fault]:
-    """What is wrong with a request; ``capabilities`` are the client's, as on the wire."""
+    """Yield the faults of a request; ``capabilities`` are the client's, as on the wire."""
     yield from _capability_faults(params, revision, capabilities)
     yield from _parameter_faults(params)
     yield from _tool_faults(params)
@@ -110,14 +110,14 @@ def request_faults(
 
 
 def tool_rounds(messages: Sequence[SamplingMessage]) -> int:
-    """How often the model has used tools in this conversation."""
+    """Return the number of messages of this conversation in which the model has used tools."""
     return sum(1 for message in messages if _some(message.content, ToolUseContent))
 
 
 def _capability_faults(
     params: CreateMessageRequestParams, revision: Revision, capabilities: Mapping[str, Any]
 ) -> Iterator[Fault]:
-    """[.. client/sampling §Capabilities]"""
+    """Yield a capability that is needed and missing [.. client/sampling §Capabilities]."""
     offered = "tools" if params.tools is not None else "toolChoice" if params.tool_choice is not None else ""
     if not has(capabilities, "sampling"):
         yield Fault("messages", "the client did not declare the capability sampling", CAPABILITIES, "sampling")
@@ -153,7 +153,7 @@ def _parameter_faults(params: CreateMessageRequestParams) -> Iterator[Fault]:
 
 
 def _preference_faults(preferences: ModelPreferences) -> Iterator[Fault]:
-    """[.. client/sampling §Capability Priorities]"""
+    """Yield each priority out of range [.. client/sampling §Capability Priorities]."""
     for name, wire in zip(PRIORITIES, ("costPriority", "speedPriority", "intelligencePriority")):
         value = getattr(preferences, name)
         if value is not None and not _between(value, 0, 1):
@@ -175,7 +175,7 @@ def _tool_faults(params: CreateMessageRequestParams) -> Iterator[Fault]:
 
 
 def tool_mode(params: CreateMessageRequestParams) -> str:
-    """``auto``, ``required`` or ``none`` [2025-11-25.. client/sampling §Tool Choice Modes]."""
+    """Return the mode: ``auto``, ``required`` or ``none`` [2025-11-25.. client/sampling §Tool Choice Modes]."""
     choice = params.tool_choice
     return "auto" if choice is None or choice.mode is None else choice.mode
 
@@ -184,7 +184,7 @@ def tool_mode(params: CreateMessageRequestParams) -> str:
 
 
 def message_faults(messages: Sequence[SamplingMessage], revision: Revision) -> Iterator[Fault]:
-    """What is wrong with a conversation."""
+    """Yield the faults of a conversation."""
     for number, message in enumerate(messages):
         path = "messages[%d]" % number
         if message.role not in ROLES:
@@ -194,7 +194,7 @@ def message_faults(messages: Sequence[SamplingMessage], revision: Revision) -> I
 
 
 def balance_faults(messages: Sequence[SamplingMessage]) -> Iterator[Fault]:
-    """Tool use without its results, and the other way round.
+    """Yield tool use without its results, and results without their tool use.
 
     [2025-11-25.. client/sampling §Tool Use and Result Balance] MUST: the message after a tool use is one of the user's
     that holds a result for each id, and nothing else.
@@ -218,7 +218,7 @@ def balance_faults(messages: Sequence[SamplingMessage]) -> Iterator[Fault]:
 
 
 def _answer_faults(path: str, waiting: Sequence[str], results: List[Any]) -> Iterator[Fault]:
-    """Whether the results in one message are those of the tool use before it."""
+    """Yield the differences between the results in one message and the tool use before it."""
     answered = [result.tool_use_id for result in results]
     missing = set(waiting).difference(answered)
     if missing:
@@ -231,7 +231,7 @@ def _answer_faults(path: str, waiting: Sequence[str], results: List[Any]) -> Ite
 
 
 def _missing(path: str, ids: Sequence[str]) -> Fault:
-    """The wording is that of the page's example [2025-11-25 client/sampling §Error Handling]."""
+    """Return the fault in the words of the page's example [2025-11-25 client/sampling §Error Handling]."""
     return Fault(path, "tool result missing in request, for %s" % ", ".join(_cut(id) for id in ids[:5]), BALANCE)
 
 
@@ -267,7 +267,8 @@ def _block_faults(path: str, block: Any, revision: Revision) -> Iterator[Fault]:
 
 
 def _media_faults(path: str, block: Any) -> Iterator[Fault]:
-    """Whether an image or a sound is what it says. Reading: of one major type, as in the examples of the page."""
+    """Yield the faults of an image or a sound: its type, its base64. Reading: of one major type, as in the page's
+    examples."""
     if not isinstance(block, (ImageContent, AudioContent)):
         return
     try:
@@ -282,7 +283,7 @@ def _media_faults(path: str, block: Any) -> Iterator[Fault]:
 
 
 def annotation_faults(path: str, content: Any) -> Iterator[Fault]:
-    """Annotations that may not be sent, of any block of a message; a peer's are taken as they are."""
+    """Yield annotations of any block that may not be sent; those of a peer are taken as they are."""
     several = isinstance(content, (list, tuple))
     for number, block in enumerate(blocks(content)):
         place = "%s[%d]" % (path, number) if several else path
@@ -303,10 +304,10 @@ def annotation_faults(path: str, content: Any) -> Iterator[Fault]:
 def result_faults(
     result: CreateMessageResult, params: CreateMessageRequestParams, revision: Revision
 ) -> Iterator[Fault]:
-    """What is wrong with the answer to this request.
+    """Yield the faults of the answer to this request.
 
-    Reading: what a model writes is the assistant's. Tools that were not offered it may try to use (models do); then
-    the server answers with an error.
+    Reading: the role of what a model writes is ``assistant``. A model may try to use tools that it was not offered;
+    then the server answers with an error.
     """
     if result.role != "assistant":
         yield Fault("role", 'expected "assistant", got %s' % _cut(result.role), CREATING)
@@ -327,7 +328,7 @@ def result_faults(
 
 
 def tool_uses(result: CreateMessageResult) -> "List[ToolUseContent]":
-    """The tools that the model wants called, in order."""
+    """Return the tool uses of an answer, in order."""
     return _some(result.content, ToolUseContent)
 
 
@@ -335,7 +336,7 @@ def tool_uses(result: CreateMessageResult) -> "List[ToolUseContent]":
 
 
 def blocks(content: Any) -> List[Any]:
-    """The blocks of a message, one or several."""
+    """Return the blocks of a message, one or several."""
     return list(content) if isinstance(content, (list, tuple)) else [content]
 
 

@@ -15,10 +15,10 @@ baggage       at most 180 members ``name=value``, properties behind semicolons, 
 
 Sources: W3C Trace Context (Recommendation of 2021) §3.2 and §3.3, W3C Baggage §3.3.
 
-What comes is never refused for this: a trace that is broken off is no reason to lose a request. What does not have its
-form is dropped, and ``tracestate`` together with a ``traceparent`` that cannot be read, as the recommendation has it.
-What we send is checked like everything else that we send. Nothing here makes spans, so a trace context is passed on as
-it came; whoever makes spans writes a ``traceparent`` of its own.
+A request that comes is never refused for this: a broken trace is no reason to lose a request. A value of a wrong form
+is dropped, and ``tracestate`` together with a ``traceparent`` that cannot be read, as the recommendation requires.
+What we send is checked like everything else that we send. This package makes no spans, so a trace context is passed on
+as it came; a program that makes spans writes a ``traceparent`` of its own.
 """
 
 import re
@@ -34,7 +34,7 @@ KEYS = (TRACEPARENT, TRACESTATE, BAGGAGE)
 _MAX_STATES = 32
 _MAX_BAGGAGE = 180
 _MAX_LENGTH = {TRACEPARENT: 512, TRACESTATE: _MAX_STATES * 520, BAGGAGE: 8192}
-"""Characters; what is longer is not looked into."""
+"""Characters; a longer value is not parsed."""
 
 _PARENT = r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[^\x00]*)?"
 _STATE = (
@@ -47,7 +47,7 @@ _PROPERTY = "(?:%s|%s)" % (_PAIR, TOKEN)
 
 
 def trace_context(meta: Mapping[str, Any]) -> Dict[str, str]:
-    """What of the trace context in a `_meta` has its form, by name; {} where there is none."""
+    """Return the well-formed members of the trace context in a `_meta`, by name; {} if there are none."""
     found = {key: meta[key] for key in KEYS if key in meta and not fault(key, meta[key])}
     if TRACEPARENT not in found:
         found.pop(TRACESTATE, None)
@@ -55,7 +55,7 @@ def trace_context(meta: Mapping[str, Any]) -> Dict[str, str]:
 
 
 def fault(key: str, value: Any) -> str:
-    """What is wrong with the value of one of KEYS; "" where nothing is."""
+    """Return what is wrong with the value of one of KEYS; "" for a good value."""
     if not isinstance(value, str):
         return "it is a text, not %.40r" % (value,)
     if len(value) > _MAX_LENGTH[key]:

@@ -1,6 +1,6 @@
-"""What a URI may look like [RFC 3986], what stands above it, and which spellings mean the same.
+"""The syntax of URIs [RFC 3986], the URIs above one, and spellings that mean the same.
 
-`fault` says what is wrong with a text that should be a URI, in words for whoever sent it. Every URI of
+`fault` returns what is wrong with a text that should be a URI, in words for its sender. Every URI of
 a peer is checked before anything is looked up or opened
 [.. server/resources §Security Considerations] MUST, and every URI of an author when it is registered
 [2025-06-18.. server/resources §Custom URI Schemes] MUST.
@@ -14,8 +14,8 @@ True
 >>> fault("file:///my notes.txt", 100)
 "character ' ' at 10 must be percent-encoded"
 
-`normal` gives all equivalent spellings of a URI one form; `Folded` is for whoever has to deny: it takes two URIs for
-the same unless they are certainly different.
+`normal` gives all equivalent spellings of a URI one form. `Folded` is for access control: it takes two URIs for the
+same unless they are certainly different.
 """
 
 import re
@@ -29,7 +29,7 @@ _FUTURE_ADDRESS = re.compile(r"[Vv][0-9A-Fa-f]+\.[A-Za-z0-9\-._~!$&'()*+,;=:]+")
 
 
 def fault(uri: str, max_length: int) -> Optional[str]:
-    """What is wrong with a URI, in one short line; None if nothing is. ``max_length`` is ``max_uri_length``."""
+    """Return what is wrong with a URI, in one short line; None for a good URI. ``max_length`` is in characters."""
     if not uri:
         return "it is empty"
     if len(uri) > max_length:
@@ -47,7 +47,7 @@ def fault(uri: str, max_length: int) -> Optional[str]:
 
 
 def _fault_behind_scheme(rest: str) -> Optional[str]:
-    """[RFC 3986 §3.2..§3.5] Only the authority may hold brackets, and a fragment holds no further hash sign."""
+    """Check the parts: only the authority may hold brackets, and a fragment has no hash sign [RFC 3986 §3.2..§3.5]."""
     rest, _, fragment = rest.partition("#")
     if "#" in fragment:
         return "it has two fragments"
@@ -62,7 +62,7 @@ def _fault_behind_scheme(rest: str) -> Optional[str]:
 
 
 def _fault_in_authority(authority: str) -> Optional[str]:
-    """User, host and port [RFC 3986 §3.2]."""
+    """Check user, host and port [RFC 3986 §3.2]."""
     user, at, host = authority.rpartition("@")
     if "@" in user or "[" in user or "]" in user:
         return "its user information holds a character that must be percent-encoded"
@@ -79,7 +79,7 @@ def _fault_in_authority(authority: str) -> Optional[str]:
 
 
 def _is_address(text: str) -> bool:
-    """An IPv6 address without a zone, or one of a version to come [RFC 3986 §3.2.2]."""
+    """Return True for an IPv6 address without a zone, or one of a future version [RFC 3986 §3.2.2]."""
     if _FUTURE_ADDRESS.fullmatch(text) is not None:
         return True
     import ipaddress
@@ -92,7 +92,7 @@ def _is_address(text: str) -> bool:
 
 
 def containers(uri: str) -> Iterator[str]:
-    """The URIs that end with a slash and that this one lies below, the nearest first [RFC 3986 §1.2.3].
+    """Yield the URIs that end with a slash and that this one lies below, the nearest first [RFC 3986 §1.2.3].
 
     >>> list(containers("file:///a/b.txt"))
     ['file:///a/', 'file:///']
@@ -114,10 +114,10 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 def normal(uri: str) -> str:
-    """The form that all equivalent spellings of a URI have in common [RFC 3986 §6.2.2] [RFC 3986 §6.2.3].
+    """Return the form that all equivalent spellings of a URI have in common [RFC 3986 §6.2.2] [RFC 3986 §6.2.3].
 
-    Scheme and host are in small letters, what need not be percent-encoded is not, segments of dots are resolved, and
-    the port that http or https has anyway is left out. What is no URI comes back in some form, too.
+    Scheme and host are in small letters, only what has to be percent-encoded is, segments of dots are resolved, and the
+    default port of http or https is left out. A text that is no URI is returned in some form, too.
 
     >>> normal("FILE:///docs/./x/../%73ecret%2etxt")
     'file:///docs/secret.txt'
@@ -142,13 +142,13 @@ def normal(uri: str) -> str:
 
 
 def _reencoded(found: "re.Match[str]") -> str:
-    """An octet as the normal form has it: as it is where it may be, else with capital letters."""
+    """Return an octet in the normal form: as a letter if that is allowed, else encoded with capital digits."""
     octet = chr(int(found.group(1), 16))
     return octet if _UNRESERVED.match(octet) else found.group().upper()
 
 
 def _without_dots(path: str) -> str:
-    """An absolute path without segments that are dots [RFC 3986 §5.2.4]."""
+    """Return an absolute path without segments that are dots [RFC 3986 §5.2.4]."""
     if "/." not in path:
         return path
     kept = [""]
@@ -164,7 +164,7 @@ def _without_dots(path: str) -> str:
 
 
 class Folded(NamedTuple):
-    """A URI with all that left out which may not matter to whoever opens what it names; made by `folded`.
+    """A URI without everything that may make no difference when its resource is opened; made by `folded`.
 
     ``place``: scheme and authority. ``path``: the names on the way. ``query``: its parameters, sorted.
     """
@@ -173,10 +173,10 @@ class Folded(NamedTuple):
     path: Tuple[str, ...]
     query: Tuple[str, ...]
     is_folder: bool
-    """Whether the URI ends like one that other URIs lie below."""
+    """True if the URI ends like one that other URIs lie below."""
 
     def lies_in(self, above: "Folded") -> bool:
-        """Whether this is the same as the other one, or below it."""
+        """Return True if this URI is the same as the other one, or below it."""
         return self.place == above.place and self.path[:len(above.path)] == above.path
 
 
