@@ -1,8 +1,22 @@
-"""The vocabulary: every params, result and data type of every revision, one module per page of the spec.
+"""The vocabulary: every params, result and data type of every revision, one module per page of the specification.
 
-Read `base` first, then `content`, then the page you want: lifecycle, ping, progress, cancellation,
-tools, resources, prompts, completion, logs, pagination, roots, sampling, elicitation, tasks, and of
-the newest revision discover, caching, mrtr (multi round-trip requests) and subscriptions.
+Reading order:
+
+====================================  ===========================================================================
+module                                what it has
+====================================  ===========================================================================
+`base`                                the parts that all pages share
+`content`                             the blocks of tool results, prompts and sampling messages
+`lifecycle`                           `initialize` and the capabilities
+`ping`, `progress`, `cancellation`    utilities of every request
+`tools`, `resources`, `prompts`       the offers of a server
+`completion`, `logs`, `pagination`    utilities of servers
+`roots`, `sampling`, `elicitation`    the offers of a client
+`tasks`                               2025-11-25 only, experimental
+`discover`, `caching`                 2026-07-28: the server without handshake, and hints on keeping results
+`mrtr`, `subscriptions`               2026-07-28: multi round-trip requests, and streams of changes
+`downgrade`                           the table of what older revisions get in place of newer content
+====================================  ===========================================================================
 
 Every class is named as in the newest ``schema.json`` that has the definition, and stands for all
 revisions; `mcp_ref.codec` says how to read a declaration. `mcp_ref.crosscheck` compares all of it
@@ -106,7 +120,7 @@ PAGES: Dict[str, Tuple[str, ...]] = {
         "SubscriptionsListenResult", "SubscriptionsListenResultMetaObject",
     ),
 }
-"""Which page defines which names."""
+"""Page -> the names that it defines."""
 
 _PAGE_OF: Dict[str, str] = {name: page for page, names in PAGES.items() for name in names}
 

@@ -1,10 +1,10 @@
-"""What all pages share: identity, icons, annotations, `_meta`, and the plainest params and results.
+"""The parts that all pages share: identity, icons, annotations, `_meta`, and the plainest params and results.
 
 [2025-06-18.. basic/index §General fields], [2025-03-26.. basic/index §Messages].
 
-`_meta` stays a plain dict in every message: anybody may put anything in it, under names of their
+`_meta` stays a plain dict in every message: any program may put members into it, under names of its
 own. The classes called ``...MetaObject`` describe the members that the protocol itself defines
-there. They are what a `_meta` is checked against, and they read it: ``decode(RequestMetaObject,
+there. A `_meta` is checked against them, and read with them: ``decode(RequestMetaObject,
 params.meta, revision)``.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .logs import LoggingLevel  # noqa: F401
 
 RequestId = Union[str, int]
-"""Never null, never a fraction; ``1`` and ``"1"`` are two ids."""
+"""A string or an integer, never null, never a fraction; ``1`` and ``"1"`` are two ids."""
 ProgressToken = Union[str, int]
 Role = Literal["user", "assistant"]
 COMPLETE = "complete"
@@ -53,7 +53,7 @@ class Icon(Model):
     """An ``https:`` or ``data:`` URI."""
     mime_type: Optional[str] = member(default=None)
     sizes: Optional[List[str]] = member(default=None)
-    """Such as ``48x48``, or ``any``."""
+    """Sizes such as ``48x48``, or ``any``."""
     theme: Optional[Literal["light", "dark"]] = member(default=None)
 
 
@@ -64,7 +64,7 @@ class Annotations(Model):
 
     audience: Optional[List[Role]] = member(default=None)
     priority: Optional[float] = member(default=None)
-    """From 0, optional, to 1, most important."""
+    """A number from 0 (optional) to 1 (most important)."""
     last_modified: Optional[str] = member(default=None, since=R2025_06_18)
     """An ISO 8601 time."""
 
@@ -86,7 +86,7 @@ class Implementation(Model):
 
 @dataclass(eq=False, repr=False)
 class RequestMetaObject(Model):
-    """What the protocol defines in the `_meta` of a request. [2026-07-28 basic/index §`_meta`]"""
+    """The members that the protocol defines in the `_meta` of a request. [2026-07-28 basic/index §`_meta`]"""
 
     protocol_version: Optional[str] = member(default=None, since=R2026_07_28, required=((None, None),))
     client_capabilities: "Optional[ClientCapabilities]" = member(
@@ -98,17 +98,18 @@ class RequestMetaObject(Model):
 
 @dataclass(eq=False, repr=False)
 class NotificationMetaObject(Model):
-    """The same for a notification. [2026-07-28 basic/patterns/subscriptions §Receiving Notifications]"""
+    """The members that the protocol defines in the `_meta` of a notification. [2026-07-28 basic/patterns/subscriptions
+    §Receiving Notifications]"""
 
     since = R2026_07_28
 
     subscription_id: Optional[RequestId] = member(default=None)
-    """The id of the `subscriptions/listen` request on whose stream it travels."""
+    """The id of the `subscriptions/listen` request on whose stream the notification travels."""
 
 
 @dataclass(eq=False, repr=False)
 class ResultMetaObject(Model):
-    """The same for a result. [2026-07-28 basic/index §`_meta`]"""
+    """The members that the protocol defines in the `_meta` of a result. [2026-07-28 basic/index §`_meta`]"""
 
     since = R2026_07_28
 
@@ -116,22 +117,22 @@ class ResultMetaObject(Model):
 
 
 def request_meta() -> Any:
-    """The member ``meta`` of the params of a request: required where there is no handshake."""
+    """Declare the member ``meta`` of the params of a request: required where there is no handshake."""
     return member(default=None, required=((R2026_07_28, None),), shape=RequestMetaObject)
 
 
 def notification_meta() -> Any:
-    """The member ``meta`` of the params of a notification."""
+    """Declare the member ``meta`` of the params of a notification."""
     return member(default=None, shape=NotificationMetaObject)
 
 
 def result_meta() -> Any:
-    """The member ``meta`` of a result."""
+    """Declare the member ``meta`` of a result."""
     return member(default=None, shape=ResultMetaObject)
 
 
 def result_type(value: str = "complete") -> Any:
-    """The member ``result_type`` of a result.
+    """Declare the member ``result_type`` of a result.
 
     A peer may leave it out, and then the result is complete: [2026-07-28 basic/index §ResultType] MUST.
     """

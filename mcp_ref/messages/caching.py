@@ -1,7 +1,7 @@
-"""How long a result may be kept, and by whom. [2026-07-28 server/utilities/caching §Cacheable Model]
+"""Hints on how long a result may be kept, and by whom. [2026-07-28 server/utilities/caching §Cacheable Model]
 
-The hints are required on what lists, reads and discovery answer. A peer that leaves them out is
-read as the spec says, as *stale at once*; Reading: and as private, which is the safe one.
+The hints are required in the results of lists, reads and discovery. A result without them counts as *stale at
+once*, as the page says; Reading: and as private, which is the safe choice.
 """
 
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ CacheScope = Literal["public", "private"]
 
 
 def ttl_ms() -> Any:
-    """The member ``ttl_ms``: milliseconds for which the result is fresh; 0 means not at all."""
+    """Declare the member ``ttl_ms``: milliseconds for which the result is fresh; 0 means not at all."""
     return member(default=0, since=R2026_07_28, required=((None, None),), assume=True)
 
 
 def cache_scope() -> Any:
-    """The member ``cache_scope``: whether anybody may be served the kept result, or only the same principal."""
+    """Declare the member ``cache_scope``: the kept result may serve every client, or only the same principal."""
     return member(default="private", since=R2026_07_28, required=((None, None),), assume=True)
 
 
 @dataclass(eq=False, repr=False)
 class CacheableResult(Model):
-    """What every result that may be kept has. [2026-07-28 server/utilities/caching §Cacheable Results]"""
+    """The base of every result that may be kept. [2026-07-28 server/utilities/caching §Cacheable Results]"""
 
     since = R2026_07_28
 

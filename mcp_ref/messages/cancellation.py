@@ -14,7 +14,7 @@ from .base import MetaObject, RequestId, notification_meta
 
 @dataclass(eq=False, repr=False)
 class CancelledNotificationParams(Model):
-    """Which request, and perhaps why.
+    """The request to cancel, with or without a reason.
 
     The id may be missing in 2025-11-25 only, where tasks are cancelled by a request of their own.
     """

@@ -27,21 +27,21 @@ class ResourceTemplateReference(Model):
 
 
 Ref = Union[str, PromptReference, ResourceTemplateReference]
-"""What is referred to, as users write it: a prompt by its name, a resource template by its URI."""
+"""The reference of a completion, as users write it: a prompt by its name, a resource template by its URI."""
 
 
 @dataclass(eq=False, repr=False)
 class CompletionArgument(Model):
-    """What is being typed. [.. server/utilities/completion §Requesting Completions]"""
+    """The argument that is being typed. [.. server/utilities/completion §Requesting Completions]"""
 
     name: str
     value: str
-    """As far as it has been typed."""
+    """The text as far as it has been typed."""
 
 
 @dataclass(eq=False, repr=False)
 class CompletionContext(Model):
-    """What is settled already. [2025-06-18.. server/utilities/completion §Requesting Completions]"""
+    """The arguments that have values already. [2025-06-18.. server/utilities/completion §Requesting Completions]"""
 
     since = R2025_06_18
 
@@ -50,7 +50,7 @@ class CompletionContext(Model):
 
 @dataclass(eq=False, repr=False)
 class CompleteRequestParams(Model):
-    """[.. server/utilities/completion §CompleteRequest]"""
+    """The params of `completion/complete`. [.. server/utilities/completion §CompleteRequest]"""
 
     ref: Union[PromptReference, ResourceTemplateReference]
     argument: CompletionArgument
@@ -63,15 +63,15 @@ class Completion(Model):
     """Suggestions, best first. [.. server/utilities/completion §Completion Results]"""
 
     values: List[str]
-    """At most 100."""
+    """At most 100 suggestions."""
     total: Optional[int] = member(default=None)
-    """How many there are in all, also those that were not sent."""
+    """The number of all suggestions, with those that were not sent."""
     has_more: Optional[bool] = member(default=None)
 
 
 @dataclass(eq=False, repr=False)
 class CompleteResult(Model):
-    """[.. server/utilities/completion §CompleteResult]"""
+    """The result of `completion/complete`. [.. server/utilities/completion §CompleteResult]"""
 
     completion: Completion
     result_type: str = result_type()

@@ -2,8 +2,8 @@
 
 [2025-06-18.. server/tools §Tool Result] and [2025-06-18.. server/resources §Resource Contents].
 
-A block says by its ``type`` what it is. Older revisions lack some: audio came with 2025-03-26,
-links to resources with 2025-06-18. What is sent instead stands in `mcp_ref.messages.downgrade`.
+The ``type`` of a block names its class. Older revisions lack some: audio came with 2025-03-26,
+links to resources with 2025-06-18. `mcp_ref.messages.downgrade` has the blocks that are sent instead.
 Binary data is base64 text here, as on the wire.
 """
 
@@ -109,7 +109,7 @@ ContentBlock = Union[TextContent, ImageContent, AudioContent, ResourceLink, Embe
 
 
 def text_of(content: Any) -> str:
-    """What is text in some content, one block or a list of them, joined by line ends; other blocks are left out."""
+    """Return the text of some content, one block or a list of them, joined by line ends; other blocks are left out."""
     blocks = content if isinstance(content, list) else [content]
     texts = [getattr(block, "text", None) for block in blocks]
     return "\n".join(text for text in texts if isinstance(text, str))

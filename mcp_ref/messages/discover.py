@@ -1,4 +1,4 @@
-"""Discovery: what a server without handshake is and can do. [2026-07-28 server/discover §Response]
+"""Discovery: the identity and the capabilities of a server without handshake. [2026-07-28 server/discover §Response]
 
 Also the details of the two errors by which such a server refuses a request whose `_meta` it cannot
 serve: [2026-07-28 basic/versioning §Protocol Version Negotiation], [2026-07-28 basic/index §Error Codes].
@@ -16,14 +16,14 @@ from .lifecycle import ClientCapabilities, ServerCapabilities
 
 @dataclass(eq=False, repr=False)
 class DiscoverResult(Model):
-    """[2026-07-28 server/discover §DiscoverResult]"""
+    """The result of `server/discover`. [2026-07-28 server/discover §DiscoverResult]"""
 
     since = R2026_07_28
 
     supported_versions: List[str]
     capabilities: ServerCapabilities
     instructions: Optional[str] = member(default=None)
-    """For the model: how to use this server."""
+    """Instructions for the model: the use of this server."""
     ttl_ms: int = ttl_ms()
     cache_scope: CacheScope = cache_scope()
     result_type: str = result_type()

@@ -1,13 +1,13 @@
-"""What a revision gets in place of content it does not have: the one table.
+"""The table of what a revision gets in place of content that it lacks.
 
-Members that an older revision lacks are simply left out (the codec sees to that). Here stands what
-cannot just be left out, because something would be lost that the receiver must know of. Either
-there is a form that says the same in the older words, or the message is refused: `Unrepresentable`
-is raised before anything is sent. Nothing newer is ever sent raw.
+The codec leaves out members that an older revision lacks. This table has the rest: content that
+cannot be left out, because the receiver would miss it. Either an older form says the same, or the
+message is refused: `Unrepresentable` is raised before anything is sent. A newer form is never sent
+as it is.
 
 A key is a class that the revision lacks, or a member that had a narrower type (or did not exist)
 there. The column *until* names the last revision that needs the rule. The codec asks when it
-compiles an encoder for one of them, so that nothing here is loaded by those who do not need it.
+compiles an encoder for one of them, so that a program that does not need the table does not load it.
 """
 
 from typing import Any, Dict, List, NamedTuple, NoReturn, Optional
@@ -22,24 +22,25 @@ class Downgrade(NamedTuple):
 
     what: str
     until: str
-    """The last revision that needs it."""
+    """The last revision that needs the rule."""
     rule: Rule
     says: str
-    """What the receiver gets."""
+    """The form that the receiver gets, in words."""
 
 
 # -- Content -----------------------------------------------------------------------------------
 
 
 def audio_as_text(block: AudioContent, revision: Revision) -> TextContent:
-    """Names the type and size of the sound. An embedded resource would keep the data, but under an invented URI."""
+    """Return a text with the type and size of the sound. An embedded resource would keep the data, but under an
+    invented URI."""
     size = len(block.data) * 3 // 4 - block.data[-2:].count("=")
     text = "[audio left out: %s, %d bytes; protocol revision %s has no audio]" % (block.mime_type, size, revision)
     return TextContent(text, annotations=block.annotations, meta=block.meta)
 
 
 def link_as_text(block: ResourceLink, revision: Revision) -> TextContent:
-    """Says title or name, URI, type and description."""
+    """Return a text with title or name, URI, type and description."""
     text = "[resource] %s: %s" % (block.title or block.name, block.uri)
     if block.mime_type:
         text += " (%s)" % block.mime_type
@@ -49,7 +50,7 @@ def link_as_text(block: ResourceLink, revision: Revision) -> TextContent:
 
 
 def leave_out(value: Any, revision: Revision) -> Any:
-    """The member is dropped; what else the message says is enough."""
+    """Drop the member; the rest of the message is enough."""
     return ABSENT
 
 
@@ -57,19 +58,19 @@ def leave_out(value: Any, revision: Revision) -> Any:
 
 
 def single_block(value: Any, revision: Revision) -> Any:
-    """A list of one block becomes that block."""
+    """Return the only block of a list; refuse a longer list."""
     if isinstance(value, (list, tuple)) and len(value) == 1:
         return value[0]
     raise Unrepresentable("a sampling message of %d blocks" % len(value), revision, "it has exactly one there")
 
 
 def refuse_tools(value: Any, revision: Revision) -> NoReturn:
-    """Without the tools it would be a different question."""
+    """Refuse: without the tools the question would be another one."""
     raise Unrepresentable("sampling with tools", revision, "that revision does not have it")
 
 
 def refuse_tool_content(block: Any, revision: Revision) -> NoReturn:
-    """A conversation about tools cannot be told without them."""
+    """Refuse: a conversation about tools has no form without them."""
     raise Unrepresentable("content of type %s" % block.type, revision, "that revision does not have it")
 
 
@@ -77,12 +78,12 @@ def refuse_tool_content(block: Any, revision: Revision) -> NoReturn:
 
 
 def plain_enum(schema: Any, revision: Revision) -> Model:
-    """The values alone look the same in the older form."""
+    """Return the values alone, which look the same in the older form."""
     return _legacy_enum(schema, schema.enum, None)
 
 
 def titled_enum(schema: Any, revision: Revision) -> Model:
-    """The titles go into a list beside the values."""
+    """Return the values with the titles in a list beside them."""
     return _legacy_enum(schema, [o.const for o in schema.one_of], [o.title for o in schema.one_of])
 
 
@@ -94,7 +95,7 @@ def _legacy_enum(schema: Any, values: List[str], titles: Optional[List[str]]) ->
 
 
 def refuse_multiple(schema: Any, revision: Revision) -> NoReturn:
-    """No form of that revision yields a list."""
+    """Refuse: no form of that revision yields a list."""
     raise Unrepresentable("a choice of several values", revision, "its forms have no lists")
 
 

@@ -19,7 +19,7 @@ from .tasks import TaskMetadata
 
 @dataclass(eq=False, repr=False)
 class StringSchema(Model):
-    """A text. [2025-11-25.. client/elicitation §Requested Schema]"""
+    """A text field. [2025-11-25.. client/elicitation §Requested Schema]"""
 
     since = R2025_06_18
 
@@ -34,7 +34,7 @@ class StringSchema(Model):
 
 @dataclass(eq=False, repr=False)
 class NumberSchema(Model):
-    """A number, or a whole one. [2025-11-25.. client/elicitation §Requested Schema]"""
+    """A field for a number or an integer. [2025-11-25.. client/elicitation §Requested Schema]"""
 
     since = R2025_06_18
 
@@ -48,7 +48,7 @@ class NumberSchema(Model):
 
 @dataclass(eq=False, repr=False)
 class BooleanSchema(Model):
-    """Yes or no. [2025-11-25.. client/elicitation §Requested Schema]"""
+    """A yes-or-no field. [2025-11-25.. client/elicitation §Requested Schema]"""
 
     since = R2025_06_18
 
@@ -60,7 +60,7 @@ class BooleanSchema(Model):
 
 @dataclass(eq=False, repr=False)
 class UntitledSingleSelectEnumSchema(Model):
-    """One of several values. [2025-11-25.. client/elicitation §Requested Schema]"""
+    """A choice of one of several values. [2025-11-25.. client/elicitation §Requested Schema]"""
 
     since = R2025_11_25
 
@@ -83,7 +83,7 @@ class EnumOption(Model):
 
 @dataclass(eq=False, repr=False)
 class TitledSingleSelectEnumSchema(Model):
-    """One of several values that have titles. [2025-11-25.. client/elicitation §Requested Schema]"""
+    """A choice of one of several values that have titles. [2025-11-25.. client/elicitation §Requested Schema]"""
 
     since = R2025_11_25
 
@@ -106,7 +106,7 @@ class UntitledItems(Model):
 
 @dataclass(eq=False, repr=False)
 class UntitledMultiSelectEnumSchema(Model):
-    """Some of several values. [2025-11-25.. client/elicitation §Requested Schema]"""
+    """A choice of some of several values. [2025-11-25.. client/elicitation §Requested Schema]"""
 
     since = R2025_11_25
 
@@ -130,7 +130,7 @@ class TitledItems(Model):
 
 @dataclass(eq=False, repr=False)
 class TitledMultiSelectEnumSchema(Model):
-    """Some of several values that have titles. [2025-11-25.. client/elicitation §Requested Schema]"""
+    """A choice of some of several values that have titles. [2025-11-25.. client/elicitation §Requested Schema]"""
 
     since = R2025_11_25
 
@@ -235,14 +235,14 @@ ElicitedValue = Union[str, int, float, bool]
 
 @dataclass(eq=False, repr=False)
 class ElicitResult(Model):
-    """What the user did. [2025-06-18.. client/elicitation §Response Actions]"""
+    """The answer of a user. [2025-06-18.. client/elicitation §Response Actions]"""
 
     since = R2025_06_18
 
     action: Literal["accept", "decline", "cancel"]
     content: Optional[Dict[str, Union[ElicitedValue, List[str]]]] = member(
         default=None, was=((R2025_06_18, Dict[str, ElicitedValue]),))
-    """What was entered; only when accepted, only in form mode."""
+    """The values that the user entered; only in an accepted form."""
     meta: Optional[MetaObject] = member(default=None, until=R2025_11_25)
 
 
@@ -251,7 +251,7 @@ class ElicitResult(Model):
 
 @dataclass(eq=False, repr=False)
 class ElicitationCompleteNotificationParams(Model):
-    """The user is done behind the link.
+    """The user has finished at the URL of a link.
 
     [2025-11-25 client/elicitation §Completion Notifications for URL Mode Elicitation]
     """

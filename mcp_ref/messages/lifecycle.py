@@ -1,7 +1,8 @@
-"""Opening a conversation: who is there and what they can do. [..2025-11-25 basic/lifecycle §Initialization]
+"""The opening of a conversation: identities and capabilities of both sides. [..2025-11-25 basic/lifecycle
+§Initialization]
 
-A capability that is there counts as supported, even as an empty object; capabilities that nobody
-has defined may be declared too and are kept in `extra`. [..2025-11-25 basic/lifecycle §Capability
+A capability that is present counts as supported, even as an empty object; capabilities that the
+page does not define may be declared, too, and are kept in `extra`. [..2025-11-25 basic/lifecycle §Capability
 Negotiation]. The revision without a handshake declares the same objects elsewhere: a client in the
 `_meta` of each request, a server in its answer to `server/discover`.
 """
@@ -22,14 +23,14 @@ Settings = Dict[str, Any]
 
 @dataclass(eq=False, repr=False)
 class RootsCapability(Model):
-    """[.. client/roots §Capabilities]"""
+    """The capability ``roots``. [.. client/roots §Capabilities]"""
 
     list_changed: Optional[bool] = member(default=None, until=R2025_11_25)
 
 
 @dataclass(eq=False, repr=False)
 class SamplingCapability(Model):
-    """[.. client/sampling §Capabilities]"""
+    """The capability ``sampling``. [.. client/sampling §Capabilities]"""
 
     context: Optional[Settings] = member(default=None, since=R2025_11_25)
     """The client honours ``include_context`` other than ``none``."""
@@ -38,7 +39,8 @@ class SamplingCapability(Model):
 
 @dataclass(eq=False, repr=False)
 class ElicitationCapability(Model):
-    """Without members it means forms only. [2025-06-18.. client/elicitation §Capabilities]"""
+    """The capability ``elicitation``; without members it means forms only. [2025-06-18.. client/elicitation
+    §Capabilities]"""
 
     since = R2025_06_18
 
@@ -48,7 +50,7 @@ class ElicitationCapability(Model):
 
 @dataclass(eq=False, repr=False)
 class ClientCapabilities(Model):
-    """What a client can do for a server."""
+    """The capabilities of a client."""
 
     experimental: Optional[Dict[str, Settings]] = member(default=None)
     roots: Optional[RootsCapability] = member(default=None)
@@ -56,7 +58,7 @@ class ClientCapabilities(Model):
     elicitation: Optional[ElicitationCapability] = member(default=None, since=R2025_06_18)
     tasks: "Optional[ClientTasksCapability]" = member(default=None, since=R2025_11_25, until=R2025_11_25)
     extensions: Optional[Dict[str, Settings]] = member(default=None, since=R2026_07_28)
-    """By identifier, such as ``com.example/thing``."""
+    """Extensions by identifier, such as ``com.example/thing``: their settings."""
 
 
 @dataclass(eq=False, repr=False)
@@ -68,7 +70,7 @@ class ListChangedCapability(Model):
 
 @dataclass(eq=False, repr=False)
 class ResourcesCapability(Model):
-    """[.. server/resources §Capabilities]"""
+    """The capability ``resources``. [.. server/resources §Capabilities]"""
 
     subscribe: Optional[bool] = member(default=None)
     list_changed: Optional[bool] = member(default=None)
@@ -76,7 +78,7 @@ class ResourcesCapability(Model):
 
 @dataclass(eq=False, repr=False)
 class ServerCapabilities(Model):
-    """What a server can do for a client."""
+    """The capabilities of a server."""
 
     experimental: Optional[Dict[str, Settings]] = member(default=None)
     logging: Optional[Settings] = member(default=None)
@@ -90,7 +92,7 @@ class ServerCapabilities(Model):
 
 @dataclass(eq=False, repr=False)
 class InitializeRequestParams(Model):
-    """The client's opening. [..2025-11-25 basic/lifecycle §Initialization]"""
+    """The params of `initialize`, from the client. [..2025-11-25 basic/lifecycle §Initialization]"""
 
     until = R2025_11_25
 
@@ -103,7 +105,7 @@ class InitializeRequestParams(Model):
 
 @dataclass(eq=False, repr=False)
 class InitializeResult(Model):
-    """The server's answer. [..2025-11-25 basic/lifecycle §Version Negotiation]"""
+    """The result of `initialize`, from the server. [..2025-11-25 basic/lifecycle §Version Negotiation]"""
 
     until = R2025_11_25
 
@@ -112,5 +114,5 @@ class InitializeResult(Model):
     capabilities: ServerCapabilities
     server_info: Implementation
     instructions: Optional[str] = member(default=None)
-    """For the model: how to use this server."""
+    """Instructions for the model: the use of this server."""
     meta: Optional[MetaObject] = result_meta()

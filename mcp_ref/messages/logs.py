@@ -1,7 +1,7 @@
 """Log messages from a server. [.. server/utilities/logging §Log Message Notifications]
 
-Up to 2025-11-25 the client sets the least severe level once, by a request; since 2026-07-28 each
-request says in its `_meta` which it wants to see while it runs.
+Up to 2025-11-25 the client sets the least severe level once, by a request; since 2026-07-28 the `_meta` of each
+request has the level for the messages that are sent while it runs.
 """
 
 from dataclasses import dataclass
@@ -14,23 +14,23 @@ from .base import MetaObject, notification_meta, request_meta
 LoggingLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 LEVELS: Tuple[str, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""Least severe first, as in RFC 5424. [.. server/utilities/logging §Log Levels]"""
+"""The levels, least severe first, as in RFC 5424. [.. server/utilities/logging §Log Levels]"""
 
 
 @dataclass(eq=False, repr=False)
 class SetLevelRequestParams(Model):
-    """[..2025-11-25 server/utilities/logging §Setting Log Level]"""
+    """The params of `logging/setLevel`. [..2025-11-25 server/utilities/logging §Setting Log Level]"""
 
     until = R2025_11_25
 
     level: LoggingLevel
-    """This one, and all that are more severe."""
+    """The least severe level that is sent."""
     meta: Optional[MetaObject] = request_meta()
 
 
 @dataclass(eq=False, repr=False)
 class LoggingMessageNotificationParams(Model):
-    """[.. server/utilities/logging §Log Message Notifications]"""
+    """The params of `notifications/message`. [.. server/utilities/logging §Log Message Notifications]"""
 
     level: LoggingLevel
     data: Any

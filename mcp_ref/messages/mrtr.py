@@ -1,4 +1,4 @@
-"""Multi round-trip requests: a server without a way back asks by its result.
+"""Multi round-trip requests: a server that cannot send requests asks the client by its result.
 
 [2026-07-28 basic/patterns/mrtr §Core Types]. The requests that earlier revisions send from server to
 client travel inside an `InputRequiredResult`, each under a key; the client sends the original
@@ -18,7 +18,7 @@ from .sampling import CreateMessageRequestParams, CreateMessageResult
 
 @dataclass(eq=False, repr=False)
 class CreateMessageRequest(Model):
-    """[2026-07-28 basic/patterns/mrtr §Supported Requests]"""
+    """A sampling request inside a result. [2026-07-28 basic/patterns/mrtr §Supported Requests]"""
 
     since = R2026_07_28
 
@@ -28,7 +28,7 @@ class CreateMessageRequest(Model):
 
 @dataclass(eq=False, repr=False)
 class ListRootsRequest(Model):
-    """[2026-07-28 basic/patterns/mrtr §Supported Requests]"""
+    """A request for roots inside a result. [2026-07-28 basic/patterns/mrtr §Supported Requests]"""
 
     since = R2026_07_28
 
@@ -38,7 +38,7 @@ class ListRootsRequest(Model):
 
 @dataclass(eq=False, repr=False)
 class ElicitRequest(Model):
-    """[2026-07-28 basic/patterns/mrtr §Supported Requests]"""
+    """An elicitation request inside a result. [2026-07-28 basic/patterns/mrtr §Supported Requests]"""
 
     since = R2026_07_28
 
@@ -48,18 +48,18 @@ class ElicitRequest(Model):
 
 InputRequest = Union[CreateMessageRequest, ListRootsRequest, ElicitRequest]
 InputRequests = Dict[str, InputRequest]
-"""By keys that the server chooses. [2026-07-28 basic/patterns/mrtr §InputRequests]"""
+"""Requests by keys that the server chooses. [2026-07-28 basic/patterns/mrtr §InputRequests]"""
 
 InputResponse = Union[CreateMessageResult, ListRootsResult, ElicitResult]
 InputResponses = Dict[str, InputResponse]
-"""By the keys of the requests. [2026-07-28 basic/patterns/mrtr §InputResponses]"""
+"""Results by the keys of the requests. [2026-07-28 basic/patterns/mrtr §InputResponses]"""
 
 tell_apart(Mark(ListRootsResult, "roots"), Mark(ElicitResult, "action"), Mark(CreateMessageResult, "model"))
 
 
 @dataclass(eq=False, repr=False)
 class InputRequiredResult(Model):
-    """The answer *not yet*. [2026-07-28 basic/patterns/mrtr §InputRequiredResult]
+    """The result of a request that needs input first. [2026-07-28 basic/patterns/mrtr §InputRequiredResult]
 
     At least one of the two members is there.
     """
@@ -68,6 +68,6 @@ class InputRequiredResult(Model):
 
     input_requests: Optional[InputRequests] = member(default=None)
     request_state: Optional[str] = member(default=None)
-    """Means something only to the server."""
+    """A text that has a meaning for the server only."""
     result_type: str = result_type("input_required")
     meta: Optional[MetaObject] = result_meta()

@@ -1,6 +1,6 @@
-"""Long lists come in pages. [.. server/utilities/pagination §Pagination Model]
+"""Pages of long lists. [.. server/utilities/pagination §Pagination Model]
 
-A cursor means something only to the server that made it. The empty string is a cursor like any
+A cursor has a meaning for the server only that made it. The empty string is a cursor like any
 other; only a missing one ends the list. [.. server/utilities/pagination §Implementation Guidelines]
 """
 
@@ -18,13 +18,13 @@ class PaginatedRequestParams(Model):
     """The params of every list request. [.. server/utilities/pagination §Request Format]"""
 
     cursor: Optional[Cursor] = member(default=None)
-    """The ``next_cursor`` of the page before; none for the first page."""
+    """The ``next_cursor`` of the page before; None for the first page."""
     meta: Optional[MetaObject] = request_meta()
 
 
 @dataclass(eq=False, repr=False)
 class PaginatedResult(Model):
-    """What every list result has. [.. server/utilities/pagination §Response Format]"""
+    """The base of every list result. [.. server/utilities/pagination §Response Format]"""
 
     next_cursor: Optional[Cursor] = member(default=None)
     result_type: str = result_type()

@@ -1,6 +1,6 @@
-"""Ping: is the other side still there? [..2025-11-25 basic/utilities/ping §Message Format]
+"""Ping: a request that tests whether the peer answers. [..2025-11-25 basic/utilities/ping §Message Format]
 
-It carries nothing, and neither does its answer.
+The request has no members but `_meta`, and neither has its result.
 """
 
 from .base import EmptyResult, RequestParams

@@ -13,7 +13,7 @@ from .base import MetaObject, ProgressToken, notification_meta
 
 @dataclass(eq=False, repr=False)
 class ProgressNotificationParams(Model):
-    """How far it is. ``progress`` only grows, also where ``total`` is not known."""
+    """The params of `notifications/progress`. ``progress`` only grows, even if ``total`` is not known."""
 
     progress_token: ProgressToken
     progress: float

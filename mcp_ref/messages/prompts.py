@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @spelt
 @dataclass(eq=False, repr=False)
 class PromptArgument(Model):
-    """[.. server/prompts §Prompt]"""
+    """An argument of a prompt. [.. server/prompts §Prompt]"""
 
     name: str
     title: Optional[str] = member(default=None, since=R2025_06_18)
@@ -43,14 +43,14 @@ class Prompt(Model):
 
 @dataclass(eq=False, repr=False)
 class PromptMessage(Model):
-    """[.. server/prompts §PromptMessage]"""
+    """A message of a prompt. [.. server/prompts §PromptMessage]"""
 
     role: Role
     content: ContentBlock
 
     @property
     def text(self) -> str:
-        """What is text in it; see `mcp_ref.messages.content.text_of`."""
+        """The text of the message; see `mcp_ref.messages.content.text_of`."""
         return text_of(self.content)
 
 
@@ -74,7 +74,7 @@ class ListPromptsResult(Model):
 
 @dataclass(eq=False, repr=False)
 class GetPromptRequestParams(Model):
-    """Which prompt, with what. [.. server/prompts §Getting a Prompt]"""
+    """The params of `prompts/get`: the name and the arguments. [.. server/prompts §Getting a Prompt]"""
 
     name: str
     arguments: Optional[Dict[str, str]] = member(default=None)

@@ -42,7 +42,7 @@ class ResourceTemplate(Model):
     title: Optional[str] = member(default=None, since=R2025_06_18)
     description: Optional[str] = member(default=None)
     mime_type: Optional[str] = member(default=None)
-    """Given if all that match are of this type."""
+    """The MIME type of all resources that match, if they have one in common."""
     icons: Optional[List[Icon]] = member(default=None, since=R2025_11_25)
     annotations: Optional[Annotations] = member(default=None)
     meta: Optional[MetaObject] = member(default=None, since=R2025_06_18)
@@ -80,7 +80,7 @@ class ListResourceTemplatesResult(Model):
 
 @dataclass(eq=False, repr=False)
 class ReadResourceRequestParams(Model):
-    """Which resource. [.. server/resources §Reading Resources]"""
+    """The params of `resources/read`. [.. server/resources §Reading Resources]"""
 
     uri: str
     input_responses: "Optional[InputResponses]" = member(default=None, since=R2026_07_28)
@@ -90,7 +90,8 @@ class ReadResourceRequestParams(Model):
 
 @dataclass(eq=False, repr=False)
 class ReadResourceResult(Model):
-    """Its contents; several parts where the URI names a container. [.. server/resources §Reading Resources]"""
+    """The contents of a resource; several parts if the URI names a container. [.. server/resources §Reading
+    Resources]"""
 
     contents: List[AnyResourceContents]
     ttl_ms: int = ttl_ms()
@@ -100,7 +101,7 @@ class ReadResourceResult(Model):
 
     @property
     def text(self) -> str:
-        """What is text in the contents; see `mcp_ref.messages.content.text_of`."""
+        """The text of the contents; see `mcp_ref.messages.content.text_of`."""
         return text_of(self.contents)
 
 
@@ -109,7 +110,7 @@ class ReadResourceResult(Model):
 
 @dataclass(eq=False, repr=False)
 class SubscribeRequestParams(Model):
-    """[..2025-11-25 server/resources §Subscriptions]"""
+    """The params of `resources/subscribe`. [..2025-11-25 server/resources §Subscriptions]"""
 
     until = R2025_11_25
 
@@ -119,7 +120,7 @@ class SubscribeRequestParams(Model):
 
 @dataclass(eq=False, repr=False)
 class UnsubscribeRequestParams(Model):
-    """[..2025-11-25 server/resources §Subscriptions]"""
+    """The params of `resources/unsubscribe`. [..2025-11-25 server/resources §Subscriptions]"""
 
     until = R2025_11_25
 

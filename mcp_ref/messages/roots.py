@@ -10,7 +10,7 @@ from .base import MetaObject, ProgressToken
 
 @dataclass(eq=False, repr=False)
 class Root(Model):
-    """[.. client/roots §Root]"""
+    """A root: a place and its name. [.. client/roots §Root]"""
 
     uri: str
     """A ``file://`` URI."""
@@ -20,7 +20,7 @@ class Root(Model):
 
 @dataclass(eq=False, repr=False)
 class ListRootsMetaObject(Model):
-    """Its `_meta`: since 2026-07-28 the request travels inside a result, and nothing is defined there."""
+    """A free `_meta`: since 2026-07-28 the request travels inside a result, where no members are defined."""
 
     until = R2025_11_25
 
@@ -29,14 +29,14 @@ class ListRootsMetaObject(Model):
 
 @dataclass(eq=False, repr=False)
 class ListRootsRequestParams(Model):
-    """Nothing but `_meta`. [.. client/roots §Listing Roots]"""
+    """The params of `roots/list`: no members but `_meta`. [.. client/roots §Listing Roots]"""
 
     meta: Optional[MetaObject] = member(default=None, shape=ListRootsMetaObject)
 
 
 @dataclass(eq=False, repr=False)
 class ListRootsResult(Model):
-    """[.. client/roots §Listing Roots]"""
+    """The result of `roots/list`. [.. client/roots §Listing Roots]"""
 
     roots: List[Root]
     meta: Optional[MetaObject] = member(default=None, until=R2025_11_25)

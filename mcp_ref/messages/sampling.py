@@ -29,10 +29,10 @@ class ModelHint(Model):
 
 @dataclass(eq=False, repr=False)
 class ModelPreferences(Model):
-    """What matters to the server; each priority from 0 to 1. [.. client/sampling §Model Preferences]"""
+    """The preferences of the server for a model; each priority from 0 to 1. [.. client/sampling §Model Preferences]"""
 
     hints: Optional[List[ModelHint]] = member(default=None)
-    """The first that matches is taken."""
+    """Hints in order; the first that matches is taken."""
     cost_priority: Optional[float] = member(default=None)
     speed_priority: Optional[float] = member(default=None)
     intelligence_priority: Optional[float] = member(default=None)
@@ -40,7 +40,7 @@ class ModelPreferences(Model):
 
 @dataclass(eq=False, repr=False)
 class ToolChoice(Model):
-    """Whether the model may or must use tools. [2025-11-25.. client/sampling §Tool Choice Modes]"""
+    """The rule whether the model may or must use tools. [2025-11-25.. client/sampling §Tool Choice Modes]"""
 
     since = R2025_11_25
 
@@ -67,7 +67,7 @@ class ToolUseContent(Model):
 @nullable("structured_content")
 @dataclass(eq=False, repr=False)
 class ToolResultContent(Model):
-    """What the tool gave back. [2025-11-25.. client/sampling §Tool Result Messages]"""
+    """The result of a tool use. [2025-11-25.. client/sampling §Tool Result Messages]"""
 
     since = R2025_11_25
 
@@ -75,7 +75,7 @@ class ToolResultContent(Model):
     tool_use_id: str
     content: List[ContentBlock]
     structured_content: Structured = member(default=ABSENT, was=((R2025_11_25, Dict[str, Any]),), downgrade=True)
-    """As that of `CallToolResult`."""
+    """Structured content, as in `CallToolResult`."""
     is_error: Optional[bool] = member(default=None)
     meta: Optional[MetaObject] = member(default=None)
 
@@ -86,7 +86,7 @@ SamplingContent = Union[SamplingMessageContentBlock, List[SamplingMessageContent
 
 @dataclass(eq=False, repr=False)
 class SamplingMessage(Model):
-    """[.. client/sampling §Messages]"""
+    """A message of the conversation. [.. client/sampling §Messages]"""
 
     role: Role
     content: SamplingContent = member(was=((R2025_06_18, SamplingMessageContentBlock),), downgrade=True)
@@ -94,7 +94,7 @@ class SamplingMessage(Model):
 
     @property
     def text(self) -> str:
-        """What is text in it; see `mcp_ref.messages.content.text_of`."""
+        """The text of the message; see `mcp_ref.messages.content.text_of`."""
         return text_of(self.content)
 
 
@@ -103,7 +103,7 @@ class SamplingMessage(Model):
 
 @dataclass(eq=False, repr=False)
 class CreateMessageRequestParams(Model):
-    """[.. client/sampling §Creating Messages]"""
+    """The params of `sampling/createMessage`. [.. client/sampling §Creating Messages]"""
 
     messages: List[SamplingMessage]
     max_tokens: int
@@ -113,7 +113,7 @@ class CreateMessageRequestParams(Model):
     temperature: Optional[float] = member(default=None)
     stop_sequences: Optional[List[str]] = member(default=None)
     metadata: Optional[Dict[str, Any]] = member(default=None)
-    """For the model's provider, in its own format."""
+    """Metadata for the provider of the model, in its own format."""
     tools: "Optional[List[Tool]]" = member(default=None, since=R2025_11_25, downgrade=True)
     tool_choice: Optional[ToolChoice] = member(default=None, since=R2025_11_25)
     task: "Optional[TaskMetadata]" = member(default=None, since=R2025_11_25, until=R2025_11_25)
@@ -122,7 +122,7 @@ class CreateMessageRequestParams(Model):
 
 @dataclass(eq=False, repr=False)
 class CreateMessageResult(Model):
-    """[.. client/sampling §Creating Messages]"""
+    """The result of `sampling/createMessage`. [.. client/sampling §Creating Messages]"""
 
     role: Role
     model: str
@@ -134,5 +134,5 @@ class CreateMessageResult(Model):
 
     @property
     def text(self) -> str:
-        """What is text in it; see `mcp_ref.messages.content.text_of`."""
+        """The text of the message; see `mcp_ref.messages.content.text_of`."""
         return text_of(self.content)

@@ -1,6 +1,7 @@
-"""Subscriptions: a request whose answers are notifications. [2026-07-28 basic/patterns/subscriptions §Opening a Stream]
+"""Subscriptions: a request that is answered by notifications. [2026-07-28 basic/patterns/subscriptions §Opening a
+Stream]
 
-The stream stays open; everything on it names the id of the request in its `_meta`.
+The stream stays open; every message on it has the id of the request in its `_meta`.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from .base import Implementation, MetaObject, RequestId, notification_meta, requ
 
 @dataclass(eq=False, repr=False)
 class SubscriptionFilter(Model):
-    """What to hear of. [2026-07-28 basic/patterns/subscriptions §Notification Filter]"""
+    """The changes that a client asks for. [2026-07-28 basic/patterns/subscriptions §Notification Filter]"""
 
     since = R2026_07_28
 
@@ -26,7 +27,7 @@ class SubscriptionFilter(Model):
 
 @dataclass(eq=False, repr=False)
 class SubscriptionsListenRequestParams(Model):
-    """[2026-07-28 basic/patterns/subscriptions §Opening a Stream]"""
+    """The params of `subscriptions/listen`. [2026-07-28 basic/patterns/subscriptions §Opening a Stream]"""
 
     since = R2026_07_28
 
@@ -36,7 +37,7 @@ class SubscriptionsListenRequestParams(Model):
 
 @dataclass(eq=False, repr=False)
 class SubscriptionsAcknowledgedNotificationParams(Model):
-    """What the server will send of it. [2026-07-28 basic/patterns/subscriptions §Acknowledgment]"""
+    """The changes that the server will send. [2026-07-28 basic/patterns/subscriptions §Acknowledgment]"""
 
     since = R2026_07_28
 
@@ -46,7 +47,7 @@ class SubscriptionsAcknowledgedNotificationParams(Model):
 
 @dataclass(eq=False, repr=False)
 class SubscriptionsListenResultMetaObject(Model):
-    """What the protocol defines in the `_meta` of the last message of a stream."""
+    """The members that the protocol defines in the `_meta` of the last message of a stream."""
 
     since = R2026_07_28
 

@@ -13,7 +13,7 @@ from .base import MetaObject, notification_meta, request_meta, result_meta
 from .pagination import Cursor
 
 TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
-"""The last three are final. [2025-11-25 basic/utilities/tasks §Task Status Lifecycle]"""
+"""The states of a task; the last three are final. [2025-11-25 basic/utilities/tasks §Task Status Lifecycle]"""
 
 RELATED_TASK = "io.modelcontextprotocol/related-task"
 """The key in `_meta` under which a message names its task. [2025-11-25 basic/utilities/tasks §Related Task Metadata]"""
@@ -24,7 +24,7 @@ RELATED_TASK = "io.modelcontextprotocol/related-task"
 
 @dataclass(eq=False, repr=False)
 class TaskToolsCapability(Model):
-    """[2025-11-25 basic/utilities/tasks §Server Capabilities]"""
+    """The tool requests that a server runs as tasks. [2025-11-25 basic/utilities/tasks §Server Capabilities]"""
 
     since = until = R2025_11_25
 
@@ -33,7 +33,7 @@ class TaskToolsCapability(Model):
 
 @dataclass(eq=False, repr=False)
 class TaskSamplingCapability(Model):
-    """[2025-11-25 basic/utilities/tasks §Client Capabilities]"""
+    """The sampling requests that a client runs as tasks. [2025-11-25 basic/utilities/tasks §Client Capabilities]"""
 
     since = until = R2025_11_25
 
@@ -42,7 +42,7 @@ class TaskSamplingCapability(Model):
 
 @dataclass(eq=False, repr=False)
 class TaskElicitationCapability(Model):
-    """[2025-11-25 basic/utilities/tasks §Client Capabilities]"""
+    """The elicitation requests that a client runs as tasks. [2025-11-25 basic/utilities/tasks §Client Capabilities]"""
 
     since = until = R2025_11_25
 
@@ -70,7 +70,7 @@ class ClientTaskRequestsCapability(Model):
 
 @dataclass(eq=False, repr=False)
 class ServerTasksCapability(Model):
-    """[2025-11-25 basic/utilities/tasks §Server Capabilities]"""
+    """The capability ``tasks`` of a server. [2025-11-25 basic/utilities/tasks §Server Capabilities]"""
 
     since = until = R2025_11_25
 
@@ -81,7 +81,7 @@ class ServerTasksCapability(Model):
 
 @dataclass(eq=False, repr=False)
 class ClientTasksCapability(Model):
-    """[2025-11-25 basic/utilities/tasks §Client Capabilities]"""
+    """The capability ``tasks`` of a client. [2025-11-25 basic/utilities/tasks §Client Capabilities]"""
 
     since = until = R2025_11_25
 
@@ -114,7 +114,7 @@ class RelatedTaskMetadata(Model):
 
 @dataclass(eq=False, repr=False)
 class Task(Model):
-    """[2025-11-25 basic/utilities/tasks §Task]"""
+    """A task and its status. [2025-11-25 basic/utilities/tasks §Task]"""
 
     since = until = R2025_11_25
 
@@ -132,7 +132,7 @@ class Task(Model):
 
 @dataclass(eq=False, repr=False)
 class CreateTaskResult(Model):
-    """What a request that runs as a task is answered at once. [2025-11-25 basic/utilities/tasks §Creating Tasks]"""
+    """The immediate result of a request that runs as a task. [2025-11-25 basic/utilities/tasks §Creating Tasks]"""
 
     since = until = R2025_11_25
 
@@ -145,7 +145,7 @@ class CreateTaskResult(Model):
 
 @dataclass(eq=False, repr=False)
 class ListTasksResult(Model):
-    """[2025-11-25 basic/utilities/tasks §Listing Tasks]"""
+    """The result of `tasks/list`. [2025-11-25 basic/utilities/tasks §Listing Tasks]"""
 
     since = until = R2025_11_25
 
@@ -180,7 +180,7 @@ class CancelTaskResult(Task):
 
 @dataclass(eq=False, repr=False)
 class GetTaskPayloadResult(Model):
-    """Whatever the request would have been answered without a task: its members are in `extra`.
+    """The result that the request would have had without a task: its members are in `extra`.
 
     [2025-11-25 basic/utilities/tasks §Retrieving Task Results]
     """

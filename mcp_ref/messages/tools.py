@@ -29,7 +29,7 @@ JSONSchema = Dict[str, Any]
 @spelt
 @dataclass(eq=False, repr=False)
 class ToolAnnotations(Model):
-    """Hints on what a tool does, worth what its server is worth. [2025-03-26.. server/tools §Tool]"""
+    """Hints on what a tool does; they are as trustworthy as its server. [2025-03-26.. server/tools §Tool]"""
 
     since = R2025_03_26
 
@@ -37,16 +37,17 @@ class ToolAnnotations(Model):
     read_only_hint: Optional[bool] = member(default=None)
     """False if not given."""
     destructive_hint: Optional[bool] = member(default=None)
-    """True if not given. Says something only about tools that are not read-only."""
+    """True if not given; it has a meaning for tools only that are not read-only."""
     idempotent_hint: Optional[bool] = member(default=None)
-    """False if not given. Calling again with the same arguments has no further effect."""
+    """False if not given. True: a second call with the same arguments has no further effect."""
     open_world_hint: Optional[bool] = member(default=None)
-    """True if not given. It deals with things outside, as a web search does."""
+    """True if not given: the tool works with things outside, as a web search does."""
 
 
 @dataclass(eq=False, repr=False)
 class ToolExecution(Model):
-    """Whether a tool may, must or must not run as a task. [2025-11-25 basic/utilities/tasks §Tool-Level Negotiation]"""
+    """The rule whether a tool may, must or must not run as a task. [2025-11-25 basic/utilities/tasks §Tool-Level
+    Negotiation]"""
 
     since = until = R2025_11_25
 
@@ -56,7 +57,7 @@ class ToolExecution(Model):
 
 @dataclass(eq=False, repr=False)
 class ToolInputSchema(Model):
-    """What must hold for an input schema: arguments are an object. [.. server/tools §Tool]"""
+    """The rule of an input schema: arguments are an object. [.. server/tools §Tool]"""
 
     dialect: Optional[str] = member(default=None, since=R2025_11_25)
     """``$schema``; without it the schema is of dialect 2020-12."""
@@ -67,7 +68,7 @@ class ToolInputSchema(Model):
 
 @dataclass(eq=False, repr=False)
 class ToolOutputSchema(Model):
-    """What must hold for an output schema; the last revision allows any. [2025-06-18.. server/tools §Output Schema]"""
+    """The rule of an output schema; the last revision allows any. [2025-06-18.. server/tools §Output Schema]"""
 
     since = R2025_06_18
 
@@ -113,12 +114,12 @@ class ListToolsResult(Model):
 
 @dataclass(eq=False, repr=False)
 class CallToolRequestParams(Model):
-    """Which tool, with what. [.. server/tools §Calling Tools]"""
+    """The params of `tools/call`: the name and the arguments. [.. server/tools §Calling Tools]"""
 
     name: str
     arguments: Optional[Dict[str, Any]] = member(default=None)
     task: "Optional[TaskMetadata]" = member(default=None, since=R2025_11_25, until=R2025_11_25)
-    """Asks to run the call as a task."""
+    """A request to run the call as a task."""
     input_responses: "Optional[InputResponses]" = member(default=None, since=R2026_07_28)
     request_state: Optional[str] = member(default=None, since=R2026_07_28)
     meta: Optional[MetaObject] = request_meta()
@@ -127,15 +128,15 @@ class CallToolRequestParams(Model):
 @nullable("structured_content")
 @dataclass(eq=False, repr=False)
 class CallToolResult(Model):
-    """What the tool gave back, also when it failed: then ``is_error`` is true. [.. server/tools §Tool Result]"""
+    """The result of a tool; ``is_error`` is true if the tool failed. [.. server/tools §Tool Result]"""
 
     content: List[ContentBlock]
     structured_content: Structured = member(
         default=ABSENT, since=R2025_06_18, was=((R2025_11_25, Dict[str, Any]),), downgrade=True)
-    """Any JSON value, an object up to 2025-11-25; None: there is none.
+    """Any JSON value, an object up to 2025-11-25; None if there is none.
 
-    It may be JSON null [2026-07-28 server/tools §Structured Content], which is None, too: ``has_structured_content``
-    tells. A result that is to have it is given `mcp_ref.codec.NULL`.
+    JSON null [2026-07-28 server/tools §Structured Content] is None, too: ``has_structured_content`` tells them apart.
+    To make a result with JSON null, pass `mcp_ref.codec.NULL`.
     """
     is_error: Optional[bool] = member(default=None)
     """False if not given."""
@@ -144,16 +145,16 @@ class CallToolResult(Model):
 
     @property
     def text(self) -> str:
-        """What is text in the content; see `mcp_ref.messages.content.text_of`."""
+        """The text of the content; see `mcp_ref.messages.content.text_of`."""
         return text_of(self.content)
 
     @property
     def has_structured_content(self) -> bool:
-        """Whether there is any, JSON null among them."""
+        """True if there is structured content, JSON null among them."""
         return held(self, "structured_content") is not ABSENT
 
     def __repr__(self) -> str:
-        """What a person wants to see of it: whether it failed, text, structured content, other blocks; cut short."""
+        """The result in short for a person: whether it failed, text, structured content, other blocks."""
         from reprlib import Repr
 
         short = Repr()

@@ -22,6 +22,7 @@ from tests.meta.facts import PACKAGE, expect_nothing, nodes_of, python_files, sh
 # <table>
 FOLDERS_DONE = (
     "jsonschema",
+    "messages",
     "protocol",
 )
 LEFT: Dict[str, int] = {
@@ -33,7 +34,6 @@ LEFT: Dict[str, int] = {
     "diagnostics": 22,
     "host": 56,
     "http11": 85,
-    "messages": 45,
     "peer": 88,
     "protocol/streamable_http": 27,
     "server": 161,

@@ -57,10 +57,10 @@ def test_what_says_nothing_takes_no_room():
 
 
 def test_the_client_can_read_what_is_in_it():
-    """It is signed, not hidden; who relies on that reads it in the module's text."""
+    """It is signed, not encrypted; the module's text says so."""
     payload = seal(full(), BOUND, KEYS).split(".")[2]
     assert b'"accept"' in base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
-    assert "signed and not hidden" in requeststate.__doc__
+    assert "signed and not encrypted" in requeststate.__doc__
 
 
 def test_params_may_come_in_another_order():
