@@ -78,8 +78,28 @@ def __getattr__(name):
         raise AttributeError("module %r has no attribute %r" % (__name__, name))
     from importlib import import_module
 
-    value = globals()[name] = getattr(import_module(home, __name__), name)
+    try:
+        module = import_module(home, __name__)
+    except ImportError as error:
+        if getattr(error, "name", None) != __name__ + home:
+            raise
+        raise ImportError(_left_out(name, home[1:]))
+    value = globals()[name] = getattr(module, name)
     return value
+
+
+def _left_out(name, part):
+    # type: (str, str) -> str
+    """Return the words for a public name that a copy of some parts (``vendor --only``) does not have."""
+    import json
+    from pkgutil import get_data
+
+    try:
+        only = json.loads((get_data(__name__, "vendored.json") or b"").decode("utf-8"))["only"]
+    except (OSError, ValueError, KeyError):
+        only = []
+    return "%s.%s is not in this copy%s; copy again with --only %s" % (
+        __name__, name, " (vendor --only %s)" % ",".join(only) if only else "", ",".join(only + [part]))
 
 
 def __dir__():

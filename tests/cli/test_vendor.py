@@ -310,25 +310,80 @@ def test_a_part_does_what_it_promises(part, tmp_path, capsys):
     assert EXPECTED.get(part, "") in out
 
 
+def left_out(copy):
+    """The modules of a copy that only say that something is not there."""
+    return {path for path, data in copy.items() if data.startswith(b'\"\"\"Left out of this copy.')}
+
+
 def test_a_server_for_pipes_has_nothing_of_http_and_says_so(tmp_path, capsys):
     """Where another part needs what is left out, it is there."""
     assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", "stdio-server")[0] == 0
     copy = tree(tmp_path / "my" / "mcp")
-    left_out = {path for path, data in copy.items() if data.startswith(b'\"\"\"Left out of this copy.')}
-    assert left_out == {"server/serving/http_listener.py", "streamable/server/call.py", "streamable/server/wsgi.py",
-                        "streamable/shared/sqlite.py", "streamable/shared/store.py"}
-    of_http = [path for path in set(copy) - left_out
-               if re.match("http11/|streamable/|protocol/streamable_http/(era|refusals|sse)", path)]
+    assert left_out(copy) == {"server/serving/http_listener.py", "streamable/__init__.py"}
+    of_http = [path for path in set(copy) - left_out(copy)
+               if re.match("http11/|streamable/|auth/|protocol/streamable_http/(era|refusals|sse)", path)]
     assert not of_http
+    assert len([path for path in copy if path.endswith(".py")]) <= MOST_OF_A_STDIO_SERVER
     for option in ("--check", "--diff"):
         assert here(capsys, "vendor", str(tmp_path), option)[0] == 0
     out = fresh(tmp_path, PROMISES["stdio-server"])
-    assert "it is there" not in out and out.count("made with vendor --only stdio-server: --only server has it") == 5
+    assert "it is there" not in out
+    assert out.count("run_http") == out.count("(vendor --only stdio-server); copy again with --only server\n") == 5
     ours = parts.files()
     assert parts.subset(ours, ["stdio-server", "server"]) == parts.subset(ours, ["server"])
-    store, wsgi = "streamable/shared/store.py", "streamable/server/wsgi.py"
+    store, beside = "streamable/shared/store.py", "streamable/server/__init__.py"
     both = parts.subset(ours, ["stdio-server", "streamable.shared.store"])
-    assert both[store] == ours[store] and both[wsgi] != ours[wsgi]
+    assert both[store] == ours[store] and beside in left_out(both)
+
+
+MOST_OF_A_STDIO_SERVER = 185
+"""Modules. A server for pipes loads half of them until its first answer; the others are for what it may be asked."""
+
+
+def test_a_name_of_the_package_that_a_copy_lacks_says_how_to_get_it(tmp_path, capsys):
+    assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", "stdio-server,jsonrpc")[0] == 0
+    out = fresh(tmp_path, """
+import my.mcp
+for name in my.mcp.__all__:
+    try:
+        print(name, "is there" if getattr(my.mcp, name) else "")
+    except ImportError as error:
+        print(error)
+""").splitlines()
+    assert sorted(line for line in out if "is there" not in line) == [
+        "my.mcp.%s is not in this copy (vendor --only stdio-server,jsonrpc); copy again with --only "
+        "stdio-server,jsonrpc,%s" % each for each in (("Client", "client"), ("Host", "host"), ("connect", "client"))]
+    assert {line.split()[0] for line in out if "is there" in line} == {
+        "Context", "Limits", "McpError", "REVISIONS", "Server", "ToolError"}
+
+
+def test_an_error_inside_of_a_module_is_not_taken_for_a_missing_one(tmp_path, capsys):
+    assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", "client")[0] == 0
+    (tmp_path / "my" / "mcp" / "client" / "era.py").unlink()
+    out = fresh(tmp_path, "import my.mcp\ntry:\n    my.mcp.connect\nexcept ImportError as error:\n    print(error)")
+    assert out == "No module named 'my.mcp.client.era'\n"
+
+
+@pytest.mark.parametrize("text, kept, cut", [
+    ("from .far import x", {"far"}, set()), ("def f():\n    from .far import x", set(), {"far"}),
+    ("def f():\n    from .far.deep import x", set(), {"far"}),
+    ("g = lambda: import_module('.far', '')", set(), {"far"}),
+    ("from . import near\ndef f():\n    from .far import x", {"near", "far"}, set()),
+    ("if TYPE_CHECKING:\n    from .far import x", set(), set()),
+    ("class A:\n    def f(self):\n        from .near import x", {"near", "far"}, set()),
+])
+def test_a_slice_follows_imports_up_to_its_cuts(text, kept, cut, monkeypatch):
+    """What is imported at the top is there, also below a cut; what is imported late is not, and says so."""
+    source = {"__init__.py": b"", "LICENSE": b"", "a.py": text.encode(), "near.py": b"from . import far\n",
+              "far/__init__.py": b"", "far/deep.py": b""}
+    monkeypatch.setitem(parts.SLICES, "small", parts.Slice("a", {"far": "what is far"}, "all"))
+    found = parts.subset(source, ["small"])
+    names = {path.replace("/__init__", "")[:-3] for path in found if path.endswith(".py")} - {"__init__", "a"}
+    assert names == kept | cut
+    for name in cut:
+        data = found[name + "/__init__.py"].decode()
+        assert "what is far is not in this copy (vendor --only small); copy again with --only all" in data
+    assert "far" in cut or left_out(found) == set()
 
 
 # One archive

@@ -9,7 +9,7 @@ import ast
 import os
 from functools import lru_cache
 from importlib import import_module
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Set, Tuple
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 MANIFEST = "vendored.json"
 """Written by `vendor` into a copy; no part of the package."""
@@ -19,24 +19,33 @@ TABLES = ("_HOMES", "_LATE")
 
 
 class Slice(NamedTuple):
-    """A part of the package that is less than a folder."""
+    """A part of the package for one kind of program: what the program can come to need, and no more."""
 
-    module: str
-    """What it begins with."""
-    without: Tuple[str, ...]
-    """Modules that this one could come to need, and that are left out: there is a module that says so when imported."""
+    start: str
+    """The module or folder that the program begins with."""
+    cuts: Dict[str, str]
+    """Modules and folders that the program does not need, each with what it gives, in the words of an author.
+
+    A late import of one of them is not followed: a module in its place raises ImportError with these words. What is
+    imported at the top of a module that stays is copied all the same.
+    """
+    instead: str
+    """The part that has what is cut."""
 
 
+_HTTP = "HTTP (run_http, wsgi, handle, listen at http://, Store, SqliteStore)"
 SLICES: Dict[str, Slice] = {
-    "stdio-server": Slice("server.serving.stdio", (
-        "server.serving.http_listener", "streamable.server.call", "streamable.server.wsgi", "streamable.shared.sqlite",
-        "streamable.shared.store")),
+    "stdio-server": Slice("server", {
+        "server.serving.http_listener": _HTTP, "streamable": _HTTP, "http11": _HTTP, "auth": "OAuth (Server(auth=...))",
+    }, "server"),
 }
-"""Name -> slice: a server for pipes and sockets, without HTTP."""
+"""Name -> slice: a server for pipes and sockets, without HTTP.
+
+A client and the messages are folders, of which a program may need all: ``--only client``, ``--only messages``.
+"""
 _LEFT_OUT = """\"\"\"Left out of this copy.\"\"\"
 
-raise ImportError("%%s is not in this copy of mcp_ref, which was made with vendor --only %s: "
-                  "--only %s has it" %% __name__)
+raise ImportError("%s is not in this copy (vendor --only %s); copy again with --only %s")
 """
 
 Module = Tuple[str, ...]
@@ -94,7 +103,7 @@ def _belongs(name: str) -> bool:
 
 
 def subset(all_files: Dict[str, bytes], names: List[str]) -> Dict[str, bytes]:
-    """The files that some modules or folders of the package need to work, their own among them.
+    """Return the files that some modules or folders of the package need to work, their own among them.
 
     names: such as ``server`` or ``transports.lines.stdio``, or one of SLICES; none at all is everything. Data files go
     with their folder. What is left out of a slice is there if another one of the names needs it. Raises ValueError for
@@ -104,23 +113,28 @@ def subset(all_files: Dict[str, bytes], names: List[str]) -> Dict[str, bytes]:
         return dict(all_files)
     modules = {_module_of(path): path for path in all_files if path.endswith(".py")}
     found: Set[Module] = set()
-    left_out: Dict[str, bytes] = {}
+    left_out: Dict[Module, bytes] = {}
     for name in names:
-        part = SLICES.get(name, Slice(name, ()))
-        start = tuple(part.module.split("."))
+        part = SLICES.get(name, Slice(name, {}, ""))
+        start = tuple(part.start.split("."))
         below = {module for module in modules if module[: len(start)] == start}
         if not below:
             known = {module[0] for module in modules if module and module[0] != "__main__"}.union(SLICES)
             raise ValueError("there is no %s in this package; there are %s" % (name, ", ".join(sorted(known))))
-        without = {tuple(each.split(".")) for each in part.without}
-        found |= _closure(below, {module: modules[module] for module in modules if module not in without}, all_files)
-        source = (_LEFT_OUT % (name, start[0])).encode("ascii")
-        left_out.update((modules[module], source) for module in without)
+        below = {module for module in below if _cut(module, part.cuts) is None}
+        needed, cut = _closure(below, modules, all_files, part.cuts)
+        found |= needed
+        for module, what in cut.items():
+            left_out[module] = (_LEFT_OUT % (what, name, part.instead)).encode("ascii")
+    # Importing a.b.c begins with a: what says that something is left out stands in the first of these that is not here.
+    says = {next(module[:length] for length in range(1, len(module) + 1) if module[:length] not in found): source
+            for module, source in left_out.items() if module not in found}
     kept = {modules[module] for module in found}
     folders = {path.rpartition("/")[0] for path in kept}
     chosen = {path: data for path, data in all_files.items() if path in kept or path in ALWAYS
               or (not path.endswith(".py") and "/" in path and path.rpartition("/")[0] in folders)}
-    return {path: chosen.get(path, left_out.get(path, b"")) for path in all_files if path in chosen or path in left_out}
+    chosen.update((modules[module], source) for module, source in says.items())
+    return {path: chosen[path] for path in all_files if path in chosen}
 
 
 def _module_of(path: str) -> Module:
@@ -128,9 +142,15 @@ def _module_of(path: str) -> Module:
     return parts[:-1] if parts[-1] == "__init__" else parts
 
 
-def _closure(wanted: Set[Module], modules: Dict[Module, str], all_files: Dict[str, bytes]) -> Set[Module]:
-    """These modules and all that importing and using them may load."""
+def _closure(wanted: Set[Module], modules: Dict[Module, str], all_files: Dict[str, bytes],
+             cuts: Dict[str, str]) -> Tuple[Set[Module], Dict[Module, str]]:
+    """Return these modules and all that importing and using them may load; and what a cut leaves out, with its words.
+
+    A module is left out if it lies below a cut and is imported late only.
+    """
+    known = frozenset(modules)
     found: Set[Module] = set()
+    cut: Dict[Module, str] = {}
     left = list(wanted)
     while left:
         module = left.pop()
@@ -138,35 +158,58 @@ def _closure(wanted: Set[Module], modules: Dict[Module, str], all_files: Dict[st
             continue
         found.add(module)
         left += [module[:length] for length in range(len(module))]
-        left += imports(module, modules[module].endswith("__init__.py"), all_files[modules[module]], frozenset(modules))
-    return found
+        path = modules[module]
+        for imported, late in edges(module, path.endswith("__init__.py"), all_files[path], known):
+            words = _cut(imported, cuts) if late else None
+            if words is None:
+                left.append(imported)
+            else:
+                cut[imported] = words
+    return found, {module: words for module, words in cut.items() if module not in found}
+
+
+def _cut(module: Module, cuts: Dict[str, str]) -> Optional[str]:
+    """The words of the cut below which a module lies; None for a module that is needed."""
+    steps = (".".join(module[:length]) for length in range(1, len(module) + 1))
+    return next((cuts[step] for step in steps if step in cuts), None)
+
+
+def imports(module: Module, is_folder: bool, source: bytes, known: FrozenSet[Module]) -> Tuple[Module, ...]:
+    """Return the modules of the package that one of them imports, early or late."""
+    return tuple(dict.fromkeys(imported for imported, _ in edges(module, is_folder, source, known)))
 
 
 @lru_cache(maxsize=None)
-def imports(module: Module, is_folder: bool, source: bytes, known: FrozenSet[Module]) -> Tuple[Module, ...]:
-    """The modules of the package that one of them imports, early or late."""
+def edges(
+    module: Module, is_folder: bool, source: bytes, known: FrozenSet[Module]
+) -> Tuple[Tuple[Module, bool], ...]:
+    """Return the modules of the package that one of them imports, each with True if it is imported late.
+
+    Late are imports inside functions, by ``import_module``, and those of a table of TABLES.
+    """
     here = module if is_folder else module[:-1]
-    found: List[Module] = []
-    for node in _running(ast.parse(source)):
+    found: List[Tuple[Module, bool]] = []
+    for node, late in _running(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = here[: len(here) - node.level + 1] + tuple((node.module or "").split(".") if node.module else ())
             targets = [base + (alias.name,) for alias in node.names]
-            found += [target if target in known else base for target in targets]
+            found += [(target if target in known else base, late) for target in targets]
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module" and node.args:
-            found += _by_name(node.args[0], here, known)
+            found += [(each, True) for each in _by_name(node.args[0], here, known)]
         elif isinstance(node, ast.Assign) and module and getattr(node.targets[0], "id", "") in TABLES:
-            found += _by_table(node.value, here)
-    return tuple(each for each in dict.fromkeys(found) if each in known)
+            found += [(each, True) for each in _by_table(node.value, here)]
+    return tuple(each for each in dict.fromkeys(found) if each[0] in known)
 
 
-def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those inside ``if TYPE_CHECKING:``."""
-    left = [tree]
+def _running(tree: ast.AST) -> Iterator[Tuple[ast.AST, bool]]:
+    """All nodes but those inside ``if TYPE_CHECKING:``, each with True if it stands inside a function."""
+    left = [(tree, False)]
     while left:
-        node = left.pop()
-        yield node
+        node, late = left.pop()
+        yield node, late
         typing = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-        left += node.orelse if isinstance(node, ast.If) and typing else list(ast.iter_child_nodes(node))
+        inside = node.orelse if isinstance(node, ast.If) and typing else list(ast.iter_child_nodes(node))
+        left += [(each, late or isinstance(node, (ast.FunctionDef, ast.Lambda))) for each in inside]
 
 
 def _by_table(table: ast.AST, here: Module) -> List[Module]:

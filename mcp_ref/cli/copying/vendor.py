@@ -347,20 +347,34 @@ def _file_difference(path: str, before: Optional[bytes], after: Optional[bytes])
         yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
 
 
+_EXAMPLES = """examples:
+  vendor lib                                      the whole package, as lib/mcp_ref
+  vendor lib --as host.mcp --only server,client   two parts, as lib/host/mcp
+  vendor lib                                      later: the same copy again, with the same parts
+  vendor lib --check                              which files of the copy somebody changed
+  vendor --zip lib/mcp.zip --only stdio-server    one file for sys.path
+"""
+
+
 def _options(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EXAMPLES
     parser.add_argument("folder", metavar="FOLDER", nargs="?",
                         help="where the copy goes or is, such as lib of a program")
     parser.add_argument("--zip", metavar="FILE", help="make one archive instead, to be imported from: lib/mcp.zip")
     parser.add_argument("--as", dest="name", metavar="NAME",
                         help="the copy's name, dots allowed (default: that of the copy that is there, or mcp_ref)")
     parser.add_argument("--only", action="append", default=[], metavar="PART,...",
-                        help="only these parts, such as server, stdio-server (without HTTP) or client, and what they "
-                             "need (default: those of the copy that is there, or everything)")
-    parser.add_argument("--all", action="store_true", help="everything, also where the copy that is there has parts")
+                        help="only these parts, and what they need: stdio-server (a server without HTTP), server, "
+                             "client, messages, or any module or folder of the package (default: the parts of the "
+                             "copy that is there, or everything)")
+    parser.add_argument("--all", action="store_true",
+                        help="copy everything, also where the copy that is there has parts only")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--check", action="store_true", help="list what was changed in a copy; the exit code is 1 if any")
-    what.add_argument("--diff", action="store_true", help="show what was changed, against this version; likewise")
-    parser.add_argument("--force", action="store_true", help="replace what is there, whoever changed it")
+    what.add_argument("--check", action="store_true",
+                      help="list the files of the copy that somebody changed; the exit code is 1 if there are any")
+    what.add_argument("--diff", action="store_true",
+                      help="show the changes against this version; the exit code is 1 if there are any")
+    parser.add_argument("--force", action="store_true", help="replace what is there, also if somebody changed it")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
