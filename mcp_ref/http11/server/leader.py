@@ -100,8 +100,8 @@ class LeaderThread:
     def run_inline(self, job: Job) -> bool:
         """Run a job on the leading thread. Return False if that thread has lost the lead meanwhile."""
         number = self._number
-        # In this order: `_since` says that a handler runs before `_watching` is asked. `_watch` stores `_watching` first
-        # and then looks at `_since`. So at least one of both sees the other, and no handler runs unwatched.
+        # In this order: `_since` says that a handler runs before `_watching` is asked. `_watch` stores `_watching`
+        # first and then looks at `_since`. So at least one of both sees the other, and no handler runs unwatched.
         self._since = time.monotonic()
         if not self._watching:
             self._watching = True
