@@ -147,7 +147,7 @@ server.run()
         for _ in range(501):
             assert process.stdout.readline()
         early = b""
-        while b"log records were lost: nobody read standard error" not in early:
+        while b"log records were lost: standard error was not read" not in early:
             chunk = os.read(process.stderr.fileno(), 65536)
             assert chunk, early[-300:]
             early += chunk

@@ -173,7 +173,7 @@ class Writer:
                 self._size -= len(text)
                 lost, self._lost = self._lost, 0
             if lost:
-                text = "(%d log records were lost: nobody read standard error)\n%s" % (lost, text)
+                text = "(%d log records were lost: standard error was not read)\n%s" % (lost, text)
             write(text)  # without the lock, for it may wait
             with self._changed:
                 self._writing = False

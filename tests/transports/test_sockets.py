@@ -475,7 +475,7 @@ def test_a_stale_socket_file_is_removed_and_a_living_one_is_not(tmp_path: Any) -
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
     with opened(SocketListener("unix://%s" % path, print)) as listener:
-        with pytest.raises(ConnectFailed, match="somebody else does"):
+        with pytest.raises(ConnectFailed, match="another program does"):
             SocketListener(listener.address, print).open()
         assert path.exists()
 

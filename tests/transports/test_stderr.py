@@ -232,7 +232,7 @@ def test_lines_that_were_left_out_are_counted_when_there_is_room_again(monkeypat
         while full:
             full -= len(other.read(full))
         write("found")
-        assert other.read(1000) == b"server| ... 5 lines were left out, for nobody took them\nserver| found\n"
+        assert other.read(1000) == b"server| ... 5 lines were left out, because they were not read\nserver| found\n"
 
 
 def test_a_stderr_of_ours_that_is_closed_hurts_nobody() -> None:

@@ -388,7 +388,7 @@ def _remove_stale(path: str) -> None:
         except ConnectionRefusedError:
             os.unlink(path)
             return
-    raise ConnectFailed("cannot listen on unix://%s: somebody else does" % path)
+    raise ConnectFailed("cannot listen on unix://%s: another program does" % path)
 
 
 def _identity(path: str) -> Any:

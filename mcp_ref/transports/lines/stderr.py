@@ -107,7 +107,7 @@ class Writer:
             _put(self._stream, text)
             return
         if self._left_out:
-            text = "%s... %d lines were left out, for nobody took them\n%s" % (self._prefix, self._left_out, text)
+            text = "%s... %d lines were left out, because they were not read\n%s" % (self._prefix, self._left_out, text)
         if _put_on_stderr(text, 0 if self._left_out else _PATIENCE_MILLISECONDS):
             self._left_out = 0
         else:
