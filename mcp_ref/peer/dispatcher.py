@@ -200,8 +200,8 @@ class Connection(Sender):
         if self._owner != os.getpid():  # its locks may be held by threads that are not here
             self.transport.close()
             return
-        # `_lock` guards `_reason`: of several threads that close, and the reader that ends, the first says why, and
-        # only that one has the role answer what is deferred.
+        # `_lock` guards `_reason`: of several threads that close, and the reader that ends, the first says why, and it
+        # alone has the role answer what is deferred.
         with self._lock:
             first, self._reason = self._reason is None, self._reason or reason
         if first and not self.outbox.full and self._tell_of_the_end():

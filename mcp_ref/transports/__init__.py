@@ -1,4 +1,4 @@
-"""Transports: the contracts, and the ways to move messages without HTTP.
+"""The contracts of transports, and the ways to move messages without HTTP.
 
 ============  =================================================================================
 module        what it is

@@ -53,7 +53,7 @@ class Failed:
 
 
 Received = Union[bytes, Rejected, Failed]
-"""One item that `Transport.read` returns."""
+"""An item that `Transport.read` returns."""
 Finding = Callable[[str, str, Optional[BaseException]], None]
 
 
@@ -65,12 +65,12 @@ class Transport:
 
     name = "transport"
     contract = PIPE
-    """PIPE, REPLIES or EXCHANGES; see the module."""
+    """The contract that it fulfils: PIPE, REPLIES or EXCHANGES; see the module."""
     threadless = False
     """True if it also works where no thread can be started (`mcp_ref.threads`): there `park` returns True, and what it
     was given is called on the thread that brings something."""
     origin: Optional[str] = None
-    """Scheme, host and port of the server, such as ``https://example.com``; None where there are none."""
+    """The scheme, host and port of the server, such as ``https://example.com``; None where there are none."""
     address: Optional[str] = None
     """The name of the server: its URL, a command, a socket's address. None: nothing names it."""
     session_id: Optional[str] = None
@@ -84,8 +84,8 @@ class Transport:
     tells_apart = True
     """True if different clients are different principals; False: they have one secret, and one principal, together."""
     finding: Optional[Finding] = None
-    """Called with whatever the connection counts as odd: its name, a text, and an exception; for who watches the
-    traffic."""
+    """A function that is called with every oddity that the connection counts: its name, a text, and an exception. For
+    traces."""
 
     def open(self) -> None:
         """Make the connection. Raises `ConnectFailed` with what was tried; called once, before anything else."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ..revisions import Revision
 
 Annotations = Callable[[str], "Optional[Sequence[Mirrored]]"]
-"""What a tool mirrors, by its name, as `mcp_ref.protocol.streamable_http.mirrored.annotations` says; None: the tool is
-not known."""
+"""A function from a tool's name to what it mirrors, as `mcp_ref.protocol.streamable_http.mirrored.annotations` returns
+it; None: the tool is not known."""
 OnPause = Callable[[RequestId, bool], None]
 
 
@@ -40,7 +40,8 @@ class Outgoing:
         self.method = method
         self.params = params
         self.fields: Optional[Tuple[Tuple[str, str], ...]] = None
-        """All header fields of the HTTP request, made by `ExchangeTransport.prepare`; None: those of every message."""
+        """The header fields of the HTTP request, all of them, made by `ExchangeTransport.prepare`; None: those of
+        every message."""
         self.given_up = False
         """True once nobody waits for the answer any more."""
         self.traced = False
@@ -85,11 +86,11 @@ class ExchangeTransport(Transport):
     """True if the head of a request of the stateless era repeats parts of its body: `prepare` makes it. There
     `given_up` is all that the server hears of a cancellation."""
     annotations: Optional[Annotations] = None
-    """Set by the client of a transport that ``mirrors``: what it knows of the server's tools. Called from any thread.
-    """
+    """The client's knowledge of the server's tools, which it sets for a transport that ``mirrors``. Called from any
+    thread."""
     on_pause: Optional[OnPause] = None
-    """Set by the connection. Called when our request of an id begins (True) and ends (False) to wait for a person
-    before it goes out, for such time does not count. From any thread; it does not wait."""
+    """A function, set by the connection, that is called when our request of an id begins (True) and ends (False) to
+    wait for a person before it goes out, for such time does not count. From any thread; it does not wait."""
 
     def prepare(self, message: Outgoing) -> None:
         """Make what goes beside the bytes of this request; called before it is sent, if ``mirrors``. Never waits.
@@ -118,7 +119,7 @@ class ExchangeTransport(Transport):
         return False
 
     def arrived(self, message: bytes) -> None:
-        """Note that ``take`` of `send_and_wait` takes this message; for who watches the traffic."""
+        """Note that ``take`` of `send_and_wait` takes this message; for traces."""
 
     def given_up(self, id: RequestId) -> None:
         """Note that nobody waits for the answer to our request of this id any more. Never waits."""

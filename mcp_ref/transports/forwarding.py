@@ -21,9 +21,9 @@ class _Passed:
 
 
 class Forwarding(Transport):
-    """Passes every member of the contracts on to ``inner``, which a subclass sets, and may change.
+    """A transport that passes every member of the contracts on to ``inner``, which a subclass sets, and may change.
 
-    A subclass defines what it does otherwise. Attributes that no contract has are those of the one inside.
+    A subclass overrides what it does otherwise. Attributes that no contract has are those of the transport inside.
     """
 
     inner: Any

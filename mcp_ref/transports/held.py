@@ -33,9 +33,9 @@ from typing import Any, Dict, Hashable
 from ..limits import Limits
 
 SMALL = 64 * 1024
-"""Bytes; up to them a peer has a quarter of the room, too."""
+"""The bytes up to which a peer may use the last quarter of the room, too."""
 SLOT = 64
-"""Bytes that a place in a queue costs, whatever stands in it."""
+"""The bytes that a place in a queue costs, whatever stands in it."""
 
 
 class Shared(bytes):
@@ -54,7 +54,7 @@ class Held:
 
     def __init__(self, limits: Limits) -> None:
         self.total = 0
-        """Bytes that are held now."""
+        """The bytes that are held now."""
         self.counters: Dict[str, int] = {}
         self._most = limits.max_held_bytes
         self._most_large = self._most - self._most // 4
@@ -113,7 +113,7 @@ class Held:
 
     @property
     def scarce(self) -> bool:
-        """True while so much is held that peers who read or send slowly get no more time."""
+        """True while so much is held that peers which read or send slowly get no more time."""
         return self.total > self._most_large
 
     def of(self, peer: Hashable) -> int:
@@ -123,7 +123,7 @@ class Held:
     # Messages in queues
 
     def queue(self, peer: Hashable, message: bytes, what: str, spare: bool = False) -> bool:
-        """`take` for a message that is put into a queue."""
+        """Count a message that is put into a queue, as `take`."""
         if type(message) is not Shared:
             return self.take(peer, SLOT + len(message), what, spare)
         if not self.take(peer, SLOT, what, spare):
@@ -136,7 +136,7 @@ class Held:
         return True
 
     def unqueue(self, peer: Hashable, message: bytes) -> None:
-        """`free` for a message that was taken out of a queue."""
+        """Count no more a message that was taken out of a queue, as `free`."""
         if type(message) is not Shared:
             self.free(peer, SLOT + len(message))
             return

@@ -22,20 +22,20 @@ from ..threads import available
 from .base import Received, Transport
 
 CAPACITY = 64 * 1024
-"""Bytes that may wait in one direction; that of a pipe on Linux."""
+"""The bytes that may wait in one direction, as in a pipe on Linux."""
 
 
 def pair(limits: Limits = DEFAULT, capacity: int = CAPACITY) -> Tuple["MemoryTransport", "MemoryTransport"]:
-    """Two connected ends. ``capacity``: bytes that may wait in each direction before a writer has to."""
+    """Return two connected ends. ``capacity``: the bytes that may wait in each direction before a writer has to."""
     there, back = _Channel(capacity), _Channel(capacity)
     return MemoryTransport(back, there, limits), MemoryTransport(there, back, limits)
 
 
 class _Channel:
-    """One direction. Both ends use it; every access is under its condition."""
+    """A queue for one direction. Both ends use it; every access is under its condition."""
 
     parks = False
-    """Whether nobody waits here to read: see `park`."""
+    """True if no thread waits here to read: see `park`."""
     _resume: Optional[Callable[[], None]] = None
 
     def __init__(self, capacity: int) -> None:
@@ -46,7 +46,7 @@ class _Channel:
         self._ended = False
 
     def put(self, message: bytes) -> bool:
-        """Add a message as soon as there is room; False if the channel has ended."""
+        """Add a message as soon as there is room. Returns False if the channel has ended."""
         with self._changed:
             while not (self.parks or self._ended) and self._waiting and self._size + len(message) > self._capacity:
                 self._changed.wait()
@@ -58,12 +58,14 @@ class _Channel:
             return True
 
     def has_room(self, size: int) -> bool:
-        """Whether messages of this size together can be put without waiting."""
+        """Return True if messages of this size together can be put without waiting."""
         with self._changed:
             return self.parks or self._ended or self._size + size <= self._capacity
 
     def take(self) -> Optional[List[bytes]]:
-        """Everything that waits; waits for something, unless it parks; None once the channel has ended and is empty."""
+        """Return everything that waits; wait for something, unless it parks. None once the channel has ended and is
+        empty.
+        """
         with self._changed:
             while not (self._waiting or self._ended or self.parks):
                 self._changed.wait()
@@ -72,7 +74,7 @@ class _Channel:
             return None if self._ended and not taken else taken
 
     def park(self, resume: Callable[[], None]) -> bool:
-        """Have this called, once, by `wake` when there is something to `take`; False: there is."""
+        """Have this called, once, by `wake` when there is something to `take`. Returns False if there is already."""
         with self._changed:
             self.parks = True
             if self._waiting or self._ended:
@@ -88,7 +90,7 @@ class _Channel:
             resume()
 
     def end(self, drop: bool) -> None:
-        """No more comes; ``drop``: nobody will read what waits."""
+        """End the channel; ``drop``: nobody will read what waits."""
         with self._changed:
             self._ended = True
             if drop:
@@ -98,7 +100,7 @@ class _Channel:
 
 
 class MemoryTransport(Transport):
-    """One end of a `pair`."""
+    """An end of a `pair`."""
 
     name = "memory"
     threadless = True
@@ -114,7 +116,7 @@ class MemoryTransport(Transport):
         self._rejected = 0
 
     def read(self) -> Optional[List[Received]]:
-        """See `Transport.read`."""
+        """Return the messages that wait; those that are too long as `Rejected`."""
         taken = self._incoming.take()
         return None if taken is None else [self._checked(message) for message in taken]
 
@@ -125,7 +127,7 @@ class MemoryTransport(Transport):
         return Rejected("message of %d bytes exceeds max_message_bytes (%d)" % (len(message), self._limit))
 
     def write(self, messages: Sequence[bytes]) -> None:
-        """See `Transport.write`."""
+        """Hand the messages to the other end."""
         with self._write_lock:
             for message in messages:
                 if not self._outgoing.put(message):
@@ -134,11 +136,11 @@ class MemoryTransport(Transport):
             self._outgoing.wake()
 
     def park(self, resume: Callable[[], None]) -> bool:
-        """See `Transport.park`; only where no threads can be started."""
+        """Give up the reader's thread, only where no threads can be started."""
         return not available() and self._incoming.park(resume)
 
     def ready(self, size: int) -> bool:
-        """See `Transport.ready`; also False while somebody writes."""
+        """Return True if so many bytes fit; False also while another thread writes."""
         if not self._write_lock.acquire(blocking=False):
             return False
         try:
@@ -147,17 +149,17 @@ class MemoryTransport(Transport):
             self._write_lock.release()
 
     def close(self) -> None:
-        """See `Transport.close`; the other end still gets what was written before."""
+        """Close this end; the other one still gets what was written before."""
         self._closed = True
         self._incoming.end(drop=True)
         self._outgoing.end(drop=False)
 
     def reason(self) -> str:
-        """See `Transport.reason`."""
+        """Return which side has closed the connection."""
         return "the connection was closed" if self._closed else "the peer closed the connection"
 
     def counters(self) -> Dict[str, int]:
-        """``rejected``: messages that were too long."""
+        """Return ``rejected``: the number of messages that were too long."""
         return {"rejected": self._rejected}
 
 
@@ -178,5 +180,5 @@ class InProcess(MemoryTransport):
         self._serve(self._theirs)
 
     def renew(self) -> Transport:
-        """See `Transport.renew`."""
+        """Return another connection to the same server, not open yet."""
         return InProcess(self._serve, self._limits)

@@ -14,7 +14,7 @@ from .base import REPLIES, Received, Transport
 
 
 class ReplyTransport(Transport):
-    """Carries what POSTs bring and what their replies take back; a subclass says where a message goes. Thread-safe."""
+    """A server's transport over HTTP; a subclass says where a message goes. Thread-safe."""
 
     name = "http"
     contract = REPLIES
@@ -39,7 +39,7 @@ class ReplyTransport(Transport):
         raise NotImplementedError
 
     def arrived(self, message: bytes) -> None:
-        """Note that the dispatcher was given this message; for who watches the traffic."""
+        """Note that the dispatcher was given this message; for traces."""
 
     def refused(self, about: RequestId, code: int) -> None:
         """Note that the request of this key is refused as such, with this code, before or instead of being worked on.

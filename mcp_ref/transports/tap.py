@@ -21,7 +21,7 @@ _OURS = frozenset((
     "tool calls above the rate", "too many completions", "unchecked result", "listening", "listening again failed",
     "listening given up", "unencrypted link", "unasked answer", "embedded resource",
 ))
-"""Names of counts that are our own doing, or our own limits; most are about the peer."""
+"""The names of counts that are our own doing, or our own limits; most others are about the peer."""
 
 
 def tap(transport: Transport, trace: Optional[Trace], side: str) -> Transport:
@@ -34,7 +34,7 @@ def tap(transport: Transport, trace: Optional[Trace], side: str) -> Transport:
 
 
 class Tap(Forwarding):
-    """A transport of whichever contract, seen; see the module."""
+    """A transport of whichever contract whose traffic a trace is told of; see the module."""
 
     finding: Optional[Finding] = None
 
@@ -58,13 +58,13 @@ class Tap(Forwarding):
             self._hear_stderr(transport)
 
     def _found(self, name: str, text: str, error: Optional[BaseException]) -> None:
-        """What the connection has counted, as a finding about whom it is the doing of."""
+        """Tell the trace what the connection has counted, as a finding about the side that has caused it."""
         if error is not None:
             text += ": " + shown_error(error)
         self.trace.finding("%s: %s" % (name, text), self.side if error is not None or name in _OURS else self.peer)
 
     def _hear(self, transport: Any) -> None:
-        """Lines on a child's stdout that are no messages are not read, but were on the wire."""
+        """Tell the trace of lines on a child's stdout that are no messages: they are not read, but were on the wire."""
         before = self._unseen = transport.on_noise
 
         def heard(line: bytes) -> None:
@@ -75,7 +75,9 @@ class Tap(Forwarding):
         transport.on_noise = heard
 
     def _hear_stderr(self, transport: Any) -> None:
-        """What a child says on stderr. Its thread must not keep this object, and so the transport, alive."""
+        """Tell the trace what a child writes on stderr. Its thread must not keep this object, and so the transport,
+        alive.
+        """
         before = self._unheard = transport.on_stderr
         told, peer = self.trace.transport, self.peer
 
@@ -87,7 +89,7 @@ class Tap(Forwarding):
         transport.on_stderr = heard
 
     def open(self) -> None:
-        """See `Transport.open`."""
+        """Make the connection, and tell the trace how that went."""
         try:
             self.inner.open()
         except TransportError as error:
@@ -96,7 +98,7 @@ class Tap(Forwarding):
         self.trace.transport("connected by %s" % self.name)
 
     def read(self) -> Optional[List[Received]]:
-        """See `Transport.read`."""
+        """Read, and tell the trace what has come."""
         items: Optional[List[Received]] = self.inner.read()
         if items is None:
             self.trace.transport("end of the connection: %s" % self.inner.reason())
@@ -112,7 +114,7 @@ class Tap(Forwarding):
         return items
 
     def write(self, messages: Sequence[bytes]) -> None:
-        """See `Transport.write`."""
+        """Tell the trace of the messages, then write them."""
         for message in messages:
             self.trace.message(self.side, message)
         with self._findings():
@@ -127,24 +129,24 @@ class Tap(Forwarding):
             raise
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
-        """See `ReplyTransport.post`."""
+        """Tell the trace of the message, then post it."""
         if message is not None:
             self.trace.message(self.side, message)
         self.inner.post(message, about, final)
 
     def arrived(self, message: bytes) -> None:
-        """See `ReplyTransport.arrived`; also of what `send_and_wait` brings."""
+        """Tell the trace of a message that came by another way than `read`."""
         self.trace.message(self.peer, message)
 
     def send(self, messages: Sequence[Outgoing]) -> None:
-        """See `ExchangeTransport.send`."""
+        """Tell the trace of the messages, then send them."""
         for message in messages:
             self._show(message)
         with self._findings():
             self.inner.send(messages)
 
     def send_and_wait(self, message: Outgoing, until: Deadline, take: Callable[[bytes], bool]) -> bool:
-        """See `ExchangeTransport.send_and_wait`."""
+        """Tell the trace of the request, then send it; if that is refused here, `send` does not tell of it again."""
         self._show(message)
         return bool(self.inner.send_and_wait(message, until, take))
 
@@ -154,12 +156,12 @@ class Tap(Forwarding):
             self.trace.message(self.side, message.data)
 
     def reopen(self) -> Optional[Transport]:
-        """See `ExchangeTransport.reopen`; that one is seen, too."""
+        """Return the transport that takes the place of this one, seen, too."""
         fresh = self.inner.reopen()
         return fresh and Tap(fresh, self.trace, self.side)
 
     def renew(self) -> Optional[Transport]:
-        """See `Transport.renew`; that one is seen, too."""
+        """Return the transport that takes the place of this one, seen, too."""
         fresh: Any = self.inner.renew()
         if hasattr(fresh, "on_noise"):
             fresh.on_noise = self._unseen
@@ -168,7 +170,7 @@ class Tap(Forwarding):
         return fresh and Tap(fresh, self.trace, self.side)
 
     def close(self) -> None:
-        """See `Transport.close`."""
+        """Close the transport, and tell the trace once."""
         if not self._closed:
             self._closed = True
             self.trace.transport("closed", self.side)

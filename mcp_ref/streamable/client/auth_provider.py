@@ -1,15 +1,16 @@
-"""How authorization gets into the requests of an HTTP client, without the transport knowing what it is.
+"""The contract between an HTTP client's transport and its authorization, of which the transport knows nothing else.
 
-What a user passes as ``auth=`` is an `Authorizing`: it makes an `Authorizer` for each server. The transport asks that
-for the header fields of each HTTP request (POST, GET, DELETE), for a token goes with every one of them, also within
-one session [2025-03-26..2025-11-25 basic/authorization §Token Requirements] MUST
-[2026-07-28 basic/authorization/index §Token Requirements] MUST; and it asks when a request was refused with 401 or 403,
-whether to send it again. Both calls may wait: for an authorization server, for another thread that is at it already,
-for a person. They come from the thread that carries the request, so nothing else waits with it. Of what was not refused
-it is told, too.
+The value that a user passes as ``auth=`` is an `Authorizing`: it makes an `Authorizer` for each server. The transport
+asks that for the header fields of each HTTP request (POST, GET, DELETE), for a token goes with every one of them, also
+within one session [2025-03-26..2025-11-25 basic/authorization §Token Requirements] MUST
+[2026-07-28 basic/authorization/index §Token Requirements] MUST; and when a request was refused with 401 or 403,
+it asks if the request is to be sent again. Both calls may wait: for an authorization server, for another thread that
+authorizes already, for a person. They come from the thread that sends the request, so nothing else waits with it. The
+authorizer is told of replies that are no refusal, too.
 
-The `Grip` that comes along ends when nobody wants the request any more. `Grip.pause` waits with an eye to that, and
-within `Grip.standstill`, which is for a person's time, the request does not age.
+The `Grip` that comes along is the scope of a cancellation: it ends when nobody wants the request any more. `Grip.pause`
+waits until then at most, and within `Grip.standstill`, which is for a person's time, the clock of the request is
+paused.
 """
 
 from contextlib import contextmanager
@@ -35,43 +36,44 @@ class Refusal(NamedTuple):
     challenges: Tuple[str, ...]
     """The values of WWW-Authenticate, as they came."""
     headers: Headers
-    """All header fields of the reply."""
+    """The header fields of the reply, all of them."""
     method: str
-    """That of HTTP: ``POST``, ``GET``, ``DELETE``."""
+    """The method of HTTP: ``POST``, ``GET``, ``DELETE``."""
     url: str
-    """Where the request went: that of the server, or where that has redirected it to. May have a query: not for logs.
+    """The URL that the request went to: the server's, or the target of a redirect. May have a query: not for logs.
     """
     fields: Fields
-    """What `Authorizer.fields` gave for this request; () if it carried no token. Not for logs."""
+    """The fields that `Authorizer.fields` returned for this request; () if it carried no token. Not for logs."""
     revision: Optional[str]
     """The MCP revision of the request, as far as it is known: agreed, named in it, or offered by it."""
     tries: int
-    """How often `refused` was asked about this request before; the transport asks ``max_authorizations`` times."""
+    """The number of times that `refused` was asked about this request before, up to ``max_authorizations``."""
 
     def __repr__(self) -> str:
         return "Refusal(%d, %s %s, tries=%d)" % (self.status, self.method, self.url.partition("?")[0], self.tries)
 
 
 class Authorizer:
-    """Authorization at one server. Thread-safe: many requests go out at a time."""
+    """The authorization at one server. Thread-safe: many requests go out at a time."""
 
     def fields(self, method: str, url: str, grip: Grip) -> Fields:
-        """The header fields that let this one HTTP request in; () where there is no token yet.
+        """Return the header fields that authorize this one HTTP request; () if there is no token yet.
 
         May wait, for a token that has to be renewed first. Raises `AuthError`, and `LetGo` if ``grip`` has ended.
         """
         raise NotImplementedError
 
     def refused(self, refusal: Refusal, grip: Grip) -> bool:
-        """See to it that the request is let in. True: send it again, with new `fields`; False: the refusal stands.
+        """Authorize a request that was refused. Returns True if it is to be sent again, with new `fields`; False if the
+        refusal stands.
 
-        Raises `AuthError` where authorization fails, which is then the outcome of the request, and `LetGo` if ``grip``
+        Raises `AuthError` if authorization fails, which is then the outcome of the request, and `LetGo` if ``grip``
         has ended.
         """
         raise NotImplementedError
 
     def answered(self, url: str, headers: Headers) -> None:
-        """A request to ``url`` was not refused, and these are the header fields of its reply. Must not wait."""
+        """Note that a request to ``url`` was not refused; ``headers``: those of its reply. Must not wait."""
 
 
 class Authorizing:
@@ -81,7 +83,7 @@ class Authorizing:
         self, url: str, *, ssl_context: "Optional[ssl.SSLContext]" = None, cafile: Optional[str] = None,
         limits: Limits = DEFAULT,
     ) -> Authorizer:
-        """What authorizes requests to the MCP server at ``url``. Connects to nothing yet.
+        """Return what authorizes requests to the MCP server at ``url``. Connects to nothing yet.
 
         ``ssl_context``, ``cafile``: how certificates are checked, as for the server itself. Raises ValueError for
         settings that do not fit.
@@ -90,13 +92,13 @@ class Authorizing:
 
 
 class Gate:
-    """What the requests of one client pass on their way out: its `Authorizer`, and how often that is asked.
+    """The `Authorizer` of one client, and a bound on how often it is asked.
 
     ``auth``: None for a client that authorizes nothing, or has its token from its caller.
     """
 
     STATUSES = (401, 403)
-    """Those of a refusal [2025-03-26..2025-11-25 basic/authorization §Error Handling]
+    """The statuses of a refusal [2025-03-26..2025-11-25 basic/authorization §Error Handling]
     [2026-07-28 basic/authorization/index §Error Handling]."""
 
     def __init__(
@@ -111,7 +113,7 @@ class Gate:
         self._most = limits.max_authorizations
 
     def fields(self, method: str, url: str, grip: Grip) -> Fields:
-        """See `Authorizer.fields`."""
+        """Return the header fields of `Authorizer.fields`, checked."""
         if self.authorizer is None:
             return ()
         with _in_order():
@@ -121,7 +123,10 @@ class Gate:
         return given
 
     def opens(self, refusal: Refusal, grip: Grip) -> bool:
-        """Whether to send a refused request again; see `Authorizer.refused`. `Unauthorized`: it was often enough."""
+        """Return True if a refused request is to be sent again, see `Authorizer.refused`.
+
+        Raises `Unauthorized` after ``max_authorizations`` times.
+        """
         if self.authorizer is None:
             return False
         if refusal.tries >= self._most:
@@ -131,7 +136,7 @@ class Gate:
             return self.authorizer.refused(refusal, grip)
 
     def answered(self, url: str, headers: Headers) -> None:
-        """See `Authorizer.answered`."""
+        """Tell the authorizer of a reply that is no refusal."""
         if self.authorizer is not None:
             with _in_order():
                 self.authorizer.answered(url, headers)
@@ -139,7 +144,7 @@ class Gate:
 
 @contextmanager
 def _in_order() -> Iterator[None]:
-    """Mistakes of an authorizer, or of what it uses, are an `AuthError`, which does not tell what may be secret."""
+    """Turn exceptions of an authorizer's code into an `AuthError`, which does not repeat what may be secret."""
     try:
         yield
     except McpError:

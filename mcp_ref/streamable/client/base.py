@@ -1,7 +1,7 @@
-"""What the two HTTP transports of a client have in common.
+"""The common base of the two HTTP transports of a client.
 
 Every message is a `POST` of its own. Requests go out side by side, each on a thread that then reads its answer: one of
-the crew, or for small calls the one that waits for it (`direct_send`).
+the thread pool, or for small calls the one that waits for it (`direct_send`).
 Notifications and answers to the server go out one after the other, in their order, each when the one before was
 accepted; and what follows ``notifications/initialized`` waits until that was accepted. What arrives, on whatever
 stream, comes out of `HttpChannel.read` in one queue, which is bounded by bytes.
@@ -12,12 +12,12 @@ thread                   blocks on                                         freed
 ``mcp-ref:request:*``    connecting, sending, receiving; room in the       the server; close; the end of
                          queue; the time before a stream is resumed        its request (`given_up`)
 the connection's reader  the queue; after close, the farewell              a message; close; the grace
-a thread that calls      the first byte of the reply to what it carries    the server; close; the end of
+a thread that calls      the first byte of the reply to what it has sent   the server; close; the end of
                                                                            its request, or of its time
 =======================  ================================================  ==============================
 
 An HTTP request that fails is the failure of the one message it carried. Errors are `HttpStatus`, `AnswerLost`,
-`ConnectFailed`, or `PeerError` where the server says a JSON-RPC error.
+`ConnectFailed`, or `PeerError` if the reply holds a JSON-RPC error.
 
 ``headers`` of the caller and ``token`` go to the server's own origin only, for nothing is ever sent to another one:
 redirects are followed within the origin, and they stay out of logs and error texts.
@@ -52,10 +52,11 @@ if TYPE_CHECKING:
 
 _MOST_REDIRECTS = 5
 _REDIRECTS = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (307, 308)}
-"""Statuses that send a request elsewhere unchanged; the others would make a GET of a POST [RFC 9110 §15.4]."""
+"""The statuses that redirect a request unchanged; the others would make a GET of a POST [RFC 9110 §15.4]."""
 _ERROR_BODY = 64 * 1024
 LASTING = ("subscriptions/listen",)
-"""Requests whose answer comes at the end of a long stream: like the streams of GET they take no other's turn."""
+"""The requests whose answer comes at the end of a long stream: like the streams of GET they do not count against
+``max_http_requests``."""
 CITATION = "2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server"
 INITIALIZED = "notifications/initialized"
 _CANCELLED = "notifications/cancelled"
@@ -71,7 +72,7 @@ class Post:
         self.method = message.method
         self.data = message.data
         self.fields = fields
-        """All header fields of a request that belongs to no session; () for those of every request now."""
+        """The header fields of a request that belongs to no session, all of them; () for those of every request now."""
         self.grip = Grip()
         self.begun = begun
 
@@ -82,7 +83,7 @@ class Post:
 
 
 class HttpChannel(ExchangeTransport):
-    """Base of the two; subclasses say what becomes of the answer to a `POST` (`_perform`).
+    """Base of the two; a subclass sends a `POST` and handles the reply in `_perform`.
 
     ``headers``: more header fields for every request; ``token``: sent as ``Authorization: Bearer``; or ``auth``, what
     gets tokens and sends them: see `auth_provider`. ``ssl_context``, or ``cafile`` with certificates to trust: see
@@ -92,7 +93,7 @@ class HttpChannel(ExchangeTransport):
 
     name = "http"
     http_trace: "Optional[HttpTrace]" = None
-    """Told of exchanges and streams."""
+    """The trace of exchanges and streams; None: there is none."""
 
     def __init__(
         self, url: str, *, headers: Optional[Mapping[str, str]] = None, token: Optional[str] = None,
@@ -106,7 +107,7 @@ class HttpChannel(ExchangeTransport):
         self.options: Dict[str, Any] = dict(
             headers=headers, token=token, auth=self._gate.authorizer, ssl_context=ssl_context, cafile=cafile,
             limits=limits)
-        """Those of another transport to the same server."""
+        """The keyword arguments for another transport to the same server."""
         self._url = url
         self.limits = limits
         self.origin = self.where.origin
@@ -146,18 +147,18 @@ class HttpChannel(ExchangeTransport):
     # The promises of a transport
 
     def open(self) -> None:
-        """See `Transport.open`: makes a first connection, and asks nothing on it."""
+        """Make a first connection, and send nothing on it."""
         self._pool.connect(self._grip)
 
     def read(self) -> Optional[List[Received]]:
-        """See `Transport.read`."""
+        """Return the messages that have come; after `close`, wait for the farewell to be sent."""
         items = self._inbox.take()
         if not items and self._closed:
             self._left.wait(2 * self.limits.shutdown_grace)
         return items or None
 
     def send(self, messages: Sequence[Outgoing]) -> None:
-        """See `ExchangeTransport.send`: hands them over to other threads, and waits only if too much waits there."""
+        """Hand messages over to other threads. Waits only while more than CAPACITY bytes wait there."""
         for message in messages:
             self._enter(message)
 
@@ -170,6 +171,9 @@ class HttpChannel(ExchangeTransport):
             fields = self._own_fields(message)
             if fields is None:
                 return
+            # Requests go out side by side. All other messages keep their order, in the lane, which one thread at a time
+            # empties. What follows `notifications/initialized` waits until the server has accepted that: requests are
+            # collected in `_after_initialized` (`_initialized` sends them), and the lane keeps its order anyway.
             self._waiting += len(message)
             post = None
             begin = False
@@ -197,11 +201,11 @@ class HttpChannel(ExchangeTransport):
         return ()
 
     def ready(self, size: int) -> bool:
-        """See `Transport.ready`."""
+        """Return True if so many bytes fit into what may wait for threads."""
         return not self._waiting or self._waiting + size <= CAPACITY
 
     def agreed(self, revision: Revision) -> None:
-        """Name it in every request from now on
+        """Name this revision in every request from now on
         [2025-06-18..2025-11-25 basic/transports §Protocol Version Header] MUST."""
         self._agreed = revision.name
         self._version = revision.name if revision.version_header else None
@@ -215,11 +219,11 @@ class HttpChannel(ExchangeTransport):
             post.grip.let_go()
 
     def unsent(self, id: RequestId) -> bool:
-        """See `Transport.unsent`."""
+        """Return True if the connection has ended before a thread took up our request of this id."""
         return bool(self._why) and id not in self._under_way
 
     def close(self) -> None:
-        """See `Transport.close`: ends all requests; what was to be delivered, and a farewell, may take the grace."""
+        """End all requests. Messages that wait for delivery, and a farewell, may take the grace."""
         with self._lock:
             first, self._closed = not self._closed, True
             posts = list(self._posts.values())
@@ -238,9 +242,10 @@ class HttpChannel(ExchangeTransport):
             self._shut()
 
     def forked(self) -> None:
-        """This is a forked copy of the process whose conversation it is: say nothing to the server, not even farewell.
+        """End, for this is a forked copy of the process whose conversation it is: the server hears nothing, no
+        farewell.
 
-        See `tell_of_fork`. The session belongs to the other process, and so do the ids of its requests.
+        Called as `tell_of_fork` says. The session belongs to the other process, and so do the ids of its requests.
         """
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
@@ -248,18 +253,21 @@ class HttpChannel(ExchangeTransport):
         self._left.set()
 
     def reason(self) -> str:
-        """See `Transport.reason`."""
+        """Return why the connection ended."""
         return self._why or "the connection was closed"
 
     def counters(self) -> Dict[str, int]:
-        """``undelivered``: notifications and answers that the server did not take; and whatever else went wrong."""
+        """Return counts: ``undelivered``, notifications and answers that the server did not take; and other
+        failures."""
         return self._counts.snapshot()
 
     # The end
 
     def _end(self, why: str) -> None:
-        """The connection is over, not by `close`; what has arrived is still read."""
+        """End the connection, not by `close`; messages that have arrived are still read."""
         self._inbox.end(drop=False)  # before a writer can notice and close, which drops what it finds
+        # Under the lock it is settled which requests may have reached the server: those that a thread has taken up. One
+        # that is taken up later finds `_why` and is not sent, for by then it is said to be `unsent`.
         with self._lock:
             if not self._closed:
                 self._why = self._why or why
@@ -270,7 +278,7 @@ class HttpChannel(ExchangeTransport):
             post.grip.let_go()
 
     def _leave(self) -> None:
-        """Deliver what is in the lane, say farewell, free everything."""
+        """Deliver the messages in the lane, say farewell, free everything."""
         try:
             self._lane_empty.wait(self.limits.shutdown_grace / 2)
             if not self._grip.gone:
@@ -281,7 +289,7 @@ class HttpChannel(ExchangeTransport):
             self._shut()
 
     def _hurry(self) -> None:
-        """See to it that leaving ends."""
+        """Cut `_leave` short after the grace."""
         if not self._left.wait(self.limits.shutdown_grace):
             self._grip.let_go()
 
@@ -360,8 +368,10 @@ class HttpChannel(ExchangeTransport):
             self.on_pause(id, begins)
 
     def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
-        """Send a request, unless that was ``begun``, and see to its answer; what is last to be read of it. An exception
-        is its outcome."""
+        """Send a request, unless that was ``begun``, and handle its reply. Returns what is last to be read of it.
+
+        An exception that it raises is the outcome of the request.
+        """
         raise NotImplementedError
 
     # The lane: notifications, and answers to the server
@@ -384,7 +394,11 @@ class HttpChannel(ExchangeTransport):
                 self._initialized()
 
     def _deliver(self, method: str, data: bytes, fields: Fields) -> None:
-        """Send a message that has no answer. A person who has just cancelled a request is not asked to let that in."""
+        """POST a notification or a response.
+
+        For ``notifications/cancelled`` authorization is not tried again, so that a user is not asked because of their
+        own cancellation.
+        """
         self._grip.asked = 0  # it is that of all of them
         reply = self._exchange("POST", data, self._grip, fields, self.limits.request_timeout, ask=method != _CANCELLED)
         try:
@@ -394,7 +408,7 @@ class HttpChannel(ExchangeTransport):
             self._pool.finish(reply, self._grip)
 
     def _initialized(self) -> None:
-        """The server has taken `initialized`; requests may follow."""
+        """Send the requests that waited until the server has accepted ``notifications/initialized``."""
         with self._lock:
             held, self._after_initialized = self._after_initialized, None
         for post in held or ():
@@ -406,10 +420,11 @@ class HttpChannel(ExchangeTransport):
         self, method: str, body: Optional[bytes], grip: Grip, fields: Fields = (), timeout: Optional[float] = None,
         begun: Optional[Reply] = None, ask: bool = True,
     ) -> Reply:
-        """Send a request, have it authorized, and follow redirects within the origin; the reply, for `Pool.finish`.
+        """Send a request, have it authorized, and follow redirects within the origin. Returns the reply, which has to
+        be given to `Pool.finish`.
 
-        ``fields``: all header fields but those of authorization; (): those of every request now. ``ask``: whether the
-        authorizer is asked about a refusal.
+        ``fields``: all header fields but those of authorization; (): those of every request now. ``ask``: ask the
+        authorizer about a refusal.
         Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `AuthError`, `LetGo`.
         """
         target, redirects = self._target if begun is None else begun.target, 0
@@ -448,7 +463,7 @@ class HttpChannel(ExchangeTransport):
         raise HttpStatus("%s is redirected more than %d times" % (self._shown, _MOST_REDIRECTS), reply.status)
 
     def _answered(self, reply: Reply, url: str, grip: Grip) -> None:
-        """Tell of a reply that is no refusal."""
+        """Tell the authorizer of a reply that is no refusal."""
         try:
             self._gate.answered(url, reply.headers)
         except BaseException:
@@ -458,7 +473,10 @@ class HttpChannel(ExchangeTransport):
     def _let_in(
         self, reply: Reply, method: str, target: str, revision: Optional[str], grip: Grip,
     ) -> bool:
-        """Have a refusal looked at, which may take long, so the connection is given back first; True: send it again."""
+        """Have the authorizer look at a refusal. Returns True if the request is to be sent again.
+
+        That may take long, so the connection is given back before.
+        """
         try:
             reply.kept = reply.whole(_ERROR_BODY)
         except TransportError:
@@ -472,11 +490,11 @@ class HttpChannel(ExchangeTransport):
         return self._gate.opens(refusal, grip)
 
     def _revision(self, body: Optional[bytes], fields: Fields) -> Optional[str]:
-        """The revision of a request with this body and these fields."""
+        """Return the revision of a request with this body and these fields; None if it is not known."""
         return dict(fields).get("MCP-Protocol-Version") or self._agreed or offered(body)
 
     def _redirected(self, reply: Reply, method: str, target: str) -> str:
-        """The target that a redirect names."""
+        """Return the target that a redirect names."""
         goal = place_from(self.where.origin + target, reply.headers.get("location") or "",
                           "%s answered %d and redirects to" % (self._shown, reply.status))
         if goal.origin != self.where.origin:
@@ -488,7 +506,7 @@ class HttpChannel(ExchangeTransport):
         return goal.target
 
     def _fields(self, method: str) -> Fields:
-        """The header fields of a request."""
+        """Return the header fields of a request."""
         found = self._made_fields.get(method)
         if found is None:
             found = self._added + ACCEPT[method] + self._conversation()
@@ -496,7 +514,8 @@ class HttpChannel(ExchangeTransport):
         return found
 
     def _conversation(self) -> Fields:
-        """The fields that say which conversation a request belongs to; when they change, `_made_fields` is emptied."""
+        """Return the fields of the conversation that a request belongs to. When they change, `_made_fields` is
+        emptied."""
         return () if self._version is None else (("MCP-Protocol-Version", self._version),)
 
     @property
@@ -505,7 +524,7 @@ class HttpChannel(ExchangeTransport):
         return self.origin + self._target.partition("?")[0]  # type: ignore[operator]
 
     def _check(self, reply: Reply, post: Optional[Post] = None) -> None:
-        """Raise what a reply means that refuses a request: `PeerError` or `HttpStatus`."""
+        """Raise `PeerError` or `HttpStatus` for a reply that refuses a request."""
         if 200 <= reply.status < 300:
             return
         try:
@@ -515,7 +534,7 @@ class HttpChannel(ExchangeTransport):
         raise refused(reply, body, self._shown, (*self._added, *reply.given), post)
 
     def _note(self, name: str, text: str) -> None:
-        """Count something odd, and log it the first times."""
+        """Count a failure that no caller is told of, and log it the first times."""
         if self.http_trace is not None:
             self.http_trace.finding(name, text)
         if is_told(self._counts.add(name)):

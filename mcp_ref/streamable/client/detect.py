@@ -1,4 +1,4 @@
-"""Finding out which HTTP transport a server speaks, and leaving it to the client to find out of which era it is.
+"""The detection of the HTTP transport that a server speaks; the client detects the era.
 
 A client that speaks both eras sends a request of the stateless era first; the answer, or `HttpStatus`, or `PeerError`
 with its ``status``, tells it whether to go on or to begin again with `initialize` on the same `HttpAuto`
@@ -58,16 +58,18 @@ class HttpAuto(Forwarding, ExchangeTransport):
         self._closed = False
         self._initialize: Optional[Outgoing] = None
         self._asked: List[RequestId] = []
-        """Ids of what was sent until it was clear what the server is."""
+        """The ids of requests that were sent before it was clear what the server is."""
         self._clear = False
 
     def read(self) -> Optional[List[Received]]:
-        """See `Transport.read`."""
+        """Return the messages that have come; fall back to HTTP+SSE if `initialize` was refused as there."""
         while True:
             items = self.inner.read()
             refused = next(filter(self._about_initialize, items or ()), None)
             if refused is None or self._initialize is None:
                 return items
+            # Only the reader comes here, so the first transport is left by one thread. Senders may use it meanwhile:
+            # what they sent by it is answered by `_left_behind`.
             initialize, self._initialize = self._initialize, None  # it is tried once
             if not self._may_be_older(initialize, refused) or not self._fall_back(initialize):
                 return items
@@ -76,17 +78,17 @@ class HttpAuto(Forwarding, ExchangeTransport):
                 return items
 
     def _left_behind(self, initialize: Outgoing) -> List[Received]:
-        """The end of whatever else was asked, for nobody reads the answers to it any more."""
+        """Return the ends of all other requests, for their answers are not read any more."""
         lost = AnswerLost("%s speaks HTTP+SSE: what was asked before is lost" % self.origin)
         return [Failed(id, lost) for id in self._asked if id != initialize.id]
 
     def _about_initialize(self, item: Received) -> bool:
-        """Whether this says that `initialize` was refused."""
+        """Return True if this item says that `initialize` was refused."""
         return (isinstance(item, Failed) and not isinstance(item, Unanswered) and self._first.refusal is not None
                 and self._initialize is not None and self._initialize.id == item.id)
 
     def _may_be_older(self, initialize: Outgoing, refused: Received) -> bool:
-        """Whether `initialize` was refused as a server of HTTP+SSE might do it."""
+        """Return True if `initialize` was refused as a server of HTTP+SSE might do it."""
         status = self._first.refusal or 0
         if status in _AUTHORIZATION or (isinstance(refused, Failed) and modern(refused.error)):
             return False
@@ -94,7 +96,7 @@ class HttpAuto(Forwarding, ExchangeTransport):
         return 400 <= status < 500 if named == "4xx" else str(status) in named.split()
 
     def _fall_back(self, initialize: Outgoing) -> bool:
-        """Whether HTTP+SSE it is; the handshake has begun again then."""
+        """Try HTTP+SSE. Returns True if the server speaks it; then the handshake has begun again."""
         from .http_sse import HttpSse
 
         second = HttpSse(self._url, **self._first.options)
@@ -120,13 +122,13 @@ class HttpAuto(Forwarding, ExchangeTransport):
     write = ExchangeTransport.write
 
     def send(self, messages: Sequence[Outgoing]) -> None:
-        """See `ExchangeTransport.send`."""
+        """Send messages by the transport in use; until it is clear, remember which."""
         for message in () if self._clear else messages:
             self._note(message)
         self.inner.send(messages)
 
     def send_and_wait(self, message: Outgoing, until: Deadline, take: Callable[[bytes], bool]) -> bool:
-        """See `ExchangeTransport.send_and_wait`."""
+        """Send a request by the transport in use, and wait for its reply."""
         if not self._clear:
             self._note(message)
         return self.inner.send_and_wait(message, until, take)
@@ -138,16 +140,16 @@ class HttpAuto(Forwarding, ExchangeTransport):
             self._initialize = message
 
     def agreed(self, revision: Revision) -> None:
-        """See `ExchangeTransport.agreed`."""
+        """Note that the transport in use is the right one."""
         self._clear, self._asked, self._initialize = True, [], None
         self.inner.agreed(revision)
 
     def reopen(self) -> Optional[Transport]:
-        """See `ExchangeTransport.reopen`."""
+        """Return another transport to the same server, if the session of this one has expired."""
         return HttpAuto(self._url, **self._first.options) if self.inner.reopen() is not None else None
 
     def close(self) -> None:
-        """See `Transport.close`."""
+        """Close the transport in use, and the first one."""
         with self._lock:
             self._closed = True
             inner = self.inner

@@ -1,13 +1,13 @@
-"""Requests of a client that the thread carries which waits for their answer.
+"""The conditions under which a calling thread sends its request itself, and reads the reply.
 
-Handing a request to another thread, its answer to the connection's reader, and that to who waits for it, wakes three
-threads, which takes longer than all the rest of a small call. A thread that would only wait sends its request itself,
-waits for the reply instead of for the reader, and takes the answer out of it.
+Three hand-overs (of a request to another thread, of its answer to the connection's reader, and from there to the
+caller) wake three threads, which takes longer than all the rest of a small call. A thread that would only wait sends
+its request itself, waits for the reply instead of for the reader, and takes the answer out of it: see
+`StreamableHttp.send_and_wait`.
 
-It does so where nothing keeps it from noticing that its time is over, or that its request was given up: the request is
-short, a connection without TLS is idle and takes it at once, nobody has to authorize it, and once something of the
-reply has come, all of it has, and it is JSON. Whatever is not so, a thread of the crew goes on with, from where this
-one has got to.
+It must not be kept from noticing that its time is over, or that its request was given up. So the request is short, a
+connection without TLS is idle and takes it at once, no authorization is needed, and once something of the reply has
+come, all of it has, and it is JSON. If one of these is not so, a thread of the pool goes on from there.
 """
 
 import re
@@ -19,13 +19,13 @@ from ...transports.exchanges import Outgoing
 from ...transports.lines.fds import wait_ready
 
 _SHORT = 16 * 1024
-"""Bytes of a request that an idle connection takes at once."""
+"""The bytes of a request that an idle connection takes at once."""
 _LOOK = 64 * 1024
-"""Bytes of a reply that are looked at; a longer one is left to the crew."""
+"""The bytes of a reply that are looked at; a longer one is left to the thread pool."""
 _SLICE = 0.5
-"""Seconds of waiting in one go; see `mcp_ref.peer.sender` for why."""
+"""The seconds of waiting in one go; `mcp_ref.peer.sender` says why."""
 _LINE = rb"\r\n(?!content-length:|transfer-encoding:)[!-9;-~]+:[^\r\n]*"
-"""A field whose name nobody strips to another one."""
+"""A field whose name no reader takes for another one by leaving out spaces."""
 _USUAL_HEAD = re.compile(
     rb"HTTP/1\.1 200 [^\r\n]*(?=(?:%b)*\r\ncontent-type: ?application/json[;\r])"
     rb"(?:%b)*\r\ncontent-length: ?([0-9]{1,9})(?:%b)*\r\n\r\n"
@@ -33,7 +33,8 @@ _USUAL_HEAD = re.compile(
 
 
 def is_whole(data: bytes) -> bool:
-    """Return True if this is all of a reply with status 200 and JSON, of a length that nobody reads otherwise."""
+    """Return True if this is all of a reply with status 200 and JSON, of a length that every reader understands
+    alike."""
     head = _USUAL_HEAD(data)
     return head is not None and len(data) == head.end() + int(head.group(1))
 

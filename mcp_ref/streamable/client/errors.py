@@ -1,4 +1,4 @@
-"""What a client makes of a reply that refuses its request: an error that says whose words are whose."""
+"""The errors that a client makes of replies that refuse a request; they tell the server's words from ours."""
 
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
@@ -14,7 +14,7 @@ _AUTHORIZATION = "it wants authorization: pass token=..., auth=... or headers={.
 
 
 def refused(reply: Reply, body: bytes, where: str, sent: Fields, post: "Optional[Post]" = None) -> McpError:
-    """`PeerError` where the server says a JSON-RPC error that may be the answer to ``post``, else `HttpStatus`.
+    """Return `PeerError` if the body is a JSON-RPC error that may be the answer to ``post``, else `HttpStatus`.
 
     ``where``: the server, for people. ``sent``: the header fields of the request; a token among them is not repeated.
     """
@@ -34,7 +34,7 @@ def refused(reply: Reply, body: bytes, where: str, sent: Fields, post: "Optional
 
 
 def _json_error(body: bytes) -> Tuple[Any, Optional[Dict[str, Any]]]:
-    """The id and the error of a body that is a JSON-RPC error response; None where it is none."""
+    """Return the id and the error of a body that is a JSON-RPC error response; None and None if it is none."""
     try:
         value = loads(body)
     except JsonError:
@@ -46,7 +46,7 @@ def _json_error(body: bytes) -> Tuple[Any, Optional[Dict[str, Any]]]:
 
 
 def _hidden(text: str, sent: Fields) -> str:
-    """A server's words without the token that it was sent, which some repeat."""
+    """Return a server's words without the token that it was sent, which some repeat."""
     for name, value in sent:
         if name.lower() == "authorization":
             for secret in (value, value.partition(" ")[2]):

@@ -21,7 +21,7 @@ _OURS = frozenset((
     "accept", "accept-encoding", "connection", "content-length", "content-type", "host", "last-event-id",
     "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id", "transfer-encoding",
 ))
-"""Header fields that a caller cannot set, nor any that begins with _MIRRORED."""
+"""The header fields that a caller cannot set, nor any that begins with _MIRRORED."""
 _MIRRORED = "mcp-param-"
 ACCEPT: Dict[str, Fields] = {
     # [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST: both.
@@ -38,7 +38,7 @@ _TOOL = "tools/call"
 
 
 def added(headers: Mapping[str, str], token: Optional[str]) -> Fields:
-    """The caller's header fields. Raises ValueError, which does not repeat their values."""
+    """Return the caller's header fields. Raises ValueError, which does not repeat their values."""
     fields = {name.lower(): (name, value) for name, value in headers.items()}
     if token is not None:
         fields["authorization"] = ("Authorization", "Bearer " + token)
@@ -61,7 +61,9 @@ def check(name: str, value: str) -> None:
 
 
 def fields_of(method: str, params: Dict[str, Any], annotations: Optional[Annotations]) -> Fields:
-    """What the head of a request says; ``params`` with its `_meta`, ``annotations`` to look up what a tool mirrors.
+    """Return the fields that repeat the body of a request.
+
+    ``params``: with their `_meta`. ``annotations``: says which arguments of a tool are repeated.
 
     Raises `LocalProtocolError` for what no header field can hold.
     [2026-07-28 basic/transports/streamable-http §Client Behavior] MUST
@@ -81,7 +83,10 @@ def fields_of(method: str, params: Dict[str, Any], annotations: Optional[Annotat
 
 @lru_cache(maxsize=256)
 def _standard(version: str, method: str, named: Optional[str]) -> Fields:
-    """The fields of a request but for arguments, which are the same again and again. Raises ValueError."""
+    """Return the fields of a request but for arguments; cached, as they are the same again and again.
+
+    Raises ValueError.
+    """
     for value in (version, method):
         if not _VISIBLE.match(value):
             raise ValueError("a header field cannot hold %.80a" % value)
@@ -89,7 +94,7 @@ def _standard(version: str, method: str, named: Optional[str]) -> Fields:
 
 
 def common(version: str, method: str) -> Fields:
-    """The fields that every message has; the method if a header field can hold it, since it is not encoded.
+    """Return the fields that every message has; the method only if a header field can hold it, for it is not encoded.
 
     [2026-07-28 basic/transports/streamable-http §Standard Request Headers]
     """

@@ -1,4 +1,4 @@
-"""HTTP+SSE, the client's side [2024-11-05 basic/transports §HTTP with SSE].
+"""The client's side of HTTP+SSE [2024-11-05 basic/transports §HTTP with SSE].
 
 One `GET` opens a stream on which everything comes; its first event, ``endpoint``, says where messages are to be
 posted. It must be on the server's own origin. The stream cannot be resumed: when it ends, the connection has ended.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..http_trace import StreamTrace
 
 _SLICE = 0.5
-"""Seconds that `open` waits in one go, for its time may stand still."""
+"""The seconds that `open` waits in one go, for its clock may be paused."""
 
 
 class HttpSse(HttpChannel):
@@ -137,7 +137,7 @@ class HttpSse(HttpChannel):
             self._inbox.put(event.data)
 
     def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
-        """[2024-11-05 basic/transports §HTTP with SSE] MUST: a POST to the endpoint; the answer comes on the stream."""
+        """POST to the endpoint; the answer comes on the stream [2024-11-05 basic/transports §HTTP with SSE] MUST."""
         reply = self._exchange("POST", post.data, post.grip, begun=begun)
         try:
             self._check(reply, post)

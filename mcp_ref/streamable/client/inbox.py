@@ -1,4 +1,4 @@
-"""What an HTTP client has received and not read yet, and what it has to know of messages to send and receive them."""
+"""The queue of messages that an HTTP client has received and not read yet, and what it looks up in message bytes."""
 
 import threading
 from typing import List, Optional
@@ -8,11 +8,11 @@ from ...limits import DEFAULT, Limits
 from ...transports.base import Received
 
 CAPACITY = 1024 * 1024
-"""Bytes of messages that may wait for a thread, and of messages that may wait to be read, before others have to."""
+"""The bytes of messages that may wait for a thread, and of those that may wait to be read, before senders wait."""
 
 
 class Inbox:
-    """What has arrived and was not read yet. Thread-safe."""
+    """A queue of what has arrived and was not read yet, bounded by bytes. Thread-safe."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
@@ -26,7 +26,7 @@ class Inbox:
         self._ended = False
 
     def put(self, *items: Received) -> bool:
-        """Add these, as soon as there is room; after the end they go nowhere: False."""
+        """Add these items, as soon as there is room. Returns False after the end: they are dropped."""
         size = sum(len(item) for item in items if isinstance(item, bytes))
         with self._lock:
             while self._items and self._size + size > self._capacity and not self._ended:
@@ -40,7 +40,7 @@ class Inbox:
 
     @property
     def quiet(self) -> bool:
-        """Whether all that came has been read, and the reader waits for more."""
+        """True if all that came has been read, and the reader waits for more."""
         return self._asleep
 
     def _wake(self) -> None:
@@ -49,7 +49,7 @@ class Inbox:
             self._alarm.release()
 
     def take(self) -> List[Received]:
-        """Everything that has arrived; waits for something; [] once it has ended and all was taken."""
+        """Wait for something to arrive and return everything; [] once the queue has ended and all was taken."""
         while True:
             with self._lock:
                 if self._items or self._ended:
@@ -60,7 +60,7 @@ class Inbox:
             self._alarm.acquire()
 
     def end(self, drop: bool) -> None:
-        """Nothing more comes; ``drop``: nobody wants what is there, unless it has ended before."""
+        """End the queue; ``drop``: empty it, too, unless it has ended before."""
         with self._lock:
             if drop and not self._ended:
                 self._items, self._size = [], 0
@@ -70,7 +70,7 @@ class Inbox:
 
 
 def offered(message: Optional[bytes]) -> Optional[str]:
-    """The revision that a message offers, if it is an `initialize`."""
+    """Return the revision that a message offers, if it is an `initialize`; else None."""
     try:
         name = loads(message or b"null")["params"]["protocolVersion"]
     except (JsonError, KeyError, TypeError):
@@ -79,7 +79,7 @@ def offered(message: Optional[bytes]) -> Optional[str]:
 
 
 def is_answer(data: bytes, limits: Limits = DEFAULT) -> bool:
-    """Whether what a server sent is, or holds, the answer to a request."""
+    """Return True if a server's message is, or holds, the answer to a request."""
     if b'"method"' not in data:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Streamable HTTP, the client's side [2025-03-26..2025-11-25 basic/transports §Streamable HTTP]
+"""The client's side of Streamable HTTP [2025-03-26..2025-11-25 basic/transports §Streamable HTTP]
 [2026-07-28 basic/transports/streamable-http §Sending Messages].
 
 `StreamableHttp` sends each message as a `POST` (see `base`) and takes the answer as JSON or as a stream of
@@ -7,7 +7,8 @@ events. What the handshake revisions add to that:
 - The session: its id comes with the answer to `initialize`, goes with everything after that, and is given back by a
   `DELETE` when the transport is closed. If the server does not know it any more (404), that request fails with
   `SessionExpired`, and the connection is over: `reopen` makes the next one, see `mcp_ref.client.client`.
-- The stream on which the server speaks unasked: a `GET` after ``notifications/initialized``, and another one whenever
+- The stream for messages of the server that belong to no request: a `GET` after ``notifications/initialized``, and
+another one whenever
   it ends. A server that has none answers 405.
 - Resuming: a stream that ends before its answer is asked for again by `GET` with the id of its last event, as long
   as somebody waits for the answer. ``retry`` is waited out in full, however long
@@ -20,7 +21,7 @@ each is a conversation of its own:
 
 - Its head says what its body says: revision, method, names, arguments that the tool wants there; see `headers`.
 - A stream that ends before the answer has lost it (`AnswerLost`), for streams are not resumable.
-- Who gives a request up closes its stream, and that is what the server hears of it
+- A request that is given up has its stream closed, which is all that the server hears of it
   [2026-07-28 basic/patterns/cancellation §Transport-Specific Cancellation].
 - An error is the answer to it only if it has its id, or none.
 
@@ -63,19 +64,19 @@ if TYPE_CHECKING:
 
 EVENTS = "text/event-stream"
 _NOT_DIRECT = ("initialize", *LASTING)
-"""Requests with more than a single answer: what comes with a handshake, or in a lasting reply."""
+"""The requests with more than a single answer: a handshake's, and those with a lasting reply."""
 _FIRST_DELAY = 0.5
 _LASTED = 1.0
-"""Seconds after which a connection that brought nothing was not in vain; also how far the shortest wait grows while
-connections are."""
+"""The seconds after which a connection that brought nothing was not in vain; also the bound to which the shortest wait
+grows while connections are in vain."""
 _LINGER = 1.0
-"""Seconds for a server to end a stream after the answer, which it should; then we do."""
+"""The seconds for a server to end a stream after the answer, which it should; then we do."""
 _LATER = (408, 425, 429)
-"""Statuses besides 5xx that mean: not now."""
+"""The statuses besides 5xx that mean: not now."""
 
 
 class Trail:
-    """What is needed to resume a stream: the last event id, how long to wait, and how often that was in vain."""
+    """The state that is needed to resume a stream: the last event id, the time to wait, the attempts in vain."""
 
     def __init__(self) -> None:
         self.id: Optional[str] = None
@@ -83,26 +84,27 @@ class Trail:
         self.tries = 0
         self.begun = False
         self.fruitless = 0
-        """Connections in a row that ended at once and brought no message."""
+        """The number of connections in a row that ended at once and brought no message."""
         self.heard = False
         """True once this connection has brought a message."""
         self._since = deadline.clock()
 
     def begin(self) -> None:
-        """The server has answered with a stream; if it says when to come again, coming was not in vain."""
+        """Note that the server has answered with a stream; if it says when to come again, attempts were not in vain."""
         self.begun, self.heard, self._since = True, False, deadline.clock()
         if self.retry is not None:
             self.tries = 0
 
     def follow(self, parser: Parser) -> None:
-        """Take over what the parser of a connection has seen."""
+        """Take over the event id and ``retry`` that the parser of a connection has seen."""
         if parser.last_id is not None:
             self.id = parser.last_id
         if parser.retry is not None:
             self.retry = parser.retry
 
     def delay(self, limits: Limits) -> float:
-        """Seconds to wait before the next attempt; random within bounds, so that not all clients come at once.
+        """Return the seconds to wait before the next attempt; random within bounds, so that not all clients come at
+        once.
 
         The server's ``retry`` is kept to, but not below ``min_reconnect_delay``: ``retry: 0`` was a hundred attempts a
         second for ever. That bound doubles, up to a second, while connections end at once and bring no message.
@@ -117,7 +119,7 @@ class Trail:
         return max(asked, ours * random.uniform(0.5, 1.0))
 
     def fields(self) -> Fields:
-        """How the next attempt names the place."""
+        """Return the header field by which the next attempt names the last event."""
         return (("Last-Event-ID", self.id),) if self.id else ()
 
 
@@ -147,23 +149,23 @@ class StreamableHttp(HttpChannel):
         self.refusal: Optional[int] = None
 
     def agreed(self, revision: Revision) -> None:
-        """See `ExchangeTransport.agreed`."""
+        """Note the revision; after a handshake every request belongs to the session."""
         self._shaken = revision.handshake
         super().agreed(revision)
 
     def reopen(self) -> Optional[Transport]:
-        """See `ExchangeTransport.reopen`."""
+        """Return another transport to the same server, if the session has expired."""
         return type(self)(self._url, **self.options) if self._expired else None
 
     def _conversation(self) -> Fields:
-        """[2025-03-26..2025-11-25 basic/transports §Session Management] MUST: the session's id on every request."""
+        """Put the session's id on every request [2025-03-26..2025-11-25 basic/transports §Session Management] MUST."""
         fields = super()._conversation()
         return fields if self._session is None else (*fields, ("Mcp-Session-Id", self._session))
 
     # Requests without a session
 
     def prepare(self, message: Outgoing) -> None:
-        """See `ExchangeTransport.prepare`."""
+        """Make the header fields of a stateless request."""
         params = message.params
         if params is None or self._shaken or not envelope.carries(params):
             return  # it belongs to a session
@@ -171,7 +173,7 @@ class StreamableHttp(HttpChannel):
         self._stateless_version = params["_meta"][envelope.VERSION]
 
     def _own_fields(self, message: Outgoing) -> Optional[Fields]:
-        """See `HttpChannel._own_fields`; a request that was given up before it could be sent is not sent."""
+        """Return all header fields of a stateless message; None if its request was given up before it could be sent."""
         if message.method == "initialize":
             self._stateless_version = None
         if self._stateless_version is None:
@@ -183,7 +185,7 @@ class StreamableHttp(HttpChannel):
     # Requests
 
     def send_and_wait(self, message: Outgoing, until: Deadline, take: Callable[[bytes], bool]) -> bool:
-        """See `ExchangeTransport.send_and_wait`, and `direct_send`."""
+        """Send a small request on the calling thread and wait for its reply; see `direct_send` for the conditions."""
         if not (self._direct and is_short(message)) or message.method in _NOT_DIRECT or not self._crew.take_place():
             return False
         post: Optional[Post] = None
@@ -268,7 +270,7 @@ class StreamableHttp(HttpChannel):
             reply = self._resume(trail, post.grip, lost)
 
     def _events(self, reply: Reply, trail: Trail, post: Optional[Post]) -> Optional[AnswerLost]:
-        """Read one connection to its end. None: the answer to ``post`` was there; else why it was not."""
+        """Read one connection to its end. Returns None if the answer to ``post`` was there, else why it was not."""
         if self.http_trace is None:
             return self._read_events(reply, trail, post, None)
         stream = self.http_trace.stream("GET" if post is None else post.method)
@@ -309,7 +311,7 @@ class StreamableHttp(HttpChannel):
                     reply.link.sock.settimeout(_LINGER)
 
     def _resume(self, trail: Trail, grip: Grip, lost: AnswerLost) -> Reply:
-        """Ask for the rest of a stream until there is one. Raises `AnswerLost` where the server will not, `LetGo`.
+        """Ask for the rest of a stream until the server gives it. Raises `AnswerLost` if it will not, `LetGo`.
 
         [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery] SHOULD
         """
@@ -337,14 +339,14 @@ class StreamableHttp(HttpChannel):
     # The stream of the server
 
     def _initialized(self) -> None:
-        """Ask for the stream before the requests that wait go out, so that it hears what they set off."""
+        """Ask for the stream before the requests that wait go out, so that messages which these set off come on it."""
         begun = self._begin_listening()
         super()._initialized()
         if not self._crew.submit(lambda: self._listen(begun), urgent=True) and begun is not None:
             self._pool.finish(begun, self._listening)
 
     def _begin_listening(self) -> Optional[Reply]:
-        """See `Pool.begin`."""
+        """Send the first GET, if that needs no waiting. Returns the reply that is to come, or None."""
         try:
             given = self._gate.fields("GET", self.where.origin + self._target, self._listening)
         except McpError:
@@ -355,7 +357,7 @@ class StreamableHttp(HttpChannel):
         return begun
 
     def _listen(self, begun: Optional[Reply]) -> None:
-        """Hold the standalone stream open as long as the server has one, one connection after the other.
+        """Keep the standalone stream open as long as the server has one, one connection after the other.
 
         [2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server] MAY
         """
@@ -373,10 +375,10 @@ class StreamableHttp(HttpChannel):
             self._note("no stream", "the server's own messages are not heard any more: %s" % error)
 
     def _listen_once(self, trail: Trail, grip: Grip, begun: Optional[Reply]) -> bool:
-        """One connection; whether to try another one.
+        """Read one connection of the standalone stream. Returns True if another one is to be tried.
 
-        Nobody has asked for this stream, so a person is asked once at most: what it takes to go on with it later on
-        comes by the requests.
+        No caller has asked for this stream, so a person is asked to authorize it once at most: later on the
+        authorization of requests serves the stream, too.
         """
         try:
             fields = self._fields("GET") + trail.fields()
