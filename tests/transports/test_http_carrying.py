@@ -363,11 +363,12 @@ def test_an_answer_does_not_overtake_what_nobody_has_read(
         assert call(client) == "tools/call" and len(taken) == 2  # and what fails it should it be none
 
 
-def test_a_trace_sees_it_once_and_in_order(server: ScriptedHttp) -> None:
+@pytest.mark.parametrize("text", ["", "x" * 20_000], ids=["sent here", "left to the crew"])
+def test_a_trace_sees_it_once_and_in_order(server: ScriptedHttp, text: str) -> None:
     events: List[Event] = []
     with opened(server, trace=Trace(events.append)) as client:
         events.clear()
-        call(client)
+        call(client, arguments={"a": text})
         assert [(event.direction, set(event.message) - {"jsonrpc", "id"}) for event in events if event.message] == [
             ("client", {"method", "params"}), ("server", {"result"})]
 

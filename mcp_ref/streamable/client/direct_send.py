@@ -15,10 +15,9 @@ import socket
 
 from ... import deadline
 from ...http11.client.response import Reply
-from ...transports.exchanges import Outgoing
 from ...transports.lines.fds import wait_ready
 
-_SHORT = 16 * 1024
+SHORT = 16 * 1024
 """The bytes of a request that an idle connection takes at once."""
 _LOOK = 64 * 1024
 """The bytes of a reply that are looked at; a longer one is left to the thread pool."""
@@ -37,11 +36,6 @@ def is_whole(data: bytes) -> bool:
     alike."""
     head = _USUAL_HEAD(data)
     return head is not None and len(data) == head.end() + int(head.group(1))
-
-
-def is_short(message: Outgoing) -> bool:
-    """Return True for a request that an idle connection takes at once."""
-    return len(message.data) <= _SHORT
 
 
 def wait_for_whole_reply(reply: Reply, until: "deadline.Deadline") -> bool:

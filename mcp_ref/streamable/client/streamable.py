@@ -53,7 +53,7 @@ from ...transports.base import Failed, Received, Transport
 from ...transports.exchanges import Outgoing, Unanswered
 from .auth_provider import Authorizer, Authorizing
 from .base import CITATION, LASTING, HttpChannel, Post, no_answer
-from .direct_send import wait_for_whole_reply, is_short
+from .direct_send import SHORT, wait_for_whole_reply
 from .headers import ACCEPT, common, fields_of
 from .inbox import is_answer
 
@@ -186,7 +186,7 @@ class StreamableHttp(HttpChannel):
 
     def send_and_wait(self, message: Outgoing, until: Deadline, take: Callable[[bytes], bool]) -> bool:
         """Send a small request on the calling thread and wait for its reply; see `direct_send` for the conditions."""
-        if not (self._direct and is_short(message)) or message.method in _NOT_DIRECT or not self._crew.take_place():
+        if not (self._direct and len(message.data) <= SHORT) or message.method in _NOT_DIRECT or not self._crew.take_place():
             return False
         post: Optional[Post] = None
         begun: Optional[Reply] = None
