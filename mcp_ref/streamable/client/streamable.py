@@ -186,7 +186,9 @@ class StreamableHttp(HttpChannel):
 
     def send_and_wait(self, message: Outgoing, until: Deadline, take: Callable[[bytes], bool]) -> bool:
         """Send a small request on the calling thread and wait for its reply; see `direct_send` for the conditions."""
-        if not (self._direct and len(message.data) <= SHORT) or message.method in _NOT_DIRECT or not self._crew.take_place():
+        if not self._direct or len(message.data) > SHORT or message.method in _NOT_DIRECT:
+            return False
+        if not self._crew.take_place():
             return False
         post: Optional[Post] = None
         begun: Optional[Reply] = None
