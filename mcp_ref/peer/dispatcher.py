@@ -231,7 +231,7 @@ class Connection(Sender):
     def keep_alive(self) -> None:
         """Start to ping the peer, if the role wants that; called when the connection is operating.
 
-        Not where messages are routed: there may be no stream that could carry a ping, while the peer is well.
+        Not at a server over HTTP: there may be no stream that could carry a ping, while the peer is well.
         """
         if self.role.keepalive is not None and self.replies is None:
             from .keepalive import keep_alive
