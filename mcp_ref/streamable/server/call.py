@@ -10,13 +10,13 @@
 This is how an endpoint is mounted in any framework whose view functions return a status, headers and an iterable;
 `wsgi` does it for WSGI. The reply is JSON wherever nothing has to come before the result.
 
-Handlers run on threads of the caller's own, with the context variables of the calling thread, because the reply may
-begin long before they return. An endpoint with ``json_response=True`` has no such replies: there handlers run on the
-calling thread, except where several requests come at once. So they do where no threads can be started
-(`mcp_ref.threads`); a reply that is a stream is whole then, too, when `Caller.call` returns.
+Handlers run on threads of the `Caller`, with the context variables of the calling thread, because the reply may begin
+long before they return. An endpoint with ``json_response=True`` has no such replies: there handlers run on the calling
+thread, except where several requests come at once. They also run there where no threads can be started
+(`mcp_ref.threads`); a stream is whole then, too, when `Caller.call` returns.
 
-A reply that is a stream holds the thread that reads it, until it ends. Sessions need a clock; here it is whoever calls
-or waits: see `Caller.tick`.
+A stream holds the thread that reads it until it ends. Sessions need a clock: every call and every wait is a tick, see
+`Caller.tick`.
 """
 
 import contextvars
@@ -34,23 +34,23 @@ from ...limits import Limits
 from ...threads import available
 
 _TICK = 1.0
-"""Seconds between two looks at the sessions."""
+"""The seconds between two ticks of the sessions."""
 
 
 class HeldExchange(Exchange):
-    """Holds the reply for the thread that carries it out.
+    """The exchange that holds the reply until a thread takes it: it calls `wait_for_head`, `take`, and last `abandon`.
 
-    ``limit``: bytes that may wait to be taken; see ``max_stream_bytes``. Where nobody can take any before the reply is
-    whole, there is no bound.
+    ``limit``: the bytes that may wait to be taken, see ``max_stream_bytes``; there is no limit where nothing can be
+    taken before the reply is whole.
     """
 
     def __init__(self, request: HttpRequest, limit: int) -> None:
         super().__init__(request)
         self.status = 0
-        """0 while the reply has not begun."""
+        """The status of the reply; 0 while it has not begun."""
         self.headers: Pairs = ()
         self.length: Optional[int] = None
-        """Bytes of the body of a reply that is whole."""
+        """The length in bytes of the body of a reply that is whole."""
         self._most = limit
         self._changed = threading.Condition(threading.Lock())
         self._pieces: List[bytes] = []
@@ -62,20 +62,20 @@ class HeldExchange(Exchange):
     # For the handler
 
     def reply(self, status: int, headers: Pairs = (), body: bytes = b"") -> None:
-        """Implement `Exchange.reply`; ValueError for a header that cannot be sent, RuntimeError for a second reply."""
+        """Implement `Exchange.reply`. Raises ValueError for a header with a line end, RuntimeError if called twice."""
         with self._changed:
             if self._begin(status, headers):
                 self.length = len(body)
                 self._end(body)
 
     def start(self, status: int, headers: Pairs = ()) -> None:
-        """Implement `Exchange.start`; raises as `reply` does."""
+        """Implement `Exchange.start`. Raises as `reply` does."""
         with self._changed:
             if self._begin(status, headers):
                 self._changed.notify()
 
     def send(self, data: bytes) -> bool:
-        """Implement `Exchange.send`; False also after `finish`."""
+        """Implement `Exchange.send`. Returns False also after `finish`."""
         with self._changed:
             if self._waiting > self._most:
                 self.gone = True  # whoever takes the pieces finds out, and tells `on_close`
@@ -88,13 +88,13 @@ class HeldExchange(Exchange):
             return True
 
     def finish(self, data: bytes = b"") -> None:
-        """Implement `Exchange.finish`; again: nothing happens."""
+        """Implement `Exchange.finish`. The second call does nothing."""
         with self._changed:
             if not (self.gone or self._over):
                 self._end(data)
 
     def fail(self) -> None:
-        """The handler has failed: half of a reply must not look like a whole one."""
+        """End the reply of a handler that has failed, so that half of a reply does not look like a whole one."""
         with self._changed:
             if not self.status:
                 self.status, self.length = 500, 0
@@ -123,11 +123,11 @@ class HeldExchange(Exchange):
     # For the thread that carries the reply
 
     def wait_for_head(self, timeout: Optional[float], tick: Callable[[], None]) -> bool:
-        """Wait until there is a status; False after ``timeout`` seconds. ``tick`` is called every second."""
+        """Wait for the status and call ``tick`` every second. Returns False after ``timeout`` seconds."""
         return self._wait(lambda: self.status != 0, timeout, tick)
 
     def take(self, tick: Callable[[], None]) -> bytes:
-        """Wait for more of the body, and take all there is; b"" at its end. Raises `ConnectionLost` if it broke off."""
+        """Wait for more of the body and return it, b"" at its end. Raises `ConnectionLost` if the handler failed."""
         self._wait(lambda: bool(self._pieces or self._over or self.gone), None, tick)
         with self._changed:
             pieces, self._pieces, self._waiting = self._pieces, [], 0
@@ -136,7 +136,7 @@ class HeldExchange(Exchange):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def abandon(self) -> None:
-        """Nobody takes the rest of the reply; `on_close` is told, unless all of it was there."""
+        """Drop the rest of the reply, and call `on_close` unless the reply was whole."""
         with self._changed:
             closed, self._closed = self._closed or self._over, True
             self.gone = True
@@ -151,7 +151,7 @@ class HeldExchange(Exchange):
 
     @property
     def over(self) -> bool:
-        """Whether all of the reply is there."""
+        """Return True if the reply is whole."""
         return self._over
 
     def _wait(self, condition: Callable[[], bool], timeout: Optional[float], tick: Callable[[], None]) -> bool:
@@ -167,7 +167,7 @@ class HeldExchange(Exchange):
 
 
 class Chunks:
-    """The pieces of a body, as they come; iterate it once, or `close` it. Both are for one thread."""
+    """The pieces of a body, as they come. One thread iterates it once, or calls `close`."""
 
     def __init__(self, exchange: HeldExchange, tick: Callable[[], None]) -> None:
         self._exchange = exchange
@@ -184,7 +184,7 @@ class Chunks:
         return data
 
     def close(self) -> None:
-        """The client is gone, or has got everything. Again: nothing happens."""
+        """Drop the rest: the client is gone or has received everything. The second call does nothing."""
         self._exchange.abandon()
 
 
@@ -193,7 +193,7 @@ class Answer(NamedTuple):
 
     status: int
     headers: List[Tuple[str, str]]
-    """With Content-Length where the body is whole."""
+    """The header fields, with Content-Length where the body is whole."""
     chunks: Chunks
 
     def __repr__(self) -> str:
@@ -201,7 +201,7 @@ class Answer(NamedTuple):
 
 
 class Caller:
-    """Calls an endpoint: an `Endpoint`, or whatever has its ``handle``, ``tick``, ``limits`` and ``json_response``.
+    """The caller of an endpoint, which is an `Endpoint` or has its ``handle``, ``tick``, ``limits``, ``json_response``.
 
     Thread-safe. It starts no thread before the first request, so it may be made before a process forks.
     """
@@ -222,13 +222,12 @@ class Caller:
         timeout: Optional[float] = None,
         peer: str = "",
     ) -> Answer:
-        """One request; returns when its reply has begun. ``path`` may have a query behind a ``?``.
+        """Answer one request; return when its reply has begun. ``path`` may have a query behind a ``?``.
 
-        ``peer``: the address that it came from, without which limits of an address (``max_session_share``) do not hold.
-
-        ``timeout``: seconds until the reply must have begun, by default as long as it takes. Raises `RequestTimeout`;
-        what the request has begun goes on, as over a connection that was lost; without a session it is cancelled.
-        Raises `NoThreads` for a stream that stays open, where there are none.
+        ``peer``: the address of the client, without which the limits of an address (``max_session_share``) do not hold.
+        ``timeout``: seconds until the reply must have begun; None: no limit. Raises `RequestTimeout` after that: in a
+        session the request goes on, as after a lost connection; without a session it is cancelled. Raises `NoThreads`
+        for a stream that stays open, where no threads can be started.
         """
         path, _, query = path.partition("?")
         pairs = headers.items() if isinstance(headers, Mapping) else headers
@@ -239,7 +238,7 @@ class Caller:
         return Answer(exchange.status, fields, Chunks(exchange, self.tick))
 
     def begin(self, request: HttpRequest, timeout: Optional[float] = None) -> HeldExchange:
-        """The exchange of a request, when its reply has begun. Raises `RequestTimeout`, `NoThreads`."""
+        """Return the exchange of a request when its reply has begun. Raises `RequestTimeout`, `NoThreads`."""
         threads = available()
         exchange = HeldExchange(request, self.limits.max_stream_bytes if threads else sys.maxsize)
         self.tick()
@@ -275,10 +274,10 @@ class Caller:
             exchange.fail()
 
     def tick(self) -> None:
-        """Have the endpoint look after its sessions, at limit once a second; for any thread, at any time.
+        """Call `Endpoint.tick`, at most once a second; for any thread, at any time.
 
-        It is called with each request, and every second by each thread that waits for a reply. Where nobody asks,
-        sessions that have been idle too long stay until somebody does.
+        Each request calls it, and each thread that waits for a reply does so every second. While no request comes,
+        sessions that were idle for too long stay until one does.
         """
         if deadline.clock() < self._ticked + _TICK or not self._ticking.acquire(blocking=False):
             return
@@ -291,6 +290,6 @@ class Caller:
             self._ticking.release()
 
     def close(self, grace: float = 0.0) -> None:
-        """End the endpoint, and the threads. Running requests have ``grace`` seconds."""
+        """End the endpoint and the threads. Running requests have ``grace`` seconds."""
         self.endpoint.close(grace)
         self._crew.close()

@@ -5,19 +5,19 @@ request                  answer
 =======================  ===========================================================================================
 ``GET /sse``             a stream, and with it a session: first the `endpoint` event with the address for messages,
                          then every message of the server as a `message` event
-``POST /messages?...``   202; whatever there is to say to it goes on the stream
-``OPTIONS`` of both      what a browser asks before it asks
+``POST /messages?...``   202; the answer goes on the stream
+``OPTIONS`` of both      the preflight of a browser
 =======================  ===========================================================================================
 
 [2024-11-05 basic/transports §HTTP with SSE] MUST.
 
-The stream is the connection: it is as if a pipe were open, and when it breaks, the session and all that runs in it end.
-Nothing is sent again. The address holds a session id that nobody can guess, and whoever began a session must also be
-the one who posts to it.
+The stream is the connection, as if it were a pipe: when it breaks, the session and all its requests end. Nothing is
+sent again. The address holds a session id that nobody can guess, and only the principal that began a session may post
+to it.
 
-Reading: the page gives no statuses. A POST that cannot be taken is refused as in Streamable HTTP, by
-`mcp_ref.protocol.streamable_http.refusals`, and nothing of it is said on the stream. The transport and the revision do
-not depend on each other: a later one may be agreed here, with its version header and its batches.
+Reading: the page gives no statuses. A POST that cannot be taken is refused as in Streamable HTTP, by the order
+HTTP_SSE of `mcp_ref.protocol.streamable_http.refusals`, and the stream says nothing about it. The transport and the
+revision do not depend on each other: a later one may be agreed here, with its version header and its batches.
 """
 
 import functools
@@ -50,7 +50,7 @@ class SseSession(HttpSession):
     def begin(self, exchange: Exchange, address: str, headers: Pairs) -> bool:
         """Begin the stream, with the `endpoint` event [2024-11-05 basic/transports §HTTP with SSE] MUST.
 
-        False: the session has ended before.
+        Returns False if the session has ended before.
         """
         stream = ReplyStream(exchange, headers, kind=LISTENING)
         with self.lock:
@@ -62,7 +62,7 @@ class SseSession(HttpSession):
         return True
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
-        """Send a message on the stream; see `Transport.post`. Where nobody takes it, the shell ends the session."""
+        """Send a message on the stream, as `Transport.post`. Where the client is gone, the shell ends the session."""
         if message is None:
             return
         event = encode_event(message, event="message")
@@ -71,16 +71,17 @@ class SseSession(HttpSession):
                 self._count("messages without a stream")
 
     def end_listening(self) -> None:
-        """Nothing, for the stream is the session; see `authenticate`."""
+        """Do nothing, for the stream is the session; see `authenticate`."""
 
     @property
     def busy(self) -> bool:
-        """Whether the stream is open and the handshake was made: who opens a stream and says nothing is idle."""
+        """Return True if the stream is open and the handshake was made. A client that opens a stream and sends nothing
+        is idle."""
         return super().busy and self.connection.session.revision is not None
 
 
 class SseEndpoint:
-    """Both addresses. A shell calls `handle` with requests to one of ``paths``; see `Endpoint` for the options."""
+    """The endpoint of both addresses. A shell calls `handle` for requests to ``paths``; options as `Endpoint`."""
 
     json_response = None
 
@@ -105,7 +106,7 @@ class SseEndpoint:
         self.counters = self._streams.counters
 
     def serves(self, path: str) -> bool:
-        """Whether this path is one of ours."""
+        """Return True if this path is one of the two."""
         return path.rstrip("/") in self.paths
 
     def handle(self, exchange: Exchange) -> None:
@@ -114,11 +115,11 @@ class SseEndpoint:
         (self._messages if at_messages else self._streams).handle(exchange)
 
     def tick(self) -> None:
-        """See `Endpoint.tick`."""
+        """Do what is due, as `Endpoint.tick`."""
         self._streams.tick()
 
     def close(self, grace: float) -> None:
-        """See `Endpoint.close`."""
+        """End all sessions, as `Endpoint.close`."""
         self._messages.closing = True
         self._streams.close(grace)
 

@@ -60,11 +60,11 @@ class Refused(NamedTuple):
     error: Optional[RpcError] = None
     """The error of the reply where its code or its data are not those of REFUSALS."""
     challenges: Sequence[str] = ()
-    """Values of WWW-Authenticate."""
+    """The values of WWW-Authenticate."""
 
 
 class Case:
-    """One HTTP request that is being judged, and what the checks have found so far."""
+    """The case of one HTTP request: the request, and what the checks have found so far."""
 
     principal: Any = None
     """The sender, as the guard says."""
@@ -116,7 +116,7 @@ answer itself."""
 
 
 class Way:
-    """One way in which requests are answered: its checks are the methods that RUNGS names, and `answer` ends it.
+    """A way in which requests are answered: its checks are the methods that RUNGS names, and `answer` ends it.
 
     A way has the checks that it defines; they are walked in its ``order``, whatever the order of their definitions.
     ``guarded``: the checks that are there only where the endpoint has a guard.
@@ -165,7 +165,7 @@ class Guarded(Way):
     """The checks of the guard: who sends the request, and whether they may have it answered."""
 
     def admit(self, case: Case) -> Optional[Refused]:
-        """Ask the guard who sends the request, by its header fields."""
+        """Let the guard find the principal that sends the request, by its header fields."""
         guard: Any = self.endpoint.guard
         exchange = case.exchange
         try:
@@ -176,7 +176,7 @@ class Guarded(Way):
         return None
 
     def allow(self, case: Case) -> Optional[Refused]:
-        """Ask the guard whether this principal may have this message answered."""
+        """Let the guard decide if this principal may have this message answered."""
         guard: Any = self.endpoint.guard
         frame = case.frame
         try:

@@ -1,31 +1,31 @@
-"""A session of Streamable HTTP as the dispatcher sees it: a transport without a reader, which routes what is sent.
+"""A session of Streamable HTTP, which the dispatcher sees as a transport without a reader.
 
 Messages come in by POSTs, which the endpoint gives to `Connection.receive`. Messages go out by `HttpSession.post`:
 
 =============================================  =====================================================
-message                                        goes
+message                                        goes to
 =============================================  =====================================================
 the answer to a request                        into the reply to its POST
-whatever belongs to a request and comes first  into the reply to its POST, which becomes a stream
-anything else                                  on one stream that a GET has opened, the newest
-the same while no such stream is open          into a bounded queue, until one is; before the first
+a message that belongs to a request            into the reply to its POST, which becomes a stream
+any other message                              one stream that a GET has opened, the newest
+any other, while no such stream is open        a bounded queue, until one is; before the first
                                                one only ``max_early_messages`` wait
 =============================================  =====================================================
 
 [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server],
 [2025-03-26..2025-11-25 basic/transports §Multiple Connections] MUST: on one stream, never on two.
 
-A reply is JSON if the answer is all there is, and a stream if not, unless the endpoint was told otherwise. If the
-client takes no stream there, what belongs to the request goes the way of everything else.
+A reply is JSON if it has nothing but the answer, and a stream if a message precedes it, unless the endpoint prefers one
+of them. If the client accepts no stream there, messages of the request are routed like any other.
 
-Who has never opened a stream may never do. A server need not keep anything for them: no page says that a message which
-belongs to no request must arrive. What is sent between the handshake and the first GET is kept, because a client cannot
-be faster. Where messages were dropped, the client is told how many of its own it missed, on the stream it opens.
+A client that has not opened a stream may never open one. A server need not keep messages for it: no page says that a
+message which belongs to no request must arrive. Messages between the handshake and the first GET are kept, because the
+client cannot be faster. Where messages were dropped, the client is told how many, on the stream that it opens.
 
 A connection that breaks cancels nothing [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server]
-SHOULD NOT: the handler goes on, what it says is kept, and the client asks for it by a GET with `Last-Event-ID`.
+SHOULD NOT: the handler goes on, its messages are kept, and the client asks for them by a GET with `Last-Event-ID`.
 
-The lock is held while an exchange is given something to send, which never waits; two streams of one session take turns.
+One lock guards the session and its streams. It is held while an exchange is given something to send, which never waits.
 """
 
 from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence
@@ -45,15 +45,15 @@ _ENDED = (
 
 
 class HttpSession(ReplyTransport):
-    """One session; or, with ``id`` None, one POST that stands alone.
+    """A session; with ``id`` None, one POST of an endpoint without sessions. Thread-safe.
 
-    ``principal``: who began it, as `authenticate` said. Thread-safe.
+    ``principal``: the client that began it, as the guard says.
     """
 
     owner: Hashable = None
-    """Whose it is, for limits; None: nobody knows. See `mcp_ref.http11.server.owners`."""
+    """The owner of the session, for limits; None: not known. See `mcp_ref.http11.server.owners`."""
     _deserted_at: Optional[float] = None
-    """When it was first seen that a question is open and no connection is."""
+    """The time at which `is_deserted` first found an open question and no connection."""
 
     def __init__(self, id: Optional[str], principal: Any, limits: Limits) -> None:
         super().__init__(limits)
@@ -62,11 +62,11 @@ class HttpSession(ReplyTransport):
         self.id = id
         self.principal = principal
         self.shown = principal
-        """The same, as the guard has made it of what came with the latest request."""
+        """The principal that the guard has made of the latest request; equal to ``principal``."""
         self.used = deadline.clock()
-        """When something last came from the client."""
+        """The time of the latest request."""
         self._replies: Dict[Any, ReplyStream] = {}
-        """By what `id_key` makes of the ids of the requests that wait for them."""
+        """`id_key` of the id of a request that is not answered yet -> its reply."""
         self._listening: List[ReplyStream] = []
         self.holder = peer_of(principal, id or self)
         self.replay = Replay(limits, self.holder) if id is not None else None
@@ -75,14 +75,14 @@ class HttpSession(ReplyTransport):
         self._listened = False
         """True once a GET has opened a stream."""
         self._missed = 0
-        """Messages that were dropped before a stream was there, since the client was told."""
+        """The number of messages that were dropped, since the client was last told."""
         self._numbers = 0
         self._answered: Optional[Callable[[], None]] = None
 
     def use_account(self, held: Optional[Held], tells_apart: bool = True) -> None:
-        """Use this account for what the session makes us hold; called before it has a connection.
+        """Count in this account the memory that the session holds. It is called before the session has a connection.
 
-        ``tells_apart``: whether its principal is one client and no other; else the session counts for itself.
+        ``tells_apart``: True if its principal is one client and no other; else the session is counted for itself.
         """
         self.held, self.tells_apart = held, tells_apart
         if not tells_apart:
@@ -99,7 +99,7 @@ class HttpSession(ReplyTransport):
         return self.id
 
     def close(self) -> None:
-        """End the session: its streams end, and POSTs without an answer are told."""
+        """End the session and its streams; POSTs without an answer get an error."""
         with self.lock:
             self.ended = True
             streams = list(dict.fromkeys(self._replies.values())) + self._listening
@@ -118,7 +118,7 @@ class HttpSession(ReplyTransport):
         return "the session ended"
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
-        """Implement `Transport.post`, and the module for where a message goes."""
+        """Implement `Transport.post`; the module has the table of the routes."""
         with self.lock:
             stream = None if about is None else self._replies.get(id_key(about))
             if not final:
@@ -149,7 +149,7 @@ class HttpSession(ReplyTransport):
             self._answered()
 
     def when_answered(self, action: Callable[[], None]) -> None:
-        """Call ``action`` when no request is without answer, at once if that is so."""
+        """Call ``action`` once every request is answered; at once if there is none."""
         with self.lock:
             if self._replies:
                 self._answered = action
@@ -159,8 +159,8 @@ class HttpSession(ReplyTransport):
     def poll_later(self, about: RequestId) -> bool:
         """End the connection of the reply to this request; the client comes back for it after ``stream_retry``.
 
-        [2025-11-25 basic/transports §Sending Messages to the Server] MAY, so False in other revisions; also where the
-        reply is no stream, or has no connection any more.
+        [2025-11-25 basic/transports §Sending Messages to the Server] MAY. Returns False in other revisions, where the
+        reply cannot be a stream, and where its connection has ended.
         """
         with self.lock:
             stream = self._replies.get(id_key(about))
@@ -169,7 +169,10 @@ class HttpSession(ReplyTransport):
     # What the endpoint asks for
 
     def expect(self, stream: ReplyStream) -> str:
-        """The requests of a POST are about to be received; "" if they may be, else why not, a key of REFUSALS."""
+        """Note the reply to the requests of a POST, which are received next.
+
+        Returns "", or the reason to refuse them: a key of REFUSALS.
+        """
         with self.lock:
             if self.ended:
                 return "session"
@@ -184,31 +187,32 @@ class HttpSession(ReplyTransport):
     def receive(
         self, frame: Frame, data: bytes, about: Optional[RequestId] = None, principal: Any = None
     ) -> List[Any]:
-        """Give the connection a message that came; arguments and result as `Connection.receive`."""
+        """Give the connection a message; arguments and result as `Connection.receive`."""
         if self._deserted_at is not None:
             self._deserted_at = None
         jobs: List[Any] = self.connection.receive(frame, data, about, principal)
         return jobs
 
     def listen(self, exchange: Exchange, headers: Pairs = ()) -> bool:
-        """Open a stream for what belongs to no request, on the exchange of a GET; False: the session has ended."""
+        """Open a stream for messages that belong to no request, on the exchange of a GET. Returns False if the session
+        has ended."""
         begun = self._attach(ReplyStream(exchange, headers, kind=LISTENING, session=self), [])
         self._tell_missed()
         return begun
 
     def _tell_missed(self) -> None:
-        """Have the client told how many messages for it were dropped, now that it has opened a stream."""
+        """Tell the client, which has opened a stream, how many messages for it were dropped."""
         with self.lock:
             missed, self._missed = self._missed, 0
         if missed:
             self.connection.role.missed(self.connection, missed)
 
     def resume(self, exchange: Exchange, since: EventId, headers: Pairs = ()) -> Optional[bool]:
-        """Go on with a stream after that event; None: nothing is known of it. False: the session has ended.
+        """Resume a stream after that event. Returns None if nothing of it is known, False if the session has ended.
 
-        First comes what was sent after it on that stream, and on no other
+        The events that followed on that stream come first, and those of no other stream
         [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery] MUST NOT. A stream of a GET goes on even
-        if nothing of it is kept: what is gone is gone, and what comes next can still be sent.
+        if no event is kept, for later messages can still be sent on it.
         """
         with self.lock:
             begun = self._resume_locked(exchange, since, headers)
@@ -217,11 +221,11 @@ class HttpSession(ReplyTransport):
         return begun
 
     def _resume_locked(self, exchange: Exchange, since: EventId, headers: Pairs) -> Optional[bool]:
-        """`resume`, with the lock held."""
+        """Do the work of `resume`, with the lock held."""
         found = self._find(since)
         kept = list(self.replay.of(since.kind, since.stream)) if self.replay is not None else []
         if found is not None:
-            found.end()  # the connection that it had; the client is not there, or it would not have come here
+            found.end()  # its old connection: the client has left that, or it would not resume
             found.exchange, found.headers = exchange, headers
         elif since.stream <= self._numbers and (since.kind == LISTENING or kept):
             found = ReplyStream(exchange, headers, kind=since.kind, session=self)
@@ -232,7 +236,7 @@ class HttpSession(ReplyTransport):
         return self._attach(found, missed)
 
     def tick(self, now: float, poll_after: Optional[float]) -> None:
-        """From time to time: keep quiet streams alive, forget old events, let long streams be polled."""
+        """Keep quiet streams alive, forget old events, and end the connections of long streams for polling."""
         limits = self._limits
         with self.lock:
             if self.replay is not None:
@@ -245,9 +249,9 @@ class HttpSession(ReplyTransport):
                 stream.keep_alive(now, limits.stream_keepalive)
 
     def is_deserted(self, now: float) -> bool:
-        """Whether a question is open, and for ``question_grace`` there was no connection and nothing came.
+        """Return True if a question is open, and for ``question_grace`` seconds the client was not there.
 
-        Its client may come back for a stream, and then finds the question; nobody knows before that time is over.
+        Before that the client may come back for a stream, on which it finds the question.
         """
         if self.connection.table.empty or self._is_connected():
             self._deserted_at = None
@@ -263,7 +267,7 @@ class HttpSession(ReplyTransport):
         return any(exchange is not None and not exchange.gone for exchange in exchanges)
 
     def end_listening(self) -> None:
-        """End the connections of the streams of GETs; the session goes on, and so do they when they are asked for."""
+        """End the connections of the streams of GETs. The session goes on, and the streams can be resumed."""
         with self.lock:
             for stream in self._listening:
                 if not stream.poll(self._limits.stream_retry):
@@ -271,7 +275,7 @@ class HttpSession(ReplyTransport):
 
     @property
     def busy(self) -> bool:
-        """Whether a request has no answer yet, or a stream is open."""
+        """Return True if a request has no answer yet, or a stream is open."""
         with self.lock:
             return bool(self._replies) or any(stream.exchange is not None for stream in self._listening)
 
@@ -289,7 +293,7 @@ class HttpSession(ReplyTransport):
         return self._numbers
 
     def _find(self, since: EventId) -> Optional[ReplyStream]:
-        """The stream of this event, if it has not ended."""
+        """Return the stream of this event, None if it has ended."""
         for stream in [*self._replies.values(), *self._listening]:
             if stream.started and (stream.kind, stream.number) == since[:2]:
                 return stream
@@ -326,7 +330,7 @@ class HttpSession(ReplyTransport):
             self._pop_waiting()
 
     def _send_on(self, stream: ReplyStream, message: bytes) -> bool:
-        """Send a message on this stream; False if it was not, so that it may go on another."""
+        """Send a message on this stream. Returns False if that failed, so that it may go on another."""
         if stream.exchange is None:
             return False
         if stream.send(message):
@@ -336,7 +340,7 @@ class HttpSession(ReplyTransport):
         return False
 
     def _unrelated(self, message: bytes) -> None:
-        """Send a message that belongs to no request, on one stream or on none yet."""
+        """Send a message that belongs to no request on one stream, or keep it until there is one."""
         if any(self._send_on(stream, message) for stream in reversed(self._listening)):
             return
         if self.id is None:
@@ -363,13 +367,13 @@ class HttpSession(ReplyTransport):
         self._waiting_bytes += len(message)
 
     def _drop_oldest(self) -> None:
-        """Drop the message that has waited longest."""
+        """Drop the message that has waited longest, and count it."""
         self._pop_waiting()
         self._missed += 1
         self._count("messages that waited too long")
 
     def _pop_waiting(self) -> None:
-        """Take the message that has waited longest out of the queue, and out of the account."""
+        """Remove the message that has waited longest from the queue and from the account."""
         message = self._waiting.pop(0)
         self._waiting_bytes -= len(message)
         if self.held is not None:

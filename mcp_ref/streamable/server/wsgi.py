@@ -4,21 +4,21 @@
 
     application = server.wsgi()          # gunicorn --threads 16 module:application
 
-WSGI gives each request a thread and keeps it until the reply is over. What follows from that:
+WSGI gives each request a thread and keeps it until the reply is over. This has consequences:
 
 - A reply is JSON wherever nothing has to come before the result. A stream holds a thread of the WSGI server while it is
   open: give the server threads (gunicorn ``--threads``, uWSGI ``--threads``, mod_wsgi ``threads=``). GET streams stay
   open for ever; an endpoint made with ``streams=False`` answers 405 to them.
 - A handler that asks the client something waits for another POST: there must be a thread left to take it, or another
-  process with a `Store`. Where there is neither, the client counts as one that can be asked nothing. (None of this is
-  about 2026-07-28, where a handler that asks does not wait.)
+  process with a `Store`. Where there is neither, handlers cannot ask the client anything. (In 2026-07-28 a handler that
+  asks does not wait, so this does not concern it.)
 - Several *processes* share no memory. With ``sessions="memory"`` a session lives in the one that began it, and the
   others answer 404; so either one process with threads, or a balancer that sends a session always the same way, or
   ``sessions=SqliteStore(path)``, or ``sessions="none"``: then any process may answer, and handlers cannot ask the
   client of a handshake revision. The first request that shows such a mistake is logged as a warning.
-- That a client has gone away is noticed when something is sent to it; keep-alive comments see to that. Where there is
-  no session that cancels its request, which is known when the engine closes the iterable: of a stream, while it is
-  open; of JSON, only when it is too late.
+- A client that has gone away is noticed when something is sent to it, at the latest a keep-alive comment. Where
+  there is no session this cancels its request, once the engine closes the iterable: for a stream that happens while it
+  is open; for JSON it is too late.
 - `subscriptions/listen` keeps a stream open, too; an endpoint made with ``streams=False`` answers 404 to it.
 - Of fields that came several times a WSGI server makes one, with commas. Where no comma belongs (session, version,
   origin, media type and the like) such a request is refused, as elsewhere. `Mcp-Name` and `Mcp-Param-*` may have commas
@@ -42,7 +42,7 @@ from .call import Caller, Chunks
 
 Environ = Dict[str, Any]
 _AT_ONCE = 1024 * 1024
-"""Bytes that are read at once: what a client claims to send costs nothing before it comes."""
+"""The bytes that are read at once: a length that a client only claims must not cost memory."""
 _UNQUOTED = "/:@!$&'()*+,;=~"
 _LONGEST_LENGTH = 15
 _HOP_BY_HOP = frozenset(("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
@@ -54,12 +54,12 @@ _PLAIN = ("Content-Type", "text/plain; charset=utf-8")
 
 
 def application(endpoint: Any) -> "Application":
-    """A WSGI application that serves this endpoint, an `Endpoint` or the like; see `Caller` and the module."""
+    """Return a WSGI application that serves this endpoint, an `Endpoint` or the like; see `Caller` and the module."""
     return Application(endpoint)
 
 
 class Application:
-    """See the module. ``close`` ends the endpoint and its sessions."""
+    """The WSGI application of an endpoint; see the module. `close` ends the endpoint and its sessions."""
 
     def __init__(self, endpoint: Any) -> None:
         self._caller = Caller(endpoint)
@@ -86,12 +86,12 @@ class Application:
         return Chunks(exchange, self._caller.tick)
 
     def close(self, grace: float = 0.0) -> None:
-        """See `Caller.close`."""
+        """End the endpoint, as `Caller.close`."""
         self._caller.close(grace)
 
 
 def advise(environ: Environ, endpoint: Any) -> None:
-    """Say it where the way that this server runs applications does not go together with where sessions are."""
+    """Log a warning if the threads and processes of this WSGI server do not fit the place of the sessions."""
     if getattr(endpoint, "sessions", None) is None:
         return
     from ...diagnostics.packagelog import get_logger
@@ -108,7 +108,10 @@ def advise(environ: Environ, endpoint: Any) -> None:
 
 
 def request_of(environ: Environ, most: int) -> HttpRequest:
-    """The request that this environment describes; of its body hardly more than ``most`` bytes. Raises `Refused`."""
+    """Return the request that this environment describes. Raises `Refused`.
+
+    ``most``: the limit in bytes of the body, of which hardly more is read.
+    """
     method = environ["REQUEST_METHOD"]
     root, path = environ.get("SCRIPT_NAME", ""), environ.get("PATH_INFO", "")
     if path in ("", "/") and root:
@@ -127,7 +130,7 @@ def request_of(environ: Environ, most: int) -> HttpRequest:
 
 
 class _Headers(Headers):
-    """Fields whose names have come through the names of variables, which have no hyphens: ``_`` is ``-`` here."""
+    """The header fields of an environment, whose variables have no hyphens in their names: ``_`` is ``-`` here."""
 
     __slots__ = ()
 
@@ -136,7 +139,7 @@ class _Headers(Headers):
 
 
 def _quoted(path: str) -> str:
-    """A path as it stands in a URL; servers hand it over decoded, one character for each byte."""
+    """Return a path as it stands in a URL; servers hand it over decoded, one character for each byte."""
     return quote(path.encode("latin-1"), _UNQUOTED)
 
 
@@ -149,14 +152,14 @@ def _fields(environ: Environ) -> List[Tuple[str, str]]:
 
 
 def _apart(name: str, value: str) -> List[Tuple[str, str]]:
-    """The fields that the server has joined to this one, where no comma can be part of the value."""
+    """Return the fields that the server has joined to this one, where no comma can be part of the value."""
     if "," not in value or name.lower() not in _SINGLE:
         return [(name, value)]
     return [(name, part.strip()) for part in value.split(",")]
 
 
 def _body(environ: Environ, most: int) -> bytes:
-    """The body. One without Content-Length can be read only where the server ends it (``wsgi.input_terminated``)."""
+    """Read the body. Without Content-Length that works only where the server ends it (``wsgi.input_terminated``)."""
     length = environ.get("CONTENT_LENGTH") or ""
     if length:
         if not (length.isdigit() and length.isascii()):

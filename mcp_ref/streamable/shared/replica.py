@@ -1,4 +1,4 @@
-"""A process's copy of a session that several processes share; see `table`, which has the table of them."""
+"""A replica: the copy of one process of a session that several processes share. Its `table` routes the messages."""
 
 import re
 import threading
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
     from .table import StoreTable
 
 END, MESSAGE = ["end"], ["message"]
-"""Subjects of letters; the others say what of which request, see `subject_of`."""
+"""The subjects of letters that concern a whole session; for the others see `subject_of`."""
 _CHANGING = frozenset(("initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"))
-"""Requests after which a session may be another one."""
+"""The requests that may change what the record of a session holds."""
 _QUESTION = re.compile(rb'\{"jsonrpc":"2\.0","id":(\d+),"method":')
-"""How a request of ours begins, as `jsonrpc.encode` writes it; nothing else that is sent begins so."""
+"""The beginning of a request of ours, as `jsonrpc.encode` writes it; no other message begins so."""
 _OURS = frozenset(("notifications/initialized", "notifications/cancelled", "notifications/progress"))
 
 
 class ReplicaSession(HttpSession):
-    """This process's copy of a session."""
+    """The copy of a session in this process."""
 
     def __init__(self, id: str, principal: Any, limits: Limits, table: "StoreTable") -> None:
         super().__init__(id, principal, limits)
         self.key = table.key_of(id)
         self.syncing = threading.Lock()
-        """Guards what follows, while this copy is made what the record says and while a request begins to change it."""
+        """The lock of the next three, while the replica takes over the record or a request begins to change it."""
         self.version = 0
-        """The version of the record that this copy has taken over."""
+        """The version of the record that the replica has taken over."""
         self.saved: Values = {}
-        """The values of the record as far as they are known here, without subscriptions."""
+        """The values of the record that are known here, without subscriptions."""
         self.announced: Dict[str, int] = {}
-        """How often the client announced what, in any process."""
+        """Method of a notification of the client -> how often it came, in any process."""
         self._table = table
         self.replay = None
-        self._changing: Dict[RequestId, Sequence[str]] = {}  # each with the URIs that it is about
+        self._changing: Dict[RequestId, Sequence[str]] = {}  # request id -> the URIs that it is about
 
     # What the endpoint asks for
 
@@ -53,7 +53,7 @@ class ReplicaSession(HttpSession):
     def receive(
         self, frame: Frame, data: bytes, about: Optional[RequestId] = None, principal: Any = None
     ) -> List[Any]:
-        """Implement `HttpSession.receive`; what another process waits for goes there."""
+        """Implement `HttpSession.receive`; a message for which another process waits goes there."""
         items = frame.items if isinstance(frame, Batch) else [frame]
         left = [item for item in items if not self._belongs_elsewhere(item)]
         if len(left) < len(items):
@@ -75,7 +75,7 @@ class ReplicaSession(HttpSession):
         return jobs
 
     def _belongs_elsewhere(self, item: Union[Message, Malformed]) -> bool:
-        """Whether another process may wait for this, and this one does not; it is on its way there then, or dropped."""
+        """Return True if this message is not for this process; it was left for another one then, or dropped."""
         subject = subject_of(item, self._limits.max_id_length)
         return subject is not None and not self.waits_for(subject) and self._table.post_to_owner(
             self, item, subject)  # type: ignore[arg-type]
@@ -89,18 +89,18 @@ class ReplicaSession(HttpSession):
                 self._changing[frame.id if about is None else about] = uris  # type: ignore[union-attr, index]
 
     def _is_known(self, method: str) -> bool:
-        """Whether the revision has this notification of clients: what is made up would fill the record."""
+        """Return True if the revision has this notification of clients. Invented ones must not fill the record."""
         session = self.connection.session
         row = session.lookup(method)
         return row is not None and row.kind == "notification" and row.sender in (session.peer, "both")
 
     @property
     def changing(self) -> bool:
-        """Whether a request is running that may change the session."""
+        """Return True if a request is running that may change the session."""
         return bool(self._changing)
 
     def waits_for(self, subject: List[Any]) -> bool:
-        """Whether a letter about this is for this process."""
+        """Return True if a letter with this subject is for this process."""
         kind, connection = subject[0], self.connection
         if subject == MESSAGE:
             with self.lock:
@@ -118,23 +118,23 @@ class ReplicaSession(HttpSession):
         return True
 
     def resume(self, exchange: Exchange, since: EventId, headers: Pairs = ()) -> Optional[bool]:
-        """Nothing is ever kept for that."""
+        """Return None: no events are kept for resumption."""
         return None
 
     @property
     def busy(self) -> bool:
-        """Implement `HttpSession.busy`; also while a question is open."""
+        """Return True as `HttpSession.busy`, and also while a question is open."""
         return super().busy or self.asks
 
     @property
     def asks(self) -> bool:
-        """Whether a question to the client is open."""
+        """Return True if a question to the client is open."""
         return self.connection is not None and len(self.connection.table) > 0
 
     # What the dispatcher asks for
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
-        """Implement `Transport.post`; what the request has changed is in the store before its answer goes out."""
+        """Implement `Transport.post`. The changes of a request are in the store before its answer goes out."""
         if not final:
             question = None if message is None else _QUESTION.match(message)
             if question is not None and not self._table.expect(self, int(question.group(1))):
@@ -152,22 +152,22 @@ class ReplicaSession(HttpSession):
         self._table.forget(self, id)
 
     def _unrelated(self, message: bytes) -> None:
-        """Send a message that belongs to no request, on a stream here, or by a process that has one."""
+        """Send a message that belongs to no request on a stream here, or leave it for a process that has one."""
         if not any(self._send_on(stream, message) for stream in reversed(self._listening)):
             self._table.post_to_stream_holder(self, message)
         self._table.watch(self)
 
     def deliver(self, message: bytes) -> bool:
-        """Send a message that another process has left; False if it cannot be."""
+        """Send a message that another process has left. Returns False if there is no stream for it."""
         with self.lock:
             return any(self._send_on(stream, message) for stream in reversed(self._listening))
 
 
 def subject_of(item: Union[Message, Malformed], longest: int) -> Optional[List[Any]]:
-    """What a letter with this message is about; None: it concerns the session as a whole.
+    """Return the subject of a letter with this message; None if it concerns the session as a whole.
 
-    Ids of ours are numbers, so a message about another one, or about one of more than ``longest`` characters, is for no
-    process: it is refused where it came.
+    Our ids are numbers, so a message about another id, or one of more than ``longest`` characters, is for no process:
+    it is refused where it came.
     """
     if isinstance(item, (Result, Error)):
         return ["answer", item.id] if type(item.id) is int else None

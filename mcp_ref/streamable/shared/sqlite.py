@@ -4,23 +4,23 @@
 
     application = server.wsgi(sessions=SqliteStore("/run/mcp/sessions.db"))
 
-The file is made with mode 0600 and must belong to the user of the process and be readable by nobody else: it holds what
-clients said of themselves, and for moments messages. So must the two files that SQLite keeps beside it; and nobody but
-this user, root and the folder's group may write in the folder, because whoever can puts files of his own there. Ids of
-sessions are in it only as digests. It must lie on a disk of this machine, not on a network file system, where the locks
-and the shared memory of SQLite do not work.
+The file is made with mode 0600. It must belong to the user of the process and be readable by nobody else, for it holds
+what clients said of themselves, and for moments messages. The same holds for the two files that SQLite keeps beside it.
+Only this user, root and the group of the folder may write in the folder, because others could put their own files
+there. Session ids are in it only as digests. The file must lie on a disk of this machine, not on a network file system,
+where the locks and the shared memory of SQLite do not work.
 
 Every write is a ``BEGIN IMMEDIATE``: a transaction that begins by reading and then writes fails with "database is
-locked" whenever another process was quicker, in spite of any time-out. Each process opens a connection of its own, also
-after a fork: one that was inherited is left alone for ever, even to close it would let go of the other's locks.
+locked" whenever another process was quicker, in spite of any timeout. Each process opens its own connection, also after
+a fork: an inherited one is never touched, for even closing it would release the locks of the other process.
 
-Each value of a record is a row, with the version at which it changed; one that was taken out stays for a while as a row
-without a value, so that other processes hear of it. When _MOST_GONE have gathered they are deleted, and whoever has
-read before that reads all of the record once.
+Each value of a record is a row, with the version at which it changed. A removed value stays for a while as a row
+without a value, so that other processes learn of it. When _MOST_GONE such rows exist they are deleted, and a process that has
+read the record before that reads all of it once.
 
 Times are those of the monotonic clock, which all processes of a machine share and nobody can set. It begins anew when
-the machine starts: the file holds the id of that start, and whoever opens it after another start counts every session
-as used at that moment. Where the system does not tell such an id, a time in the future shows that it has started anew.
+the machine starts: the file holds the id of that start, and the first process after another start counts every session
+as used at that moment. Where the system has no such id, a time in the future shows that the machine has started anew.
 """
 
 import json
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
     import sqlite3
 
 LETTER_SECONDS = 60.0
-"""How long a letter is kept that nobody takes, unless it is one that waits: see `store.OUT`."""
+"""The seconds for which a letter is kept that no process takes, unless it waits for a stream: see `store.OUT`."""
 FORMAT = 2
-"""Of the tables, in ``user_version``. Format 1 is that of 0.5.0."""
+"""The format of the tables, in ``user_version``. Format 1 is that of 0.5.0."""
 APPLICATION = 0x6D637073
-"""In ``application_id``, from format 2 on: the file is ours."""
+"""The value of ``application_id`` from format 2 on, which says that the file is ours."""
 _BUSY_SECONDS = 10.0
-"""How long to wait while others write; they need some 20 us each."""
+"""The seconds to wait while others write; a write takes some 20 us."""
 _RETRY_SECONDS = 0.005
 _MOST_GONE = 1000
-"""Values of one session that were taken out and are still there as rows."""
+"""The number of removed values of one session that may be there as rows."""
 _OVERHEAD = 256
-"""What a letter takes beside its content, as far as limits are concerned."""
+"""The bytes that a letter counts beside its content, for the limits."""
 _LARGEST = (1 << 63) - 1
 _BESIDE = ("", "-wal", "-shm", "-journal")
 """The files of a database, by how their names end."""
@@ -88,7 +88,7 @@ _LETTERS = "SELECT number, id, box, subject FROM letters WHERE "
 
 
 class _Opened:
-    """The connection of one process, opened when it is first needed. One thread at a time uses it, for instants."""
+    """The connection of one process, opened when it is first needed. One thread at a time uses it, for moments."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -96,11 +96,11 @@ class _Opened:
 
 
 class SqliteStore(Store):
-    """Keeps sessions in the file at ``path``, which is made if there is none.
+    """The store that keeps sessions in the file at ``path``, which is made if there is none.
 
-    The sessions of a file that an older version of this package has made end, and the file is used from now on by this
-    version. Raises OSError if there can be no file, ValueError for a file or folder of others, that others may read or
-    write, or that is none of ours, and ImportError where Python was built without `sqlite3`.
+    The sessions end that are in a file of an older version of this package, and the file is converted. Raises OSError
+    if there can be no file, ValueError for a file or folder of others, that others may read or write, or that is none
+    of ours, and ImportError where Python was built without `sqlite3`.
     """
 
     def __init__(self, path: "Union[str, os.PathLike[str]]") -> None:
@@ -126,7 +126,7 @@ class SqliteStore(Store):
 
     @spelt
     def read(self, id: str, idle: float, since: int = 0) -> Optional[Record]:
-        """Implement `Store.read`; 5 us where nothing has changed."""
+        """Implement `Store.read`; it takes 5 us where nothing has changed."""
         now = _clock()
         with self._reading() as database:
             row = database.execute("SELECT version, base, used FROM sessions WHERE id = ?", (id,)).fetchone()
@@ -274,7 +274,7 @@ class SqliteStore(Store):
         return None if row is None else bytes(row[0])
 
     def version(self) -> int:
-        """Implement `Store.version`; 3 us."""
+        """Implement `Store.version`; it takes 3 us."""
         with self._reading() as database:
             return int(database.execute("PRAGMA data_version").fetchone()[0])
 
@@ -321,7 +321,7 @@ class SqliteStore(Store):
         return database
 
     def _prepare(self, database: "sqlite3.Connection") -> None:
-        """Settings of the connection, and the tables where the file is new, or of an older format."""
+        """Set up the connection, and the tables where the file is new or of an older format."""
         import sqlite3
 
         end = time.monotonic() + _BUSY_SECONDS
@@ -359,7 +359,7 @@ class SqliteStore(Store):
 
 
 def _kind_of(database: "sqlite3.Connection", path: str) -> int:
-    """The format of a file that is ours, 0 of an empty one. Raises ValueError for others."""
+    """Return the format of a file of ours, 0 for an empty one. Raises ValueError for other files."""
     format = database.execute("PRAGMA user_version").fetchall()[0][0]
     owner = database.execute("PRAGMA application_id").fetchall()[0][0]
     tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()}
@@ -388,12 +388,12 @@ def _make_tables(database: "sqlite3.Connection") -> None:
 
 
 def _clock() -> float:
-    """The time by which sessions end: seconds since the machine started, in every process; see the module."""
+    """Return the time in seconds since the machine started, the same in every process; see the module."""
     return deadline.clock()
 
 
 def _boot() -> str:
-    """What names the start of this machine since which the monotonic clock counts; "" where nothing does."""
+    """Return the id of the start since which the monotonic clock counts; "" if the system has none."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
@@ -406,13 +406,13 @@ def _started(database: "sqlite3.Connection") -> str:
 
 
 def _is_ahead(database: "sqlite3.Connection") -> bool:
-    """Whether a session was used in the future, so that the clock has begun anew since then."""
+    """Return True if a session was used in the future, so that the clock has begun anew since then."""
     latest = database.execute("SELECT max(used) FROM sessions").fetchall()[0][0]
     return latest is not None and latest > _clock()
 
 
 def _make(path: str) -> None:
-    """Make the file, for its owner alone; or see to it that it, what lies beside it and its folder are so."""
+    """Make the file for its owner alone, or check that it, the files beside it and its folder are safe."""
     _check_folder(os.path.dirname(path))
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     os.close(os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600))
@@ -449,7 +449,7 @@ def _check_folder(folder: str) -> None:
 
 
 def _digest(name: str) -> bytes:
-    """The key of a value: names may be as long as URIs are, and a key is in every index."""
+    """Return the key of a value. A name may be as long as a URI, and the key is in every index."""
     return sha256(name.encode("utf-8", "surrogatepass")).digest()
 
 

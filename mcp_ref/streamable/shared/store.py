@@ -1,20 +1,20 @@
-"""Where sessions are kept that several processes share: what such a place has to do.
+"""The contract of a store, which keeps the sessions that several processes share.
 
 An endpoint that was made with a `Store` keeps its sessions there (see `table`), so that any process may answer
 any request. `mcp_ref.streamable.shared.sqlite.SqliteStore` is one for the processes of one machine; another (Redis,
-say) is a subclass that fills in what follows. Two parts:
+say) is a subclass that implements the methods below. They have two parts:
 
 =================  ===============================================================================================
 sessions           `create`, `read`, `update`, `remove`, `sweep`: records by id. A record has named JSON values, and
                    each subscription is a value of its own, so a change writes, and a reader parses, what has changed
-the mailbox        `expect`, `forget`, `send`, `news`, `waiting`, `take`, `version`, `number`: what one process has for
-                   another: a client's answer that came to the wrong one, a message that waits for a stream
+the mailbox        `expect`, `forget`, `send`, `news`, `waiting`, `take`, `version`, `number`: letters from one process
+                   to another, with a client's answer that came to the wrong one, or a message that waits for a stream
 =================  ===============================================================================================
 
-Every method is atomic towards all other processes. Ids are digests: the store never learns what a client shows.
-What a method raises ends the request that needed it with status 500; while letters are looked for it is logged.
+Every method is atomic towards all other processes. Ids are digests: the store never learns the ids that clients show.
+An exception of a method ends the request that needed it with status 500; while letters are polled it is logged.
 
-Times are those of a clock that nobody sets: a correction of the wall clock ends no session and keeps none alive.
+Times are those of a monotonic clock: a correction of the wall clock ends no session and keeps none alive.
 """
 
 from typing import Any, Dict, List, NamedTuple, Optional
@@ -22,80 +22,81 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from ...options import spelt
 
 Values = Dict[str, Any]
-"""Named JSON values of a record. None stands for a value that is not there (any more)."""
+"""The named JSON values of a record. None stands for a value that is not there (any more)."""
 IN, NOTES, OUT = "in", "notes", "out"
-"""The boxes: answers of clients; what else somebody may wait for (progress, cancellations, the end of a session); and
-messages that wait for a stream as long as their session lives."""
+"""The boxes: answers of clients; other messages for a waiting process (progress, cancellations, the end of a session);
+and messages that wait for a stream as long as their session lives."""
 SENT, UNWANTED, FULL = "sent", "unwanted", "full"
-"""What became of a letter: it is in its box; nobody waits for it; there is no room."""
+"""The results of `Store.send`: the letter is in its box; no process waits for it; there is no room."""
 
 
 class Record(NamedTuple):
-    """What `Store.read` finds."""
+    """The result of `Store.read`."""
 
     version: int
-    """One more after each `Store.update` that changed something; the first is 1."""
+    """The version: 1 at first, and one more after each `Store.update` that changed something."""
     values: Values
     """The values that have changed since the version that was asked about."""
     whole: bool
-    """Whether these are all values of the record, so that any other is gone."""
+    """True if these are all values of the record, so that any other is gone."""
 
 
 class Letter(NamedTuple):
-    """A letter without what is in it."""
+    """A letter without its content."""
 
     number: int
-    """Later letters have larger ones."""
+    """The number of the letter; later ones have larger numbers."""
     id: str
-    """Of the session."""
+    """The id of the session."""
     box: str
     """IN, NOTES or OUT."""
     subject: str
-    """What it is about, for those who may want it."""
+    """The subject, by which a process knows if the letter is for it."""
 
 
 class Room(NamedTuple):
-    """How much a box holds. The first letter of a session always fits into that session's part."""
+    """The room in a box. The first letter of a session always fits into the part of that session."""
 
     letters: int
-    """Of one session."""
+    """The number of letters of one session."""
     bytes: int
-    """Of one session."""
+    """The bytes of one session."""
     total: int
-    """Bytes of all sessions together."""
+    """The bytes of all sessions together."""
     newest: bool = False
-    """Whether the oldest letters of the session make room for a new one; otherwise the new one is refused."""
+    """True if the oldest letters of the session make room for a new one; else the new one is refused."""
 
 
 class Store:
-    """Base of the stores; see the module. Thread-safe; a process that was forked from one that used it may use it."""
+    """The base of the stores; see the module. Thread-safe; a forked process may use it like the one it came from."""
 
     # Sessions
 
     def create(self, id: str, values: Values, most: int, idle: float) -> bool:
-        """Enter a session; False: there are ``most``, not counting what has not been used for ``idle`` seconds."""
+        """Enter a session. Returns False if there are ``most`` that were used within the last ``idle`` seconds."""
         raise NotImplementedError
 
     @spelt
     def read(self, id: str, idle: float, since: int = 0) -> Optional[Record]:
-        """Read what has changed in a session's record since that version (0: all of it); None: there is no session.
+        """Read the values of a session that have changed since that version (0: all). Returns None without a session.
 
-        It counts as use, as often as matters: after ``idle`` seconds without one a session is gone.
+        Reading counts as use, and a session that is unused for ``idle`` seconds is gone.
         """
         raise NotImplementedError
 
     def update(self, id: str, changes: Values) -> int:
-        """Change these values of a record and no others; None takes one out. The version of the record, 0: no session.
-        """
+        """Change these values of a record and no others; None removes one. Returns the version, 0 without a session."""
         raise NotImplementedError
 
     def remove(self, id: str) -> bool:
-        """End a session: its record, letters and questions go; False if it had ended before."""
+        """Remove a session with its letters and questions. Returns False if it had ended before."""
         raise NotImplementedError
 
     def sweep(self, idle: float) -> int:
-        """Take out the sessions that nobody has used for ``idle`` seconds, and letters that nobody took; how many
-        sessions. To be called now and then."""
+        """Remove the sessions that were unused for ``idle`` seconds, and old letters. Returns the number of sessions.
+
+        A table calls it every few seconds.
+        """
         raise NotImplementedError
 
     def count(self) -> int:
@@ -103,45 +104,45 @@ class Store:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Let go of what this process has open; whoever uses the store after that opens it again."""
+        """Close what this process has open; the next use opens it again."""
 
     # The mailbox
 
     def expect(self, id: str, question: int) -> None:
-        """A process of this session waits for the answer to its request of this id, from now on."""
+        """Note that a process waits for the answer to its request of this id."""
         raise NotImplementedError
 
     def forget(self, id: str, question: int) -> None:
-        """Nobody waits for this answer any more."""
+        """Note that no process waits for this answer any more."""
         raise NotImplementedError
 
     @spelt
     def send(
         self, id: str, box: str, subject: str, content: bytes, room: Room, question: Optional[int] = None
     ) -> str:
-        """Leave a letter for the other processes: SENT, UNWANTED or FULL.
+        """Leave a letter for the other processes. Returns SENT, UNWANTED or FULL.
 
-        ``question``: the request that it is about; only while somebody expects its answer. A letter in the box IN is
-        that answer, so nobody expects another one.
+        ``question``: the request that it is about; the letter is UNWANTED if no process expects its answer. A letter in
+        the box IN is that answer, so no other one is expected after it.
         """
         raise NotImplementedError
 
     def news(self, since: int) -> List[Letter]:
-        """All letters with a larger number, in order."""
+        """Return all letters with a larger number, in order."""
         raise NotImplementedError
 
     def waiting(self, id: str) -> List[Letter]:
-        """All letters in the box OUT of this session, in order."""
+        """Return all letters in the box OUT of this session, in order."""
         raise NotImplementedError
 
     def take(self, number: int) -> Optional[bytes]:
-        """Take what is in a letter, for the first process that asks; None for the others."""
+        """Take the content of a letter. Returns None if another process was first."""
         raise NotImplementedError
 
     def version(self) -> int:
-        """Another number than before if another process may have changed anything. It is asked often."""
+        """Return a number that changes when another process may have changed anything. It is called often."""
         raise NotImplementedError
 
     def number(self) -> int:
-        """A number that was never given before, from 1 on; each process asks for one."""
+        """Return a number that was never given before, from 1 on; each process asks for one."""
         raise NotImplementedError

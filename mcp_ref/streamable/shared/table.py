@@ -1,34 +1,35 @@
-"""Sessions that several processes share: each keeps a copy of those that it serves, and the truth is in a `Store`.
+"""The table of the sessions that several processes share. Each process has replicas; the truth is in a `Store`.
 
-A session is begun by one process, and any other that gets a request of it makes a copy from the record: revision, what
-the client declared, who it is, log level, subscriptions. What changes the session in one process is in the store before
-the reply goes out, so the next request finds it, whichever process gets that.
+One process begins a session. Any other that gets a request of it makes a replica from the record: revision,
+capabilities of the client, principal, log level, subscriptions. Changes are in the store before the reply goes out, so
+the next request finds them, whichever process gets it.
 
 =========================================  =========================================================================
-what comes to the wrong process            what becomes of it
+message at the wrong process               route
 =========================================  =========================================================================
-the answer to a question of a handler,     a letter to the process where the handler waits; if none does, it is
-progress for it                            dropped and counted, as it is where there is one process
+the answer to a question of a handler,     a letter to the process where the handler waits; if there is none, it is
+progress for it                            dropped and counted, as with one process
 a cancellation                             a letter to the process where the request runs
 a message of the server that belongs to    a letter to the process that has a stream of the session's; it waits in
 no request, where no stream is             the store while there is none
 the end of a session                       a letter to all
 =========================================  =========================================================================
 
-A question is in the store before it goes out, and until its answer is there: so no client can have answers kept that
-nobody waits for. What is kept has bounds for each session and for all, see `Limits.max_store_letters` and those below
-it. A process that was killed leaves its questions behind, each good for one letter, which goes after a minute.
+A question is in the store before it goes out, and until its answer is there: so no client can have answers kept for
+which no process waits. Letters are bounded for each session and for all, see `Limits.max_store_letters` and the limits
+below it. A process that was killed leaves its questions behind; each allows one letter, which is removed after a
+minute.
 
-Letters are looked for by one thread of a process (``mcp-ref:letters``), and only while a request is running, a question
-is open or a stream is: every 5 ms while somebody waits for an answer, every 20 ms otherwise.
+One thread of a process polls for letters (``mcp-ref:letters``), and only while a request, a question or a stream is
+open: every 5 ms while a handler waits for an answer, every 20 ms otherwise.
 
-What is not carried between processes, and how that shows:
+Some things do not travel between processes:
 
 - Streams cannot be resumed: events have no ids, `Context.poll_later` is False, and a GET with `Last-Event-ID` is 400.
   A connection that breaks loses what was sent on it.
-- That an id of a request was used before is known only in the process that got it.
-- A change that a server announces by itself (`Server.broadcast`, `resource_updated`, `log`) reaches the sessions that
-  its process has served within REPLICA_SECONDS, or has a stream of.
+- Only the process that got a request knows that its id was used.
+- A change that a server announces by itself (`Server.broadcast`, `resource_updated`, `log`) reaches the sessions of
+  which its process has a stream, and those that it has served within REPLICA_SECONDS.
 - Rates are those of each process.
 """
 
@@ -50,25 +51,25 @@ from .store import FULL, IN, NOTES, OUT, UNWANTED, Letter, Record, Room, Store
 Connect = Callable[[HttpSession], Any]
 
 REPLICA_SECONDS = 60.0
-"""How long a process keeps its copy of a session that it serves nothing of."""
+"""The seconds for which a process keeps an unused replica."""
 ANSWER_SECONDS, OTHER_SECONDS = 0.005, 0.02
-"""Between two looks at the mailbox."""
+"""The seconds between two polls for letters, with and without a handler that waits for an answer."""
 LINGER_SECONDS = 0.5
-"""Seconds after which the thread ends that looks, when there is nothing more to wait for."""
+"""The seconds after which the polling thread ends when there is nothing more to wait for."""
 _SWEEP_SECONDS = 10.0
 _JOIN_SECONDS = 5.0
 _MOST_REASON = 1000
-"""Characters of the reason of a cancellation that another process is told."""
+"""The number of characters of the reason of a cancellation that reach another process."""
 _BLOCK = 1 << 32
-"""Ids of requests to clients that each process has for its own."""
+"""The number of ids for requests to clients that each process has for itself."""
 _TOLD = "told"
 
 
 class StoreTable(SessionTable):
-    """The sessions of a `Store`, and the copies of this process. Thread-safe.
+    """The table of the sessions of a `Store`, with the replicas of this process. Thread-safe.
 
-    ``connect``: gives a session its connection, which it returns. ``listens``: whether GET opens streams.
-    Raises `NoThreads` where there are none, for letters of other processes have to be looked for.
+    ``connect``: a function that gives a session its connection and returns it. ``listens``: True if GET opens streams.
+    Raises `NoThreads` where no thread can be started, for it has to poll for the letters of other processes.
     """
 
     shared = True
@@ -93,7 +94,7 @@ class StoreTable(SessionTable):
 
     @staticmethod
     def key_of(id: str) -> str:
-        """What a session is called in the store, which does not learn what a client must show."""
+        """Return the key of a session in the store, which does not learn the id that a client shows."""
         return sha256(id.encode("utf-8", "surrogatepass")).hexdigest()
 
     # What the endpoint asks for
@@ -120,7 +121,7 @@ class StoreTable(SessionTable):
         return True
 
     def why_full(self, session: HttpSession) -> Tuple[str, str]:
-        """Implement `SessionTable.why_full`; whose a session is, the store does not know."""
+        """Implement `SessionTable.why_full`; the store does not know the owners of sessions."""
         return "full", str(self._limits.max_sessions)
 
     def connected(self, session: HttpSession) -> None:
@@ -128,7 +129,7 @@ class StoreTable(SessionTable):
         session.connection.table.ids = self._next_id
 
     def get(self, id: str) -> Optional[HttpSession]:
-        """Implement `SessionTable.get`; makes a copy where this process has none."""
+        """Implement `SessionTable.get`; a replica is made where this process has none."""
         with self._lock:
             session: Any = self._sessions.get(id)
         found = self.store.read(self.key_of(id) if session is None else session.key, self._limits.session_idle,
@@ -159,7 +160,7 @@ class StoreTable(SessionTable):
         return kept
 
     def _take_over(self, session: ReplicaSession, record: Record) -> None:
-        """Make a copy what the record says, unless it knows more: another thread was quicker, or changes it now."""
+        """Take over the record, unless the replica is newer: another thread was quicker, or a request changes it."""
         connection = session.connection
         with session.syncing:
             if session.changing or record.version <= session.version:
@@ -210,7 +211,7 @@ class StoreTable(SessionTable):
         return self.store.count()
 
     def release(self, session: Any) -> bool:
-        """Implement `SessionTable.release`: only the copy ends."""
+        """Implement `SessionTable.release`: only the replica ends."""
         with self._lock:
             self._keys.pop(session.key, None)
             return self._sessions.pop(session.id or "", None) is not None
@@ -222,7 +223,7 @@ class StoreTable(SessionTable):
     # What a session asks for
 
     def save(self, session: ReplicaSession, uris: Sequence[str] = ()) -> None:
-        """Put into the store what has changed in this process. ``uris``: whose subscriptions may be among it."""
+        """Store the changes of this process. ``uris``: the resources whose subscriptions may have changed."""
         now = session.connection.keep()
         each = session.connection.keep(uris) if uris else {}
         if session.announced:
@@ -237,7 +238,7 @@ class StoreTable(SessionTable):
                     session.version = version
 
     def expect(self, session: ReplicaSession, question: int) -> bool:
-        """A question is about to go out; False, and whoever asks is told, if the store cannot take it."""
+        """Store a question that is about to go out. Returns False if the store fails; the question has failed then."""
         try:
             self.store.expect(session.key, question)
         except Exception as error:
@@ -246,15 +247,15 @@ class StoreTable(SessionTable):
         return True
 
     def forget(self, session: ReplicaSession, question: RequestId) -> None:
-        """A question has its answer, or nobody waits for it any more."""
+        """Remove a question that has its answer, or that was given up."""
         try:
             if type(question) is int:
                 self.store.forget(session.key, question)
-        except Exception:  # what is left behind is good for one letter
+        except Exception:  # the question that stays behind allows one letter
             self._log_failure("forgetting a question")
 
     def post_to_owner(self, session: ReplicaSession, item: Message, subject: List[Any]) -> bool:
-        """Leave what another process waits for; False if none does."""
+        """Leave a letter for the process that waits for this message. Returns False if none does."""
         kind, id = subject
         box = IN if kind == "answer" else NOTES
         if isinstance(item, Notification) and kind == "cancel":
@@ -289,12 +290,12 @@ class StoreTable(SessionTable):
         return Room(limits.max_store_letters, limits.max_store_letter_bytes, limits.max_store_bytes)
 
     def collect(self, session: ReplicaSession) -> None:
-        """Send what waits for a stream of this session, which is here now."""
+        """Send the messages that wait for a stream of this session, which this process has now."""
         for letter in self.store.waiting(session.key):
             self._deliver(letter)
 
     def _next_id(self) -> int:
-        """An id for a request of ours that no other process uses: a client must not see one twice in a session."""
+        """Return an id for a request of ours that no other process uses: a client must not see one twice."""
         with self._ids_lock:
             self._last_id = (self._last_id or self.store.number() * _BLOCK) + 1
             return self._last_id
@@ -302,7 +303,7 @@ class StoreTable(SessionTable):
     # Letters
 
     def watch(self, session: ReplicaSession) -> None:
-        """From now until this session is not busy any more there may be letters for this process."""
+        """Poll for letters until this session is not busy any more."""
         with self._lock:
             self._watched[session] = object()
             if self._polling or self._closed:
@@ -311,7 +312,7 @@ class StoreTable(SessionTable):
             self._polling = True
 
     def _poll(self) -> None:
-        """Look for letters while there is something to wait for."""
+        """Poll for letters while there is something to wait for."""
         seen, quiet = -1, deadline.clock()
         while not self._closed:
             asked = False
@@ -351,7 +352,7 @@ class StoreTable(SessionTable):
             self._deliver(letter)
 
     def _deliver(self, letter: Letter) -> None:
-        """Take a letter that is for this process, and do what it says."""
+        """Take a letter that is for this process, and process it."""
         with self._lock:
             session = self._keys.get(letter.id)
         if session is None:
