@@ -1,4 +1,4 @@
-"""What a trace shows of HTTP beside the messages: requests and their statuses, header fields, streams of events.
+"""The trace of HTTP beside the messages: requests and their statuses, header fields, streams of events.
 
 ::
 
@@ -7,10 +7,10 @@
     ~~ S  stream 1: id p7-0, retry 1000
     ~~ S  stream 1 closed after 2 events
 
-A line for each exchange, told when its status is known; the client tells of what it sent, the server of what it was
-sent. Streams are numbered by the trace. Nothing here is a secret: of a session's id there is a digest, so that equal
-ids look equal; that there was an authorization is said, and not which; a challenge has its known parameters; and no
-address has a query.
+Each exchange has a line, written when its status is known: the client traces the requests that it sends, the server
+those that it receives. The trace numbers the streams. No line holds a secret: of a session id it has a digest, so that
+equal ids look equal; of an authorization only that there was one; of a challenge the known parameters; and addresses
+have no query.
 """
 
 import re
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 _LONGEST = 120
 _REQUEST = ("mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name", "last-event-id")
 _REPLY = ("mcp-session-id", "mcp-protocol-version", "location", "www-authenticate", "retry-after", "allow")
-"""Header fields that are shown, in this order."""
+"""The header fields that are shown, in this order."""
 _NAMES = {"mcp-protocol-version": "MCP-Protocol-Version", "last-event-id": "Last-Event-ID",
           "www-authenticate": "WWW-Authenticate"}
 _CHALLENGE = re.compile(r'([A-Za-z0-9_-]{1,40}) ?= ?("(?:[^"\\]|\\.)*"|[^\s,"]+)')
 _HARMLESS = ("error", "scope", "realm", "resource_metadata")
-"""Parameters of a challenge that are shown."""
+"""The parameters of a challenge that are shown."""
 _FIELD = re.compile(rb"^(id|retry|event): ([^\r\n]*)$", re.MULTILINE)
 
 
 def digest_of(session: str) -> str:
-    """Return a short text for the id of a session: equal for equal ids, and of no use to anybody else."""
+    """Return a short text for the id of a session: equal for equal ids, and useless to attackers."""
     from hashlib import sha256
 
     return "~" + sha256(session.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 def _place(target: str) -> str:
-    """An address without what may be secret in its query; a session that it names has its digest."""
+    """Return an address without the secrets in its query; a session id there becomes its digest."""
     path, mark, query = target.partition("?")
     found = re.search(r"(?:^|&)(sessionId|session_id)=([^&#]+)", query)
     return shorten(path, _LONGEST) + (
@@ -64,7 +64,7 @@ def _shown(name: str, value: str) -> str:
 
 
 def _fields(pairs: Iterable[Tuple[str, str]], wanted: Sequence[str]) -> str:
-    """The wanted header fields in brackets, with a blank before; "" for none."""
+    """Return the wanted header fields in brackets, with a blank before; "" for none."""
     found: List[Tuple[str, str]] = []
     authorized = False
     for name, value in pairs:
@@ -86,7 +86,7 @@ def _media(pairs: Iterable[Tuple[str, str]]) -> str:
 
 
 class HttpTrace:
-    """Tells a `Trace` of the exchanges of one party; see the module. Thread-safe."""
+    """The writer of HTTP lines into a `Trace`, for the exchanges of one party; see the module. Thread-safe."""
 
     def __init__(self, trace: "Trace") -> None:
         self.trace = trace
@@ -94,26 +94,26 @@ class HttpTrace:
     def exchanged(
         self, method: str, target: str, fields: Pairs, status: int, answer: Pairs, why: str = "",
     ) -> None:
-        """A request has its reply, whose head this is; ``why``: what a refusal says."""
+        """Write a line for a request and the head of its reply; ``why``: the text of a refusal."""
         self.trace.transport("%s %s%s -> %d%s%s%s" % (
             shorten(method, 40), _place(target), _fields(fields, _REQUEST), status, _media(answer),
             _fields(answer, _REPLY), why and ": " + shorten(why, 200)))
 
     def failed(self, method: str, target: str, fields: Pairs, error: BaseException) -> None:
-        """A request has no reply."""
+        """Write a line for a request that has no reply."""
         self.trace.transport("%s %s%s -> no reply: %s" % (method, _place(target), _fields(fields, _REQUEST), error))
 
     def finding(self, name: str, text: str) -> None:
-        """Something odd was counted."""
+        """Write a line for an anomaly that was counted."""
         self.trace.finding("%s: %s" % (name, text))
 
     def stream(self, what: str) -> "StreamTrace":
-        """A stream of events begins; ``what`` it is for."""
+        """Return the trace of a stream of events that begins; ``what``: its purpose."""
         return StreamTrace(self.trace, what)
 
 
 class StreamTrace:
-    """Tells of one stream of events, as long as one connection carries it."""
+    """The trace of one stream of events, as long as one connection carries it."""
 
     def __init__(self, trace: "Trace", what: str) -> None:
         self._trace = trace
@@ -124,13 +124,13 @@ class StreamTrace:
         trace.transport("%s opened: %s" % (self._name, shorten(what, _LONGEST)), SERVER)
 
     def events(self, events: "Sequence[Event]", retry: Optional[int]) -> None:
-        """These have come; ``retry``: what the stream has said last about coming again."""
+        """Write lines for events that have come; ``retry``: the last such value of the stream, in milliseconds."""
         for event in events:
             self._event(event.event, event.id, retry if retry != self._retry else None, event.data)
             self._retry = retry
 
     def sent(self, data: bytes) -> None:
-        """These bytes of the stream were sent; comments do not count."""
+        """Write lines for the events in these bytes, which were sent; comments are left out."""
         for block in data.split(b"\n\n"):
             if b"data:" in block:
                 found = {name: value.decode("utf-8", "replace") for name, value in _FIELD.findall(block)}
@@ -149,7 +149,7 @@ class StreamTrace:
             self._trace.transport("%s: %s%s" % (self._name, ", ".join(said), "" if data else ", no data"), SERVER)
 
     def closed(self, why: str = "", party: str = SERVER) -> None:
-        """It has ended; again: nothing happens."""
+        """Write a line for the end of the stream. The second call does nothing."""
         if not self._over:
             self._over = True
             self._trace.transport("%s closed after %d event%s%s" % (
@@ -157,7 +157,7 @@ class StreamTrace:
 
 
 class TracedExchange(Exchange):
-    """An exchange of a server, seen by its trace; what it does is done by the one inside."""
+    """An exchange of a server that writes its trace; the inner exchange does the work."""
 
     def __init__(self, inner: Exchange, trace: HttpTrace) -> None:
         self.inner = inner
@@ -167,7 +167,7 @@ class TracedExchange(Exchange):
 
     @property
     def on_close(self) -> Optional[Callable[[], None]]:
-        """See `Exchange`."""
+        """Return the `on_close` of the inner exchange."""
         return self.inner.on_close
 
     @on_close.setter
@@ -221,7 +221,7 @@ class TracedExchange(Exchange):
 
 
 def traced(handle: Callable[[Exchange], Any], trace: "Optional[Trace]") -> Callable[[Exchange], Any]:
-    """Return a handler of exchanges that tells the trace of them; ``handle`` itself, where there is none."""
+    """Return a handler that traces its exchanges; ``handle`` itself if there is no trace."""
     if trace is None:
         return handle
     seen = HttpTrace(trace)

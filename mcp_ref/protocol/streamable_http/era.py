@@ -1,7 +1,7 @@
-"""Which era a POST belongs to, for a server that speaks the stateless one: decided by its header field and its body.
+"""The era of a POST, for a server that speaks the stateless one. Header field and body decide.
 
-What a *request* is answered with, by what `MCP-Protocol-Version` names and what its `_meta` says of itself; "ours" is a
-version that this server speaks:
+The table has the result for a *request*, by the version of `MCP-Protocol-Version` and the version in its `_meta`;
+"ours" is a version that this server speaks:
 
 ==================  ==================  =================  ====================  =====================
 header              no such `_meta`     the same version   another version       `_meta` without one
@@ -15,15 +15,15 @@ anything else       -32022 (2)          -32022             -32020               
 1. Where no legacy revision is spoken: -32020, for the header is missing.
 2. In a session it is legacy, whose rules refuse the header.
 
-*legacy* means: as the revisions with sessions have it (`http_endpoint`); there a session id counts, and everywhere else
-it is ignored [2026-07-28 basic/transports/streamable-http §Earlier Streamable HTTP Revisions] SHOULD. `initialize`
+*legacy* means: by the rules of the revisions with sessions. There a session id counts, and everywhere else it is
+ignored [2026-07-28 basic/transports/streamable-http §Earlier Streamable HTTP Revisions] SHOULD. `initialize`
 without such `_meta` is legacy whatever the header says, because it opens a session
-[2026-07-28 basic/versioning §Compatibility Matrix]; where none can be opened it is refused by -32022, which names what
-is spoken [2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions] SHOULD.
+[2026-07-28 basic/versioning §Compatibility Matrix]; where none can be opened it is refused by -32022, which names the
+spoken versions [2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions] SHOULD.
 
-A *notification* goes with a modern header or such `_meta` to the modern era, else to the legacy one. Reading: the page
-defines no header fields for it [2026-07-28 basic/transports/streamable-http §Sending Messages], so none is compared;
-and where no legacy revision is spoken one without a header is taken, too. A *batch* or a *response* is never modern
+A *notification* with a modern header or such `_meta` belongs to the modern era, else to the legacy one. Reading: the
+page defines no header fields for it [2026-07-28 basic/transports/streamable-http §Sending Messages], so none is
+compared; and where no legacy revision is spoken, one without a header is taken, too. A *batch* or a *response* is never modern
 [2026-07-28 basic/transports/streamable-http §Sending Messages] MUST, MUST NOT.
 """
 
@@ -48,20 +48,22 @@ class HttpEras:
         self.handshake = tuple(one.name for one in ours if one.handshake)
         self._kinds: Dict[str, str] = {one.name: MODERN if one.stateless else LEGACY for one in ours}
         self.modern = MODERN in self._kinds.values()
-        """Whether a stateless revision is spoken; `judge` is for servers that do."""
+        """True if a stateless revision is spoken; `judge` is for such servers."""
         self.legacy = bool(self.handshake)
-        """Whether one with sessions is."""
+        """True if a revision with sessions is spoken."""
 
     def judge(self, frame: Union[Frame, Malformed], header: Optional[str], in_session: bool) -> Union[str, RpcError]:
-        """LEGACY or MODERN, or why it is refused before that matters.
+        """Return LEGACY or MODERN, or the error of a message that belongs to neither.
 
-        ``in_session``: whether a session id came with it. What MODERN says may still be refused, by its envelope.
+        ``in_session``: True if a session id came with it. A MODERN request may still be refused by its envelope.
         """
         kind = None if header is None else self._kinds.get(header, _UNKNOWN)
         if isinstance(frame, Request):
             meta = frame.params.get("_meta") if frame.params else None
+            # Step 1 [2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST: header and `_meta`
+            # name the same version. Most requests pass here at once.
             if kind is MODERN and type(meta) is dict and meta.get(_VERSION) == header:
-                return MODERN  # as most are
+                return MODERN
             if meta is not None and envelope.carries(frame.params):
                 return self._compare(header, meta.get(_VERSION))
             if frame.method == "initialize":
@@ -80,7 +82,8 @@ class HttpEras:
         return mismatch("%s is missing" % _FIELD) if header is None else envelope.unsupported(header, self.ours)
 
     def _compare(self, header: Optional[str], version: object) -> Union[str, RpcError]:
-        """[2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST"""
+        """Compare the header with the version in `_meta`
+        [2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST."""
         if not isinstance(version, str) or header == version:
             return MODERN
         if header is None:
@@ -89,6 +92,6 @@ class HttpEras:
 
 
 def mismatch(text: str) -> RpcError:
-    """The refusal of header fields that do not fit the body; ``text`` says which
+    """Return the error for header fields that do not fit the body; ``text`` says which
     [2026-07-28 basic/transports/streamable-http §Server Validation] MUST."""
     return RpcError(HEADER_MISMATCH, "Header mismatch: %s" % text)

@@ -1,6 +1,6 @@
-"""Values of HTTP header fields that the transport pages give rules for: media types, hosts, origins, session ids.
+"""The values of HTTP header fields that the transport pages have rules for: media types, hosts, origins, session ids.
 
-Functions here take what a field says, as text, and answer; they never raise for what a peer sends.
+The functions take the text of a field. They never raise for a text that a peer sends.
 
 >>> accepts("application/json;q=0.5, text/*", "text/event-stream")
 True
@@ -14,7 +14,7 @@ from typing import Iterable, List, NamedTuple, Optional, Tuple
 from ...urls import is_token
 
 LOOPBACK: Tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
-"""Names of this machine, as they stand in a URL."""
+"""The names of this machine, as they stand in a URL."""
 
 _USUAL_PORTS = {"http": "80", "https": "443"}
 _QUALITY = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\Z")
@@ -27,15 +27,15 @@ _NAME = re.compile(r"(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._\-]{1,255})\Z")
 
 
 def media_type(value: Optional[str]) -> str:
-    """The media type of a Content-Type, in lower case and without parameters; "" where it is none [RFC 9110 §8.3]."""
+    """Return the media type of a Content-Type, in lower case, without parameters; "" if it is none [RFC 9110 §8.3]."""
     kind, slash, subtype = (value or "").partition(";")[0].strip().lower().partition("/")
     return "%s/%s" % (kind, subtype) if slash and is_token(kind) and is_token(subtype) else ""
 
 
 def accepts(value: Optional[str], wanted: str) -> bool:
-    """Whether an Accept field takes a media type; the most exact range decides [RFC 9110 §12.5.1].
+    """Return True if an Accept field takes a media type; the most exact range decides [RFC 9110 §12.5.1].
 
-    No field at all takes everything. A range with ``q=0`` takes nothing, one that cannot be read does not count.
+    A missing field (None) takes everything. A range with ``q=0`` takes nothing; a malformed one is ignored.
     """
     if value is None:
         return True
@@ -73,7 +73,7 @@ class Authority(NamedTuple):
 
 
 def authority(value: str) -> Optional[Authority]:
-    """The parts of ``host:port``, the value of a Host field [RFC 9110 §7.2]; None where it is not one."""
+    """Parse ``host:port``, the value of a Host field [RFC 9110 §7.2]. Returns None for any other text."""
     host, colon, port = value.strip(" \t").rpartition(":")
     if not colon or port.endswith("]"):
         host, colon, port = value.strip(" \t"), "", ""
@@ -83,7 +83,7 @@ def authority(value: str) -> Optional[Authority]:
 
 
 def origin(value: str) -> Optional[Tuple[str, Authority]]:
-    """Scheme and authority of an Origin field; None for ``null`` and for what is no origin [RFC 6454 §7]."""
+    """Parse an Origin field into scheme and authority. Returns None for ``null`` and any other text [RFC 6454 §7]."""
     scheme, separator, rest = value.strip(" \t").partition("://")
     found = authority(rest) if separator and is_token(scheme) else None
     if found is None:
@@ -93,10 +93,10 @@ def origin(value: str) -> Optional[Tuple[str, Authority]]:
 
 
 class Hosts:
-    """Names of hosts that are allowed: ``example.com`` with any port, ``example.com:8000``, ``*`` for all.
+    """The hosts that are allowed: ``example.com`` with any port, ``example.com:8000``, ``*`` for all.
 
     A name with a scheme, ``https://example.com``, is an origin as browsers send it, with the scheme's own port if it
-    names none. Raises ValueError for a name that is none.
+    names none. Raises ValueError for a malformed name.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -105,12 +105,12 @@ class Hosts:
         self._rows: List[Tuple[str, Authority]] = [_row(name) for name in self.names if name != "*"]
 
     def allow(self, value: str) -> bool:
-        """Whether a Host field is allowed."""
+        """Return True if a Host field is allowed."""
         found = authority(value)
         return self._any or (found is not None and self._listed("", found))
 
     def allow_origin(self, value: str) -> bool:
-        """Whether an Origin field is allowed."""
+        """Return True if an Origin field is allowed."""
         found = origin(value)
         return self._any or (found is not None and self._listed(*found))
 
@@ -122,7 +122,7 @@ class Hosts:
 
 
 def _row(name: str) -> Tuple[str, Authority]:
-    """Scheme, "" for none, and authority of an allowed name."""
+    """Parse an allowed name into scheme, "" for none, and authority."""
     found = origin(name) if "://" in name else None
     bare = authority(name) if "://" not in name else None
     if found is None and bare is None:
@@ -134,7 +134,7 @@ def _row(name: str) -> Tuple[str, Authority]:
 
 
 def is_session_id(value: str) -> bool:
-    """Whether it is visible ASCII, at most 1,024 characters.
+    """Return True for visible ASCII of at most 1,024 characters.
 
     [2025-03-26..2025-11-25 basic/transports §Session Management] MUST; Reading: the bound.
     """
@@ -142,7 +142,7 @@ def is_session_id(value: str) -> bool:
 
 
 def bearer(value: Optional[str]) -> Optional[str]:
-    """The token of an Authorization field of the scheme Bearer [RFC 6750 §2.1]; None where there is none."""
+    """Return the token of an Authorization field of the scheme Bearer [RFC 6750 §2.1]; None if there is none."""
     scheme, _, token = (value or "").strip().partition(" ")
     token = token.strip()
     return token if scheme.lower() == "bearer" and token and " " not in token else None

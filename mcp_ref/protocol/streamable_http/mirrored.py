@@ -1,4 +1,4 @@
-"""Fields of the body that are repeated in HTTP header fields, so that proxies can route without reading bodies.
+"""The parts of the body that header fields repeat, so that proxies can route requests without reading bodies.
 
 =========================  ============================================================  ======================
 header field               repeats                                                       in
@@ -10,7 +10,7 @@ header field               repeats                                              
 =========================  ============================================================  ======================
 
 [2026-07-28 basic/transports/streamable-http §Request Metadata]. The body stays the truth: a client makes the fields
-from it (`standard_headers`, `param_headers`), a server compares them with it (`fault`) and refuses what differs.
+from it (`standard_headers`, `param_headers`), and a server compares them with it (`fault`) and refuses a difference.
 
 >>> annotations({"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}})
 [Mirrored(name='Region', path=('region',), type='string')]
@@ -28,7 +28,7 @@ from ...jsonrpc import json_type, shown
 from ...urls import is_token
 
 HEADER = "x-mcp-header"
-"""The keyword of a property's schema that asks for it to be mirrored."""
+"""The keyword in the schema of a property that has it mirrored."""
 VERSION = "MCP-Protocol-Version"
 METHOD = "Mcp-Method"
 NAME = "Mcp-Name"
@@ -38,7 +38,7 @@ NAMED: Dict[str, str] = {"tools/call": "name", "prompts/get": "name", "resources
 """Method -> the member of its params that `Mcp-Name` repeats
 [2026-07-28 basic/transports/streamable-http §Standard Request Headers]."""
 TYPES = ("string", "integer", "boolean")
-"""What a mirrored property may be; a ``number`` may not."""
+"""The types of a mirrored property; a ``number`` cannot be mirrored."""
 SAFE = 2**53 - 1
 """The greatest integer that JavaScript holds exactly; the least is its negative."""
 
@@ -54,15 +54,15 @@ class Mirrored(NamedTuple):
     """A property that is mirrored."""
 
     name: str
-    """As its schema says; the header field is ``Mcp-Param-{name}``, in any case."""
+    """The name in its schema; the header field is ``Mcp-Param-{name}``, in any case."""
     path: Tuple[str, ...]
     """The names that lead to it from the arguments: ("region",), or ("place", "region") in an object of its own."""
     type: str
-    """One of TYPES."""
+    """The type, one of TYPES."""
 
     @property
     def where(self) -> str:
-        """For error texts: ``arguments.place.region``."""
+        """Return the place for error texts: ``arguments.place.region``."""
         return "arguments." + shown(".".join(self.path))
 
 
@@ -79,10 +79,11 @@ _Place = Tuple[Any, Optional[Tuple[str, ...]], str]
 
 
 def annotations(schema: Any) -> List[Mirrored]:
-    """What an input schema asks to be mirrored, in the order of the schema.
+    """Return the properties that an input schema has mirrored, in the order of the schema.
 
-    Raises ValueError, which says what is wrong and where, if any of it is not allowed: such a tool is refused where it
-    is registered, and left out where it is listed [2026-07-28 basic/transports/streamable-http §Schema Extension] MUST.
+    Raises ValueError, which says what is wrong and where, if one of them is not allowed: a server refuses to register
+    such a tool, and a client leaves it out of its list
+    [2026-07-28 basic/transports/streamable-http §Schema Extension] MUST.
     """
     found: List[Mirrored] = []
     taken: Dict[str, str] = {}
@@ -103,7 +104,7 @@ def annotations(schema: Any) -> List[Mirrored]:
 
 
 def _places(schema: Any) -> Iterator[Tuple[Dict[str, Any], Optional[Tuple[str, ...]], str]]:
-    """Every subschema that is an object, outer before inner. A list instead of recursion: a peer wrote the schema."""
+    """Yield every subschema that is an object, outer before inner. No recursion, for a peer wrote the schema."""
     waiting: List[_Place] = [(schema, (), "")]
     while waiting:
         inner, path, where = waiting.pop()
@@ -127,7 +128,7 @@ def _children(schema: Dict[str, Any], path: Optional[Tuple[str, ...]], where: st
 
 
 def _type_of(schema: Dict[str, Any]) -> Optional[str]:
-    """The one type of a property; null beside it does not count, for null is mirrored by leaving the field out."""
+    """Return the one type of a property; null beside it does not count, for null is mirrored by a missing field."""
     types = schema.get("type")
     if isinstance(types, list):
         rest = [one for one in types if one != "null"]
@@ -136,7 +137,7 @@ def _type_of(schema: Dict[str, Any]) -> Optional[str]:
 
 
 def _unsafe(schema: Dict[str, Any]) -> List[Any]:
-    """Values that the schema of an integer names and that are beyond what JavaScript holds exactly."""
+    """Return the values in the schema of an integer that JavaScript cannot hold exactly."""
     listed = schema.get("enum")
     named = [schema.get("const"), schema.get("default"), *(listed if isinstance(listed, list) else ())]
     return [value for value in named if isinstance(value, (int, float)) and not -SAFE <= value <= SAFE]
@@ -157,7 +158,8 @@ _CHECKS: Tuple[_Check, ...] = (
     lambda name, schema, path: "" if _type_of(schema) != "integer" or not _unsafe(schema) else
     "stands on the integer %.40r: mirrored integers are within -(2^53-1) and 2^53-1" % _unsafe(schema)[0],
 )
-"""What is wrong with an annotation, first to last; "" where nothing is. The name, the property's schema, its path.
+"""The checks of an annotation, first to last. Each gets its name, the schema of the property and its path, and returns
+what is wrong, or "".
 
 [2026-07-28 server/tools §x-mcp-header] MUST. Reading: the type is said by ``type`` itself, and is one, but for null,
 which the pages have an answer for. The range of integers is a matter of values: those that the schema names are looked
@@ -169,11 +171,11 @@ at here, those of calls by `fault`.
 
 
 def encode_value(value: Union[str, int, float]) -> str:
-    """A value as a header field has it: strings as they are, integers in decimal, booleans ``true`` and ``false``.
+    """Encode a value for a header field: strings as they are, integers in decimal, booleans ``true`` and ``false``.
 
-    What is not visible ASCII with blanks inside goes in Base64, and so does what looks like that
-    [2026-07-28 basic/transports/streamable-http §Value Encoding] MUST. Raises ValueError for what cannot be sent: a
-    number that is no integer or not within SAFE, half a surrogate pair, null, an array, an object.
+    A string that is not visible ASCII with blanks inside is sent in Base64, and so is one that looks like Base64
+    [2026-07-28 basic/transports/streamable-http §Value Encoding] MUST. Raises ValueError for a value that cannot be
+    sent: a number that is no integer or not within SAFE, half a surrogate pair, null, an array, an object.
     """
     if isinstance(value, str):
         return _encode_text(value)
@@ -196,10 +198,10 @@ def _encode_text(text: str) -> str:
 
 
 def decode_value(text: str) -> str:
-    """What a header field says, blanks around it left out. Raises ValueError for characters that are not allowed.
+    """Decode the value of a header field, without blanks around it. Raises ValueError for forbidden characters.
 
-    Reading: only what Base64 has one form for is taken, with its padding and without blanks; a value that has no room
-    for both markers is no Base64.
+    Reading: only canonical Base64 is taken, with its padding and without blanks; a value that has no room for both
+    markers is no Base64.
     """
     text = text.strip(" \t")
     if not _VISIBLE.match(text):
@@ -208,7 +210,7 @@ def decode_value(text: str) -> str:
         return text
     inner = text[len(_OPEN):-len(_CLOSE)]
     try:
-        data = b64decode(inner)  # which overlooks what does not belong there; its own encoding has none of that
+        data = b64decode(inner)  # it overlooks foreign characters; the comparison with its own encoding finds them
         if b64encode(data).decode("ascii") == inner:
             return data.decode("utf-8")
     except ValueError:  # also what binascii and the decoder of UTF-8 raise
@@ -217,7 +219,7 @@ def decode_value(text: str) -> str:
 
 
 def same(text: str, value: Any) -> bool:
-    """Whether a decoded header field says the same as a value of the body; integers are compared as numbers.
+    """Return True if a decoded header field equals a value of the body; integers are compared as numbers.
 
     Reading: a number is any that JSON can write, so ``42``, ``42.0`` and ``4.2e1`` are one and the same; ``042`` and
     ``+42`` are none.
@@ -230,7 +232,7 @@ def same(text: str, value: Any) -> bool:
 
 
 def _integer(text: str) -> Optional[int]:
-    """The integer that a JSON number says; None for any other text."""
+    """Parse a JSON number that is an integer. Returns None for any other text."""
     match = _NUMBER.match(text) if len(text) <= _LONGEST_NUMBER else None
     if match is None:
         return None
@@ -244,14 +246,14 @@ def _integer(text: str) -> Optional[int]:
 
 
 def name_of(method: str, params: Optional[Dict[str, Any]]) -> Optional[str]:
-    """What `Mcp-Name` repeats for this request; None where the method has no such field, or the member is no string."""
+    """Return the value that `Mcp-Name` repeats; None if the method has no such field, or the member is no string."""
     member = NAMED.get(method)
     name = None if member is None or params is None else params.get(member)
     return name if isinstance(name, str) else None
 
 
 def standard_headers(method: str, params: Optional[Dict[str, Any]]) -> List[Tuple[str, str]]:
-    """`Mcp-Method` and, where there is one, `Mcp-Name`. Raises ValueError for a name that cannot be sent."""
+    """Return `Mcp-Method` and, where there is one, `Mcp-Name`. Raises ValueError for a name that cannot be sent."""
     headers = [(METHOD, method)]
     name = name_of(method, params)
     if name is not None:
@@ -260,10 +262,10 @@ def standard_headers(method: str, params: Optional[Dict[str, Any]]) -> List[Tupl
 
 
 def param_headers(mirrored: Sequence[Mirrored], arguments: Optional[Dict[str, Any]]) -> List[Tuple[str, str]]:
-    """The fields of a tool's arguments; null and what is not there have none.
+    """Return the fields for the arguments of a tool; null and missing arguments have none.
 
-    ``mirrored``: what `annotations` made of the tool's input schema. Raises ValueError, which names the argument, for a
-    value that cannot be sent.
+    ``mirrored``: the result of `annotations` for the input schema of the tool. Raises ValueError, which names the
+    argument, for a value that cannot be sent.
     """
     headers = []
     for one in mirrored:
@@ -277,7 +279,7 @@ def param_headers(mirrored: Sequence[Mirrored], arguments: Optional[Dict[str, An
 
 
 def _value(mirrored: Mirrored, arguments: Any) -> Any:
-    """The argument at exactly this path; None for null and where there is none."""
+    """Return the argument at exactly this path; None for null and a missing one."""
     for name in mirrored.path:
         if not isinstance(arguments, dict):
             return None
@@ -291,26 +293,30 @@ def _value(mirrored: Mirrored, arguments: Any) -> Any:
 def fault(
     method: str, params: Optional[Dict[str, Any]], mirrored: Sequence[Mirrored], get: Callable[[str], Optional[str]]
 ) -> Optional[str]:
-    """Why the header fields of a request do not fit its body; None where they do.
+    """Return why the header fields of a request do not fit its body; None if they do.
 
-    ``get``: the value of a field by its name in any case, None where there is none. Answered with -32020 and status 400
+    ``get``: a function: name of a field, in any case -> its value or None. A fault is answered with -32020 and 400
     [2026-07-28 basic/transports/streamable-http §Server Validation] MUST.
 
-    Reading: a mirrored field whose argument is null or not there is refused like any other that differs, for a proxy
-    may have gone by it. `Mcp-Name` on a method that has none says nothing about the body and is ignored, and so is an
+    Reading: a mirrored field whose argument is null or missing is refused like any other difference, for a proxy may
+    have gone by it. `Mcp-Name` on a method that has none says nothing about the body and is ignored, and so is an
     `Mcp-Param-*` that no property of the tool asks for.
     """
+    # Step 1 [2026-07-28 basic/transports/streamable-http §Server Validation] MUST: Mcp-Method is there and matches.
     named = get(_METHOD)
     if named is None:
         return "%s is missing: it repeats the method" % METHOD
     if named != method and named.strip(" \t") != method:
         return "%s '%s' is not the method, '%s'" % (METHOD, shown(named), shown(method))
+    # Step 2 [2026-07-28 basic/transports/streamable-http §Standard Request Headers]: Mcp-Name, for some methods.
     member = NAMED.get(method)
     if member is not None:
         header, name = get(_NAME), params.get(member) if params else None
         wrong = "" if _is_plain_copy(header, name) else _differs(header, name, "params." + member)
         if wrong:
             return "%s %s" % (NAME, wrong)
+    # Step 3 [2026-07-28 basic/transports/streamable-http §Server Behavior for Custom Headers] MUST: each annotated
+    # argument has its Mcp-Param-*, whose decoded value is that of the body, and a missing argument has none.
     for one in mirrored:
         wrong = _param_differs(one, get(PARAM + one.name), None if params is None else params.get("arguments"))
         if wrong:
@@ -330,7 +336,7 @@ def _param_differs(mirrored: Mirrored, header: Optional[str], arguments: Any) ->
 
 
 def _is_plain_copy(header: Optional[str], value: Any) -> bool:
-    """Whether a field is its value in plain ASCII, as most are: then there is nothing to decode."""
+    """Return True if a field is its value in plain ASCII, as most are: then there is nothing to decode."""
     return header == value and header is not None and header.isascii() and header.isprintable() and header[:2] != "=?"
 
 

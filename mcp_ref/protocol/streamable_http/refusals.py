@@ -1,16 +1,16 @@
-"""What an HTTP request to an MCP endpoint is answered with when it is refused, and in which order that is found out.
+"""The reasons to refuse an HTTP request to an MCP endpoint, the replies to them, and their order.
 
-REFUSALS says for each reason the status, the JSON-RPC code and the text; ORDER for each method which reasons are looked
-for, first to last. The first part of a line depends on the header fields alone, so `Rules.judge` looks at that and
-remembers what it found; the rest needs the body or the session, and the endpoint asks for it in this order.
+REFUSALS has for each reason the status, the JSON-RPC code and the text. ORDER has for each method the reasons, first to
+last. The first part of a row depends on the header fields alone, so `Rules.judge` decides it and endpoints remember the
+verdict. The rest needs the body or the session: `mcp_ref.streamable.server.post` walks it in this order.
 
-The order: nobody learns anything who comes from a foreign site; then what the request is; then who sends it; then what
-costs most to find out. The body of a refusal is a JSON-RPC error without id, or with that of the request where it could
+The order: a foreign site learns nothing; then comes the kind of the request; then its sender; and last the checks that
+cost most. The body of a refusal is a JSON-RPC error without id, or with that of the request where it could
 be read [2025-11-25 basic/transports §Security Warning] MAY.
 
 Statuses that the pages do not name (406, 413, 415, 503) are those of RFC 9110 §15.
 
-What carries the requests refuses some before there is one to judge, in plain text, and names the limit:
+The HTTP engine refuses some requests before there is one to judge, in plain text that names the limit:
 
 ======  ==============================================================================================================
 408     the head took longer than ``http_header_timeout``, or the body than ``http_body_timeout``
@@ -47,7 +47,7 @@ class Refusal(NamedTuple):
 
 
 REFUSALS: Dict[str, Refusal] = {
-    # [RFC 9110 §5.3] MUST NOT be sent. Reading: whoever stands before the server may go by either of them.
+    # [RFC 9110 §5.3] MUST NOT be sent. Reading: a proxy before the server may go by either of them.
     "repeated": Refusal(400, INVALID_REQUEST, "Invalid request: more than one field %s, which has one value"),
     # [..2025-11-25 basic/transports §Security Warning] MUST in the older revisions, without a status
     "host": Refusal(403, INVALID_REQUEST, "Host %s is not allowed here; the option allowed_hosts lists those that are"),
@@ -89,7 +89,7 @@ REFUSALS: Dict[str, Refusal] = {
     "event": Refusal(400, INVALID_REQUEST, "Last-Event-ID %s: nothing of that stream is kept any more"),
     "failure": Refusal(500, INTERNAL_ERROR, "Internal error%s"),
 }
-"""Reason -> its answer."""
+"""Reason -> the reply."""
 
 _SITE = ("repeated", "host", "origin", "path", "method")
 _WHO = ("credentials", "unchecked", "principal")
@@ -107,37 +107,37 @@ HTTP_SSE: Dict[str, Tuple[str, ...]] = {
                      "closing"),
     "OPTIONS": _SITE,
 }
-"""The same for the two addresses of HTTP+SSE. A POST may accept what it likes there, for its reply has no body."""
+"""The order for the two addresses of HTTP+SSE. A POST may accept any media type there, for its reply has no body."""
 
 SINGLE = ("Host", "Origin", "Content-Type", "Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID")
-"""Fields that decide something here and are no lists. Those that repeat the body are looked at with it, see
-`mirrored`; those with credentials by the guard."""
+"""The fields with one value that decide something here. Those that repeat the body are checked with it, see `mirrored`;
+the guard names those with credentials."""
 DENIED = {400: "credentials", 401: "principal", 403: "scope", 503: "unchecked"}
-"""Status that a guard refuses a request with -> the reason."""
+"""The status of a refusal by a guard -> the reason."""
 _EXPOSED = "Mcp-Session-Id, WWW-Authenticate"
 _ALLOWED_FIELDS = ("authorization", "dpop", "content-type", "accept", "last-event-id")
 _PREFLIGHT_SECONDS = "3600"
 
 
 class Verdict(NamedTuple):
-    """What the header fields of one request come to."""
+    """The judgement of the header fields of one request."""
 
     reason: Optional[str]
-    """The first reason to refuse it, a key of REFUSALS; None: none so far."""
+    """The first reason to refuse it, a key of REFUSALS; None: there is none."""
     found: str
-    """What goes into the text of that."""
+    """The value for the text of the reason."""
     cors: Pairs
-    """Fields that every reply to this origin has; () where no browser asks."""
+    """The header fields of every reply to this origin; () where no browser asks."""
     json: bool
-    """Whether the client takes JSON."""
+    """True if the client accepts JSON."""
     sse: bool
-    """Whether the client takes a stream."""
+    """True if the client accepts a stream."""
 
 
 class Rules:
-    """The part of the ladder that needs the header fields alone.
+    """The first part of the order, which needs the header fields alone.
 
-    ``path``: that of the endpoint, None for any. ``methods``: those it has. ``hosts`` and ``origins``: see
+    ``path``: the path of the endpoint, None for any. ``methods``: its HTTP methods. ``hosts`` and ``origins``: see
     `header_values.Hosts`. ``strict``: a POST must accept both JSON and streams; otherwise one of them is enough.
     ``order``: ORDER, or HTTP_SSE.
     """
@@ -157,10 +157,10 @@ class Rules:
         self, method: str, path: str, host: Optional[str], origin: Optional[str], accept: Optional[str],
         content_type: Optional[str],
     ) -> Verdict:
-        """What these say about a request; fields that are not there are None."""
+        """Judge a request by these fields; a missing field is None."""
         taken = accepts(accept, JSON), accepts(accept, SSE)
         reason, found = self._refuse(method, path, host, origin, accept, content_type, taken)
-        # An origin that is refused learns nothing, not even that.
+        # A refused origin learns nothing: its page cannot read the reply.
         foreign = origin is None or reason in ("host", "origin")
         return Verdict(reason, found, () if foreign else _cors(origin or ""), *taken)
 
@@ -168,7 +168,8 @@ class Rules:
         self, method: str, path: str, host: Optional[str], origin: Optional[str], accept: Optional[str],
         content_type: Optional[str], taken: Tuple[bool, bool],
     ) -> Tuple[Optional[str], str]:
-        # A client of HTTP/1.0 may leave Host out; no browser does, and it is they that are led astray.
+        # A client of HTTP/1.0 may leave Host out. No browser does, and DNS rebinding attacks browsers alone.
+        # Step 1 [2026-07-28 basic/transports/streamable-http §Security & Endpoint] MUST: an invalid Origin is 403.
         rungs = {
             "host": (host is None or self._hosts.allow(host), host),
             "origin": (origin is None or self._origins.allow_origin(origin), origin),
@@ -186,12 +187,12 @@ class Rules:
 
     @property
     def allow(self) -> str:
-        """The value of Allow."""
+        """Return the value of Allow."""
         return ", ".join(self._methods)
 
 
 def _cors(origin: str) -> Pairs:
-    """Fields by which a browser lets the page of this origin see the reply [Fetch §3.3]."""
+    """Return the fields by which a browser lets the page of this origin see the reply [Fetch §3.3]."""
     return (
         ("Access-Control-Allow-Origin", origin),
         ("Access-Control-Expose-Headers", _EXPOSED),
@@ -200,7 +201,7 @@ def _cors(origin: str) -> Pairs:
 
 
 def preflight(methods: str, wanted: Optional[str]) -> Pairs:
-    """Fields of the reply to a preflight that asks for these header fields (``wanted``: comma-separated)."""
+    """Return the fields of the reply to a preflight; ``wanted``: the header fields it asks for, comma-separated."""
     names = [name.strip().lower() for name in (wanted or "").split(",")]
     allowed = [name for name in names if name in _ALLOWED_FIELDS or name.startswith(("mcp-", "x-mcp-"))]
     return (
@@ -214,11 +215,11 @@ def preflight(methods: str, wanted: Optional[str]) -> Pairs:
 
 
 def version_fault(value: str, known: Sequence[str], agreed: Optional[Revision], strict: bool) -> str:
-    """Why an `MCP-Protocol-Version` is refused; "" where it is not.
+    """Return why an `MCP-Protocol-Version` is refused, "" if it is not.
 
-    [2025-06-18..2025-11-25 basic/transports §Protocol Version Header] MUST. Reading: a lenient server goes by what was
-    negotiated and takes the header of any revision that it serves; a strict one wants that of the session. No header
-    means what was negotiated.
+    [2025-06-18..2025-11-25 basic/transports §Protocol Version Header] MUST. Reading: a lenient server goes by the
+    negotiated version and takes the header of any revision that it serves; a strict one wants that of the session. No
+    header means the negotiated version.
     """
     if value not in known:
         return "%.40r is not supported; supported are %s" % (value, ", ".join(known))
@@ -231,19 +232,20 @@ def version_fault(value: str, known: Sequence[str], agreed: Optional[Revision], 
 
 
 class Kinds(NamedTuple):
-    """What is in a body."""
+    """The kinds of messages in a batch."""
 
     requests: List[Any]
-    """Ids of the requests."""
+    """The ids of the requests."""
     responses: bool
+    """True if it holds responses, also broken ones."""
     broken: bool
-    """Something in it is no message and has to be answered."""
+    """True if an item is no message and has to be answered."""
     others: bool
-    """Notifications."""
+    """True if it holds notifications."""
 
 
 def kinds(batch: Batch) -> Kinds:
-    """What a batch holds."""
+    """Return the kinds of messages in a batch."""
     items = batch.items
     broken = [item for item in items if isinstance(item, Malformed)]
     return Kinds(
@@ -256,7 +258,7 @@ def kinds(batch: Batch) -> Kinds:
 
 
 def batch_fault(found: Kinds, batching: bool) -> str:
-    """Why a batch is refused; "" where it is not.
+    """Return why a batch is refused, "" if it is not.
 
     [2025-03-26 basic/transports §Sending Messages to the Server] MUST: requests and notifications, or responses.
     """

@@ -8,10 +8,10 @@ A stream is lines; a line is a field, ``name: value``; a blank line ends an even
     >>> parser.feed(b'id: 7\r\ndata: {"json'), parser.feed(b'rpc":"2.0"}\r\n\r\n')
     ([], [Event(data=b'{"jsonrpc":"2.0"}', event='message', id='7')])
 
-Lines end in CR, LF or CRLF, and the bytes may be split anywhere. What a server says beside its events stays in the
-parser: ``last_id``, which a client sends back to have a stream resumed, and ``retry``, how long it should wait before
-that. Without a ``data`` field there is no event, and both are set all the same. One with empty data is an event: with
-an id and that a server of 2025-11-25 begins a stream [2025-11-25 basic/transports §Sending Messages to the Server].
+Lines end in CR, LF or CRLF, and the bytes may be split anywhere. The parser keeps two values beside the events:
+``last_id``, which a client sends back to have a stream resumed, and ``retry``, the time to wait before that. They are
+set also where no ``data`` field makes an event. A block with empty data is an event: with an id and empty data a
+server of 2025-11-25 begins a stream [2025-11-25 basic/transports §Sending Messages to the Server].
 """
 
 from io import BytesIO
@@ -19,26 +19,26 @@ from typing import List, NamedTuple, Optional
 
 _BOM = b"\xef\xbb\xbf"
 _LONGEST_ID = 4096
-"""Bytes of an event's id; a longer one, which no header field could carry back, is as good as none."""
+"""The bytes of the id of an event; a longer one, which no header field could carry back, is ignored."""
 _MAX_RETRY_DIGITS = 9
-"""More are more than eleven days; a number that nobody means."""
+"""The digits of ``retry``; a longer number is more than eleven days and is ignored."""
 
 
 class Event(NamedTuple):
-    """One event that was dispatched."""
+    """An event that was dispatched."""
 
     data: bytes
     """UTF-8 text; several ``data`` lines are joined by LF."""
     event: str = "message"
-    """Its type."""
+    """The type of the event."""
     id: Optional[str] = None
-    """The last id that the stream has named, this event's own or an earlier one."""
+    """The last id of the stream, that of this event or an earlier one."""
 
 
 def encode_event(
     data: bytes, id: Optional[str] = None, event: Optional[str] = None, retry: Optional[int] = None
 ) -> bytes:
-    """The bytes of one event; ``retry`` in milliseconds.
+    """Encode one event; ``retry`` is in milliseconds.
 
     Raises ValueError for a line end or NUL in ``id`` or ``event``.
     """
@@ -59,24 +59,24 @@ def encode_event(
 
 
 def comment(text: str = "") -> bytes:
-    """A line that means nothing, sent so that nobody on the way takes the stream for dead."""
+    """Encode a comment, which is sent so that no proxy takes the stream for dead."""
     return b": %s\n\n" % text.encode("utf-8") if text else b":\n\n"
 
 
 class Parser:
-    """Reads a stream piece by piece.
+    """The parser of a stream, which is fed piece by piece.
 
-    ``max_bytes`` bounds one line, and the data of one event; a stream that goes over it raises ValueError, and is over.
+    ``max_bytes`` limits one line, and the data of one event. Beyond it `feed` raises ValueError; the stream is over.
     """
 
     def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
         self.last_id: Optional[str] = None
         self.retry: Optional[int] = None
-        """Milliseconds; None until the server says something."""
+        """The milliseconds to wait before resuming; None until the server sends them."""
         self._max = max_bytes
         self._start: Optional[bytes] = b""
         self._line: Optional[BytesIO] = None
-        """The line whose end has not come; in pieces it would take up to 50 times its size."""
+        """The line whose end has not come, in one buffer: a list of pieces would take up to 50 times its size."""
         self._length = 0
         self._skip_newline = False
         self._data: List[bytes] = []
@@ -85,7 +85,7 @@ class Parser:
         self._id: Optional[str] = None
 
     def feed(self, chunk: bytes) -> List[Event]:
-        """The events that end in these bytes."""
+        """Return the events that end in these bytes."""
         if self._start is not None:
             chunk = self._without_bom(chunk)
         if self._skip_newline and chunk:
@@ -128,7 +128,7 @@ class Parser:
             raise ValueError("an event of more than %d bytes exceeds max_message_bytes" % self._max)
 
     def _take(self, line: bytes, events: List[Event]) -> None:
-        """One whole line."""
+        """Handle one whole line."""
         if not line:
             self._dispatch(events)
             return

@@ -18,7 +18,7 @@ way                 the POST                           what it does
 The last is in `stateless`; the ways of GET and DELETE are in `endpoint`, those of HTTP+SSE in `http_sse`.
 
 [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] MUST,
-[2026-07-28 basic/transports/streamable-http §Receiving Messages] MUST.
+[2026-07-28 basic/transports/streamable-http §Sending Messages] MUST.
 """
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple

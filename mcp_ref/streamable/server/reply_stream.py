@@ -39,7 +39,8 @@ STREAM_HEADERS: Tuple[Tuple[str, str], ...] = (
     ("Cache-Control", "no-cache, no-transform"),
     ("X-Accel-Buffering", "no"),
 )
-"""The header fields of a stream. The last one asks nginx not to collect events before it passes them on."""
+"""The header fields of a stream. The last one asks nginx not to buffer events
+[2026-07-28 basic/transports/streamable-http §Receiving Messages] SHOULD."""
 REPLY, LISTENING = "p", "g"
 """The kinds of stream: the reply to a POST, and the stream of a GET."""
 Whole = Tuple[Exchange, int, Pairs, bytes]
@@ -217,7 +218,8 @@ class ReplyStream:
         """End the reply as `answer` does. Returns a reply in one piece where nothing was sent before, for the caller
         to send without the lock; the lock is held here.
 
-        After the answer a stream ends [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] SHOULD.
+        The answer ends a stream [2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server] SHOULD,
+        [2026-07-28 basic/transports/streamable-http §Receiving Messages] SHOULD.
         """
         exchange, headers = self.exchange, tuple(self.headers)
         if self.started:
@@ -257,7 +259,8 @@ class ReplyStream:
             return True
 
     def keep_alive(self, now: float, quiet: float) -> None:
-        """Send a comment on a stream on which nothing was sent for ``quiet`` seconds."""
+        """Send a comment on a stream on which nothing was sent for ``quiet`` seconds, so that proxies keep it open
+        [2026-07-28 basic/transports/streamable-http §Receiving Messages]."""
         with self.lock:
             if self.started and self.exchange is not None and self.sent_at + quiet <= now:
                 self.write(_COMMENT)

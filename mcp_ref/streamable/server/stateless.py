@@ -90,6 +90,8 @@ class StatelessTransport(ReplyTransport):
 
     def post(self, message: Optional[bytes], about: Any = None, final: bool = False) -> None:
         """Implement `Transport.post`; the module has the table of what becomes of a message."""
+        # [2026-07-28 basic/transports/streamable-http §Receiving Messages] MUST: what is sent on a stream relates to
+        # its request, and there are no requests of the server. A message of no request has no place to go.
         if about is None:
             self._count("messages without a stream")
         elif not final:
@@ -158,8 +160,8 @@ class Stateless(Posted):
         self._transport: Optional[StatelessTransport] = None
         self._lock = threading.Lock()
 
-    # Step 1 [2026-07-28 basic/transports/streamable-http §Receiving Messages]: the body holds one message
-    # (`need_message`); a batch or a response was refused with the era. `be_open` comes next.
+    # Step 1 [2026-07-28 basic/transports/streamable-http §Sending Messages] MUST: the body is one request or one
+    # notification (`need_message`); a batch or a response was refused with the era. `be_open` comes next.
 
     def compare_fields(self, case: Case) -> Optional[Refused]:
         """Compare the header fields of a request with its body.
@@ -171,8 +173,8 @@ class Stateless(Posted):
             return None
         params, method = request.params, request.method
         asked: Sequence[mirrored.Mirrored] = ()
-        # Step 2 [2026-07-28 basic/transports/streamable-http §Server Behavior for Custom Headers]: only arguments that
-        # the schema of the tool annotates are compared; other Mcp-Param-* fields are ignored.
+        # Step 2 [2026-07-28 basic/transports/streamable-http §Server Behavior for Custom Headers] MUST: the fields of
+        # arguments that the schema of the tool annotates are compared; other Mcp-Param-* fields are not recognized.
         if method == "tools/call" and params and self.endpoint.mirrored is not None:
             asked = self.endpoint.mirrored(params.get("name"))
         headers = case.exchange.request.headers

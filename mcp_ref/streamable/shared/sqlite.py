@@ -15,8 +15,8 @@ locked" whenever another process was quicker, in spite of any timeout. Each proc
 a fork: an inherited one is never touched, for even closing it would release the locks of the other process.
 
 Each value of a record is a row, with the version at which it changed. A removed value stays for a while as a row
-without a value, so that other processes learn of it. When _MOST_GONE such rows exist they are deleted, and a process that has
-read the record before that reads all of it once.
+without a value, so that other processes learn of it. When _MOST_GONE such rows exist they are deleted, and a process
+that has read the record before that reads all of it once.
 
 Times are those of the monotonic clock, which all processes of a machine share and nobody can set. It begins anew when
 the machine starts: the file holds the id of that start, and the first process after another start counts every session
