@@ -23,8 +23,8 @@ spoken versions [2026-07-28 basic/versioning §Backward Compatibility with Initi
 
 A *notification* with a modern header or such `_meta` belongs to the modern era, else to the legacy one. Reading: the
 page defines no header fields for it [2026-07-28 basic/transports/streamable-http §Sending Messages], so none is
-compared; and where no legacy revision is spoken, one without a header is taken, too. A *batch* or a *response* is never modern
-[2026-07-28 basic/transports/streamable-http §Sending Messages] MUST, MUST NOT.
+compared; and where no legacy revision is spoken, one without a header is taken, too. A *batch* or a *response* is never
+modern [2026-07-28 basic/transports/streamable-http §Sending Messages] MUST, MUST NOT.
 """
 
 from typing import Dict, Optional, Sequence, Union

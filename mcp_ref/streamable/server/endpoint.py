@@ -193,8 +193,7 @@ class Endpoint:
         self.counters = Counters()
         self.sessions: Optional[SessionTable] = None
         self.unasked = "" if streams or json_response is not True else UNASKED
-        """The reason why clients of the handshake era cannot be asked anything here, "" if they can. A shell may set
-        it."""
+        """The reason why clients of the handshake era cannot be asked anything here, "" if they can. Shells set it."""
         self.guard = guard_of(authenticate)
         self.tells_apart = self.guard is not None and self.guard.tells_apart
         self._owners = Owners(trusted_proxies, self.tells_apart)
