@@ -128,7 +128,6 @@ class CallFuture(RequestFuture[Answer]):
         flow = self._flow
         if flow.state is DONE:
             if flow.is_input_required:
-                self._check = None  # the check is for answers, and this is none
                 self.set_result(flow.result)
             else:
                 self._convert_result(flow.result)
