@@ -104,7 +104,6 @@ class RequestFlow:
         """Take the error of a round. Raises what the caller gets, if the request is not sent again."""
         if self._retried or not isinstance(error, (PeerError, TransportError)):
             raise final_error(self._owner, self.connection, error, self.method, self.params)
-        self._sent_at = None
         self._error = error
         self.state = RETRY
 

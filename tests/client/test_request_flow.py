@@ -191,4 +191,5 @@ def test_a_future_that_is_cancelled_between_two_rounds_is_cancelled_on_the_wire(
         submitted.put(future)
         eventually(lambda: scene.notifications)
         assert future.cancelled()
-        assert scene.notifications[0]["params"]["requestId"] == scene.requests[1]["id"]
+        assert scene.notifications[0]["params"] == {
+            "requestId": scene.requests[1]["id"], "reason": "cancelled by the caller"}
