@@ -241,7 +241,7 @@ class MethodCache:
             return
         if shared is not None:
             shared.drop(key)
-        self._own.put(key, entry, version[0])
+        self._own.put(key, entry, version[0])  # which refuses it, if a change was announced since it was asked for
 
     def changed(self, key: Optional[Key] = None) -> None:
         """Forget an answer, because the server says that it is another one now; all answers if the key is None."""

@@ -65,7 +65,7 @@ class CachedCalls:
         page = None if refresh or key is None else cache.fresh(key)
         if page is not None:
             return page
-        version = cache.version
+        version = cache.version  # noted before asking: see `MethodCache.keep`
 
         def keep(result: Dict[str, Any], page: Any) -> None:
             self._check_ttl(cache.method, result)

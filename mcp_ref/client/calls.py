@@ -71,7 +71,7 @@ class Calls(Role):
         if self._listening is None:
             from .subscriptions import Listening
 
-            with self._making:
+            with self._making:  # two threads that subscribe first share one
                 self._listening = self._listening or Listening(self)  # type: ignore[arg-type]
         return self._listening
 

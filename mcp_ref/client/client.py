@@ -195,6 +195,8 @@ class Client(Calls):
         connection.start()
         self._opening = connection
         if before is None:
+            # Early: `ping` may be sent while the session is being opened. A connection in place of another one is set
+            # at the end: until then other threads find the ended one, and wait in `renewed`.
             self._connection = connection
         opening = Opening(self, connection, known)
         try:
@@ -234,6 +236,8 @@ class Client(Calls):
         if not error.unsent and not stateless:
             raise error
         with self._renewing:
+            # All requests of a connection fail together. The first thread here makes the new connection; each of the
+            # others finds it when it gets the lock.
             if self._connection is not ended and self._connection is not None:
                 return self._connection
             transport: Optional[Transport] = None
@@ -256,6 +260,8 @@ class Client(Calls):
 
     def close(self) -> None:
         """End the connection and, if there is one, the child process. From any thread, any number of times."""
+        # In this order: from `_closing` on nothing is begun anew; then the callbacks and the thread that could begin
+        # something end; then the connections. `_opening` may be one that `_connection` is not yet.
         self._closing.set()
         self.questions.cancel_all("the client was closed")
         listening = self._listening

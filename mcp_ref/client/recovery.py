@@ -105,6 +105,7 @@ def connection_for_retry(
         return connection
     if not owner.wanted or not isinstance(error, _LOST):
         raise error
+    # It may have run: then it is sent again only if a second time does no harm.
     if not error.unsent and not _repeatable(connection, method, params):
         raise final_error(owner, connection, error, method, params)
     if isinstance(error, ConnectionLost) and connection.table.ended:
