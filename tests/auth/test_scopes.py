@@ -3,7 +3,7 @@ from typing import List, Optional
 
 import pytest
 
-from mcp_ref.auth.client.token_manager import choose
+from mcp_ref.auth.client.oauth_session import choose
 from tests.support.scripted_grant import found
 
 OFFLINE = "offline_access"

@@ -12,7 +12,7 @@ module              contents
 `redirect`          the listener on this machine to which the browser comes back
 `oauth`             `OAuth`: the code grant with a person and a browser
 `machine`           the grants without a person: services, workloads, enterprise sign-in
-`token_manager`     the token of one server: good enough, renewed, or asked for anew; the scopes to ask for
-`oauth_session`     the calls of the HTTP client: before a request, and after a refusal
+`oauth_session`     the calls of the HTTP client, before a request and after a refusal; the token of one server:
+                    good enough, renewed, or asked for anew; the scopes to ask for
 ==================  =====================================================================================
 """

@@ -29,28 +29,75 @@ server has issued for it [2025-06-18..2025-11-25 basic/authorization §Token Han
 The way from a refusal to a token: `OAuthSession.refused` reads it (`ParsedRefusal`) and starts or joins a
 `SingleFlight`; on its thread `TokenManager` discovers the authorization server, tries the refresh token, chooses scopes
 and calls `Grant.obtain`, which ends in `TokenEndpoint.request`.
+
+Only `TokenManager.load`, `TokenManager.renewable` and `TokenManager.has_usable_token` are called by the threads of
+requests. All else of a `TokenManager` runs in a `SingleFlight`, so never twice at a time.
+
+The scopes that are asked for [RFC 6749 §3.3]:
+
+==  =============================================================  ==================================================
+1   the challenge names scopes                                     these, for they are what the operation needs
+2   else the protected resource has ``scopes_supported``           these
+3   else                                                           none is named: the authorization server decides
+==  =============================================================  ==================================================
+
+[2025-11-25 basic/authorization §Scope Selection Strategy] SHOULD
+[2026-07-28 basic/authorization/index §Scope Selection Strategy] SHOULD. Nothing follows from one of these lists for
+the other.
+
+To these come the scopes that the user of this package has named (which take the place of row 2), those that were
+asked for or granted before, which another token must not lose
+[2026-07-28 basic/authorization/index §Step-Up Authorization Flow], and ``offline_access``, if refresh tokens are wanted
+and the authorization server lists it [2026-07-28 basic/authorization/index §Refresh Tokens] MAY.
+
+Reading: where no scope is named at all, ``offline_access`` alone is not named either, for it would take the place of
+the server's own choice. A resource's mention of it in ``scopes_supported`` does not count, as a resource SHOULD NOT
+mention it; in a challenge it does, for a challenge is authoritative.
 """
 
 import threading
-from typing import TYPE_CHECKING, Callable, Optional, Tuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Callable, List, Optional, Sequence, Tuple
 
-from ...errors import AuthError
+from ...diagnostics.packagelog import get_logger
+from ...errors import AuthError, InsufficientScope, TokenRefused, Unauthorized
+from ...http11.client.connect import LetGo
 from ...http11.message import Headers
 from ...limits import DEFAULT, Limits
+from ...revisions import LATEST
 from ...streamable.client.auth_provider import Authorizer, Fields, Grip, Refusal
+from ..discovery.challenge import OFFLINE, find, parse, scopes_wanted
+from ..discovery.discover import Discovered, discover, first
 from ..discovery.fetch import Fetcher, Reach
-from ..urls import checked, origin
+from ..urls import canonical, checked, origin, shown
 from .single_flight import GrantContext, SingleFlight
-from .token_endpoint import Token
-from .token_manager import ParsedRefusal, TokenManager
+from .token_endpoint import Token, sayable, union
 
 if TYPE_CHECKING:
     import ssl
 
     from .grant import Grant
 
+LASTING = ("", "server_error", "temporarily_unavailable", "slow_down")
+"""Errors of a token endpoint that say nothing about the refresh token: it may be good later on."""
 _EARLY = ("early",)
 """The purpose of a flight that renews a token before its end."""
+
+
+class ParsedRefusal:
+    """A refused request with its challenges parsed.
+
+    ``used``: the access token that was refused; None if the request carried none. ``scopes``: those that the server
+    wants; None if it names none. ``again``: True if this request was refused before.
+    """
+
+    def __init__(self, refusal: Refusal) -> None:
+        self.refusal = refusal
+        self.challenges = parse(refusal.challenges)
+        self.error = find(self.challenges, "error")
+        self.scopes = scopes_wanted(self.challenges)
+        self.used = _token_in(refusal.fields)
+        self.again = refusal.tries > 0
 
 
 class OAuthSession(Authorizer):
@@ -156,3 +203,219 @@ class OAuthSession(Authorizer):
                 if self._flight is flight and flight.over:
                     self._flight = None  # its error would keep the frames of its traceback alive
         return flight is mine
+
+
+class TokenManager:
+    """Keeps the token of one grant for the MCP server at ``url``. ``bound``: tokens are bound to a key, by DPoP."""
+
+    def __init__(self, grant: "Grant", url: str, fetcher: Fetcher, bound: bool) -> None:
+        self._grant, self._url, self._fetcher, self._bound = grant, url, fetcher, bound
+        self._key = " ".join(filter(None, (canonical(url), grant.account)))
+        self._lock = threading.Lock()  # guards the first reading of the store, nothing else
+        self._loaded = False
+        self.token: Optional[Token] = None
+        self._discovered: Optional[Discovered] = None
+        self._authorized = ""
+        """The access token that the grant obtained last, in this program."""
+        self._renewal = ""
+        """The access token that a refresh token was exchanged for last."""
+
+    # Called by the threads of requests
+
+    def load(self) -> Optional[Token]:
+        """Return the token; at first the one that an earlier run of the program has stored. Raises as the store does.
+        """
+        if not self._loaded:
+            with self._lock:
+                if not self._loaded:
+                    self.token = self._stored()
+                    self._loaded = True
+        return self.token
+
+    def renewable(self, token: Token) -> bool:
+        """True if another token can be had without a person and without a refusal first."""
+        return self._discovered is not None and (token.refresh_token is not None or not self._grant.interactive)
+
+    def has_usable_token(self, parsed: ParsedRefusal) -> bool:
+        """True if there is a token other than the refused one and, after a 403, it covers the scopes of the challenge.
+        """
+        token = self.token
+        if token is None or token.access_token == parsed.used:
+            return False
+        return parsed.refusal.status != 403 or set(parsed.scopes or ()) <= set(token.known_scopes)
+
+    # Called in flight
+
+    def renew_early(self, context: GrantContext) -> None:
+        """Replace the token before it ends. If that fails, for whatever reason, the token serves until it is refused.
+        """
+        token, discovered = self.token, self._discovered
+        if token is None or discovered is None or token.renew_at is None or self._grant.now() < token.renew_at:
+            return
+        try:
+            renewed = self._renewed(token, discovered, context)
+            if renewed is None and not self._grant.interactive:
+                renewed = self._grant.obtain(discovered, token.requested, context)
+                self._keep(renewed)
+        except LetGo:
+            raise
+        except Exception as error:
+            get_logger(__name__).info("a token is not renewed before its end: %s", type(error).__name__)
+            renewed = None
+        if renewed is None and self.token is not None:
+            self.token = replace(self.token, renew_at=None)
+
+    def reauthorize(self, parsed: ParsedRefusal, context: GrantContext) -> None:
+        """Get a token after a 401: the token was refused, or there was none."""
+        discovered = self._discover(parsed)
+        # Step 1: another program that uses the store may have renewed the token meanwhile.
+        other = self._stored()
+        if other is not None and other.access_token != parsed.used and self._is_of(other, discovered):
+            self.token = other
+            if self._alive(other):
+                return
+        # Step 2: the refresh token, unless the token covers too little or has just come from there.
+        token = self._own(discovered)
+        kept = [] if token is None else token.known_scopes
+        if token is not None and set(parsed.scopes or ()) <= set(kept):
+            if parsed.again and token.access_token == self._authorized:
+                raise Unauthorized("%s refuses a token that %s has issued for it just now"
+                                   % (shown(self._url), shown(discovered.server.issuer)))
+            if not (parsed.again and token.access_token == self._renewal):
+                if self._renewed(token, discovered, context) is not None:
+                    return
+        # Step 3: the grant, which may ask a person.
+        self._authorize(discovered, parsed.scopes, kept, context)
+
+    def step_up(self, parsed: ParsedRefusal, context: GrantContext) -> None:
+        """Get a token with more scopes after a 403 ``insufficient_scope``
+        [2025-11-25 basic/authorization §Step-Up Authorization Flow]
+        [2026-07-28 basic/authorization/index §Step-Up Authorization Flow]."""
+        if self.has_usable_token(parsed):
+            return  # another flight has just ended
+        discovered = self._discover(parsed)
+        token = self._own(discovered)
+        needed = parsed.scopes or discovered.resource_scopes or []
+        lately = (self._authorized, self._renewal) if self._authorized else ()  # in this program
+        if token is not None and token.access_token in lately and set(needed) <= set(token.requested or ()):
+            raise InsufficientScope("%s wants the scopes %s, which were asked for and are not granted"
+                                    % (shown(self._url), " ".join(needed) or "(it names none)"), needed)
+        self._authorize(discovered, parsed.scopes, [] if token is None else token.known_scopes, context)
+
+    # The parts of these
+
+    def _stored(self) -> Optional[Token]:
+        """Return the token in the store; None if there is none, or one of the other binding."""
+        record = self._grant.store.get("token", self._key)
+        token = None if record is None else Token.of_json(record)
+        if token is not None and (token.token_type == "DPoP") is not self._bound:
+            return None  # from before ``dpop=`` was passed, or was left out
+        return token
+
+    def _keep(self, token: Token) -> None:
+        self.token = token
+        self._grant.store.set("token", self._key, token.to_json())
+
+    def _renewed(self, token: Token, discovered: Discovered, context: GrantContext) -> Optional[Token]:
+        """Exchange the refresh token. Returns None if there is none, or the server does not take it any more.
+
+        No other user of the store may show the same refresh token at the same time: rotation would take it for stolen
+        [OAuth 2.1 §4.3.1].
+        """
+        if token.refresh_token is None:
+            return None
+        with self._grant.store.exclusive(context.pause):
+            other = self._stored()
+            if other is not None and other.access_token != token.access_token and self._is_of(other, discovered):
+                token = self.token = other  # and with it its refresh token: ours may have been exchanged for that
+                if self._alive(token):
+                    return token
+            if token.refresh_token is None:
+                return None
+            try:
+                renewed = self._grant.renew(token, discovered, context)
+            except TokenRefused as error:
+                if error.error in LASTING:
+                    raise
+                self._grant.refused(error.error, discovered, context)
+                self._keep(replace(token, refresh_token=None))
+                return None
+            if renewed is not None:
+                self._renewal = renewed.access_token
+                self._keep(renewed)  # inside the lock of the store, before any other program reads it
+            return renewed
+
+    def _is_of(self, token: Token, discovered: Discovered) -> bool:
+        """True if this token is from this authorization server, for this resource."""
+        return (token.issuer, token.resource) == (discovered.server.issuer, discovered.resource)
+
+    def _alive(self, token: Token) -> bool:
+        """True if this token has not ended, as far as its end is known."""
+        return token.expires_at is None or self._grant.now() < token.expires_at
+
+    def _discover(self, parsed: ParsedRefusal) -> Discovered:
+        """Find the authorization server that the refusal leads to, and remember it for early renewals."""
+        self._discovered = discover(self._fetcher, self._url, parsed.challenges,
+                                    parsed.refusal.revision or str(LATEST), self._grant.choose_server or first)
+        return self._discovered
+
+    def _own(self, discovered: Discovered) -> Optional[Token]:
+        """Return the token if it is from this authorization server, for its resource; forget any other."""
+        token = self.token
+        if token is not None and not self._is_of(token, discovered):
+            token = self.token = None
+            self._grant.store.delete("token", self._key)
+        return token
+
+    def _authorize(
+        self, discovered: Discovered, wanted: Optional[List[str]], kept: Sequence[str], context: GrantContext,
+    ) -> None:
+        """Have the grant obtain a token, and keep that."""
+        self._check_binding(discovered, context)
+        grant = self._grant
+        scopes = choose(discovered, wanted, grant.scopes, kept, grant.refreshing)
+        token = grant.obtain(discovered, scopes, context)
+        if not token.resource:
+            token = replace(token, resource=discovered.resource)
+        self._authorized = token.access_token
+        self._keep(token)
+
+    def _check_binding(self, discovered: Discovered, context: GrantContext) -> None:
+        """Check that tokens are bound to a key if the server wants that, and that it takes the key's algorithm.
+
+        Raises `Unauthorized`.
+        """
+        document = discovered.resource_document
+        if context.prover is None:
+            if document is not None and document.dpop_bound_access_tokens_required:
+                raise Unauthorized("%s takes only tokens that are bound to a key: pass dpop=" % shown(self._url))
+        elif not context.prover.accepted_by(discovered.server.dpop_signing_alg_values_supported):
+            raise Unauthorized("%s does not take the algorithm of dpop=: it takes %s" % (
+                shown(discovered.server.issuer),
+                sayable(", ".join(discovered.server.dpop_signing_alg_values_supported or ()))))
+
+
+def choose(
+    discovered: Discovered, challenged: Optional[Sequence[str]], named: Optional[Sequence[str]] = None,
+    kept: Sequence[str] = (), refreshing: bool = False,
+) -> Optional[List[str]]:
+    """Choose the scopes to ask for, by the table above. Returns None if no scope is to be named.
+
+    ``challenged``: by the server, None if it names none; ``named``: by our user; ``kept``: from before;
+    ``refreshing``: True if refresh tokens are wanted.
+    """
+    basis = challenged if challenged is not None or named is not None else discovered.resource_scopes
+    if basis is None and named is None and not kept:
+        return None
+    wanted = union(kept, named, basis)
+    if refreshing and OFFLINE in (discovered.server.scopes_supported or ()):
+        wanted = union(wanted, [OFFLINE])
+    return wanted or None
+
+
+def _token_in(fields: Fields) -> Optional[str]:
+    """Return the access token in these header fields; None if there is none."""
+    for name, value in fields:
+        if name == "Authorization":
+            return value.partition(" ")[2]
+    return None
