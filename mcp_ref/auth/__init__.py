@@ -44,6 +44,7 @@ One line on each side. The secret comes from the environment; ``secrets.token_ur
             assert client.call_tool("combination").text == "12-34-56"
 
 From the command line, ``--token-env NAME`` names the variable that has the secret, of a server and of a client.
+``examples/17_protected_server.py`` runs on its own.
 
 
 A server that takes tokens
@@ -73,8 +74,9 @@ one. These lines work the same with ``run_http``, ``listen``, ``handle`` and ``w
 A handler reads who calls in ``ctx.principal``: ``subject``, ``client_id``, ``issuer``, ``scopes``, ``expires_at``,
 ``claims``. It never sees the token, so it cannot pass it on. To call another service, get a token for that service.
 
-The command line does the same for ``run --http``: ``--resource URL --authorization-server URL``; ``--tls-cert`` and
-``--tls-key`` serve https.
+The command line does the same: ``python3 -m mcp_ref run server.py --http 127.0.0.1:8000 --resource URL
+--authorization-server URL``; ``--tls-cert FILE --tls-key FILE`` serves https; ``--allowed-host``, ``--allowed-origin``
+and ``--trusted-proxy`` are there, too. ``help(Server.run_http)`` has all options.
 
 What is checked, whatever the verifier: the token was made for this server (``aud``) by an issuer of the list, and has
 not expired. Sessions and ``requestState`` belong to the principal (issuer, subject, client): they outlive a token and

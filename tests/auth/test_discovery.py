@@ -5,7 +5,7 @@ import pytest
 
 from mcp_ref.auth.discovery.challenge import parse
 from mcp_ref.auth.discovery.discover import Discovered, discover, metadata_of
-from mcp_ref.auth.discovery.fetch import Answer, Fetcher, Fields
+from mcp_ref.auth.discovery.fetch import Fetcher, Fields, HttpAnswer
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch
 from mcp_ref.jsontext import dumps
 
@@ -25,14 +25,15 @@ class Pages(Fetcher):
         self.pages = pages
         self.asked: List[Tuple[str, Fields]] = []
 
-    def get(self, url: str, headers: Fields = ()) -> Answer:
+    def get(self, url: str, headers: Fields = ()) -> HttpAnswer:
         self.asked.append((url, headers))
         page = self.pages.get(url, (404, "text/html"))
         if isinstance(page, AuthError):
             raise page
         if isinstance(page, tuple):
-            return Answer(page[0], {"content-type": page[1]} if page[1] else {}, b"{}" if page[0] == 200 else b"", url)
-        return Answer(200, {"content-type": "application/json; charset=utf-8"}, dumps(page).encode(), url)
+            fields = {"content-type": page[1]} if page[1] else {}
+            return HttpAnswer(page[0], fields, b"{}" if page[0] == 200 else b"", url)
+        return HttpAnswer(200, {"content-type": "application/json; charset=utf-8"}, dumps(page).encode(), url)
 
     @property
     def urls(self) -> List[str]:

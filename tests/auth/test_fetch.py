@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, List, Sequence
 import pytest
 
 from mcp_ref import deadline
-from mcp_ref.auth.discovery.fetch import Answer, Fetcher
+from mcp_ref.auth.discovery.fetch import Fetcher, HttpAnswer
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.limits import Limits
 from tests.support.scripted_web import Asked, Reply, ScriptedWeb, redirect, reply_html, reply_json
@@ -296,8 +296,8 @@ def test_a_body_that_is_no_json_object(web: ScriptedWeb, reply: Reply, words: st
 
 
 def test_an_answer_shows_nothing_of_itself() -> None:
-    answer = Answer(200, {"x-token": SECRET}, SECRET.encode(), "https://h/a?" + SECRET)
-    assert repr(answer) == str(answer) == "Answer(200, 6 bytes, from https://h/a)"
+    answer = HttpAnswer(200, {"x-token": SECRET}, SECRET.encode(), "https://h/a?" + SECRET)
+    assert repr(answer) == str(answer) == "HttpAnswer(200, 6 bytes, from https://h/a)"
     assert SECRET not in repr(Fetcher(headers=[("X", SECRET)]))
 
 

@@ -13,7 +13,7 @@ from mcp_ref.auth import urls
 from mcp_ref.auth.client.registration import check_client_metadata
 from mcp_ref.auth.discovery import challenge
 from mcp_ref.auth.discovery.discover import AuthorizationServer, ProtectedResource, discover
-from mcp_ref.auth.discovery.fetch import Answer
+from mcp_ref.auth.discovery.fetch import HttpAnswer
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.http11.client.connect import place
 
@@ -278,10 +278,10 @@ class Listed:
 
     reach = None
 
-    def __init__(self, answers: List[Answer], here: bool) -> None:
+    def __init__(self, answers: List[HttpAnswer], here: bool) -> None:
         self.answers, self.here = list(answers), here
 
-    def get(self, asked: str, headers: Any = ()) -> Answer:
+    def get(self, asked: str, headers: Any = ()) -> HttpAnswer:
         """The next answer; as the real one it asks nothing but what is checked."""
         accepted(urls.checked(asked, "URL to be asked"), self.here)
         if not self.answers:
@@ -312,7 +312,8 @@ def check_discovery(case: Tuple[int, str, List[Tuple[int, str, bytes]]]) -> None
     which, field, answers = case
     url_of_server = SERVERS[which]
     here = url_of_server.startswith("http:")
-    fetcher: Any = Listed([Answer(status, {"content-type": kind}, body, "") for status, kind, body in answers], here)
+    listed = [HttpAnswer(status, {"content-type": kind}, body, "") for status, kind, body in answers]
+    fetcher: Any = Listed(listed, here)
     try:
         found = discover(fetcher, url_of_server, challenge.parse([field]))
     except AuthError as error:

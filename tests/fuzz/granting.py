@@ -14,7 +14,7 @@ from mcp_ref.auth.client.registration import Identity, register
 from mcp_ref.auth.client.store import MemoryStore
 from mcp_ref.auth.client.token_endpoint import ClientInfo, Token, TokenEndpoint
 from mcp_ref.auth.discovery.discover import AuthorizationServer, Discovered
-from mcp_ref.auth.discovery.fetch import Answer
+from mcp_ref.auth.discovery.fetch import HttpAnswer
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, RegistrationRefused, TokenRefused
 from mcp_ref.limits import DEFAULT
 
@@ -173,16 +173,17 @@ class Listed:
     """In place of a `Fetcher`: answers in turn."""
 
     def __init__(self, *replies: Reply) -> None:
-        self.answers = [Answer(each.status, {"content-type": each.kind}, each.body, ISSUER + "/x") for each in replies]
+        self.answers = [HttpAnswer(each.status, {"content-type": each.kind}, each.body, ISSUER + "/x")
+                        for each in replies]
 
-    def post_form(self, asked: str, fields: Pairs, headers: Pairs = ()) -> Answer:
+    def post_form(self, asked: str, fields: Pairs, headers: Pairs = ()) -> HttpAnswer:
         """The next answer, if what is asked can be sent."""
         for each in [urlencode(list(fields)), *(said for _, said in headers)]:
             if not (each.isascii() and each.isprintable()):
                 raise Broken("sent: %r" % each)
         return self.answers.pop(0)
 
-    def post_json(self, asked: str, sent: Any, headers: Any = ()) -> Answer:
+    def post_json(self, asked: str, sent: Any, headers: Any = ()) -> HttpAnswer:
         """The next answer."""
         return self.answers.pop(0)
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from mcp_ref.auth.discovery.fetch import Answer
+from mcp_ref.auth.discovery.fetch import HttpAnswer
 from mcp_ref.auth.server.verifiers import JwtVerifier
 from mcp_ref.auth.tokens.jose import HmacSigner, Jwt, Signer, b64url, make_jwt, split_jwt, unb64url
 from mcp_ref.auth.tokens.jwks import KeySet
@@ -225,9 +225,9 @@ class Answering:
     def __init__(self, body_: bytes) -> None:
         self.body = body_
 
-    def get(self, asked: str, headers: Any = ()) -> Answer:
+    def get(self, asked: str, headers: Any = ()) -> HttpAnswer:
         """The answer."""
-        return Answer(200, {}, self.body, asked)
+        return HttpAnswer(200, {}, self.body, asked)
 
 
 def check_keys(case: Tuple[int, Any, Any, bool]) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from mcp_ref.auth.client.single_flight import GrantContext, SingleFlight
 from mcp_ref.auth.client.store import MemoryStore, TokenStore
 from mcp_ref.auth.discovery.discover import AuthorizationServer, Discovered, ProtectedResource
-from mcp_ref.auth.discovery.fetch import Answer
+from mcp_ref.auth.discovery.fetch import HttpAnswer
 from mcp_ref.limits import DEFAULT
 
 ISSUER = "https://auth.example"
@@ -13,9 +13,9 @@ SERVER = "https://mcp.example/mcp"
 NOW = 1_700_000_000.0
 
 
-def answer(value: Any, status: int = 200, **headers: str) -> Answer:
+def answer(value: Any, status: int = 200, **headers: str) -> HttpAnswer:
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return Answer(status, {name.replace("_", "-"): text for name, text in headers.items()}, body, ISSUER + "/x")
+    return HttpAnswer(status, {name.replace("_", "-"): text for name, text in headers.items()}, body, ISSUER + "/x")
 
 
 class Sent:
@@ -31,16 +31,16 @@ class Sent:
 class ListFetcher:
     """In place of a `Fetcher`: keeps what it is to send, and answers in turn."""
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: HttpAnswer) -> None:
         self.answers = list(answers)
         self.sent: List[Sent] = []
 
-    def post_form(self, url: str, fields: Any, headers: Any = ()) -> Answer:
+    def post_form(self, url: str, fields: Any, headers: Any = ()) -> HttpAnswer:
         assert len(dict(fields)) == len(list(fields)), "a field comes twice"
         self.sent.append(Sent(url, list(fields), headers))
         return self.answers.pop(0)
 
-    def post_json(self, url: str, value: Any, headers: Any = ()) -> Answer:
+    def post_json(self, url: str, value: Any, headers: Any = ()) -> HttpAnswer:
         self.sent.append(Sent(url, value, headers))
         return self.answers.pop(0)
 
@@ -62,7 +62,9 @@ class ListFlight(SingleFlight):
 class ListContext(GrantContext):
     """What a grant works with, on a `ListFetcher` and a `ListFlight`."""
 
-    def __init__(self, *answers: Answer, store: Optional[TokenStore] = None, revision: Optional[str] = None) -> None:
+    def __init__(
+        self, *answers: HttpAnswer, store: Optional[TokenStore] = None, revision: Optional[str] = None,
+    ) -> None:
         self.fetched = ListFetcher(*answers)
         flight, fetcher = ListFlight(), self.fetched
         self.persons = flight.persons

@@ -45,7 +45,7 @@ from ..discovery.challenge import scope_list
 
 if TYPE_CHECKING:
     from ..discovery.discover import AuthorizationServer
-    from ..discovery.fetch import Answer, Fetcher
+    from ..discovery.fetch import Fetcher, HttpAnswer
     from ..tokens.dpop import Prover
     from ..tokens.jose import Signer
 
@@ -255,7 +255,7 @@ class TokenEndpoint:
             raise self._refused(answer.status, value, dict(fields))
         return value
 
-    def _post(self, fields: Form) -> "Answer":
+    def _post(self, fields: Form) -> "HttpAnswer":
         """Send the request once. Assertions and proofs are made anew for each: a server may take them once only."""
         url = self.server.token_endpoint
         more, headers = self._authentication()
@@ -289,7 +289,7 @@ class TokenEndpoint:
                                % sayable(client.method, client.secrets), "invalid_client")
         return named, []
 
-    def _wants_nonce(self, answer: "Answer") -> bool:
+    def _wants_nonce(self, answer: "HttpAnswer") -> bool:
         """True if the request is to be sent again, with the nonce that has just come [RFC 9449 §8]."""
         if self.prover is None:
             return False
@@ -335,7 +335,7 @@ class TokenEndpoint:
         )
 
 
-def _value(answer: "Answer") -> Mapping[str, Any]:
+def _value(answer: "HttpAnswer") -> Mapping[str, Any]:
     """Return the object in a reply; {} if there is none."""
     try:
         return answer.json("token")

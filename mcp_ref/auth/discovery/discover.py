@@ -42,7 +42,7 @@ from ..urls import (
     canonical, checked, covers, is_loopback, origin, resource_metadata_urls, server_metadata_urls, shown, split,
 )
 from .challenge import OFFLINE, Challenge, find, scope_list
-from .fetch import Answer, Fetcher, Fields
+from .fetch import Fetcher, Fields, HttpAnswer
 
 RESOURCE = "protected resource metadata"
 SERVER = "authorization server metadata"
@@ -275,7 +275,7 @@ class _DocumentReader:
                          server.jwks_uri])
 
 
-def _is_json(answer: Answer) -> bool:
+def _is_json(answer: HttpAnswer) -> bool:
     """True if an answer calls itself JSON, or does not say what it is."""
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind in ("", "application/json", "text/json", "application/octet-stream") or kind.endswith("+json")

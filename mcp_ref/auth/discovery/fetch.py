@@ -140,7 +140,7 @@ _STEPS = 3
 """
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """The answer of a server. ``headers``: names in lower case, several of one name joined by ``", "``; ``url``: the
     one that was asked in the end, after redirects."""
 
@@ -162,7 +162,7 @@ class Answer(NamedTuple):
         return value
 
     def __repr__(self) -> str:
-        return "Answer(%d, %d bytes, from %s)" % (self.status, len(self.body), shown(self.url))
+        return "HttpAnswer(%d, %d bytes, from %s)" % (self.status, len(self.body), shown(self.url))
 
 
 class Fetcher:
@@ -189,7 +189,7 @@ class Fetcher:
         self._cafile = cafile
         self._headers = tuple(headers)
 
-    def get(self, url: str, headers: Fields = ()) -> Answer:
+    def get(self, url: str, headers: Fields = ()) -> HttpAnswer:
         """Ask for a document, following redirects within the origin. Any status is an answer."""
         deadline = Deadline(self.limits.auth_timeout)
         asked, left = checked(url, "URL to be asked"), _MAX_REDIRECTS
@@ -203,20 +203,20 @@ class Fetcher:
                 raise DiscoveryFailed("%s redirects more than %d times" % (shown(url), _MAX_REDIRECTS))
             asked, left = target, left - 1
 
-    def post_form(self, url: str, fields: Fields, headers: Fields = ()) -> Answer:
+    def post_form(self, url: str, fields: Fields, headers: Fields = ()) -> HttpAnswer:
         """Send a form [RFC 6749 Appendix B]. A redirect is an answer like any other."""
         body = urlencode(list(fields)).encode("ascii")
         return self._post(url, body, "application/x-www-form-urlencoded", headers)
 
-    def post_json(self, url: str, value: Any, headers: Fields = ()) -> Answer:
+    def post_json(self, url: str, value: Any, headers: Fields = ()) -> HttpAnswer:
         """Send a JSON value. A redirect is an answer like any other."""
         return self._post(url, dumps(value).encode("ascii"), "application/json", headers)
 
-    def _post(self, url: str, body: bytes, kind: str, headers: Fields) -> Answer:
+    def _post(self, url: str, body: bytes, kind: str, headers: Fields) -> HttpAnswer:
         deadline = Deadline(self.limits.auth_timeout)
         return self._ask("POST", checked(url, "URL to be asked"), [("Content-Type", kind), *headers], body, deadline)
 
-    def _ask(self, method: str, url: str, headers: Fields, body: Optional[bytes], deadline: Deadline) -> Answer:
+    def _ask(self, method: str, url: str, headers: Fields, body: Optional[bytes], deadline: Deadline) -> HttpAnswer:
         cancel_scope = _DeadlineScope(deadline)
         try:
             step = max(0.001, (deadline.left() or 0.0) / _STEPS)
@@ -265,13 +265,13 @@ class Fetcher:
         except (TransportError,) + BROKEN:
             return None
 
-    def _exchange(self, sock: "_Timed", method: str, request: bytes, url: str) -> Answer:
+    def _exchange(self, sock: "_Timed", method: str, request: bytes, url: str) -> HttpAnswer:
         sock.send(request)
         reply = Reply(sock, method)  # type: ignore[arg-type]
         try:
             reply.begin()
             fields = {name: ", ".join(reply.headers.get_all(name)) for name, _ in reply.headers.pairs()}
-            return Answer(reply.status, fields, self._body(reply, url), url)
+            return HttpAnswer(reply.status, fields, self._body(reply, url), url)
         finally:
             reply.close()
 
