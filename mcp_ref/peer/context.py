@@ -142,7 +142,10 @@ class Context:
             self.connection.outbox.flush_soon()
 
     def _step(self, progress: float, total: Optional[float], message: Optional[str]) -> None:
-        """Send one step of progress. Called while no other thread sends one, and the answer is not out."""
+        """Send one step; `while_wanted` calls it while no other thread does and the request is in progress
+        [..2025-11-25 basic/utilities/progress §Behavior Requirements] MUST
+        [2026-07-28 basic/patterns/progress §Behavior Requirements] MUST.
+        """
         if self._progress is not None and progress <= self._progress:
             raise ValueError("progress must increase: %r after %r" % (progress, self._progress))
         self._progress = progress

@@ -124,6 +124,7 @@ class Call(Job):
             if isinstance(error, RpcError):
                 if connection.replies is not None and error.code in ABOUT_REQUESTS:
                     connection.replies.refused(self.incoming.id, error.code)
+                # [2025-11-25.. basic/index §Error Responses] MUST: the id of the request
                 return Error(request.id, error.code, error.message, error.data)
         if isinstance(error, RequestCancelled) and self.incoming.cancelled:
             return Error(request.id, INTERNAL_ERROR, "Cancelled")  # never sent: the request is cancelled
