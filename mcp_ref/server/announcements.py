@@ -98,22 +98,22 @@ def tell_all(connections: Sequence[Connection], method: str, params: Optional[Di
 
 
 def tell(
-    connection: Connection, method: str, params: Optional[Dict[str, Any]] = None, within: Optional[Context] = None,
+    connection: Connection, method: str, params: Optional[Dict[str, Any]] = None, context: Optional[Context] = None,
     data: Optional[bytes] = None,
 ) -> bool:
     """Send one client a notification. Returns False if this client may not be sent it.
 
-    ``within``: the context of the request on whose stream it is sent, if there is one. ``data``: its encoded bytes, if
+    ``context``: the context of the request on whose stream it is sent, if there is one. ``data``: its encoded bytes, if
     it is sent to other clients as well. Closes a connection whose outbox is full.
     """
     if connection.outbox.full:
         connection.close("the client does not read: more than max_outbox_bytes wait for it")
         return False
     try:
-        if within is None:
+        if context is None:
             connection.notify(method, params, data=data)
         else:
-            connection.notify(method, params, within.incoming, within.session, wait=False)
+            connection.notify(method, params, context.incoming, context.session, wait=False)
     except LocalProtocolError:
         return False
     return True

@@ -240,20 +240,20 @@ def _key(ref: Ref) -> Tuple[str, str]:
     raise TypeError("a completion is for a prompt's name, a URI template or a reference, not %r" % (ref,))
 
 
-def _cut(value: Any, most: int) -> Completion:
-    """Return the completion with at most ``most`` values, and ``total`` if it is known. Raises TypeError for values
+def _cut(value: Any, limit: int) -> Completion:
+    """Return the completion with at most ``limit`` values, and ``total`` if it is known. Raises TypeError for values
     that are no strings."""
     if isinstance(value, Completion):
-        values, length, more, total = value.values[:most], len(value.values), value.has_more, value.total
-        total = length if total is None and length > most else total and max(total, length)
-        made = Completion(list(values), total, True if length > most else more)
+        values, length, more, total = value.values[:limit], len(value.values), value.has_more, value.total
+        total = length if total is None and length > limit else total and max(total, length)
+        made = Completion(list(values), total, True if length > limit else more)
     elif value is None or isinstance(value, (str, bytes)):
         raise TypeError("a completion returns a list of strings, not %r" % (value,))
     elif hasattr(value, "__len__"):
-        made = Completion(list(islice(value, most)), len(value), len(value) > most)
+        made = Completion(list(islice(value, limit)), len(value), len(value) > limit)
     else:
-        values = list(islice(value, most + 1))
-        made = Completion(values[:most], None if len(values) > most else len(values), len(values) > most)
+        values = list(islice(value, limit + 1))
+        made = Completion(values[:limit], None if len(values) > limit else len(values), len(values) > limit)
     for one in made.values:
         if not isinstance(one, str):
             raise TypeError("a completion returns strings, not %r" % (one,))

@@ -64,7 +64,7 @@ def elicit_url(
         consent: ElicitResult = ctx.ask(ELICIT, ElicitRequestURLParams(message=message, url=url), timeout, key)
         return Answer(consent.action, {}, None, message)
     params = _request(message, url, elicitation_id, connection)
-    asked = _asked(connection)
+    asked = _pending_links(connection)
     asked.add(params.elicitation_id, _others(connection))
     accepted = False
     try:
@@ -103,25 +103,25 @@ def check_link(message: str, url: str, connection: Optional[Connection]) -> None
         connection.counters.note("unencrypted link", "a user was sent to %s without https" % link.host)
 
 
-class _Asked:
+class _PendingLinks:
     """The ids of links that one client was asked to show and that are not completed. Thread-safe.
 
-    ``most``: the number of ids that are remembered. The lock guards the ids.
+    ``limit``: the number of ids that are remembered. The lock guards the ids.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, limit: int) -> None:
         self._lock = threading.Lock()
         self._ids: "OrderedDict[str, None]" = OrderedDict()
-        self._most = most
+        self._limit = limit
 
-    def add(self, id: Any, others: "Sequence[_Asked]") -> None:
-        """Remember an id, and forget the oldest one above ``most``. Raises ValueError for an id of another client."""
+    def add(self, id: Any, others: "Sequence[_PendingLinks]") -> None:
+        """Remember an id, and forget the oldest one above ``limit``. Raises ValueError for an id of another client."""
         if any(id in other for other in others):
             raise ValueError("the elicitation id %.80r belongs to another client; let one be made" % (id,))
         with self._lock:
             self._ids[id] = None
             self._ids.move_to_end(id)
-            if len(self._ids) > self._most:
+            if len(self._ids) > self._limit:
                 self._ids.popitem(last=False)
 
     def take(self, id: Any) -> bool:
@@ -134,13 +134,14 @@ class _Asked:
             return id in self._ids
 
 
-def _asked(connection: Connection) -> _Asked:
+def _pending_links(connection: Connection) -> _PendingLinks:
     """Return the ids of a connection, which are part of its state and end with it."""
-    found: Optional[_Asked] = connection.state.get("elicitations")
-    return found or connection.state.setdefault("elicitations", _Asked(connection.limits.max_pending_elicitations))
+    found: Optional[_PendingLinks] = connection.state.get("elicitations")
+    limit = connection.limits.max_pending_elicitations
+    return found or connection.state.setdefault("elicitations", _PendingLinks(limit))
 
 
-def _others(connection: Connection) -> List[_Asked]:
+def _others(connection: Connection) -> List[_PendingLinks]:
     others = [other for other in connection.role.connections if other is not connection]  # type: ignore[attr-defined]
     return [other.state["elicitations"] for other in others if "elicitations" in other.state]
 
@@ -215,7 +216,7 @@ def required(context: "AskingContext", error: RpcError, in_tool: bool) -> Except
         return _failure("The user would have to follow a link first, and this client cannot show one", asked, in_tool)
     try:
         for one in asked:
-            _asked(connection).add(one.elicitation_id, _others(connection))
+            _pending_links(connection).add(one.elicitation_id, _others(connection))
     except ValueError as problem:
         return problem
     return error

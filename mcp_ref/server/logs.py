@@ -63,31 +63,31 @@ def log(server: "ServerInterface", level: str, data: Any, logger: Optional[str] 
 
 
 def send(
-    connection: Connection, level: str, data: Any, logger: Optional[str] = None, within: Optional[Context] = None,
+    connection: Connection, level: str, data: Any, logger: Optional[str] = None, context: Optional[Context] = None,
     encoded: Optional[Callable[[], bytes]] = None,
 ) -> bool:
     """Send a log message to one client. Returns False if the client does not want it, or if the rate is exceeded.
 
     ``level`` is one of LEVELS, ``data`` any JSON value: best an object, never with a credential, personal
     data or anything that would help an attacker [.. server/utilities/logging §Security] MUST NOT. ``logger`` names the
-    part of the program that logs. ``within``: the context of the client's request that the message belongs to.
+    part of the program that logs. ``context``: the context of the client's request that the message belongs to.
     ``encoded``: a function that returns the bytes of the message, if others are sent it as well. Raises ValueError for
     an unknown level or data that JSON cannot hold, naming the place, and TypeError for a logger that is no str.
     """
     _check(level, logger)
-    if LEVELS.index(level) < _quietest(connection, within):
+    if LEVELS.index(level) < _quietest(connection, context):
         return False
-    if not connection.rate(LIMIT, None if within is None else within.principal).take():
+    if not connection.rate(LIMIT, None if context is None else context.principal).take():
         connection.counters.add(LEFT_OUT)
         return False
-    if connection.counters[LEFT_OUT] and (within is None or within.session is connection.session):
+    if connection.counters[LEFT_OUT] and (context is None or context.session is connection.session):
         # A stateless connection counts the dropped messages of many clients together: do not tell one of them.
-        _tell_left_out(connection, within)
+        _tell_left_out(connection, context)
     params = _params(level, data, logger)
     try:
         if encoded is not None:
             return tell(connection, LOG_MESSAGE, params, None, encoded())
-        return _put(connection, params, within)
+        return _put(connection, params, context)
     except JsonError:
         dumps(data)  # raises the error again with the place inside the data, if the data are at fault
         raise
@@ -112,12 +112,12 @@ def _encoded(level: str, data: Any, logger: Optional[str]) -> Callable[[], bytes
     return encoded
 
 
-def _quietest(connection: Connection, within: Optional[Context]) -> int:
+def _quietest(connection: Connection, context: Optional[Context]) -> int:
     """Return the index in LEVELS of the least severe level that the client wants."""
-    if within is None or not within.session.rules.stateless:
+    if context is None or not context.session.rules.stateless:
         return connection.state.get("log_level", 0)  # type: ignore[no-any-return]
     # [2026-07-28 server/utilities/logging §Per-request log level] MUST NOT: without a level, nothing
-    level = within.session.log_level
+    level = context.session.log_level
     return len(LEVELS) if level is None else LEVELS.index(level)
 
 
@@ -129,28 +129,28 @@ def _check(level: Any, logger: Any) -> None:
         raise TypeError("logger must be a str, got %r" % (logger,))
 
 
-def _put(connection: Connection, params: Dict[str, Any], within: Optional[Context]) -> bool:
-    if within is None:
+def _put(connection: Connection, params: Dict[str, Any], context: Optional[Context]) -> bool:
+    if context is None:
         return tell(connection, LOG_MESSAGE, params)
-    connection.notify(LOG_MESSAGE, params, within.incoming, within.session)
+    connection.notify(LOG_MESSAGE, params, context.incoming, context.session)
     return True
 
 
-def _tell_left_out(connection: Connection, within: Optional[Context]) -> None:
+def _tell_left_out(connection: Connection, context: Optional[Context]) -> None:
     """Send the number of messages that were dropped since the last such message, at a level that the client wants.
 
     The lock makes one thread of several send it.
     """
     state, now = connection.state, deadline.clock()
     with _telling:
-        told, due = state.get("log_told", (0, now))
+        reported, due = state.get("log_told", (0, now))
         total = connection.counters[LEFT_OUT]
-        if total == told or now < due:
+        if total == reported or now < due:
             return
         state["log_told"] = (total, now + 1.0)
-    level = LEVELS[max(_WARNING, _quietest(connection, within))]
-    text = "%d log messages left out: %s is %g" % (total - told, LIMIT, getattr(connection.limits, LIMIT))
-    _put(connection, {"level": level, "data": {"message": text}}, within)
+    level = LEVELS[max(_WARNING, _quietest(connection, context))]
+    text = "%d log messages left out: %s is %g" % (total - reported, LIMIT, getattr(connection.limits, LIMIT))
+    _put(connection, {"level": level, "data": {"message": text}}, context)
 
 
 def tell_missed(connection: Connection, count: int) -> None:

@@ -192,14 +192,14 @@ class Server(Registration):
 
         Raises ValueError for a text that is no URI, if there may be subscriptions.
         """
-        told = [self._features[name] for name in ("subscriptions", "listeners") if name in self._features]
-        if told:
+        notified = [self._features[name] for name in ("subscriptions", "listeners") if name in self._features]
+        if notified:
             from ..protocol.uris import fault
 
             wrong = fault(uri, DEFAULT.max_uri_length)
             if wrong is not None:
                 raise ValueError("%r is not the URI of a resource: %s" % (uri, wrong))
-        for feature in told:
+        for feature in notified:
             feature.updated(uri)
 
     @spelt
@@ -268,7 +268,7 @@ class Server(Registration):
         option               default               meaning
         ===================  ====================  ==================================================================
         ``host``             this machine          where to listen; "0.0.0.0" is every IPv4 address of the machine
-        ``port``             8000                  0 is any free one, and ``ready`` is told which
+        ``port``             8000                  0 is any free one; ``ready`` gets the URL with it
         ``path``             "/mcp"                of the endpoint
         ``ready``            none                  a function that is called with the URL when clients can connect
         ``auth``             that of the server    a `mcp_ref.auth.ResourceServer`: clients show tokens of OAuth
@@ -474,7 +474,7 @@ class Server(Registration):
             from .initialize import declared
 
             found = known[key] = declared(self, revision)
-            self._spoken = True
+            self._declared_stateless = True
         return found
 
     def answer_error(self, context: Any, error: RpcError, in_tool: bool) -> Exception:

@@ -139,12 +139,12 @@ class Subscriptions:
 
         return Route(answer, inline=True)
 
-    def add(self, connection: Connection, uri: str, most: int) -> None:
-        """Enter a subscription. Raises `RpcError` if the client has ``most`` of them already."""
+    def add(self, connection: Connection, uri: str, limit: int) -> None:
+        """Enter a subscription. Raises `RpcError` if the client has ``limit`` of them already."""
         with self._lock:
             uris = self._uris.get(connection, set())
-            if uri not in uris and len(uris) >= most:
-                text = "Too many subscriptions: max_subscriptions (%d) are in use; unsubscribe first" % most
+            if uri not in uris and len(uris) >= limit:
+                text = "Too many subscriptions: max_subscriptions (%d) are in use; unsubscribe first" % limit
                 raise RpcError(INTERNAL_ERROR, text)
             if uri not in uris:
                 self._count(connection, uri)
@@ -156,11 +156,11 @@ class Subscriptions:
 
     def _count(self, connection: Connection, uri: str) -> None:
         """Count one more URI. Raises `RpcError` at ``max_subscribed_bytes``, and if there is no memory left."""
-        size, most = size_of((uri,)), connection.limits.max_subscribed_bytes
+        size, limit = size_of((uri,)), connection.limits.max_subscribed_bytes
         before = self._sizes.get(connection, 0)
-        if before + len(uri) > most:
+        if before + len(uri) > limit:
             raise RpcError(INTERNAL_ERROR, "Too many subscriptions: their URIs may have max_subscribed_bytes (%d)"
-                           " together; unsubscribe first" % most)
+                           " together; unsubscribe first" % limit)
         transport = connection.transport
         if transport.held is not None and not transport.held.take(transport.holder, size, "subscriptions"):
             raise no_room(connection)
@@ -336,10 +336,10 @@ class Listeners:
         return agreed
 
     def _add(self, listener: Listener, connection: Connection) -> None:
-        most, held = connection.limits.max_listeners, connection.transport.held
+        limit, held = connection.limits.max_listeners, connection.transport.held
         with self._lock:
-            if len(self._open) >= most:
-                raise RpcError(INTERNAL_ERROR, "Too many streams: max_listeners (%d) are open" % most)
+            if len(self._open) >= limit:
+                raise RpcError(INTERNAL_ERROR, "Too many streams: max_listeners (%d) are open" % limit)
             if held is not None and not held.take(listener.holder, listener.size, "subscriptions"):
                 raise no_room(connection)
             self._open[listener] = None

@@ -33,7 +33,7 @@ FREE = {
     "host/servers:Servers.record": "likewise",
     "host/member:ServerClient.__init__": "the host makes it, with options that its own signatures have named",
     "options:spelt.checked": "looks at the names before the call gets them",
-    "server/hints/signature:by_name.call": "the arguments of a tool",
+    "server/hints/signature:taking_names.call": "the arguments of a tool",
     "server/registry/checks:check_texts": "option -> text, to be checked",
 }
 """Functions that take any keyword, each with the reason."""

@@ -423,7 +423,7 @@ def test_the_signal_is_heard_once_and_then_no_more():
     acted = []
     with Termination(lambda: acted.append(threading.current_thread().name)) as termination:
         os.kill(os.getpid(), signal.SIGTERM)
-        assert termination.acted.wait(SECONDS) and termination.told.is_set()
+        assert termination.acted.wait(SECONDS) and termination.received.is_set()
     assert acted == ["mcp-ref:ending"] and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert signal.set_wakeup_fd(-1) == -1 and signals.HEARING == []
 

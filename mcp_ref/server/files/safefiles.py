@@ -108,8 +108,8 @@ class Tree:
         finally:
             self._leave(folder)
 
-    def read(self, parts: Parts, most: int) -> bytes:
-        """Return the bytes of a file. Raises `Missing`, `TooLarge` above ``most`` bytes, OSError for other failures."""
+    def read(self, parts: Parts, limit: int) -> bytes:
+        """Return the bytes of a file. Raises `Missing`, `TooLarge` above ``limit`` bytes, OSError otherwise."""
         if not is_name(parts[-1]):
             raise Missing()
         with _missing():
@@ -119,9 +119,9 @@ class Tree:
                 status = os.fstat(fd)
                 if not stat.S_ISREG(status.st_mode):
                     raise Missing()
-                if status.st_size > most:
+                if status.st_size > limit:
                     raise TooLarge()
-                return _read(fd, most)
+                return _read(fd, limit)
             finally:
                 os.close(fd)
 
@@ -248,10 +248,10 @@ def _status(entry: "os.DirEntry[str]") -> Optional[os.stat_result]:
         return None
 
 
-def _read(fd: int, most: int) -> bytes:
+def _read(fd: int, limit: int) -> bytes:
     """Read to the end, without trusting the size: files of the kernel have none, and others may grow."""
     chunks: List[bytes] = []
-    left = most + 1
+    left = limit + 1
     while left > 0:
         chunk = os.read(fd, min(left, _CHUNK))
         if not chunk:

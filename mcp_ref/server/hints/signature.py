@@ -85,11 +85,11 @@ class Signature:
     ) -> None:
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
-        self._parts = parts = take_apart(function, self.name, explicit)
+        self._parts = parts = function_parts(function, self.name, explicit)
         self.context_parameter = _context_among(parts, _default_types() if context_types is None else context_types)
         self._inputs = [member for member in parts.members if member.name != self.context_parameter]
         self.parameters = [member.name for member in self._inputs]
-        self.call = by_name(function, parts) if parts.by_position else function
+        self.call = taking_names(function, parts) if parts.by_position else function
         self._structured = structured
         self._members: Optional[Members] = None
         self._definitions = Definitions()
@@ -273,7 +273,7 @@ class FunctionParts(NamedTuple):
     doc: Optional[str]
 
 
-def take_apart(function: Callable[..., Any], name: str, explicit: bool) -> FunctionParts:
+def function_parts(function: Callable[..., Any], name: str, explicit: bool) -> FunctionParts:
     """Return the parts of any callable. Raises SignatureError if its arguments cannot all be passed by name.
 
     The code object of a plain function has everything, in about a microsecond. Wrapped and partial functions, instances
@@ -389,7 +389,7 @@ def _doc(function: Any, home: Any) -> Optional[str]:
     return own or getattr(home, "__doc__", None) or (None if hasattr(function, "func") else function.__doc__)
 
 
-def by_name(function: Callable[..., Any], parts: FunctionParts) -> Callable[..., Any]:
+def taking_names(function: Callable[..., Any], parts: FunctionParts) -> Callable[..., Any]:
     """Return a function that takes all arguments by name and calls this one."""
     defaults = {member.name: member.default for member in parts.members}
 

@@ -370,11 +370,11 @@ def _object(
     if key in scope.inside:
         return scope.definitions.refer(key, cls.__name__)
     own = cls.__dict__.get("__doc__") or ""
-    told = parse("" if own.startswith(cls.__name__ + "(") else own)
+    documented = parse("" if own.startswith(cls.__name__ + "(") else own)
     inner = Members(members, scope.into(cls, key), "member %s")
-    schema = inner.schema({**told.parameters, **texts})
-    if told.description:
-        schema["description"] = told.description
+    schema = inner.schema({**documented.parameters, **texts})
+    if documented.description:
+        schema["description"] = documented.description
     read = inner.bind if build is dict else lambda values: build(**inner.bind(values))
     return scope.definitions.define(key, TypeForm(schema, read))
 

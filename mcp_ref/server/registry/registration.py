@@ -46,9 +46,9 @@ class Registration(Role):
     _announcements: Announcements
     _promised: FrozenSet[str] = frozenset()
     """The features that are declared although nothing of them may be registered."""
-    _untold: Dict[str, object]
+    _late_features: Dict[str, object]
     """The features that some clients were not told of -> a mark of the thread that has logged it."""
-    _spoken = False
+    _declared_stateless = False
     """True once the capabilities have been declared to a client without a handshake."""
 
     @property
@@ -149,29 +149,29 @@ class Registration(Role):
         return any(signature is not None and signature.context_parameter is not None for signature in signatures)
 
     def _changing(self, feature: str) -> Callable[[], None]:
-        late = self._spoken  # clients without a handshake were told that this feature, which is made now, is not there
+        late = self._declared_stateless  # some clients were told before that there is no such feature
 
         def changed() -> None:
             self._declared = {}
-            self._check_told(feature, late)
+            self._warn_of_late_feature(feature, late)
             self._announcements.changed(feature)
 
         return changed
 
     def _promise(self, features: Sequence[str]) -> None:
         """Make the features that are declared in any case. Raises TypeError or ValueError for unknown ones."""
-        self._untold = {}
+        self._late_features = {}
         if features:
             self._promised = check_features(features)
             for name in self._promised - {"logging"}:
                 getattr(self, name)
 
-    def _check_told(self, feature: str, late: bool) -> None:
+    def _warn_of_late_feature(self, feature: str, late: bool) -> None:
         """Log, once for each feature, that its first item came after clients were told the server's capabilities.
 
         ``late``: True if a client without a handshake may be among them; sessions are counted.
         """
-        if feature in self._promised or feature in self._untold:
+        if feature in self._promised or feature in self._late_features:
             return
         missed = 0
         for connection in self._announcements.connections:
@@ -180,7 +180,7 @@ class Registration(Role):
             if session.revision is not None and declarable:
                 missed += not has(session.capabilities, feature)
         mark = object()
-        if not missed and not late or self._untold.setdefault(feature, mark) is not mark:
+        if not missed and not late or self._late_features.setdefault(feature, mark) is not mark:
             return
         get_logger(__name__).warning(
             "the first of the %s of this server was registered after clients had been told what it has, so that they "
@@ -302,10 +302,10 @@ class Registration(Role):
         """
 
         def register(function: Function) -> Function:
-            late = self._spoken and not self.completes
+            late = self._declared_stateless and not self.completes
             self.completions.add(function, ref, argument)
             self._declared = {}
-            self._check_told("completions", late)
+            self._warn_of_late_feature("completions", late)
             return function
 
         return register

@@ -265,7 +265,7 @@ def serve_http(
         )
         # SIGTERM is handled before the socket listens: clients may connect at once, to a socket of systemd even before.
         with Termination(listening.close) as termination, listening as listener:
-            if ready is not None and not termination.told.is_set():
+            if ready is not None and not termination.received.is_set():
                 ready(listener.address)
             while not listener.wait(0.5) and not termination.acted.is_set():
                 pass  # short waits: a Ctrl-C that comes just before a wait begins is handled only when the wait ends

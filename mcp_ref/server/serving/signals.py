@@ -60,11 +60,11 @@ def interrupted() -> BaseException:
 class Termination:
     """A context manager that handles SIGTERM, if it may: see the module. ``act`` is then called on a thread of its own.
 
-    ``told``: set when the signal has come; ``acted``: set when ``act`` has returned or raised.
+    ``received``: set when the signal has come; ``acted``: set when ``act`` has returned or raised.
     """
 
     def __init__(self, act: Callable[[], Any]) -> None:
-        self.told = threading.Event()
+        self.received = threading.Event()
         self.acted = threading.Event()
         self._act = act
         self._ends: Optional[Tuple[int, int]] = None
@@ -130,9 +130,9 @@ class Termination:
                 return
             if not (signal.SIGTERM in heard or _LATE in heard) or signal.getsignal(signal.SIGTERM) != self._hear:
                 continue  # another signal; or the program has set a handler of its own since then
-            if not self.told.is_set():
+            if not self.received.is_set():
                 came = clock()
-                self.told.set()
+                self.received.set()
                 start_thread("mcp-ref:ending", self._end)
             elif signal.SIGTERM in heard and clock() - came >= SAME_SECONDS:
                 leave_at_once(KILLED)

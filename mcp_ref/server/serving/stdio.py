@@ -51,7 +51,7 @@ def serve(server: "ServerInterface", transport: Transport, exit_when_stuck: bool
         raise interrupted() from None
     if not exit_when_stuck:
         return
-    if not termination.told.is_set():
+    if not termination.received.is_set():
         _exit_if_stuck(connection)
     elif len(connection.inflight):
         _complain(connection)
@@ -99,9 +99,9 @@ def _pump(
         finally:
             queue.close()
             if exit_when_stuck and len(connection.inflight):  # here, too, as the main thread may be what is stuck
-                if termination.told.is_set():
+                if termination.received.is_set():
                     _complain(connection)
-                leave_at_once(int(termination.told.is_set()))
+                leave_at_once(int(termination.received.is_set()))
 
     start_thread("mcp-ref:reader:%s" % connection.transport.name, read)
     while not queue.closed:
