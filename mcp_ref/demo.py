@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def make_server() -> "Server":
-    """A server with a little of everything."""
+    """Return a server with a little of everything."""
     from .server import Context, Server
 
     server = Server("demo", version="1.0", instructions="Say something with echo, or add two numbers.")
@@ -63,12 +63,12 @@ def make_server() -> "Server":
 
 
 def serve() -> None:
-    """What the child process runs: that server over stdio."""
+    """Serve over stdio: the main function of the child process."""
     make_server().run()
 
 
 def command() -> List[str]:
-    """The command that starts the child: this module, found where it was found here."""
+    """Return the command that starts the child: this module, with the same ``sys.path``."""
     code = "import sys; sys.path[:] = %r; from importlib import import_module; import_module(%r).serve()"
     return [sys.executable, "-c", code % (sys.path, __name__)]
 
@@ -109,11 +109,11 @@ STEPS = (
     Step("review", "Get a prompt: the messages come filled in, ready for a model.",
          lambda client: _text(client.get_prompt("review", {"code": "x = 1"}).messages[0].content)),
 )
-"""In the order of the demonstration."""
+"""The steps in the order of the demonstration."""
 
 
 class Wire:
-    """Prints messages, each in one short line. What every message repeats (``_meta``) is shown the first time only."""
+    """Prints messages, each in one short line. ``_meta``, which every message repeats, is shown the first time only."""
 
     def __init__(self) -> None:
         self._form = TextForm(_WIDTH)
@@ -144,8 +144,7 @@ _TIME = len("  0.000 ")
 
 
 def main(program: str = "python3 -m " + str(__package__)) -> int:
-    """Run the demonstration; 0 if everything came back as expected, 1 if not. ``program``: how the package is started.
-    """
+    """Run the demonstration; return 0 if all results were as expected, else 1. ``program``: the words that start us."""
     print("C> is what the client sends, S> what the server answers; => is what the program gets.\n"
           "Long lines lose their middle, and _meta, which every message has, is shown in step 1 only.")
     _tell(1, "Connect: the client starts the server as a child process, and asks who it is and what it speaks.")

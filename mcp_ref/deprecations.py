@@ -67,7 +67,7 @@ DEPRECATED: Dict[str, Deprecation] = {row.feature: row for row in (
     Deprecation(HTTP_SSE, R2025_03_26, "three months after the policy of deprecation is final",
                 "use Streamable HTTP", "basic/transports/streamable-http"),
 )}
-"""By feature, in the order of the registry."""
+"""The rows by feature, in the order of the registry."""
 
 
 def deprecation(feature: Optional[str]) -> Optional[Deprecation]:
@@ -157,4 +157,4 @@ NOT_DONE: Tuple[NotDone, ...] = (
     NotDone("over HTTP a call takes 1.1 times as long as with a http.server that gives a canned answer, and 32 "
             "connections get 1.1 to 1.3 times its calls, not 1.6", "a goal of make bench"),
 )
-"""In the order: protocol, authorization, HTTP, hosts and logs, systems, speed."""
+"""The rows in this order: protocol, authorization, HTTP, hosts and logs, systems, speed."""

@@ -1,12 +1,12 @@
-"""Recorded conversations drawn as ladders: who said what, in which order; several of them side by side.
+"""Recorded conversations drawn as ladders: sender and kind of each message, in order; several side by side.
 
     tools/call ------------->
     <----- elicitation/create
     result ----------------->
     <----------------- result
 
-What the client says points to the right, what the server says to the left. `rungs` reads a recording (the events of a
-`mcp_ref.wiretrace.Trace`, live or from a file), `beside` draws; nothing but the order is shown.
+Messages of the client point to the right, those of the server to the left. `rungs` reads a recording (the events of a
+`mcp_ref.wiretrace.Trace`, live or from a file), `beside` draws. Only the order is shown, no times.
 """
 
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence
@@ -20,20 +20,20 @@ GAP = "  "
 
 
 class Rung(NamedTuple):
-    """One message; ``direction``: "client" or "server", who said it."""
+    """One message; ``direction``: its sender, "client" or "server"."""
 
     direction: str
     label: str
 
 
 def rungs(events: Iterable[Event]) -> List[Rung]:
-    """The messages of a recording, in order; those of a batch one by one. Other events are left out."""
+    """Return the messages of a recording, in order; those of a batch one by one. Other events are left out."""
     return [Rung(event.direction, plain(_label(message))) for event in events if event.kind == MESSAGE
             for message in (event.message if isinstance(event.message, list) else [event.message])]
 
 
 def _label(message: Any) -> str:
-    """What a message is: its method, or the kind of its answer."""
+    """Return the label of a message: its method, or the kind of the answer."""
     if not isinstance(message, dict):
         return "not a message"
     if "method" in message:
@@ -50,7 +50,7 @@ def _label(message: Any) -> str:
 
 
 def _wanted(result: Dict[str, Any]) -> Iterator[str]:
-    """What the questions in a result are about: the first word of their methods."""
+    """Yield the first word of the method of each question in a result."""
     requests = result.get("inputRequests")
     for request in requests.values() if isinstance(requests, dict) else ():
         if isinstance(request, dict):
@@ -58,7 +58,7 @@ def _wanted(result: Dict[str, Any]) -> Iterator[str]:
 
 
 def draw(steps: Sequence[Rung], width: int = WIDTH) -> List[str]:
-    """A line for each rung, ``width`` characters wide: at least 26. A label that is longer loses its middle."""
+    """Return a line for each rung, ``width`` characters wide: at least 26. A longer label loses its middle."""
     lines = []
     for direction, label in steps:
         text = shorten(label, width - 2)
@@ -68,7 +68,7 @@ def draw(steps: Sequence[Rung], width: int = WIDTH) -> List[str]:
 
 
 def beside(ladders: Mapping[str, Sequence[Rung]], width: int = WIDTH) -> str:
-    """Ladders next to one another, each below its title; the lines end in a newline."""
+    """Return ladders next to one another, each below its title; the lines end in a newline."""
     columns = [[title.center(width), *draw(steps, width)] for title, steps in ladders.items()]
     rows = range(max(map(len, columns), default=0))
     cells = [[column[row] if row < len(column) else " " * width for column in columns] for row in rows]

@@ -1,8 +1,8 @@
 """The wire made visible: every message, state change and finding as an event, for people and for programs.
 
-A `Trace` takes events and gives them to its sinks. `transports.tap` puts one around a transport; whoever
-knows more (a state change, an HTTP status, a broken rule) tells it with `Trace.state`, `Trace.transport`
-and `Trace.finding`. Without a tap there is no trace and nothing to pay.
+A `Trace` takes events and gives them to its sinks. `transports.tap` puts one around a transport. Other parts report
+to it by `Trace.state` (a state change), `Trace.transport` (an HTTP status) and `Trace.finding` (a broken rule).
+Without a tap there is no trace, and it costs nothing.
 
 For people, one line for each message::
 
@@ -14,10 +14,10 @@ For people, one line for each message::
       0.310 !! S  late response #4 dropped
 
 Seconds since the start; ``C>`` and ``S>`` messages of client and server, ``==`` a state change, ``~~`` the
-transport (HTTP status and header fields, streams, a child's stderr and exit), ``!!`` a finding, which is whatever the
-connection counts as odd; then who, for the last two. Members keep their order, long values and long lines lose their
-middle, a string id keeps its quotes. Nothing of a peer's text reaches the terminal as it is: control characters are
-escaped.
+transport (HTTP status and header fields, streams, a child's stderr and exit), ``!!`` a finding, which is anything that
+the connection counts as odd; the last two are followed by the party. Members keep their order, long values and long
+lines lose their middle, a string id keeps its quotes. Control characters in a peer's text are escaped, so that it
+cannot paint over other lines.
 
 For programs, JSON Lines (`to_file`, `read`): one object a line, UTF-8, ``#`` begins a comment line.
 
@@ -32,13 +32,13 @@ object                                                             an event that
 =================================================================  ===================================
 
 ``time`` is seconds since the start of the trace. Events are written in the order in which they were
-told; those of two threads may differ from the order of their times by microseconds.
+reported; with two threads that order may differ from the order of the times by microseconds.
 
 Secrets are masked before any sink sees them (`mcp_ref.diagnostics.redaction`), so a trace cannot be replayed to log in.
 
-Threads: any thread may tell. Each sink has a lock of its own and is called under it, so a sink that
-blocks (a full pipe) blocks whoever tells: never tell while holding a lock of the protocol. A sink that
-raises is dropped, with a log record; the conversation goes on.
+Threads: any thread may report. Each sink has a lock of its own and is called under it, so a sink that
+blocks (a full pipe) blocks the thread that reports: never report while holding a lock of the protocol. A
+sink that raises is dropped, with a log record; the conversation goes on.
 """
 
 import threading
@@ -60,11 +60,11 @@ WIDTH = 200
 
 
 class Event(NamedTuple):
-    """Something that happened on the wire, secrets masked.
+    """An event on the wire, secrets masked.
 
-    ``time``: seconds since the start. ``direction``: "client" or "server", who sent it or is meant; "" for nobody.
-    ``kind``: "message", "state", "transport" or "finding". ``message``: the JSON value, an object or a batch; None if
-    it was none. ``text``: the note, or what came instead of a message (bytes that are no UTF-8 as lone surrogates).
+    ``time``: seconds since the start. ``direction``: "client" or "server", the sender or the party concerned; "" for
+    neither. ``kind``: "message", "state", "transport" or "finding". ``message``: the JSON value, an object or a batch;
+    None for bytes that are no message. ``text``: the note, or those bytes (no UTF-8 as lone surrogates).
     """
 
     time: float
@@ -74,14 +74,14 @@ class Event(NamedTuple):
     text: str = ""
 
     def data(self) -> bytes:
-        """The bytes of a message, to send it again."""
+        """Return the bytes of a message, to send it again."""
         if self.message is None:
             return self.text.encode("utf-8", "surrogateescape")
         return dumps(self.message).encode("ascii")
 
 
 Sink = Callable[[Event], None]
-"""Where events go: a function, such as the ``append`` of a list. It is called by one thread at a time."""
+"""A function that takes events, such as the ``append`` of a list. One thread at a time calls it."""
 
 
 class TraceError(ValueError):
@@ -89,7 +89,9 @@ class TraceError(ValueError):
 
 
 class Trace:
-    """Takes events and gives them to the sinks; see the module for the threads. Raises TypeError for what is no sink.
+    """Takes events and gives them to the sinks; the module's docstring says on which threads.
+
+    Raises TypeError for a sink that cannot be called.
     """
 
     def __init__(self, *sinks: Sink) -> None:
@@ -98,12 +100,12 @@ class Trace:
                 raise TypeError("a sink is a function that takes events, not %s: for a stream use to_text(stream), for "
                                 "a file to_file(path)" % type(sink).__name__)
         self.numbers = count(1)
-        """Of the streams that it shows."""
+        """The numbers of the streams that it shows."""
         self._sinks = [(sink, threading.Lock()) for sink in sinks]
         self._start = deadline.clock()
 
     def message(self, direction: str, data: bytes) -> None:
-        """These bytes went over the wire, sent by ``direction`` ("client" or "server")."""
+        """Report bytes that went over the wire, sent by ``direction`` ("client" or "server")."""
         value = None
         try:
             value = loads(data)
@@ -115,17 +117,17 @@ class Trace:
             self._tell(direction, MESSAGE, None, data.decode("utf-8", "surrogateescape"))
 
     def state(self, text: str) -> None:
-        """The conversation entered another state."""
+        """Report that the conversation entered another state."""
         self._tell("", STATE, None, text)
 
     @spelt
     def transport(self, text: str, direction: str = "") -> None:
-        """Something of the transport: a status, a header, the exit of a process."""
+        """Report an event of the transport: a status, a header, the exit of a process."""
         self._tell(direction, TRANSPORT, None, text)
 
     @spelt
     def finding(self, text: str, direction: str = "") -> None:
-        """Something that is not as it should be, and whose doing it is."""
+        """Report a broken rule; ``direction`` is the party that broke it."""
         self._tell(direction, FINDING, None, text)
 
     def _tell(self, direction: str, kind: str, message: Any, text: str) -> None:
@@ -141,7 +143,7 @@ class Trace:
                 self._drop(entry, error)
 
     def _drop(self, entry: Tuple[Sink, "threading.Lock"], error: Exception) -> None:
-        """A sink that fails once would fail for every message."""
+        """Remove a sink that raised: it would raise for every message."""
         try:
             self._sinks.remove(entry)
         except ValueError:
@@ -165,12 +167,12 @@ class Trace:
 
 @spelt
 def to_text(stream: IO[str], width: Optional[int] = WIDTH) -> Trace:
-    """A trace that people read: lines on a text stream, which stays open. ``width`` None shows everything."""
+    """Return a trace that people read: lines on a text stream, which stays open. ``width`` None shows everything."""
     return Trace(TextSink(stream, width))
 
 
 def to_file(path: Any) -> Trace:
-    """A trace that programs read: JSON Lines in a new file (a path or a text stream). Close it in the end."""
+    """Return a trace that programs read: JSON Lines in a new file (a path or a text stream). Close it in the end."""
     return Trace(JsonLinesSink(path))
 
 
@@ -182,14 +184,14 @@ _REMEMBERED = 4096  # requests without an answer whose method is kept
 
 
 class TextForm:
-    """Events to lines of text. It remembers requests, to say what a response answers; so one for each conversation."""
+    """Turns the events of one conversation into lines. Remembers requests, to name the method of a response."""
 
     def __init__(self, width: Optional[int] = WIDTH) -> None:
         self._width = width
         self._methods: Dict[Tuple[str, str], str] = {}
 
     def lines(self, event: Event) -> List[str]:
-        """The lines of one event, more than one for a batch."""
+        """Return the lines of one event, more than one for a batch."""
         start = "%7.3f " % event.time
         if event.kind != MESSAGE:
             party = _PARTIES.get(event.direction, "")
@@ -213,7 +215,7 @@ class TextForm:
         return "%-24s %s" % (label, shorten(dumps(elide(body) if self._width else body), self._width))
 
     def _label(self, direction: str, message: Dict[str, Any]) -> Tuple[str, Any]:
-        """What a message is, and what there is to show of it."""
+        """Return the label of a message, and the part of it to show."""
         number = dumps(message["id"])[:80] if message.get("id") is not None else ""
         if "method" in message:
             method = plain(str(message["method"]))[:80]
@@ -234,7 +236,7 @@ class TextForm:
 
 
 def elide(value: Any, longest: int = 60, most: int = 8) -> Any:
-    """A JSON value whose long strings and arrays lost their middle."""
+    """Return a JSON value whose long strings and arrays have lost their middle."""
     if isinstance(value, str):
         return shorten(value, longest)
     if isinstance(value, dict):
@@ -247,7 +249,7 @@ def elide(value: Any, longest: int = 60, most: int = 8) -> Any:
 
 
 def shorten(text: str, width: Optional[int]) -> str:
-    """A text of at most ``width`` characters (None: no limit), with what is missing in the middle counted."""
+    """Return a text of at most ``width`` characters (None: no limit); the middle becomes a count of its characters."""
     if width is None or len(text) <= width:
         return text
     kept = max(width - 20, 8)
@@ -256,7 +258,7 @@ def shorten(text: str, width: Optional[int]) -> str:
 
 
 def plain(text: str) -> str:
-    """A text that a terminal can show: one line of ASCII."""
+    """Return a text that a terminal can show: one line of ASCII."""
     return text if text.isascii() and text.isprintable() else text.encode("unicode_escape").decode("ascii")
 
 
@@ -303,7 +305,7 @@ def _create(path: Any) -> IO[str]:
 
 
 def to_object(event: Event) -> Dict[str, Any]:
-    """An event as the JSON object of one line."""
+    """Return an event as the JSON object of one line."""
     value: Dict[str, Any] = {"time": event.time}
     if event.direction:
         value["from"] = event.direction
@@ -323,7 +325,7 @@ def to_object(event: Event) -> Dict[str, Any]:
 
 
 def read(source: Any) -> Iterator[Event]:
-    """The events of a recording: a path, or lines (str or bytes). Raises `TraceError` at a line that is no event."""
+    """Yield the events of a recording: a path, or lines (str or bytes). Raises `TraceError` for a line that is none."""
     if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__"):
         with open(source, "rb") as lines:
             yield from read(lines)
@@ -339,7 +341,7 @@ def read(source: Any) -> Iterator[Event]:
 
 
 def from_object(value: Any) -> Event:
-    """The event of one line's JSON object. Raises `TraceError`."""
+    """Return the event of one line's JSON object. Raises `TraceError`."""
     if not isinstance(value, dict):
         raise TraceError("not an object")
     time, direction, kind = value.get("time"), value.get("from", ""), value.get("kind", MESSAGE)

@@ -20,10 +20,10 @@ SERVER is a command in quotes, ``tcp://host:port`` or ``unix:///path``. Or the c
 
 Results go to standard output, everything else (the wire with ``--trace``, progress, log messages, questions of
 the server, errors) to standard error. With ``--json`` standard output is one JSON document, and if the command
-fails that is ``{"error": {"kind", "message", "exit"}}``, with ``code`` and ``data`` of an error the server sent.
+fails that is ``{"error": {"kind", "message", "exit"}}``, with ``code`` and ``data`` of an error that the server sent.
 
 Exit codes:
-    0    done, also when whoever reads our output had enough
+    0    done, also when the reader of our output closed it (``| head``)
     1    the server or a tool said no, or did not answer in time; vendor --check or --diff found something
     2    wrong usage; the line on standard error says what to write
     3    no connection: the server could not be started or reached, or it went away
@@ -55,11 +55,11 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "crosscheck": (".local", "compare the dataclasses with the official schemas"),
     "vendor": (".copying.vendor", "copy this package, or a part of it, into another program, and check the copy"),
 }
-"""Command -> the module whose COMMANDS has it (loaded when it is used), and what it does."""
+"""Command -> the module whose COMMANDS has it (loaded when the command is used), and a summary for ``--help``."""
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """Run one command; the exit code. The module's docstring lists the codes."""
+    """Run one command and return its exit code. The module's docstring lists the codes."""
     if arguments is None:  # we are the program
         own_process()
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -99,7 +99,7 @@ def _failed(error: BaseException, as_json: bool) -> int:
 
 
 def _overview(words: List[str]) -> int:
-    """What comes before a command: help, the version, or a word that is no command."""
+    """Run a command line that begins with no command: print help or the version, or raise `UsageError`."""
     from .. import __version__
 
     parser = _Overview(add_help=False, allow_abbrev=False)
@@ -125,7 +125,7 @@ def _help() -> str:
 
 class _Overview(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Say which command may have been meant."""
+        """Raise `UsageError` with the command that was probably meant."""
         from difflib import get_close_matches
 
         unknown = message.rpartition(": ")[2].split(" ")[0]

@@ -1,4 +1,4 @@
-"""What a command is, and the parser that all of them share."""
+"""The form of a command, and the parser that all commands share."""
 
 import argparse
 import os
@@ -13,28 +13,28 @@ Configure = Callable[[argparse.ArgumentParser], None]
 
 
 class Command(NamedTuple):
-    """One command: what runs it (options to exit code), and what declares its options."""
+    """One command: the function that runs it (options to exit code), and the one that declares its options."""
 
     run: Callable[[Any], int]
     configure: Configure
     uses_server: bool = False
-    """Whether its first argument is a server, which may also follow ``--`` as the last of all."""
+    """True if its first argument is a server, which may also come last, after ``--``."""
 
 
 Commands = Dict[str, Command]
 
 
 def program() -> str:
-    """How this package is started: under the name it was vendored by, or as an archive."""
+    """Return the words that start this package: as a module, under the name of its copy, or as an archive."""
     archive = os.path.basename(sys.argv[0])
     return "python3 " + archive if archive.endswith(".pyz") else "python3 -m " + __name__.rpartition(".cli.")[0]
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser of one command, whose complaints are one line and an exception."""
+    """A parser of one command. A complaint is one line and an exception; argparse alone would print and exit."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise `UsageError` with the complaint and where to read on."""
+        """Raise `UsageError` with the complaint, the option that was probably meant, and the command for help."""
         known = self._option_string_actions
         unknown = message.partition("unrecognized arguments: ")[2].split(" ")
         words = [closest(word.partition("=")[0], known) for word in unknown if word.startswith("--")]
@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(name: str, summary: str, command: Command, words: List[str]) -> Any:
-    """The options of a command; ``json`` and ``command`` are among them always. Raises `UsageError`, SystemExit."""
+    """Return the options of a command; ``json`` is always among them. Raises `UsageError`; SystemExit for --help."""
     head, tail = words, []
     if command.uses_server and "--" in words:
         at = words.index("--")

@@ -1,4 +1,4 @@
-"""Exit codes, and how an exception becomes one: EXITS is the table."""
+"""The exit codes of the command line, and the table EXITS that maps exceptions to them."""
 
 from typing import Any, Dict, NamedTuple, Tuple, Type
 
@@ -10,7 +10,7 @@ DONE, FAILED, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class UsageError(Exception):
-    """The command line asks for what makes no sense; the text says what to write instead."""
+    """The words of a command line are wrong or do not go together; the text says what to write instead."""
 
 
 class Exit(NamedTuple):
@@ -19,9 +19,9 @@ class Exit(NamedTuple):
     error: Type[BaseException]
     code: int
     kind: str
-    """The word that ``--json`` tells a program."""
+    """The word for programs, printed with ``--json``."""
     hint: str = ""
-    """What may help, where the error itself does not say it."""
+    """The advice to add where the error itself gives none."""
 
 
 EXITS: Tuple[Exit, ...] = (
@@ -42,23 +42,23 @@ EXITS: Tuple[Exit, ...] = (
 _WANTS_TOKEN = "--oauth gets a token, --token-env NAME sends one"
 
 EXPECTED = tuple(row.error for row in EXITS)
-"""What ends a command with one line; anything else is a defect and shows its traceback."""
+"""The exceptions that end a command with one line; any other is a defect and shows its traceback."""
 
 
 def row_of(error: BaseException) -> Exit:
-    """The row of EXITS for one of the EXPECTED."""
+    """Return the row of EXITS for one of the EXPECTED exceptions."""
     return next(row for row in EXITS if isinstance(error, row.error))
 
 
 def text_of(error: BaseException) -> str:
-    """What to tell of it, in words."""
+    """Return the text of an error and, where it helps, what to do."""
     row = row_of(error)
     hint = _WANTS_TOKEN if isinstance(error, HttpStatus) and error.status == 401 else row.hint
     return "; ".join(filter(None, (str(error) or row.kind, hint)))
 
 
 def as_object(error: BaseException) -> Dict[str, Any]:
-    """What ``--json`` prints in place of a result: the object ``{"error": {...}}``.
+    """Return the object ``{"error": {...}}``, which ``--json`` prints in place of a result.
 
     Members: ``kind`` (see EXITS), ``message``, ``exit`` (the exit code), and of an error that the peer sent ``code``
     and, where it has any, ``data``.

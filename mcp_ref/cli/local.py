@@ -1,4 +1,4 @@
-"""The commands that need nobody else: demo and crosscheck."""
+"""The commands that need no server of yours: demo and crosscheck."""
 
 import argparse
 import os
@@ -15,7 +15,7 @@ SCHEMA = "schema.json"
 
 
 def _printing(main: Callable[..., int], *arguments: Any) -> int:
-    """Run what prints by itself. That the trace ends when nobody reads it is not worth a word here."""
+    """Run a function that prints by itself. A trace that ends because its output was closed is not logged."""
     own_process(False)
     try:
         code = main(*arguments)

@@ -1,11 +1,11 @@
-"""What the command line writes: text for people, JSON for programs, one line for an error.
+"""The output of the command line: text for people, JSON for programs, one line for an error.
 
 Standard output carries results, standard error everything else. Both may be of any encoding (cp1252, the
-ASCII of the C locale): what an encoding lacks is written as an escape, in JSON as JSON's own. What a peer
-sent reaches a terminal without its control characters, so that it cannot paint over other text.
+ASCII of the C locale): a character that an encoding lacks is written as an escape, in JSON as JSON's own.
+Text of a peer reaches a terminal without its control characters, so that it cannot paint over other text.
 
-A reader that has seen enough (``| head``) closes our output; that is `OutputClosed`, which ends the
-command quietly.
+A reader that has seen enough (``| head``) closes our output. That raises `OutputClosed`, which ends the
+command without an error.
 """
 
 import sys
@@ -15,11 +15,11 @@ from ..diagnostics.plaintext import INDENT
 
 
 class OutputClosed(Exception):
-    """Nobody reads our standard output any more."""
+    """The reader of our standard output has closed it."""
 
 
 def say(text: str) -> None:
-    """One or more lines on standard output. Raises `OutputClosed`."""
+    """Write one or more lines to standard output. Raises `OutputClosed`."""
     if sys.stdout is None:
         return  # a program without a console
     try:
@@ -30,42 +30,42 @@ def say(text: str) -> None:
 
 
 def say_json(value: Any) -> None:
-    """A JSON document on standard output, indented. Raises `OutputClosed`."""
+    """Write a JSON document to standard output, indented. Raises `OutputClosed`."""
     say(as_json(value))
 
 
 def as_json(value: Any) -> str:
-    """The lines of a JSON document, in the signs that standard output has."""
+    """Return a JSON document, indented, with escapes where the encoding of standard output needs them."""
     import json
 
     return json.dumps(value, ensure_ascii=not _is_unicode(sys.stdout), indent=2)
 
 
 def note(text: str) -> None:
-    """A line on standard error: progress, a log message, a question. Nothing is raised where that is closed."""
+    """Write a line to standard error: progress, a log message, a question. A closed stream is ignored."""
     if sys.stderr is None:
         return
     try:
         sys.stderr.write(_encodable(_shown(text, sys.stderr), sys.stderr) + "\n")
         sys.stderr.flush()
     except OSError:
-        pass  # whoever closed it does not want to hear it
+        pass  # closed by its reader, who wants no notes
 
 
 def write_prompt(text: str) -> None:
-    """A question on standard error, where the answer stands on the same line."""
+    """Write a question to standard error without a line end: the answer is typed on the same line."""
     if sys.stderr is not None:
         sys.stderr.write(_encodable(_shown(text, sys.stderr), sys.stderr))
         sys.stderr.flush()
 
 
 def fail(text: str) -> None:
-    """An error, on standard error: one line, and below it those that it quotes of a server's stderr."""
+    """Write an error to standard error: one line, and below it the lines of a server's stderr that it quotes."""
     note("mcp_ref: " + INDENT.join(one_line(line) for line in text.split(INDENT)))
 
 
 def drop_output() -> None:
-    """After `OutputClosed`: what Python still holds for standard output goes nowhere, so that its exit is quiet."""
+    """Discard what Python still buffers for standard output, after `OutputClosed`: its flush at exit would fail."""
     import os
 
     try:
@@ -77,7 +77,7 @@ def drop_output() -> None:
 
 
 def one_line(text: str) -> str:
-    """A text of a peer as one printable line; letters of all languages stay, control characters are escaped."""
+    """Return a text of a peer as one printable line; letters of all languages stay, control characters are escaped."""
     return "".join(sign if sign.isprintable() else _escaped(sign) for sign in " ".join(text.split()))
 
 
@@ -86,7 +86,7 @@ def _escaped(sign: str) -> str:
 
 
 def _shown(text: str, stream: IO[str]) -> str:
-    """On a terminal without control characters, but with its lines and tabs."""
+    """The text without control characters if the stream is a terminal; lines and tabs stay."""
     if text.isprintable() or not stream.isatty():
         return text
     return "".join(sign if sign.isprintable() or sign in "\n\t" else _escaped(sign) for sign in text)

@@ -1,11 +1,11 @@
-"""The vocabulary against the published schemas: ``python3 -m mcp_ref crosscheck SPEC_FOLDER``.
+"""The message classes compared with the published schemas: ``python3 -m mcp_ref crosscheck SPEC_FOLDER``.
 
 The folder holds one folder for each revision with its ``schema.json``. Every definition of every
 schema is compared with what stands for it here, and everything that is here with the schemas:
 names and types of members, required or optional, the values of enumerations, the methods, who
 sends them and what answers them, the frames, the codes of errors. `mcp_ref.crosscheck.definitions`
-has the table. What differs is printed, one line each; the exit status is 1 if there is anything
-beyond ERRATA.
+has the table. Each difference is printed on a line; the exit code is 1 if there are any beyond
+ERRATA.
 """
 
 import json
@@ -20,7 +20,7 @@ from .definitions import definition_differences
 
 
 class Erratum(NamedTuple):
-    """A difference that is meant: a line as `compare` would print it, and why the schema is not followed."""
+    """An intended difference: a line as `compare` would print it, and the reason not to follow the schema."""
 
     revisions: Tuple[str, ...]
     line: str
@@ -62,7 +62,7 @@ ERRATA: Tuple[Erratum, ...] = (
 
 
 def definitions_of(spec_folder: str, revision: Revision) -> Dict[str, Any]:
-    """The definitions of a revision's ``schema.json``; raises OSError if it is not there."""
+    """Return the definitions of a revision's ``schema.json``. Raises OSError if the file is missing."""
     with open(os.path.join(spec_folder, revision.name, "schema.json"), encoding="utf-8") as file:
         schema = json.load(file)
     found: Dict[str, Any] = schema.get("$defs") or schema["definitions"]
@@ -70,25 +70,25 @@ def definitions_of(spec_folder: str, revision: Revision) -> Dict[str, Any]:
 
 
 def compare_all(spec_folder: str) -> List[str]:
-    """Every difference, errata included, each line with its revision in front."""
+    """Return all differences, errata included, each line with its revision in front."""
     return ["%s %s" % (revision, line) for revision in REVISIONS
             for line in definition_differences(revision, definitions_of(spec_folder, revision))]
 
 
 def errata_lines() -> Dict[str, str]:
-    """The lines of ERRATA with their reasons, one for each revision concerned."""
+    """Return the lines of ERRATA with their reasons, one for each revision concerned."""
     return {"%s %s" % (revision, row.line): row.reason for row in ERRATA for revision in row.revisions}
 
 
 def compare(spec_folder: str) -> List[str]:
-    """The differences that are no errata, and the errata that are no longer differences."""
+    """Return the differences that are no errata, and the errata that are no longer differences."""
     found, known = compare_all(spec_folder), errata_lines()
     stale = ["%s: an erratum that is none" % line for line in known if line not in found]
     return [line for line in found if line not in known] + stale
 
 
 def main(spec_folder: str) -> int:
-    """Print the differences; 0 if there are none beyond the errata."""
+    """Print the differences; return 0 if there are none beyond the errata, else 1."""
     counts = ["%s %d" % (revision, len(definitions_of(spec_folder, revision))) for revision in REVISIONS]
     print("definitions compared: " + ", ".join(counts))
     for line, reason in errata_lines().items():

@@ -1,4 +1,4 @@
-"""Which definition of a schema stands for what: every one is compared, none is passed over.
+"""The comparison of each definition of a schema with its counterpart here; no definition is passed over.
 
 =====================================  ==========================================================
 a definition that                      is compared with
@@ -173,7 +173,7 @@ LISTS: Dict[str, Callable[[Comparison], Set[str]]] = {
     "ClientResult": _results(SERVER),
     "ServerResult": _results(CLIENT),
 }
-"""What the definitions of this name list: methods, or results by class."""
+"""Definition -> a function that returns what it lists: methods, or results by class."""
 
 
 def list_differences(name: str, context: Comparison) -> Iterator[str]:
@@ -200,7 +200,7 @@ def _listed(option: Schema, context: Comparison) -> str:
 
 
 def _listed_somewhere(context: Comparison) -> Iterator[str]:
-    """Every message is in a list, or nobody could send it; every row is a message of the schema."""
+    """Check that each message is in a list (no side could send it otherwise), and that each row is in the schema."""
     listed: Set[str] = set()
     for name in LISTS:
         yield from list_differences(name, context) if name not in context.definitions else ()
@@ -254,7 +254,7 @@ def _in_messages(name: str, revision: Revision) -> bool:
 
 
 def _kind_of(name: str, context: Comparison) -> Optional[Callable[[str, Comparison], Iterator[str]]]:
-    """What a definition is compared with: the table of the module docstring, first row that holds."""
+    """Return the comparison for a definition: the first row of the module's table that holds."""
     schema = context.definitions[name]
     rows: Tuple[Tuple[Any, Callable[[str, Comparison], Iterator[str]]], ...] = (
         (name in context.aliases, _alias),
@@ -277,7 +277,7 @@ _INSIDE_FRAMES: Dict[str, Tuple[str, str]] = {
     "JSONRPCNotification": ("params", "NotificationParams"),
     "JSONRPCError": ("error", "Error"),
 }
-"""What a frame's definition may write out instead of naming it: the member, and the class it is."""
+"""Frame -> a member that its definition may write out instead of naming, and the class of that member."""
 
 
 def _frame(name: str, context: Comparison) -> Iterator[str]:
@@ -293,13 +293,13 @@ def _frame(name: str, context: Comparison) -> Iterator[str]:
 
 
 def all_classes() -> List[Type[Model]]:
-    """Every message class."""
+    """Return all message classes, by name."""
     found = (getattr(messages, name) for name in messages.__all__)
     return sorted({c for c in found if isinstance(c, type) and issubclass(c, Model)}, key=lambda c: c.__name__)
 
 
 def definition_differences(revision: Revision, definitions: Dict[str, Schema]) -> Iterator[str]:
-    """Every difference between the definitions of a revision's schema and ours, in both directions."""
+    """Yield all differences between the definitions of a revision's schema and ours, in both directions."""
     aliases = {name: cls for name, until, cls in ALIASES if revision.has(None, until)}
     context = Comparison(revision, definitions, aliases)
     for name in definitions:

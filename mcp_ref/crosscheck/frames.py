@@ -1,8 +1,8 @@
-"""The definitions of JSON-RPC itself, compared with what `mcp_ref.jsonrpc` does.
+"""The definitions of JSON-RPC itself, compared with the behaviour of `mcp_ref.jsonrpc`.
 
-Frames are no dataclasses of the vocabulary, so their definitions are tried rather than read: what
-a definition allows must parse and come back the same, and what it forbids (a required member left
-out, a member of the wrong kind) must be refused. The batch exists where the revision has it.
+Frames are no message classes, so their definitions are tried rather than read: a value that a
+definition allows must parse and come back the same, and a value that it forbids (a required member
+left out, a member of the wrong kind) must be refused. The batch exists where the revision has it.
 """
 
 import json
@@ -93,7 +93,7 @@ _TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "null
 
 
 def _allows(shape: Shape, value: Any, context: Comparison) -> bool:
-    """Whether a value is of the kind that the shape asks for; what is inside objects is looked at elsewhere."""
+    """True if a value is of the kind that the shape asks for; the insides of objects are compared elsewhere."""
     shape = context.schema(shape)
     if shape.kind == "union":
         return any(_allows(option, value, context) for option in shape.options)

@@ -1,8 +1,8 @@
-"""What a type allows, in one form for JSON Schemas and for dataclasses, and the difference of two.
+"""The values that a type allows, in one form for JSON Schemas and for dataclasses, and the difference of two.
 
 A `Shape` says as much as both sides can say: the kind of a value, the members of an object and
 which are required, the words of an enumeration, the alternatives of a union. Bounds (``minimum``,
-``maxItems``) and formats are not part of it: the codec leaves them to whoever uses the value.
+``maxItems``) and formats are not part of it: the codec leaves them to the user of the value.
 
 ``additionalProperties`` matters only where it is a schema, as every object is open.
 """
@@ -24,10 +24,10 @@ class Shape(NamedTuple):
     item: Any = None
     """The shape of the elements of an array or a map."""
     members: Dict[str, Tuple[bool, Any]] = {}
-    """Of an object: by name, whether it is required, and its shape."""
+    """The members of an object: name -> True if it is required, and its shape."""
     options: Tuple[Any, ...] = ()
     name: str = ""
-    """Of a definition."""
+    """The name of a definition."""
     cls: Optional[Type[Model]] = None
 
     def __str__(self) -> str:
@@ -156,7 +156,7 @@ class Comparison:
         return of_class(shape.cls, self.revision)
 
     def same_name(self, theirs: Shape, ours: Shape) -> bool:
-        """Whether the definition is what the class stands for, and so is compared elsewhere."""
+        """True if the class stands for the definition: then the two are compared elsewhere."""
         if theirs.kind != "definition" or ours.cls is None:
             return False
         return self.aliases.get(theirs.name, theirs.name) == ours.cls.__name__

@@ -308,10 +308,10 @@ UNLISTED = SILENT.replace('    elif asked.get("method"):', """    elif asked.get
     elif asked.get("method"):""")
 
 
-def test_a_tool_whose_schema_cannot_be_had_gets_json_where_text_may_be_that_and_the_user_is_told(capsys):
+def test_a_tool_whose_schema_cannot_be_fetched_gets_json_where_text_may_be_that_and_the_user_is_told(capsys):
     code, out, err = here(capsys, "call", "x", "a=1", "b=x", "--quiet", "--", sys.executable, "-c", UNLISTED)
     assert (code, json.loads(out)) == (0, {"a": 1, "b": "x"})
-    assert "the schema of x cannot be had: " in err and "out of order" in err
+    assert "the schema of x cannot be fetched: " in err and "out of order" in err
     code, out, err = here(capsys, "call", "x", "a:=1", "b==x", "--quiet", "--", sys.executable, "-c", UNLISTED)
     assert (code, json.loads(out), err) == (0, {"a": 1, "b": "x"}, ""), "nothing depends on the schema: nobody asks"
 

@@ -1,1 +1,1 @@
-"""The command `vendor`: copy the package, or `parts` of it, into another program."""
+"""The command `vendor`, which copies the package, or `parts` of it, into another program."""

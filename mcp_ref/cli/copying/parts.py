@@ -1,8 +1,8 @@
-"""What this package consists of: its files, wherever it was loaded from, and which module needs which.
+"""The files of this package, wherever it was loaded from, and the graph of which module imports which.
 
 Files are read from the folder or from the zip archive that the package lies in. The graph of imports is read
-off the sources, late imports and ``import_module`` included, imports for the type checker not. So are the modules of
-the names that a folder of the package loads late, by a table such as ``_HOMES``.
+off the sources. Late imports (inside functions), ``import_module`` and the tables of names that a folder loads late,
+such as ``_HOMES``, are part of it; imports for the type checker are not.
 """
 
 import ast
@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 MANIFEST = "vendored.json"
-"""Written by `vendor` into a copy; no part of the package."""
+"""The file that `vendor` writes into a copy; no part of the package."""
 ALWAYS = ("__init__.py", "LICENSE", "py.typed")
 TABLES = ("_HOMES", "_LATE")
-"""What a folder calls its table of public names that are loaded late: name -> module."""
+"""The names of tables of public names that a folder loads late: name -> module."""
 
 
 class Slice(NamedTuple):
@@ -53,17 +53,17 @@ Module = Tuple[str, ...]
 
 
 def package_name() -> str:
-    """The name under which this package runs."""
+    """Return the name under which this package runs."""
     return __name__.rpartition(".cli.")[0]
 
 
 def version() -> str:
-    """Its version."""
+    """Return the version of this package."""
     return str(import_module(package_name()).__version__)
 
 
 def files() -> Dict[str, bytes]:
-    """The package's files by their paths inside it, with ``/``."""
+    """Return the package's files by their paths inside it, with ``/``."""
     package = import_module(package_name())
     folder = str(package.__path__[0])
     archive = getattr(package.__spec__.loader if package.__spec__ else None, "archive", None)
@@ -72,7 +72,7 @@ def files() -> Dict[str, bytes]:
 
 
 def read_folder(folder: str) -> Dict[str, bytes]:
-    """The files of a package in a folder, without what Python and others leave there."""
+    """Return the files of a package in a folder, without compiled and hidden files and without the manifest."""
     found = {}
     for place, names, here in os.walk(folder):
         names[:] = [name for name in names if _belongs(name)]
@@ -202,7 +202,7 @@ def edges(
 
 
 def _running(tree: ast.AST) -> Iterator[Tuple[ast.AST, bool]]:
-    """All nodes but those inside ``if TYPE_CHECKING:``, each with True if it stands inside a function."""
+    """Walk all nodes but those inside ``if TYPE_CHECKING:``, each with True if it stands inside a function."""
     left = [(tree, False)]
     while left:
         node, late = left.pop()
@@ -224,10 +224,10 @@ def _by_table(table: ast.AST, here: Module) -> List[Module]:
 
 
 def _by_name(argument: ast.AST, here: Module, known: FrozenSet[Module]) -> List[Module]:
-    """What ``import_module`` may load: everything that begins with the constant part of the name.
+    """Return the modules that ``import_module`` may load: all that begin with the constant part of the name.
 
-    Where nothing is constant that is the whole folder of the caller. The package itself is left out: what its names
-    stand for is loaded when somebody asks for them, and a part of the package has just some of them.
+    Where no part is constant, that is the whole folder of the caller. The package itself is left out: its public names
+    load modules of all folders, and a part of the package has only some of them.
     """
     while isinstance(argument, ast.BinOp):
         argument = argument.left

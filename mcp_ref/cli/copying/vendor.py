@@ -28,17 +28,17 @@ from .parts import MANIFEST
 
 
 _TIME = (1980, 1, 1, 0, 0, 0)
-"""Of each file in an archive; the earliest that there is."""
+"""The time of each file in an archive: the earliest that the format has, so that equal copies have equal bytes."""
 DEEPEST = 4
-"""How many folders below the one that is named a copy is looked for."""
+"""The number of levels of folders below the named one in which a copy is searched."""
 
 
 class VendorError(ValueError):
-    """A copy is not in a state for what was asked; the text says what to do."""
+    """The copy is missing, was changed or cannot be read; the text says what to do."""
 
 
 class Copy(NamedTuple):
-    """A vendored copy as it is now."""
+    """A vendored copy as it is now, compared with its manifest."""
 
     target: str
     version: str
@@ -50,7 +50,7 @@ class Copy(NamedTuple):
 
     @property
     def edited(self) -> List[str]:
-        """What somebody did to it, one line for each file."""
+        """The differences from the manifest, one line for each file."""
         return ["%-8s %s" % (word, one_line(path)) for word, paths in (
             ("changed", self.changed), ("missing", self.missing), ("extra", self.extra)) for path in paths]
 
@@ -74,9 +74,9 @@ def _vendor(options: Any) -> int:
 
 
 def target_of(folder: str, name: Optional[str]) -> str:
-    """Where the copy is, or will be: below the folder, or the folder itself if that is a copy already.
+    """Return the folder of the copy: below the folder that is named, or that folder itself if it is a copy already.
 
-    Without a name that is the one of the copy below the folder. Raises UsageError if there are several.
+    Without a name, the copy below the folder is searched. Raises UsageError if there are several.
     """
     folder = os.path.realpath(folder)
     steps = _steps(name)
@@ -91,7 +91,7 @@ def target_of(folder: str, name: Optional[str]) -> str:
 
 
 def _steps(name: Optional[str]) -> List[str]:
-    """The name of the copy, step by step. Raises UsageError for one that cannot be imported."""
+    """Return the steps of the copy's dotted name. Raises UsageError for a name that cannot be imported."""
     steps = (name or parts.package_name().rpartition(".")[2]).split(".")
     if not all(_can_be_imported(step) for step in steps):
         raise UsageError("--as %s: that is no name that can be imported" % name)
@@ -99,14 +99,14 @@ def _steps(name: Optional[str]) -> List[str]:
 
 
 def _copies(folder: str, steps: int) -> Iterator[str]:
-    """The copies below a folder, or the folder itself, that can be imported from it."""
+    """Walk the copies below a folder, or the folder itself, that can be imported from there."""
     if _is_copy(folder):
         yield folder
     elif steps:
         try:
             names = sorted(entry.name for entry in os.scandir(folder)
                            if _can_be_imported(entry.name) and entry.is_dir(follow_symlinks=False))
-        except OSError:  # not there yet, or nothing for us to read
+        except OSError:  # not there yet, or not readable
             return
         for name in names:
             yield from _copies(os.path.join(folder, name), steps - 1)
@@ -127,7 +127,7 @@ def _can_be_imported(step: str) -> bool:
 
 
 def _parts_before(target: str) -> List[str]:
-    """The parts that the copy at the target consists of, [] for everything and where there is none."""
+    """Return the parts of the copy at the target; [] for the whole package, and where there is no copy."""
     try:
         return read_copy(target).only
     except VendorError:
@@ -163,7 +163,7 @@ def _copied(chosen: Dict[str, bytes], only: List[str]) -> str:
 
 
 def _zip(options: Any, target: str, only: List[str]) -> int:
-    """Make an archive, in place of the one that is there if that was made here, too."""
+    """Write an archive, in place of the one that is there if `vendor` made that. Raises `VendorError` otherwise."""
     name, before = _archived(target)
     if name is None and os.path.lexists(target) and not options.force:
         raise VendorError("%s is there and was not made by vendor; --force replaces it" % target)
@@ -180,7 +180,7 @@ def _zip(options: Any, target: str, only: List[str]) -> int:
 
 
 def _archived(target: str) -> Tuple[Optional[str], List[str]]:
-    """The name and the parts of the copy in an archive; (None, []) where there is none."""
+    """Return the name and the parts of the copy in an archive; (None, []) where there is no copy."""
     from zipfile import BadZipFile, ZipFile
 
     try:
@@ -197,7 +197,7 @@ def _archived(target: str) -> Tuple[Optional[str], List[str]]:
 
 
 def _write_zip(target: str, steps: List[str], content: Dict[str, bytes]) -> None:
-    """Write it beside the target, and rename it. The times are always the same, so that equal copies are equal."""
+    """Write the archive beside the target, and rename it, so that no reader sees half an archive."""
     import tempfile
     from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -232,7 +232,7 @@ def _chosen(only: List[str]) -> Dict[str, bytes]:
 
 
 def _may_replace(target: str, force: bool) -> None:
-    """Refuse to overwrite the package itself, and what somebody else made or changed."""
+    """Raise `VendorError` rather than overwrite the package itself, or files that somebody made or changed."""
     from importlib import import_module
 
     ours = os.path.realpath(str(import_module(parts.package_name()).__path__[0]))
@@ -250,8 +250,8 @@ def _may_replace(target: str, force: bool) -> None:
 def replace(target: str, content: Dict[str, bytes]) -> None:
     """Put these files at the target, in place of what is there.
 
-    They are written beside it first; then two renames swap the folders, so that nobody sees half a copy. If the
-    second one fails, the first is undone.
+    The files are written beside the target first; then two renames swap the folders, so that no program imports half a
+    copy. If the second rename fails, the first is undone.
     """
     import shutil
     import tempfile
@@ -282,7 +282,7 @@ def replace(target: str, content: Dict[str, bytes]) -> None:
 
 
 def read_copy(target: str) -> Copy:
-    """A copy, compared with its manifest. Raises `VendorError` where there is none."""
+    """Return a copy, compared with its manifest. Raises `VendorError` where there is no copy."""
     try:
         with open(os.path.join(target, MANIFEST), "rb") as file:
             manifest = json.loads(file.read().decode("utf-8"))
@@ -328,7 +328,7 @@ def _diff(options: Any, copy: Copy) -> int:
 
 
 def _differences(copy: Copy) -> Iterator[str]:
-    """A unified diff from this package to the copy."""
+    """Yield the lines of a unified diff from this package to the copy."""
     ours = _chosen(copy.only)
     for path in sorted(set(ours) | set(copy.files)):
         before, after = ours.get(path), copy.files.get(path)

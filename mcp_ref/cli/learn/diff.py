@@ -1,4 +1,4 @@
-"""The command `diff`: what differs between two revisions, read off the rows of the tables.
+"""The command `diff`: the differences between two revisions, read off the rows of the tables.
 
 ``--json`` gives ``{"from", "to", "features", "methods", "types", "codes"}``, the last four arrays of changes.
 Each change has ``change`` (added, removed, changed) and ``name`` (``code`` and ``name`` for an error code); a
@@ -34,7 +34,7 @@ def _diff(options: Any) -> int:
 
 
 def changes(before: Revision, after: Revision) -> Dict[str, Any]:
-    """What differs, as the module's docstring describes; either revision may be the older one."""
+    """Return the differences as the module's docstring describes; either revision may be the older one."""
     return {
         "from": str(before),
         "to": str(after),
@@ -46,7 +46,7 @@ def changes(before: Revision, after: Revision) -> Dict[str, Any]:
 
 
 def _change(before: Any, after: Any) -> str:
-    """The word for something that is falsy where it is not there."""
+    """Return the word for a change; a side that is falsy does not have the thing."""
     return CHANGED if before and after else ADDED if after else REMOVED
 
 

@@ -1,7 +1,7 @@
-"""What the tables say of methods, types, codes and features, put so that `explain` and `diff` can show it.
+"""The facts of the tables about methods, types, codes and features, in the form that `explain` and `diff` show.
 
-Nothing is known here: every fact is asked of `methods`, `model`, `messages`, `errors` and `revisions`,
-revision by revision, and runs of equal answers are put together as windows.
+This module has no facts of its own: each is asked of `methods`, `model`, `messages`, `errors` and `revisions`, revision
+by revision, and runs of equal answers become windows.
 """
 
 import re
@@ -25,19 +25,19 @@ class Span(NamedTuple):
 
     @property
     def window(self) -> str:
-        """As citations write it: ``2025-06-18..``, ``..2025-11-25``, ``..`` for all, one revision as it is."""
+        """The form of citations: ``2025-06-18..``, ``..2025-11-25``, ``..`` for all, one revision as it is."""
         return window(self.first, self.last)
 
 
 def window(first: Revision, last: Revision) -> str:
-    """How a run of revisions is written."""
+    """Return a run of revisions in the form of citations."""
     start = "" if first is REVISIONS[0] else str(first)
     end = "" if last is REVISIONS[-1] else str(last)
     return start if start and start == end else "%s..%s" % (start, end) if first is not last else str(first)
 
 
 def spans(ask: Callable[[Revision], Any], among: Sequence[Revision] = REVISIONS) -> List[Span]:
-    """What a question is answered by successive revisions; None is no answer, equal answers are one span."""
+    """Ask each revision a question, and return its answers; None is no answer, equal neighbours are one span."""
     found: List[Span] = []
     for revision in among:
         value = ask(revision)
@@ -55,33 +55,33 @@ def spans(ask: Callable[[Revision], Any], among: Sequence[Revision] = REVISIONS)
 
 
 def page_of(name: str) -> Optional[str]:
-    """The page of `mcp_ref.messages` that defines a type; None for a name that none defines."""
+    """Return the page of `mcp_ref.messages` that defines a type; None for a name that no page defines."""
     return next((page for page, names in messages.PAGES.items() if name in names), None)
 
 
 def type_names() -> List[str]:
-    """The names of all types, aliases too."""
+    """Return the names of all types, aliases too."""
     return [name for names in messages.PAGES.values() for name in names]
 
 
 def type_named(name: str) -> Any:
-    """The type of this name."""
+    """Return the type of this name."""
     return methods.load("%s:%s" % (page_of(name), name))
 
 
 def is_message(hint: Any) -> bool:
-    """Whether a type is a message class, with members."""
+    """True if a type is a message class, with members."""
     return isinstance(hint, type) and issubclass(hint, Model)
 
 
 def exists(hint: Any, revision: Revision) -> bool:
-    """Whether a revision has this type: a union where it has one of its alternatives."""
+    """True if a revision has this type; it has a union if it has one of the alternatives."""
     parts = [part for part in alternatives(hint) if is_message(part)]
     return any(revision.has(part.since, part.until) for part in parts) if parts else True
 
 
 def type_text(hint: Any, revision: Revision) -> str:
-    """A type in the words of JSON: ``array of Tool``, ``string or integer``, ``"user" or "assistant"``."""
+    """Return a type in the words of JSON: ``array of Tool``, ``string or integer``, ``"user" or "assistant"``."""
     origin: Any = getattr(hint, "__origin__", None)
     parts: Tuple[Any, ...] = getattr(hint, "__args__", ())
     if hint in _PLAIN:
@@ -114,7 +114,7 @@ class Shape(NamedTuple):
 
 
 def shapes(cls: Any, revision: Revision) -> Dict[str, Shape]:
-    """The members of a message in a revision, by their names on the wire."""
+    """Return the members of a message in a revision, by their names on the wire."""
     if not revision.has(cls.since, cls.until):
         return {}
     return {m.wire: Shape(_member_type(m, revision), m.required_in(revision))
@@ -130,7 +130,7 @@ def _member_type(member: Any, revision: Revision) -> str:
 
 
 def notes(cls: Any) -> Dict[str, str]:
-    """What the source says of each member, by its name on the wire: the text below its declaration."""
+    """Return the text below the declaration of each member in the source, by the member's name on the wire."""
     import ast
     import inspect
 
@@ -153,13 +153,13 @@ _CITATION = re.compile(r"\[[\d.-]* ([a-z][\w/-]*)[^\]]*\]")
 
 
 def page_in(text: str) -> Optional[str]:
-    """The page of the specification that a docstring cites first."""
+    """Return the page of the specification that a docstring cites first; None if it cites none."""
     found = _CITATION.search(" ".join(text.split()))
     return found.group(1) if found else None
 
 
 def said_of(cls: Any) -> str:
-    """The docstring of a message, without its citations."""
+    """Return the docstring of a message, without its citations."""
     return _CITATION.sub("", " ".join((cls.__doc__ or "").split())).strip()
 
 
@@ -167,18 +167,18 @@ def said_of(cls: Any) -> str:
 
 
 def method_names() -> List[str]:
-    """The names of all methods of all revisions, in the order of the table."""
+    """Return the names of all methods of all revisions, in the order of the table."""
     return list(dict.fromkeys(row.name for row in methods.METHODS))
 
 
 def parties(row: methods.Method) -> str:
-    """Who sends it to whom."""
+    """Return the sender and the receiver of a method, in words."""
     other = {methods.CLIENT: methods.SERVER, methods.SERVER: methods.CLIENT}.get(row.sender)
     return "%s to %s" % (row.sender, other) if other else "either side"
 
 
 def capability(row: methods.Method) -> Optional[str]:
-    """Which capability must have been declared, and by whom."""
+    """Return the capability that a method needs and the side that declares it, in words; None if it needs none."""
     if row.capability is None:
         return None
     return "%s, declared by the %s" % (row.capability, _holder(row))
@@ -193,12 +193,12 @@ def _holder(row: methods.Method) -> str:
 
 
 def name_in(path: Optional[str]) -> Optional[str]:
-    """The type's name in a ``page:Class`` of the table of methods."""
+    """Return the type's name in a ``page:Class`` of the table of methods."""
     return path.partition(":")[2] if path else None
 
 
 def traits(row: methods.Method) -> Dict[str, Optional[str]]:
-    """What a row says, in words."""
+    """Return the columns of a row of the table of methods, in words."""
     return {
         "kind": row.kind,
         "sender": row.sender,
@@ -216,17 +216,17 @@ def traits(row: methods.Method) -> Dict[str, Optional[str]]:
 
 
 def codes_in(revision: Revision) -> Dict[int, Code]:
-    """The error codes that a revision defines."""
+    """Return the error codes that a revision defines."""
     return {code: row for code, row in CODES.items() if revision.has(row.since, row.until)}
 
 
 def feature_named(name: str) -> Optional[Feature]:
-    """The row of FEATURES of this name."""
+    """Return the row of FEATURES of this name; None if there is none."""
     return next((row for row in FEATURES if row.name == name), None)
 
 
 def values_equal_to(code: int) -> Iterator[Tuple[str, List[Span]]]:
-    """The rows of VALUES in which a code stands, and where."""
+    """Yield the rows of VALUES in which a code stands, each with the spans of revisions."""
     for name, values in VALUES.items():
         found = spans(lambda revision: values[revision.rank] if values[revision.rank] == code else None)
         if found:

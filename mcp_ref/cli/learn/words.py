@@ -156,16 +156,16 @@ VALUE_PAGES: Dict[str, str] = {
 
 
 class Topic(NamedTuple):
-    """Something that a learner looks for and that is no name of the tables."""
+    """A thing that a learner looks for and that is no name of the tables."""
 
     word: str
     text: str
     page: str
     heading: str = ""
     also: Tuple[str, ...] = ()
-    """Other words for it."""
+    """The other words for the same thing."""
     see: Tuple[str, ...] = ()
-    """What to explain next: methods, types, features, codes."""
+    """The names to explain next: methods, types, features, codes."""
 
 
 _HTTP = "basic/transports/streamable-http"
@@ -350,7 +350,7 @@ TOPICS: Tuple[Topic, ...] = (
     Topic("issuer", "The name of an authorization server; answers that come from another one are refused.", _AUTH, "",
           ("iss", "mix-up"), ()),
 )
-"""In the order of the specification. `find` looks a word up."""
+"""The topics in the order of the specification. `find` looks a word up."""
 
 
 def find(word: str) -> Optional[Topic]:

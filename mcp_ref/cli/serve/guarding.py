@@ -1,5 +1,5 @@
-"""Options of `run` that say who may ask the server over HTTP, and how: whoever shows one secret, or a token of OAuth;
-under which names, from which pages, through which proxies; by TLS.
+"""The options of `run` about access over HTTP: one secret or tokens of OAuth; names of the server, web pages and the
+proxies that are accepted; TLS.
 
 Secrets are named by the variable of the environment that holds them, so that no list of processes shows them.
 """
@@ -16,23 +16,25 @@ if TYPE_CHECKING:
 _NAMES = ("token_env", "resource", "authorization_server", "jwks", "introspect", "client_id", "client_secret_env",
           "audience", "scope")
 _PLAIN = {"allowed_host": "allowed_hosts", "allowed_origin": "allowed_origins", "trusted_proxy": "trusted_proxies"}
-"""Those that a listener takes as they are, and what it calls them."""
+"""The options that a listener takes as they are -> their names there."""
 _TLS = ("tls_cert", "tls_key")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    add = parser.add_argument_group("who may ask over HTTP, and how").add_argument
-    add("--token-env", metavar="NAME", help="clients show the secret that this variable of the environment holds")
-    add("--resource", metavar="URL", help="clients show tokens of OAuth that were made for this URL: the one under"
-        " which they know the server, such as https://mcp.example.com/mcp")
-    add("--authorization-server", metavar="URL", help="who makes these tokens; its metadata say the rest")
-    add("--jwks", metavar="URL", help="the keys that tokens are signed with, if its metadata do not say where they are")
-    add("--introspect", metavar="URL", help="ask there about every token, instead of checking its signature")
-    add("--client-id", metavar="ID", help="what the server is called where it asks about tokens")
-    add("--client-secret-env", metavar="NAME", help="the variable that holds its secret there")
+    """Declare the options."""
+    add = parser.add_argument_group("access over HTTP").add_argument
+    add("--token-env", metavar="NAME", help="clients must show the secret in this environment variable as a"
+        " bearer token")
+    add("--resource", metavar="URL", help="clients must show OAuth tokens that were issued for this URL, the"
+        " public one of the server, such as https://mcp.example.com/mcp")
+    add("--authorization-server", metavar="URL", help="the issuer of these tokens; its metadata are fetched")
+    add("--jwks", metavar="URL", help="the address of the keys that tokens are signed with (default: as the issuer's"
+        " metadata say)")
+    add("--introspect", metavar="URL", help="ask this address about every token, instead of checking its signature")
+    add("--client-id", metavar="ID", help="the server's client id at --introspect")
+    add("--client-secret-env", metavar="NAME", help="the environment variable with its secret at --introspect")
     add("--audience", metavar="NAME", action="append", help="another name that tokens may have for this server")
-    add("--scope", metavar="SCOPE", action="append", help="what every request needs; may be repeated")
+    add("--scope", metavar="SCOPE", action="append", help="a scope that every request needs; may be repeated")
     add("--allowed-host", metavar="NAME", action="append", help="a name under which clients reach the server, such as"
         " mcp.example.com (default: those of this machine); may be repeated")
     add("--allowed-origin", metavar="URL", action="append", help="a page that may ask from a browser, such as"
@@ -44,7 +46,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def told(options: Any) -> Dict[str, Any]:
-    """Those that were given, by name; for a worker, as JSON. Raises `UsageError` where they do not go together."""
+    """Return the options that were given, by name; a worker gets them as JSON.
+
+    Raises `UsageError` where they do not go together.
+    """
     names = (*_NAMES, *_PLAIN, *_TLS)
     given = {name: getattr(options, name) for name in names if getattr(options, name, None) is not None}
     if given and not options.http:
@@ -65,7 +70,7 @@ def told(options: Any) -> Dict[str, Any]:
 
 
 def listener_options(given: Dict[str, Any]) -> Dict[str, Any]:
-    """What a listener is passed for these; {} for none. Raises `UsageError` for what cannot be."""
+    """Return the arguments of a listener for these options; {} for none. Raises `UsageError` for a wrong value."""
     found = {option: given[name] for name, option in _PLAIN.items() if name in given}
     if "trusted_proxy" in given:
         from ...http11.server.owners import Owners

@@ -1,4 +1,4 @@
-"""What serving a file needs, in one process or in several: the server in it, and options as a listener wants them."""
+"""Loading the server from a Python file, and opening a listener for it: shared by `run` and `workers`."""
 
 import contextlib
 import os
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class LoadError(ValueError):
-    """The file does not run; the text says where and why, in one line."""
+    """The file raised an exception; the text says where and why, in one line."""
 
 
 def trace_of(wanted: bool) -> "Optional[Trace]":
-    """What shows the wire on standard error, if that is wanted."""
+    """Return a trace that shows the wire on standard error; None if it is not wanted."""
     if not wanted or sys.stderr is None:
         return None
     from ...wiretrace import to_text
@@ -27,7 +27,7 @@ def trace_of(wanted: bool) -> "Optional[Trace]":
 
 
 def host_and_port(address: str) -> Tuple[str, int]:
-    """The two of an argument of ``--http``. Raises `UsageError`."""
+    """Return host and port of an argument of ``--http``. Raises `UsageError`."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         raise UsageError("--http takes HOST:PORT, such as 127.0.0.1:8000, not %s" % address)
@@ -49,12 +49,12 @@ def listen_http(
     scheme = "https" if options.get("ssl_context") else "http"
     url = "%s://%s:%d%s" % (scheme, "[%s]" % host if ":" in host else host, port, PATH)
     listener = HttpListener(server, url, sessions=kept, trace=trace, **options)
-    listener.warns = False  # whoever calls has a terminal to tell it on, and does so once for all workers
+    listener.warns = False  # the caller prints the warning on the terminal, once for all workers
     return listener
 
 
 def open_to_all(address: str) -> str:
-    """What an operator is told of a server that other machines can reach and that lets in everybody."""
+    """Return the warning about a server that other machines can reach and that asks for no credentials."""
     return "mcp_ref: warning: %s can be reached from other machines, and nobody has to show who they are" % address
 
 
@@ -62,7 +62,7 @@ HTTP_ADVICE = ": use --token-env NAME, or --resource URL with --authorization-se
 
 
 def load(path: str, name: str) -> "Server":
-    """The server in a Python file: the variable ``name``, or the only server there is.
+    """Return the server in a Python file: the variable ``name``, or the only server in the file.
 
     The file runs as if it were imported, with its folder first on the path; what it prints goes to standard error.
     Raises `UsageError` if there is no such file or server, and `LoadError` for what the file itself raises.
@@ -94,7 +94,7 @@ def _namespace(path: str) -> Dict[str, Any]:
 
 
 def _place(path: str, error: Exception) -> str:
-    """The file and the line of it that raised."""
+    """Return the file, with the line that raised where it is known."""
     line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
     step = error.__traceback__
     while step is not None:

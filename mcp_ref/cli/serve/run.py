@@ -1,4 +1,4 @@
-"""The command `run`: serve the `Server` that a Python file makes."""
+"""The command `run`, which serves the `Server` in a Python file: over stdio, a socket, or HTTP."""
 
 import argparse
 from typing import TYPE_CHECKING, Any, Dict, Optional
@@ -50,7 +50,7 @@ def _tapped(transport: "Transport", trace: "Trace") -> "Transport":
 
 
 def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
-    """Serve on a socket until told to end; the address, with the port that was chosen, goes to standard error."""
+    """Serve on a socket until a signal comes; print the address, with the chosen port, to standard error."""
     from ...server.registry.checks import check_socket
     from ...server.serving.signals import Termination
     from ...transports.lines.listener import SocketListener
@@ -78,7 +78,7 @@ def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
 
 
 def _check(options: Any) -> None:
-    """Settle which sessions there are. Raises `UsageError` for options that do not go together."""
+    """Set ``options.sessions`` to its default. Raises `UsageError` for options that do not go together."""
     if options.stateless:
         if options.sessions not in (None, "none"):
             raise UsageError("--stateless is --sessions none, and not %s" % options.sessions)
@@ -101,7 +101,7 @@ def _check(options: Any) -> None:
 def _http(
     server: "Server", address: str, sessions: str, trace: "Optional[Trace]", guard: Dict[str, Any]
 ) -> None:
-    """Serve over HTTP until told to end; the URL, with the port that was chosen, goes to standard error."""
+    """Serve over HTTP until a signal comes; print the URL, with the chosen port, to standard error."""
     from ...server.serving.signals import Termination
 
     listener = listen_http(server, address, sessions, trace, **guard)
@@ -119,11 +119,11 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--listen", metavar="ADDRESS",
                         help="serve on tcp://host:port or unix:///path instead of standard input and output")
     parser.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP there, at /mcp")
-    parser.add_argument("--stateless", action="store_true", help="over HTTP: no sessions, each request stands alone")
+    parser.add_argument("--stateless", action="store_true", help="over HTTP: the same as --sessions none")
     parser.add_argument("--sessions", metavar="WHERE", help="over HTTP: memory (the default), none, or store:PATH, a "
                         "file in which processes of this machine share them; with --workers by default a temporary one")
     parser.add_argument("--workers", metavar="N", type=int,
-                        help="over HTTP: so many processes, started again when they die")
+                        help="over HTTP: serve with N processes; one that dies is replaced")
     parser.add_argument("--trace", action="store_true", help="show the wire on standard error")
     declare(parser)
 

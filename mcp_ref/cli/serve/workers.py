@@ -1,7 +1,7 @@
-"""`run FILE --http HOST:PORT --workers N`: N processes that serve one port, and one that looks after them.
+"""The processes of `run FILE --http HOST:PORT --workers N`: N workers that serve one port, and their supervisor.
 
 The parent binds the port and never runs FILE: it starts workers, hands them the listening sockets, starts another for
-each that dies, and ends them when it is told to. A worker is this package again, which serves FILE on those sockets.
+each that dies, and ends them when a signal comes. A worker is this package again, which serves FILE on those sockets.
 
 =============================  =====================================================================================
 what happens                   what follows
@@ -11,14 +11,14 @@ a worker dies                  another is started in its place, at once; if thos
                                left that serves, one is started after 0.1 s, unless the last one did not get that far
 a worker dies before any       the parent ends, too, with its exit code: the file is at fault
 has served
-SIGTERM, or SIGINT (Ctrl-C)    the workers finish what they are at, for ``shutdown_grace`` seconds, then end, and so
+SIGTERM, or SIGINT (Ctrl-C)    the workers finish running calls, for ``shutdown_grace`` seconds, then end, and so
                                does the parent, with exit code 0, or 130 after SIGINT. Another one kills them
-the parent is killed           the workers see the end of a pipe, and end as if they were told to
+the parent is killed           the workers see the end of a pipe, and end as after SIGTERM
 =============================  =====================================================================================
 
-What clients may come back with to another worker is good there, too: sessions are in a file (a temporary one, unless
-``--sessions store:PATH`` names it) or there are none, and the keys that sign `requestState` are the same in all,
-random ones unless the environment has some.
+A client's next request may come to another worker. So sessions are in a file (a temporary one, unless
+``--sessions store:PATH`` names it) or there are none, and the keys that sign `requestState` are the same in all
+workers: random ones, unless the environment has some.
 """
 
 import json
@@ -44,23 +44,23 @@ from . import guarding
 from .loading import HTTP_ADVICE, host_and_port, listen_http, load, open_to_all, trace_of
 
 STATE_KEYS = "MCP_REF_STATE_KEYS"
-"""See `mcp_ref.server.mrtr.rounds`, which workers load when they need it."""
+"""The variable of `mcp_ref.server.mrtr.rounds`, a module that workers load when they need it."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 """Seconds before another worker is started, if one has died soon."""
 STEADY = 5.0
 """Seconds after which the end of a worker counts as the first in its place."""
 READY, OPEN_TO_ALL = b"!", b"?"
-"""What a worker says on its pipe when it serves; the second: to other machines as well, and nobody shows who they are.
-Only a worker knows what the file has said of that, and the parent tells it once for all of them."""
+"""The byte that a worker writes to its pipe when it serves; the second one if other machines can reach it without
+credentials. Only a worker has run the file and knows that; the parent prints the warning once for all of them."""
 GRACE = 60.0
-"""Seconds that workers have to end; what they are at has as long as their server's limits say."""
+"""Seconds that workers have to end; their running calls have as long as the server's limits say."""
 _SLICE = 0.5
-"""Of a wait: a signal that comes just before one begins is seen only when it ends."""
+"""Seconds of one wait: a signal that comes just before a wait begins is seen only when the wait ends."""
 _CODE = "import sys; sys.path[:] = %r; from importlib import import_module; import_module(%r).work()"
 
 
 class Worker:
-    """A process that serves, and the pipe on which it says so; the pipe ends with it."""
+    """A process that serves, and the pipe to which it writes when it is ready; the pipe ends with the process."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", pipe: int) -> None:
         self.process = process
@@ -70,18 +70,18 @@ class Worker:
 
 
 class Place:
-    """A place for one worker. Those that die soon are replaced ever more slowly, whatever happens in other places."""
+    """A place for one worker. A worker that dies soon is replaced after a pause, which doubles each time."""
 
     def __init__(self) -> None:
         self.worker: Optional[Worker] = None
         self.due = deadline.clock()
-        """When a worker is to be started, if there is none."""
+        """The time at which to start a worker, if there is none."""
         self.may_hurry = False
-        """Whether the last one has served, so that the next one will."""
+        """True if the last worker has served: then the next one probably will."""
         self._pause = 0.0
 
     def clear(self, worker: Worker) -> float:
-        """Its worker has ended; how many seconds it has lived."""
+        """Free the place of a worker that has ended; return how many seconds it lived."""
         now = deadline.clock()
         lived = now - worker.begun
         if lived >= STEADY:
@@ -92,7 +92,7 @@ class Place:
 
 
 class Supervisor:
-    """Keeps ``count`` workers alive. ``start()`` starts one; ``ready(said)`` is called when the first one serves."""
+    """Keeps ``count`` workers alive. ``start()`` starts one; ``ready(byte)`` is called when the first one serves."""
 
     def __init__(self, start: Callable[[], Worker], count: int, ready: Callable[[bytes], Any]) -> None:
         self.workers: List[Worker] = []
@@ -102,7 +102,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
 
     def run(self) -> int:
-        """Until a worker dies before any has served; its exit code. `end` is still to be called, come what may."""
+        """Supervise until a worker dies before any has served; return its exit code. The caller must call `end`."""
         while True:
             wait = _SLICE
             for place in self._places:
@@ -123,7 +123,7 @@ class Supervisor:
         self._selector.register(worker.pipe, selectors.EVENT_READ, (place, worker))
 
     def _hear(self, place: Place, worker: Worker) -> Optional[int]:
-        """A worker serves, or has ended; an exit code, if that is the end of all."""
+        """Read a worker's pipe: it serves, or has ended. Return an exit code if all are to end."""
         said = os.read(worker.pipe, 1)
         if said:
             worker.served = True
@@ -145,7 +145,7 @@ class Supervisor:
         return None
 
     def _leave_none_without(self) -> None:
-        """Where no worker is left, start one soon: one tool that ends the process must not keep all places empty."""
+        """Shorten the pause if no worker is left: a tool that ends its process must not keep all places empty."""
         ready = [place for place in self._places if place.may_hurry]
         if ready and not self.workers:
             first = min(ready, key=lambda place: place.due)
@@ -157,7 +157,7 @@ class Supervisor:
         self.workers.remove(worker)
 
     def end(self, grace: float = GRACE) -> None:
-        """Tell all workers to end, and wait for them; those that take too long are killed."""
+        """Send SIGTERM to all workers and wait for them; kill those that take longer than ``grace`` seconds."""
         end = deadline.Deadline(grace)
         try:
             for worker in self.workers:
@@ -177,7 +177,7 @@ class Supervisor:
 
 
 def supervise(options: Any) -> int:
-    """The parent: serve until a signal comes, see the module; the exit code. ``options``: those of `run`.
+    """Serve as the parent until a signal comes, and return the exit code. ``options``: those of `run`.
 
     Raises KeyboardInterrupt after a Ctrl-C, when all have ended.
     """
@@ -227,7 +227,7 @@ def supervise(options: Any) -> int:
 
 
 class _Told(BaseException):
-    """SIGTERM has come. Raised on the main thread of the parent, which runs nothing but what is written here."""
+    """SIGTERM has come. Raised on the main thread of the parent, which runs only code of this module."""
 
     came: Optional[float] = None
 
@@ -237,7 +237,7 @@ class _Told(BaseException):
 
     @classmethod
     def hear(cls, number: int, frame: Any) -> None:
-        """The handler of the signal; see `signals.SAME_SECONDS` for one that comes twice."""
+        """Handle the signal. A second one within `signals.SAME_SECONDS` counts as the same."""
         now = deadline.clock()
         if cls.came is None:
             cls.came = now
@@ -247,7 +247,7 @@ class _Told(BaseException):
 
 
 def _starter(told: Dict[str, Any]) -> Callable[[], Worker]:
-    """What starts a worker that is told this."""
+    """Return a function that starts a worker with these settings, which it gets as JSON."""
     environment = dict(os.environ)
     environment.setdefault(STATE_KEYS, secrets.token_hex(32))
     code = _CODE % (sys.path, __name__)
@@ -275,7 +275,7 @@ def _starter(told: Dict[str, Any]) -> Callable[[], Worker]:
 
 
 def work() -> None:
-    """A worker: the whole life of its process."""
+    """Serve as a worker: the whole life of its process."""
     own_process()
     told = json.loads(sys.argv[1])
     for fd in (*told["fds"], told["alive"], told["ready"]):
@@ -291,18 +291,18 @@ def work() -> None:
             os.write(told["ready"], OPEN_TO_ALL if listener.is_open_to_all else READY)
             ending.wait()
     except (KeyboardInterrupt, BrokenPipeError):
-        pass  # told to end; or the parent is gone, and it is too late to tell it anything
+        pass  # a signal came; or the parent is gone, and there is no one to report to
     except EXPECTED as error:
         fail(text_of(error))
         code = row_of(error).code
     finally:
         if ending is not None and ending.orphaned and told["folder"] is not None:
-            shutil.rmtree(told["folder"], ignore_errors=True)  # there is nobody else to do it, however this ends
+            shutil.rmtree(told["folder"], ignore_errors=True)  # the parent cannot do it any more
     sys.exit(code)
 
 
 class _Ending:
-    """When a worker is to end: on SIGTERM, and when its parent is gone, which closes the pipe ``alive``."""
+    """The end of a worker: on SIGTERM, or when its parent is gone, which closes the pipe ``alive``."""
 
     def __init__(self, alive: int) -> None:
         self._alive = alive
@@ -319,28 +319,28 @@ class _Ending:
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
 
     def forget(self) -> None:
-        """See `Hearing.forget`."""
+        """Remove the signal handlers, in a process that was forked from this one (`Hearing.forget`)."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _hear(self, number: int, frame: Any) -> None:
-        """Before anything is served there is nothing to end in order; after that nothing is torn out of its work."""
+        """Handle SIGTERM: before the worker serves, end at once; later, let `wait` return and calls finish."""
         self._told = True
         if not self._waits:
             raise KeyboardInterrupt
 
     def may_wait(self) -> None:
-        """From now on a signal only ends `wait`; also if the file has set handlers of its own."""
+        """Let a signal only end `wait` from now on, also if the file has set handlers of its own."""
         self._waits = True
         self._listen()
 
     @property
     def orphaned(self) -> bool:
-        """Whether the parent is gone."""
+        """True if the parent is gone."""
         return bool(select.select([self._alive], [], [], 0)[0])
 
     def wait(self) -> None:
-        """Until it is time to end."""
+        """Block until SIGTERM comes or the parent is gone."""
         while not self._told:
             ready, _, _ = select.select([self._woken.fileno(), self._alive], [], [])
             if self._alive in ready:

@@ -1,7 +1,7 @@
-"""What a server may ask of whoever runs the command: fill in a form, open a link, answer as the model.
+"""Questions of a server to the person who runs the command: fill in a form, open a link, answer as the model.
 
-With a person at the terminal they are asked; without, everything is declined, with a line on standard
-error. Answers have been looked over before they are sent, and each question can be declined or cancelled
+Without a terminal every question is declined, with a line on standard error. The person reviews answers
+before they are sent, and can decline or cancel each question
 [2025-06-18.. client/elicitation §User Interaction Model]. A link is shown whole, with its host and all
 warnings, and opened only after a yes [2025-11-25.. client/elicitation §Safe URL Handling].
 """
@@ -37,7 +37,7 @@ class Answered(Exception):
 
 
 class Asking:
-    """Answers the questions of one server, which ``server`` names as the person knows it. One question at a time."""
+    """Answers the questions of one server, one at a time. ``server`` names it as the person knows it."""
 
     def __init__(self, server: str) -> None:
         self.server = one_line(server)
@@ -45,19 +45,19 @@ class Asking:
         self._lock = threading.Lock()
 
     def elicitation(self) -> "Elicitation":
-        """The answers to `elicitation/create`."""
+        """Return the callbacks that answer `elicitation/create`."""
         from ...client.elicitation import Elicitation
 
         return Elicitation(self._form, self._url, open_url=_open)
 
     def sampling(self) -> "Sampling":
-        """The answers to `sampling/createMessage`: the person is the model."""
+        """Return the callback that answers `sampling/createMessage`: the person is the model."""
         from ...client.sampling import Sampling
 
         return Sampling(self._model, model="a person at a terminal", approve_request=self._may_sample)
 
     def attempt(self, client: "Client", call: Callable[[], Any]) -> Any:
-        """Make a call; where the server wants a link followed first (-32042), ask, and make it again."""
+        """Make a call. If the server wants a link followed first (-32042), ask the person, and make the call again."""
         try:
             return call()
         except PeerError as error:
@@ -149,17 +149,17 @@ def _open(url: str) -> bool:
 
     if webbrowser.open(url):
         return True
-    note("no browser could be started; the server was told that you cancelled")
+    note("no browser could be started; the server gets the answer: cancelled")
     return False
 
 
 def _shown(text: str) -> str:
-    """A text of the server with its lines, indented so that it cannot pass for one of ours."""
+    """The lines of a server's text, indented so that they cannot pass for ours."""
     return "\n    ".join(one_line(line) for line in text.splitlines())
 
 
 def _choice(question: str, gone: Optional[threading.Event], more: Tuple[str, ...] = ()) -> str:
-    """What the person chose: an action, or one of the other words. Asked again until it is one."""
+    """Ask until the person chooses an action or one of the other words, and return it."""
     while True:
         word = ask(question, gone).lower()
         if word in more:
@@ -172,7 +172,7 @@ def _choice(question: str, gone: Optional[threading.Event], more: Tuple[str, ...
 
 
 def _field(name: str, field: Dict[str, Any], schema: Dict[str, Any], revision: Any, gone: threading.Event) -> Any:
-    """The value of one field; None: left out. Raises `Answered`, `Gone`."""
+    """Ask for one field and return its value; None if it is left out. Raises `Answered`, `Gone`."""
     required = name in schema.get("required", ())
     choices = _choices(field)
     for value, title in choices:
@@ -207,7 +207,7 @@ def _question(name: str, field: Dict[str, Any], required: bool, default: Any) ->
 
 
 def _choices(field: Dict[str, Any]) -> List[Tuple[str, str]]:
-    """The values of a choice, each with its title."""
+    """Return the values of a choice, each with its title."""
     inside = field.get("items", field)
     titled = inside.get("oneOf") or inside.get("anyOf")
     if titled:
@@ -217,7 +217,7 @@ def _choices(field: Dict[str, Any]) -> List[Tuple[str, str]]:
 
 
 def _value(text: str, field: Dict[str, Any], choices: List[Tuple[str, str]]) -> Any:
-    """What was typed, as a value of the field's type; if it is none, the text itself, which the rules then refuse."""
+    """Return typed text as a value of the field's type; else the text itself, which the rules then refuse."""
     values = {title: value for value, title in choices}
     if field["type"] == "array":
         return [values.get(word, word) for word in (part.strip() for part in text.split(",")) if word]

@@ -1,4 +1,4 @@
-"""How a command gets into an HTTP server that wants a token: the options, and what they come to.
+"""Authorization of commands at HTTP servers that want a token: the options, and the arguments for `connect`.
 
 Tokens are kept from one command to the next, in a file that only the user can read, so that the browser opens once for
 each server. No secret is an option itself: other users of the machine see command lines, and shells remember them.
@@ -22,25 +22,25 @@ NOWHERE = "-"
 
 
 def auth_options(parser: argparse.ArgumentParser) -> None:
-    """The options about authorization."""
+    """Declare the options about authorization."""
     group = parser.add_argument_group("authorization, for servers at http:// and https://")
     group.add_argument("--token-env", metavar="NAME", help="send the token that is in this environment variable")
     group.add_argument("--oauth", action="store_true",
-                       help="get a token where the server wants one: a browser opens, and asks you")
+                       help="get a token if the server wants one: a browser opens and asks you")
     group.add_argument("--no-browser", action="store_true",
-                       help="show the address of that page instead, and ask for the one that it leads to in the end")
+                       help="print the address to open, and ask for the address of the page on which you end up")
     group.add_argument("--client-id", metavar="ID",
-                       help="who this client is to the authorization server; without, it registers itself")
+                       help="the id of this client at the authorization server (default: it registers itself)")
     group.add_argument("--client-secret-env", metavar="NAME",
                        help="the environment variable with the secret that belongs to --client-id")
     group.add_argument("--client-credentials", action="store_true",
-                       help="the token is that of the client itself, by its id and secret; nobody is asked, so it "
-                            "needs --issuer")
+                       help="get a token for the client itself, by its id and secret, without a person; needs "
+                            "--issuer")
     group.add_argument("--client-metadata", metavar="URL",
-                       help="where this client is described, instead of an id (a client ID metadata document)")
+                       help="the address of a client ID metadata document, instead of an id")
     group.add_argument("--issuer", metavar="URL", help="the authorization server that knows --client-id")
     group.add_argument("--private-networks", action="store_true",
-                       help="the server is public, and its authorization server in a private network: ask it there")
+                       help="allow that the authorization server of a public server is in a private network")
     group.add_argument("--scope", action="append", default=[], metavar="SCOPE",
                        help="ask for this scope besides those that the server names; may be repeated")
     group.add_argument("--token-file", metavar="FILE",
@@ -49,7 +49,7 @@ def auth_options(parser: argparse.ArgumentParser) -> None:
 
 
 def token_file() -> str:
-    """Where tokens are kept: in the folder that the system has for the settings of a user."""
+    """Return the file in which tokens are kept, in the system's folder for the settings of a user."""
     home = os.path.expanduser("~")
     folder = {
         "win32": os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"),
@@ -59,7 +59,7 @@ def token_file() -> str:
 
 
 def authorization(options: Any) -> Dict[str, Any]:
-    """The arguments of `mcp_ref.client.connect` for these options; {} where nothing is said. Raises `UsageError`."""
+    """Return the arguments of `mcp_ref.client.connect` for these options; {} for none. Raises `UsageError`."""
     given = _given(options)
     if not given:
         return {}
@@ -75,14 +75,14 @@ def authorization(options: Any) -> Dict[str, Any]:
 
 
 def _given(options: Any) -> List[str]:
-    """The options about authorization that are there."""
+    """Return the options about authorization that were given."""
     names = ("token_env", "oauth", "no_browser", "client_id", "client_secret_env", "client_credentials",
              "client_metadata", "issuer", "private_networks", "scope", "token_file")
     return ["--" + name.replace("_", "-") for name in names if getattr(options, name)]
 
 
 def _common(options: Any) -> Dict[str, Any]:
-    """What all grants have in common."""
+    """Return the arguments that all grants have in common."""
     from ...auth.client.store import FileStore, MemoryStore
 
     store = MemoryStore() if options.token_file == NOWHERE else FileStore(options.token_file or token_file())

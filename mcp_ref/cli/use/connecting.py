@@ -1,4 +1,4 @@
-"""How a command comes to its server: the options that say where it is, and the connection."""
+"""The connection of a command to its server: the options that name the server, and the connected client."""
 
 import argparse
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def server_options(parser: argparse.ArgumentParser) -> None:
-    """The options of every command that uses a server."""
+    """Declare the options of every command that uses a server."""
     parser.add_argument("server", metavar="SERVER",
                         help='a command in quotes, such as "python3 server.py", or http://, https://, tcp://, '
                              "unix://; or the command comes last, after --")
@@ -30,8 +30,9 @@ def server_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace", action="store_true", help="show the wire on standard error")
     parser.add_argument("--quiet", action="store_true", help="do not show what the server writes on its standard error")
     parser.add_argument("--timeout", type=float, metavar="SECONDS",
-                        help="for one answer; progress starts it again (default: %g, and %g on a terminal, where the "
-                             "server may ask you something)" % (DEFAULT.request_timeout, DEFAULT.request_ceiling))
+                        help="the time to wait for one answer; progress starts it again (default: %g, and %g on "
+                             "a terminal, where the server may ask you something)" % (
+                                 DEFAULT.request_timeout, DEFAULT.request_ceiling))
     spoken = parser.add_mutually_exclusive_group()
     spoken.add_argument("--revision", choices=[str(r) for r in REVISIONS], help="speak only this revision")
     spoken.add_argument("--era", choices=list(ERAS),
@@ -39,22 +40,22 @@ def server_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE",
                         help="add to the environment of the server that is started; may be repeated")
     parser.add_argument("--inherit-env", action="store_true",
-                        help="give that server all of our environment but MCP_REF_*, not just PATH, HOME and the like")
+                        help="pass that server the whole environment but MCP_REF_*, not only PATH, HOME and the like")
     parser.add_argument("--cwd", metavar="FOLDER", help="the folder in which the server is started")
     parser.add_argument("--roots", action="append", default=[], metavar="PATH",
-                        help="let the server know of this folder (a path or file://); may be repeated")
+                        help="offer this folder to the server as a root (a path or file://); may be repeated")
     parser.add_argument("--log-level", choices=LEVELS, metavar="LEVEL",
                         help="ask the server for log messages of this level and above: " + ", ".join(LEVELS))
     http = parser.add_argument_group("for servers at http:// and https://").add_argument
     http("--header", action="append", default=[], metavar="NAME=VALUE",
-         help="send this header field with every request; may be repeated. Others of this machine can read it: a token "
-              "is for --token-env")
+         help="send this header field with every request; may be repeated. Other users of this machine can read it: "
+              "pass a token by --token-env")
     http("--cafile", metavar="FILE", help="trust the certificates in this PEM file, and no others")
     auth_options(parser)
 
 
 def connected(options: Any) -> "Client":
-    """The connected client; use it in a ``with`` statement. Raises what `mcp_ref.client.connect` does.
+    """Return the connected client; use it in a ``with`` statement. Raises what `mcp_ref.client.connect` raises.
 
     ``options.asking`` is set to the `Asking` that answers the server's questions.
     """
@@ -89,7 +90,7 @@ def connected(options: Any) -> "Client":
 
 
 def _http(options: Any) -> Dict[str, Any]:
-    """The arguments of `mcp_ref.client.connect` about HTTP. Raises `UsageError`."""
+    """Return the arguments of `mcp_ref.client.connect` about HTTP. Raises `UsageError`."""
     from ...client.connecting import scheme_of
 
     given = {"headers": pairs_of(options.header, "--header"), "cafile": options.cafile}
@@ -109,7 +110,7 @@ def _trace(options: Any) -> "Optional[Trace]":
 
 
 def _limits(options: Any) -> Limits:
-    """The time that answers may take. A person at the terminal may think for as long as the ceiling allows."""
+    """Return the limits with the time for answers. A person at the terminal may think as long as the ceiling."""
     timeout = options.timeout
     if timeout is None:
         timeout = DEFAULT.request_ceiling if options.asking.interactive else DEFAULT.request_timeout

@@ -1,6 +1,6 @@
-"""What schemas of tools say to a person: of what type a parameter is, and the signatures of tools and prompts.
+"""Schemas of tools in words for a person: types of parameters, and signatures of tools and prompts.
 
-Schemas come from a server, so nothing here raises for one that is odd, and all of it is bounded. Only references inside
+Schemas come from a server, so nothing here raises for an odd one, and all work is bounded. Only references inside
 a schema are followed, and of those that lead in a circle the first few.
 """
 
@@ -20,7 +20,7 @@ TYPES: Dict[str, FrozenSet[type]] = {
     "object": frozenset((dict,)),
     "null": frozenset((type(None),)),
 }
-"""The types of JSON Schema, and what Python reads as a value of each."""
+"""The types of JSON Schema -> the Python types of their values."""
 
 _STEPS = 5
 """Schemas inside each other that are looked into."""
@@ -32,13 +32,13 @@ _LONGEST = 60
 
 
 def parameters(schema: Any) -> Dict[str, Any]:
-    """The schemas of a tool's parameters by their names."""
+    """Return the schemas of a tool's parameters by their names."""
     found = schema.get("properties") if isinstance(schema, dict) else None
     return found if isinstance(found, dict) else {}
 
 
 def types_of(schema: Any, whole: Any, steps: int = _STEPS) -> Optional[FrozenSet[str]]:
-    """The types that a value may have, as JSON Schema names them; None if the schema does not say.
+    """Return the types that a value may have, as JSON Schema names them; None if the schema does not say.
 
     whole: the schema that this one is a part of, in which its references lead.
     """
@@ -64,7 +64,7 @@ def _named(value: Any) -> Optional[FrozenSet[str]]:
 
 
 def _of_values(schema: Mapping[str, Any]) -> Optional[FrozenSet[str]]:
-    """The types of the values that are allowed by name."""
+    """Return the types of the values in ``const`` or ``enum``."""
     values = schema.get("enum")
     if "const" in schema:
         values = [schema["const"]]
@@ -79,7 +79,7 @@ def _any(found: List[Optional[FrozenSet[str]]]) -> Optional[FrozenSet[str]]:
 
 
 def _target(reference: str, whole: Any) -> Any:
-    """What a reference inside the schema means, such as ``#/$defs/Place``."""
+    """Return the part of the schema that a reference such as ``#/$defs/Place`` leads to; None for any other."""
     if not reference.startswith("#"):
         return None
     for step in reference[1:].split("/")[1:]:
@@ -91,16 +91,16 @@ def _target(reference: str, whole: Any) -> Any:
 
 
 def signature(tool: Tool) -> str:
-    """A tool in one line: ``name(param: type, param: type = default, param?: type) -> type``.
+    """Return a tool in one line: ``name(param: type, param: type = default, param?: type) -> type``.
 
-    A parameter with a question mark may be left out; what it is then, the schema does not say.
+    A parameter with a question mark may be left out, and the schema names no default.
     """
     output = "" if tool.output_schema is None else " -> " + shown(tool.output_schema, tool.output_schema)
     return "%s(%s)%s" % (one_line(tool.name), _parameters(tool.input_schema), output)
 
 
 def prompt_signature(prompt: Prompt) -> str:
-    """A prompt in one line: ``name(argument, argument?)``; those with a question mark may be left out."""
+    """Return a prompt in one line: ``name(argument, argument?)``; those with a question mark may be left out."""
     arguments = (word(each.name) + ("" if each.required else "?") for each in prompt.arguments or ())
     return "%s(%s)" % (one_line(prompt.name), _joined(arguments))
 
@@ -120,7 +120,7 @@ def _parameter(name: str, schema: Any, needed: bool, whole: Any) -> str:
 
 
 def shown(schema: Any, whole: Any, steps: int = 2) -> str:
-    """The type of a schema's values: ``string``, ``integer | null``, ``[string]``, ``"a" | "b"``, ``{x: number}``."""
+    """Return the type of a schema's values, such as ``string``, ``integer | null``, ``[string]``, ``{x: number}``."""
     if isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
         schema = _target(schema["$ref"], whole)
     if not isinstance(schema, dict):
@@ -142,7 +142,7 @@ def _shown_type(name: str, schema: Mapping[str, Any], whole: Any, steps: int) ->
 
 
 def word(name: str) -> str:
-    """A name of the server's choice; in quotes, where it might be taken for something else."""
+    """Return a name that the server chose, in quotes unless it is a plain word."""
     return cut(name if name.isidentifier() else _json(name))
 
 
@@ -154,7 +154,7 @@ def _json(value: Any) -> str:
 
 
 def cut(text: str) -> str:
-    """The text in one printable line, at most `_LONGEST` characters of it."""
+    """Return the text in one printable line of at most `_LONGEST` characters."""
     text = one_line(text)
     return text if len(text) <= _LONGEST else text[:_LONGEST - 3] + "..."
 

@@ -1,6 +1,6 @@
 """The commands that use a server: info, tools, call, resources, read, prompts, prompt, complete, ping.
 
-What ``--json`` prints has the shape of the specification's results, in the agreed revision:
+With ``--json`` the output has the shape of the specification's results, in the agreed revision:
 
 ===========  =====================================================================
 command      its JSON
@@ -40,17 +40,17 @@ class Listed(NamedTuple):
     """A list that a server offers."""
 
     member: str
-    """Its name in the result."""
+    """The name of the list in the result."""
     title: str
     items: Callable[[Any], Iterable[Any]]
     head: Callable[[Any], str]
-    """The line of an item."""
+    """Returns the line of an item."""
     about: Callable[[Any], Optional[str]]
-    """What describes it."""
+    """Returns the description of an item, None if it has none."""
     between: str = "  - "
-    """What stands between the two, where only the first line of what describes it is shown."""
+    """The text between line and description, where only the first line of the description is shown."""
     schemas: Callable[[Any], Dict[str, Any]] = lambda item: {}
-    """What else ``--long`` shows of it, as JSON, by what it is."""
+    """Returns what else ``--long`` shows of an item: title -> JSON."""
 
 
 def _tool_schemas(tool: Any) -> Dict[str, Any]:
@@ -90,7 +90,7 @@ def _list(options: Any) -> int:
 
 
 def _show_item(listed: Listed, item: Any, whole: bool) -> None:
-    """An item and the first line of what it is for; or ``whole``, with all that describes it."""
+    """Print an item and the first line of its description; with ``whole``, all of it and its schemas."""
     head, lines = "  " + listed.head(item), [one_line(line) for line in (listed.about(item) or "").strip().splitlines()]
     if not whole:
         say(listed.between.join([head] + lines[:1]))
@@ -134,20 +134,20 @@ def _show_info(found: Dict[str, Any], titles: Dict[str, str]) -> None:
 
 
 def _capability(name: str, value: Any) -> str:
-    """A capability with what is declared inside it, such as ``resources (listChanged, subscribe)``."""
+    """Return a capability with its members, such as ``resources (listChanged, subscribe)``."""
     members = value if isinstance(value, dict) else {}
     inside = ", ".join(word(each) for each, declared in members.items() if declared is not False)
     return word(name) + (" (%s)" % inside if inside else "")
 
 
 def _count(client: Any, listed: Listed) -> Optional[int]:
-    """How many there are; None of a list that the server does not have."""
+    """Return the number of items; None for a list that the server does not have."""
     found = _found(client, listed)
     return None if isinstance(found, str) else len(found)
 
 
 def _items(client: Any, listed: Listed) -> List[Any]:
-    """All items; none of a server that does not have such a list."""
+    """Return all items; [], with a note on standard error, if the server has no such list."""
     found = _found(client, listed)
     if isinstance(found, str):
         note("this server %s" % found)
@@ -156,7 +156,7 @@ def _items(client: Any, listed: Listed) -> List[Any]:
 
 
 def _found(client: Any, listed: Listed) -> Union[str, List[Any]]:
-    """All items, or why the server has no such list."""
+    """Return all items, or the reason why the server has no such list."""
     try:
         return list(listed.items(client))
     except CapabilityMissing:
@@ -178,7 +178,7 @@ def _call(options: Any) -> int:
 
 
 def _input_schema(client: Any, name: str, given: Dict[str, Any]) -> Any:
-    """What the tool says of its arguments; None if nothing that was typed depends on it, or if it cannot be had."""
+    """Return the input schema of a tool; None if no typed value depends on it, or if it cannot be fetched."""
     if not any(isinstance(value, Typed) for value in given.values()):
         return None
     try:
@@ -186,7 +186,7 @@ def _input_schema(client: Any, name: str, given: Dict[str, Any]) -> Any:
     except (LookupError, CapabilityMissing):  # the call will tell
         return None
     except (PeerError, ProtocolError) as error:
-        note(one_line("the schema of %s cannot be had: %s; values are sent as JSON where they can be" % (name, error)))
+        note(one_line("the schema of %s cannot be fetched: %s; values that are JSON are sent as JSON" % (name, error)))
         return None
 
 
@@ -228,7 +228,7 @@ def _complete(options: Any) -> int:
 
 
 def _reference(text: str) -> Any:
-    """A prompt's name or a template's URI; which of them, the client tells, unless the text says it."""
+    """Return the reference in ``ref/prompt:NAME`` or ``ref/resource:URI``; else the text, which the client resolves."""
     from ...messages.completion import PromptReference, ResourceTemplateReference
 
     kind, colon, rest = text.partition(":")
@@ -257,7 +257,7 @@ def _ping(options: Any) -> int:
 
 
 def _show(options: Any, client: Any, result: Any, blocks: List[Any]) -> None:
-    """A result: as JSON whole, else the text of its blocks and the JSON of what is not text."""
+    """Print a result: all of it with ``--json``, else the text of its blocks, and other blocks as JSON."""
     if options.json:
         say_json(encode(result, client.revision))
         return
@@ -309,14 +309,14 @@ def _complete_options(parser: argparse.ArgumentParser) -> None:
                         help="a prompt's name or a resource template's URI; ref/prompt:NAME and ref/resource:URI "
                              "where that is not plain")
     parser.add_argument("argument", metavar="ARGUMENT", help="the argument of the prompt or variable of the template")
-    parser.add_argument("value", metavar="VALUE", help="as far as it is typed")
+    parser.add_argument("value", metavar="VALUE", help="the beginning of the value, as typed so far")
     parser.add_argument("--context", action="append", default=[], metavar="NAME=VALUE",
-                        help="another argument that is settled already; may be repeated")
+                        help="an argument that is filled in already; may be repeated")
 
 
 def _ping_options(parser: argparse.ArgumentParser) -> None:
     server_options(parser)
-    parser.add_argument("--count", type=int, default=3, help="how often (default: 3)")
+    parser.add_argument("--count", type=int, default=3, help="the number of pings (default: 3)")
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

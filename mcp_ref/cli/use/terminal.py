@@ -1,7 +1,7 @@
-"""Asking a person at the terminal: a question on standard error, an answer from standard input.
+"""Questions to a person at the terminal: the question on standard error, the answer from standard input.
 
 Answers are read with ``os.read``, in slices: the thread that waits for a person must not keep the process
-from ending, and must notice that the server took its question back.
+from ending, and must notice that the server has cancelled its question.
 """
 
 import os
@@ -12,15 +12,15 @@ from typing import Optional
 from ..output import write_prompt
 
 SLICE = 0.2
-"""Seconds between two looks at whether the question still stands."""
+"""Seconds between two checks whether the question was cancelled."""
 
 
 class Gone(Exception):
-    """No answer: the person ended the input, or the question was taken back."""
+    """No answer: the person ended the input, or the server cancelled the question."""
 
 
 def is_interactive() -> bool:
-    """Whether somebody is there: standard input and standard error are both a terminal."""
+    """True if standard input and standard error are both a terminal."""
     streams = (sys.stdin, sys.stderr)
     try:
         return all(stream is not None and stream.isatty() for stream in streams)
@@ -29,7 +29,7 @@ def is_interactive() -> bool:
 
 
 def ask(question: str, gone: "Optional[threading.Event]" = None) -> str:
-    """One line of an answer, without its end. Raises `Gone`, also as soon as the event ``gone`` is set."""
+    """Ask for one line and return it without its end. Raises `Gone`, also as soon as the event ``gone`` is set."""
     write_prompt(question)
     number = sys.stdin.fileno()
     data = b""
@@ -45,7 +45,7 @@ def ask(question: str, gone: "Optional[threading.Event]" = None) -> str:
 
 
 def _wait(number: int, gone: "Optional[threading.Event]") -> bool:
-    """Wait until something was typed; False if nobody wants it any more."""
+    """Wait until a line was typed; return False as soon as the question is cancelled."""
     if os.name == "nt":
         return gone is None or not gone.is_set()  # there is no waiting for a console; reading blocks
     import select

@@ -27,24 +27,24 @@ _EXAMPLES = {"boolean": "true", "array": "[1, 2]", "object": '{"a": 1}'}
 
 
 class Typed(NamedTuple):
-    """What was typed after ``name=``. What it means depends on the type that the tool wants."""
+    """The text that was typed after ``name=``. Its value depends on the type that the tool wants."""
 
     text: str
 
 
 def arguments_of(words: List[str], schema: Any = None) -> Dict[str, Any]:
-    """The arguments in these words, for a tool with this input schema. Raises `UsageError`."""
+    """Return the arguments in these words, for a tool with this input schema. Raises `UsageError`."""
     return settled(read_words(words), schema)
 
 
 def settled(found: Dict[str, Any], schema: Any) -> Dict[str, Any]:
-    """The arguments, with a value in place of each `Typed`. Raises `UsageError`, which names the argument."""
+    """Return the arguments with a value in place of each `Typed`. Raises `UsageError`, which names the argument."""
     return {name: _fitting(name, value.text, schema) if isinstance(value, Typed) else value
             for name, value in found.items()}
 
 
 def read_words(words: List[str]) -> Dict[str, Any]:
-    """The arguments in these words as far as they are clear without a schema, the others as `Typed`.
+    """Return the arguments in these words: those that are clear without a schema as values, the others as `Typed`.
 
     Raises `UsageError`.
     """
@@ -66,7 +66,7 @@ def read_words(words: List[str]) -> Dict[str, Any]:
 
 
 def texts_of(words: List[str]) -> Dict[str, str]:
-    """The same where every value is a text, as the arguments of a prompt are; a JSON value stays as it was typed."""
+    """Return the arguments of a prompt, where every value is a text; a JSON value stays as it was typed."""
     from json import dumps
 
     if len(words) == 1 and "=" not in words[0].partition("{")[0]:
@@ -76,7 +76,7 @@ def texts_of(words: List[str]) -> Dict[str, str]:
 
 
 def pairs_of(words: List[str], option: str) -> Dict[str, str]:
-    """``NAME=VALUE`` words of an option; values are text. Raises `UsageError`."""
+    """Return the ``NAME=VALUE`` words of an option as a dict of texts. Raises `UsageError`."""
     found = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -87,7 +87,7 @@ def pairs_of(words: List[str], option: str) -> Dict[str, str]:
 
 
 def _as_text(word: str) -> str:
-    """A word whose value is text: ``name==value``, unless it says where the value comes from."""
+    """Return a word in the form ``name==value``, which is text, unless it names a file or standard input."""
     name, equals, value = word.partition("=")
     typed = equals and not name.endswith(":") and value != "-" and value[:1] not in ("@", "=")
     return "%s==%s" % (name, value) if typed else word
@@ -104,7 +104,7 @@ def _value(name: str, value: str) -> Any:
 
 
 def _fitting(name: str, text: str, schema: Any) -> Any:
-    """The value of a type that the schema allows here. Text stays text where nothing but text (or null) is allowed."""
+    """Return the value of a type that the schema allows. Text stays text where only text (or null) is allowed."""
     from .schemas import TYPES, parameters, types_of
 
     types = types_of(parameters(schema).get(name), schema)
@@ -151,7 +151,7 @@ def _object(text: str, what: str) -> Dict[str, Any]:
 
 
 def _content(path: str) -> str:
-    """The text of a file, or of standard input for ``-``."""
+    """Return the text of a file, or of standard input for ``-``."""
     try:
         if path == "-":
             return (sys.stdin.buffer.read() if sys.stdin is not None else b"").decode("utf-8")
