@@ -27,7 +27,7 @@ are no rows: they stand where the code decides, and ``explain --readings`` print
 
 from typing import Dict, NamedTuple, Optional, Tuple
 
-from .revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
+from .revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
 
 ROOTS = "roots"
 SAMPLING = "sampling"
@@ -113,8 +113,16 @@ NOT_DONE: Tuple[NotDone, ...] = (
     NotDone("keys of tokens other than RSA and P-256 are not verified (RS256, ES256, HS256 are)",
             "tokens that are not JWTs can be checked by introspection", R2025_06_18, ("basic/authorization/index",)),
     # HTTP
-    NotDone("sessions that processes share cannot do all that sessions of one process can",
-            "what they lack stands in help(mcp_ref.streamable.shared)", R2025_03_26, ("basic/transports",)),
+    NotDone("streams of a session that processes share cannot be resumed: a GET with Last-Event-ID is answered 400",
+            "events have no ids there; calls that run in a process that dies end with an error for the client",
+            R2025_03_26, ("basic/transports",)),
+    NotDone("in a shared session a message that belongs to no request reaches only sessions that its process has served "
+            "within the last minute", "without GET streams (the default of wsgi()) it is not sent at all", R2025_03_26,
+            ("basic/transports",)),
+    NotDone("in a shared session a request id that is used twice is noticed within one process only, and rates are "
+            "counted in each", "processes share what sessions need, and no counters", R2025_03_26, ("basic/index",)),
+    NotDone("HTTP+SSE needs one process", "its session is its stream, and a stream is in one process", R2024_11_05,
+            ("basic/transports",)),
     NotDone("--workers runs on POSIX only", "other systems cannot hand sockets to child processes in the same way"),
     NotDone("under WSGI an open stream holds a thread of the engine, and subscriptions/listen needs streams=True",
             "WSGI has one thread for each reply; run_http needs none for an open stream", R2025_03_26,

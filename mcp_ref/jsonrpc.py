@@ -131,7 +131,7 @@ def id_key(id: Any) -> Any:
 
     Python salts the hashes of strings and bytes, but those of integers are their remainders by 2^61-1: in a dict of its
     multiples each is compared with all others. The pages set no bound for integers, so all are taken
-    [.. schema §RequestId].
+    [.. schema.json §RequestId].
     """
     return b"%x" % id if type(id) is int and not -_MODULUS < id < _MODULUS else id
 

@@ -71,7 +71,7 @@ DEFINED: Tuple[Defined, ...] = (
     Defined(_IO + "subscriptionId", R2026_07_28, None),
     Defined(_IO + "serverInfo", R2026_07_28, None),
 )
-"""[.. basic/index §Requests], [2025-11-25 basic/utilities/tasks §Related Task Metadata],
+"""[2025-03-26.. basic/index §Requests], [2025-11-25 basic/utilities/tasks §Related Task Metadata],
 [2025-11-25 basic/utilities/tasks §Creating Tasks], [2026-07-28 basic/index §`_meta`]"""
 
 _KEYS: Dict[Revision, FrozenSet[str]] = {

@@ -173,8 +173,8 @@ class Citation(NamedTuple):
 
 
 DATE = r"20\d\d-\d\d-\d\d"
-START = re.compile(r"\[(?=(?:\.\.)?%s(?:\.\.)?(?:%s)?\s)([^\[\]]*)\]" % (DATE, DATE))
-FORM = re.compile(r"(%s|%s\.\.|\.\.%s|%s\.\.%s) ([^\s§]+)(?: §(.+))?$" % (DATE, DATE, DATE, DATE, DATE))
+START = re.compile(r"\[(?=(?:(?:\.\.)?%s(?:\.\.)?(?:%s)?|\.\.)\s)([^\[\]]*)\]" % (DATE, DATE))
+FORM = re.compile(r"(%s|%s\.\.|\.\.%s|%s\.\.%s|\.\.) ([^\s§]+)(?: §(.+))?$" % (DATE, DATE, DATE, DATE, DATE))
 
 
 def citations(text: str) -> Iterator[Citation]:

@@ -1,6 +1,6 @@
 """Every citation of the specification names a page and a heading that each revision of its window has.
 
-The form is `[<revisions> <page> §<Heading>]`: one revision, `A..B`, `..B` or `A..`; the page without its ending; the
+The form is `[<revisions> <page> §<Heading>]`: one revision, `A..B`, `..B`, `A..` or `..`; the page without its ending; the
 heading may stand with those above it (`§Shutdown > stdio`), and must where the page has it twice. A page alone may be
 cited too. `tests/data/spec_index.json` holds the headings (`make spec` rebuilds it).
 """
@@ -61,12 +61,14 @@ def test_citations_name_a_page_and_heading_of_each_revision() -> None:
     ("2025-11-25 basic/lifecycle §Lifecycle Phases > Shutdown > stdio", []),
     ("2025-11-25 basic/index", []),
     ("2025-06-18.. server/tools §Structured\n    # Content", []),
+    (".. server/tools §Error Handling", []),
     ("2026-07-28 schema.json §CallToolRequest", []),
     ("2025-03-26..2025-06-18 basic/lifecycle §Timeouts", []),
     ("2024-11-05..2025-06-18 basic/lifecycle §Timeouts", ["2024-11-05 basic/lifecycle has no heading 'Timeouts'"]),
     ("2025-11-25.. basic/lifecycle §Version Negotiation", ["2026-07-28 has no page basic/lifecycle"]),
     ("2025-11-25 basic/lifecycle §Version", ["no heading 'Version'"]),
     ("2025-03-26 basic/authorization §Overview", ["more than once"]),
+    (".. basic/lifecycle", ["2026-07-28 has no page basic/lifecycle"]),
     ("2025-11-24 basic/lifecycle §Shutdown", ["no such window"]),
     ("2025-11-25..2025-03-26 basic/lifecycle §Shutdown", ["no such window"]),
     ("2025-11-25 basic/lifecycle Shutdown", ["not of the form"]),

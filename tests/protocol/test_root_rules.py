@@ -255,21 +255,21 @@ class Linked:
     ("C:/base", False), ("base", False),
 ])
 def test_symbolic_links_are_followed_where_there_is_a_system_to_ask(target, inside):
-    """[.. client/bases §Security Considerations] SHOULD"""
+    """[.. client/roots §Security Considerations] SHOULD"""
     links = Linked(posixpath,
                    {"/base/out": "/etc", "/base/in": "/base/deep", "/other/back": "/base", "/base/gone": None})
     assert contains("file:///base", target, links) == inside
 
 
 def test_the_root_itself_may_be_a_link():
-    """[.. client/bases §Security Considerations]"""
+    """[.. client/roots §Security Considerations]"""
     links = Linked(posixpath, {"/link": "/data/real"})
     assert contains("file:///link", "/link/x", links) and contains("file:///link", "/data/real/x", links)
     assert not contains("file:///link", "/link/../other/x", links) and not contains("file:///data", "/links/x", links)
 
 
 def test_paths_of_another_system_are_judged_by_their_text():
-    """[.. client/bases §Security Considerations]"""
+    """[.. client/roots §Security Considerations]"""
     posix, windows = Linked(posixpath, {}), Linked(ntpath, {"C:/in": "C:\\out"})
     assert contains("file:///C:/in", "c:\\IN\\x", posix) and not contains("file:///C:/in", "c:\\in\\..\\x", posix)
     assert not contains("file:///C:/in", "C:/other", windows) and contains("file:///C:/in", "C:\\in\\x", windows)

@@ -602,7 +602,7 @@ def test_a_model_without_a_name_is_a_mistake_of_the_host(revision, caplog):
 
 
 def test_a_cancelled_request_is_not_shown_to_the_user_again():
-    """[.. basic/utilities/cancellation] SHOULD"""
+    """[..2025-11-25 basic/utilities/cancellation] SHOULD"""
     shown = []
     with Gate() as gate:
         sampling = Sampling(lambda asked, context: gate.hold() or "late", model="m",
