@@ -116,9 +116,9 @@ NOT_DONE: Tuple[NotDone, ...] = (
     NotDone("streams of a session that processes share cannot be resumed: a GET with Last-Event-ID is answered 400",
             "events have no ids there; calls that run in a process that dies end with an error for the client",
             R2025_03_26, ("basic/transports",)),
-    NotDone("in a shared session a message that belongs to no request reaches only sessions that its process has served "
-            "within the last minute", "without GET streams (the default of wsgi()) it is not sent at all", R2025_03_26,
-            ("basic/transports",)),
+    NotDone("in a shared session a message that belongs to no request reaches only sessions that its process has "
+            "served within the last minute", "without GET streams (the default of wsgi()) it is not sent at all",
+            R2025_03_26, ("basic/transports",)),
     NotDone("in a shared session a request id that is used twice is noticed within one process only, and rates are "
             "counted in each", "processes share what sessions need, and no counters", R2025_03_26, ("basic/index",)),
     NotDone("HTTP+SSE needs one process", "its session is its stream, and a stream is in one process", R2024_11_05,

@@ -1,8 +1,8 @@
 """Every citation of the specification names a page and a heading that each revision of its window has.
 
-The form is `[<revisions> <page> §<Heading>]`: one revision, `A..B`, `..B`, `A..` or `..`; the page without its ending; the
-heading may stand with those above it (`§Shutdown > stdio`), and must where the page has it twice. A page alone may be
-cited too. `tests/data/spec_index.json` holds the headings (`make spec` rebuilds it).
+The form is `[<revisions> <page> §<Heading>]`: one revision, `A..B`, `..B`, `A..` or `..`; the page without its ending;
+the heading may stand with those above it (`§Shutdown > stdio`), and must where the page has it twice. A page alone may
+be cited too. `tests/data/spec_index.json` holds the headings (`make spec` rebuilds it).
 """
 import json
 from typing import Dict, Iterator, List
