@@ -1,6 +1,6 @@
 """Messages to JSON objects and back, for a given revision.
 
-How a message is declared is told in `mcp_ref.model`; here the declarations are compiled to
+`mcp_ref.model` describes how a message is declared. This module compiles the declarations to
 closures, once for each class and revision, each member when it is first met.
 
 Decoding takes what ``json.loads`` gives (exact types) and refuses with the path of the member:
@@ -9,8 +9,8 @@ peer's revision does not have is kept, as the attribute if it fits, else among `
 every unknown member is. Numbers: JSON has one kind, so ``3.0`` is an integer; booleans never are.
 
 Encoding trusts the types of Python objects (a type checker sees them) but not their completeness:
-what is required in the revision must be there. Members that the revision lacks are dropped, and
-what may not just be dropped follows the one table in ``messages/downgrade.py``.
+members that the revision requires must be there. Members that the revision lacks are dropped, unless
+the table in ``messages/downgrade.py`` has a rule for them.
 
 Measured on one core, CPython 3.11: decoding the params of `tools/call` 0.5 us, encoding its result
 with one text 1.0 us, encoding a list of a thousand tools 0.8 ms; 3.8 takes half as long again.
@@ -54,7 +54,8 @@ _DECODERS: Dict[Tuple[Any, int], Callable[..., Any]] = {}
 
 
 def decoder(cls: Any, revision: Revision) -> Callable[..., Any]:
-    """The function ``(value, path="params") -> instance`` for a message class or a union of them; see `decode`."""
+    """Return the function ``(value, path="params") -> instance`` of a message class or a union of them; see
+    `decode`."""
     key = (cls, revision.rank)
     found = _DECODERS.get(key)
     if found is None:
@@ -74,10 +75,10 @@ def _named(convert: Convert, fast: Optional[type]) -> Callable[..., Any]:
 
 
 def decode(cls: Any, value: Any, revision: Revision, path: str = "params") -> Any:
-    """The message in a JSON value, as ``json.loads`` gives it.
+    """Return the message in a JSON value, as ``json.loads`` gives it.
 
-    cls: a message class or a union of them. path: what to call the value itself in errors.
-    Raises DecodeError, which carries the path of the member that does not fit.
+    cls: a message class or a union of them. path: the name of the value itself in errors.
+    Raises DecodeError, which has the path of the member that does not fit.
     """
     return decoder(cls, revision)(value, path)
 
@@ -86,7 +87,7 @@ def decode(cls: Any, value: Any, revision: Revision, path: str = "params") -> An
 
 
 class Unrepresentable(ValueError):
-    """Something that has no form in the revision it should be sent in."""
+    """A message, or a member, that has no form in the revision in which it should be sent."""
 
     def __init__(self, what: str, revision: Revision, reason: str) -> None:
         super().__init__(what, revision, reason)
@@ -103,7 +104,7 @@ _downgrades: Callable[[], Mapping[str, Rule]] = dict
 
 
 def use_downgrades(table: Callable[[], Mapping[str, Rule]]) -> None:
-    """Say where the rules for older revisions are; asked when one is first needed.
+    """Set the function that returns the rules for older revisions; it is called when a rule is first needed.
 
     Their keys are ``Class`` for a class out of its window, and ``Class.attribute`` for a member.
     """
@@ -112,18 +113,18 @@ def use_downgrades(table: Callable[[], Mapping[str, Rule]]) -> None:
 
 
 def encode(message: Any, revision: Revision) -> Dict[str, Any]:
-    """The JSON object of a message in a revision, without what that revision does not have.
+    """Return the JSON object of a message in a revision, without members that the revision lacks.
 
     Plain dicts and lists in the message (arguments, schemas, `_meta`) are not copied.
-    Raises Unrepresentable if something required is missing, or if the message says something
-    that the revision cannot say and that must not be left out.
+    Raises Unrepresentable if a required member is missing, or if the message has a member that
+    the revision cannot express and that must not be left out.
     """
     convert = _ENCODERS[revision.rank].get(type(message))
     return cast(Dict[str, Any], convert(message) if convert else encoder(type(message), revision)(message))
 
 
 def encoder(cls: Any, revision: Revision) -> Callable[[Any], Dict[str, Any]]:
-    """The function ``instance -> JSON object`` for a message class, compiled once per revision."""
+    """Return the function ``instance -> JSON object`` of a message class, compiled once per revision."""
     known = _ENCODERS[revision.rank]
     if cls not in known:
         if not (isinstance(cls, type) and issubclass(cls, Model)):
@@ -133,7 +134,7 @@ def encoder(cls: Any, revision: Revision) -> Callable[[Any], Dict[str, Any]]:
 
 
 def _replacer(cls: Type[Model], revision: Revision) -> Convert:
-    """For a class the revision lacks: what its rule makes of it, encoded; without a rule, a refusal."""
+    """Return the encoder of a class that the revision lacks: it applies the rule of the class, or refuses."""
     rule = _downgrades().get(cls.__name__)
 
     def replace(made: Model) -> Dict[str, Any]:
@@ -179,7 +180,7 @@ def _step(m: Member, revision: Revision) -> _Step:
 
 
 def _writer_of(m: Member, revision: Revision) -> Optional[Convert]:
-    """What turns the member's value into JSON, or None if it is JSON as it is."""
+    """Return the function that turns the member's value into JSON; None if the value is JSON as it is."""
     if not m.exists(revision):
         rule = _rule_of(m)
         return rule and _ruled(rule, revision)
@@ -201,7 +202,8 @@ def _ruled(rule: Rule, revision: Revision) -> Convert:
 
 
 def _first_write(m: Member, revision: Revision) -> Convert:
-    """Resolves an annotation that is a string when a value is first written, as another page may be loaded for it."""
+    """Return a writer that resolves its annotation, a string, when it first writes: another page may be loaded for
+    it."""
     writers: List[Convert] = []
 
     def write(value: Any) -> Any:
@@ -213,7 +215,7 @@ def _first_write(m: Member, revision: Revision) -> Convert:
 
 
 def _narrowed(m: Member, write: Convert, rule: Optional[Rule], revision: Revision) -> Convert:
-    """For a member whose type was narrower: the value if it fits, else what the rule makes of it."""
+    """Return the writer of a member whose type was narrower: a value that does not fit is replaced by the rule."""
     fast, convert, _, expected = member_reader(m, revision)
 
     def fits(value: Any) -> bool:
@@ -236,7 +238,7 @@ def _narrowed(m: Member, write: Convert, rule: Optional[Rule], revision: Revisio
 
 
 def _writer(hint: Any, revision: Revision) -> Optional[Convert]:
-    """What turns a value of this type into JSON, or None if it is JSON as it is."""
+    """Return the function that turns a value of this type into JSON; None if such values are JSON as they are."""
     options = [h for h in alternatives(hint) if h is not type(None)]
     origins = {getattr(h, "__origin__", None) for h in options}
     if len(options) == 1 and origins & {list, dict}:

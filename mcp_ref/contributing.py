@@ -66,10 +66,10 @@ Stdio server. A stdio server in a handshake session: a message comes down the pi
     on the thread ``reader``
       transports.lines.framing.LineSplitter.feed     The messages which this chunk completes
       peer.dispatcher.Connection.feed                Take what the transport's reader has read, in order
-      jsonrpc.parse                                  The frame in one message's bytes
+      jsonrpc.parse                                  Return the frame in the bytes of one message
       peer.inflight.Inflight.begin                   Enter a request
       peer.stateless.stands_alone                    Whether this server takes a request as one that stands alone
-      protocol.envelope.carries                      Whether a request is one of the stateless era, by what its `_met...
+      protocol.envelope.carries                      Return True if a request is one of the stateless era, by the mem...
       peer.jobs.Call.__init__                        A request to be answered by a worker
       peer.executors.Workers.submit                  Queue the jobs
       threads.WorkerPool._awaken                     Wake idle workers, those first that came last, and start new ones
@@ -90,7 +90,7 @@ Stdio server. A stdio server in a handshake session: a message comes down the pi
       server.results.tool_result.result_of           The result of a call whose function returned this
       server.hints.values.to_json                    The JSON value of a Python value
       server.results.content.content_of              The blocks of a returned value
-      jsonrpc.encode                                 The bytes of a frame or batch
+      jsonrpc.encode                                 Return the bytes of a frame or batch
       peer.inflight.Inflight.finish                  Take a request out
       peer.outbox.Outbox.put                         Append a message without writing it
       transports.lines.stream.LineTransport.write    See `Transport.write`
@@ -114,9 +114,9 @@ HTTP server. An HTTP server in a handshake session: a POST comes, and its reply 
       server.serving.http_listener.HttpListener._handle   A server on HTTP, in the background
       streamable.server.http_sse.SseEndpoint.serves       Whether this path is one of ours
       streamable.server.endpoint.Endpoint.handle          Answer one request, now or later
-      jsonrpc.parse                                       The frame in one message's bytes
+      jsonrpc.parse                                       Return the frame in the bytes of one message
       protocol.streamable_http.era.HttpEras.judge         LEGACY or MODERN, or why it is refused before that matters
-      protocol.envelope.carries                           Whether a request is one of the stateless era, by what its...
+      protocol.envelope.carries                           Return True if a request is one of the stateless era, by th...
       streamable.server.session_table.SessionTable.get    The session of this id, if it has not ended
       streamable.server.post.post_in_session              Answer one POST of this session
       streamable.server.reply_stream.Stream.__init__      One stream, and the exchange that carries it now
@@ -154,7 +154,7 @@ HTTP client. An HTTP client in a handshake session: `Client.call_tool`.
       peer.executors.Executor.may_wait                         Return True if the current thread may wait for the peer
       peer.session.Session.check_sending                       Raise before anything is sent if we may not send this...
       peer.request_table.RequestTable.add                      Enter a new request
-      jsonrpc.encode                                           The bytes of a frame or batch
+      jsonrpc.encode                                           Return the bytes of a frame or batch
       streamable.client.detect.HttpAuto.attend                 See `Transport.attend`
       streamable.client.base.HttpChannel.attend                See `Transport.attend`
       streamable.client.direct_send.Attended.attend            It is the one of this id

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, by who is at fault and what to do about it.
+"""The exceptions of the package, by the party at fault.
 
 ::
 
@@ -11,16 +11,16 @@
       PeerError            a JSON-RPC error that arrived as the answer to our own request
       TransportError       the connection: ConnectFailed, ConnectionLost; Rejected = one message refused
         HttpStatus           one HTTP request was refused; AnswerLost: its answer did not come through
-      InputUnavailable     a server's question that nobody answers
-      RequestTimeout       a local outcome, never dressed as a JSON-RPC code
-      RequestCancelled     likewise
+      InputUnavailable     a server's question that has no answer
+      RequestTimeout       no answer in time; never sent as a JSON-RPC error
+      RequestCancelled     cancelled by a caller or by the peer; never sent as a JSON-RPC error
       NoThreads            this Python cannot start threads, as in a web page
       AuthError            authorization; its children say what failed
 
-Pure code raises the local kind and the reader relabels it. A `PeerError` of a nested call is not
-our own answer: unless the handler says otherwise, the peer that called us gets an internal error.
+Rules raise the local kind, and the code that reads from a peer makes the peer's kind of it. A `PeerError` of a
+nested call is not our own answer: unless the handler decides otherwise, the peer that called us gets an internal error.
 
-The codes stand in CODES with the window of revisions that define them.
+CODES has the error codes with the window of revisions that define them.
 """
 
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Union
@@ -72,7 +72,7 @@ RESERVED = range(-32099, -32019)
 """Codes that only the protocol may give a meaning [2026-07-28 basic/index §Error Codes] MUST NOT."""
 
 ABOUT_REQUESTS = frozenset((HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION))
-"""Errors that always refuse a request as such, whoever finds that out; over HTTP they have a status of their own."""
+"""Errors that always refuse a request as a whole; over HTTP each has a status of its own."""
 
 
 class McpError(Exception):
@@ -90,7 +90,7 @@ class ProtocolError(McpError):
 
 
 class LocalProtocolError(ProtocolError):
-    """What we were about to send would break the specification; nothing was sent."""
+    """A message that we were about to send would break the specification; nothing was sent."""
 
     party = "local"
 
@@ -110,7 +110,7 @@ class PeerProtocolError(ProtocolError):
 
 
 class InvalidResult(PeerProtocolError):
-    """A tool's result is not what the tool promised; ``result`` is the message as it came, for who wants it anyway."""
+    """A tool's result does not fit the tool's output schema; ``result`` is the message as it came."""
 
     def __init__(self, message: str, result: Any, citation: str = "") -> None:
         super().__init__(message, citation)
@@ -138,7 +138,7 @@ class PeerError(McpError):
     """
 
     status: Optional[int] = None
-    """The status of HTTP that it came with, if that was none of success."""
+    """The HTTP status that it came with, unless that was one of success; else None."""
 
     def __init__(self, code: int, message: str, data: Any, method: str, request_id: Union[int, str]) -> None:
         uri = data.get("uri") if isinstance(data, dict) else None
@@ -155,7 +155,7 @@ class TransportError(McpError):
     """The connection, or one message on it, failed."""
 
     unsent = False
-    """Whether the request that this is about was certainly not worked on, so that it may be sent again."""
+    """True if the request was certainly not worked on, so that it may be sent again."""
 
 
 class ConnectFailed(TransportError):
@@ -168,10 +168,10 @@ class ConnectionLost(TransportError):
     """The connection ended; the text says why, in one line."""
 
     may_have_run = False
-    """Whether the server may have done what this request asks for, which should not be done twice unasked. Only said
-    where a client sends other requests again by itself: see `mcp_ref.client.recovery`."""
+    """True if the server may have executed the request, so that repeating it could execute it twice. It is set only
+    where a client repeats other requests by itself: see `mcp_ref.client.recovery`."""
     left: object = None
-    """The connection that goes on although its peer has gone away, where that is what happened."""
+    """The connection that goes on although its peer has gone away, or None."""
 
 
 class SessionExpired(ConnectionLost):
@@ -215,7 +215,7 @@ class Busy(TransportError):
 
 
 class InputUnavailable(McpError):
-    """The server wants to know something before it answers a request, and there is no answer to give.
+    """The server asked a question before it answers a request, and there is no answer to give.
 
     ``key`` and ``method`` are those of its question; the cause is what the callback raised. See
     `mcp_ref.client.mrtr`.
@@ -228,7 +228,7 @@ class InputUnavailable(McpError):
 
 
 class RequestTimeout(McpError):
-    """No answer in time. ``notifications/cancelled`` was sent where the specification allows it."""
+    """The request has no answer in time. ``notifications/cancelled`` was sent if the specification allows it."""
 
 
 class RequestCancelled(McpError):
@@ -236,11 +236,11 @@ class RequestCancelled(McpError):
 
 
 class NoThreads(McpError, RuntimeError):
-    """This needs threads, and Python cannot start any where it runs; the text says what works there."""
+    """The call needs threads, and this Python cannot start any; the text says which calls work instead."""
 
 
 class AuthError(McpError):
-    """Authorization failed. No text of it, nor of its children, has a token, a code or a secret in it."""
+    """The base of errors of authorization. Their texts contain no token, no code and no secret."""
 
 
 class Unauthorized(AuthError):
@@ -256,7 +256,7 @@ class InsufficientScope(AuthError):
 
 
 class DiscoveryFailed(AuthError):
-    """Where tokens are to be had could not be found out, or what was found must not be used."""
+    """The authorization server could not be found, or its metadata must not be used."""
 
 
 class IssuerMismatch(AuthError):
@@ -264,7 +264,7 @@ class IssuerMismatch(AuthError):
 
 
 class RegistrationRefused(AuthError):
-    """An authorization server does not know us as a client; the text says how to become one."""
+    """An authorization server does not know us as a client; the text says how to register."""
 
 
 class TokenRefused(AuthError):
@@ -285,8 +285,8 @@ class ToolError(McpError):
 
 
 class TooManyQuestions(Busy, ToolError):
-    """A handler cannot wait for its peer now, because too many do; the text names the limit. In a tool the model is
-    told so."""
+    """A handler cannot wait for its peer now, because too many do; the text names the limit. In a tool the text is
+    sent to the model."""
 
 
 class ResourceNotFound(McpError):

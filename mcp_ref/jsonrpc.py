@@ -54,7 +54,7 @@ _MODULUS = sys.hash_info.modulus
 
 @dataclass(eq=False, repr=False)
 class Request(Record):
-    """Asks the peer to do something; answered by a `Result` or an `Error` with the same id."""
+    """A message that is answered by a `Result` or an `Error` with the same id."""
 
     id: RequestId
     method: str
@@ -63,7 +63,7 @@ class Request(Record):
 
 @dataclass(eq=False, repr=False)
 class Notification(Record):
-    """Tells the peer something; no answer."""
+    """A message that has no answer."""
 
     method: str
     params: Optional[Dict[str, Any]] = None
@@ -93,10 +93,10 @@ class Error(Record):
 
 
 class Malformed(RpcError):
-    """Not a frame. ``code`` and ``message`` answer it; ``id`` is the request's where it could be read.
+    """A message that is no frame. ``code`` and ``message`` answer it; ``id`` is the request's if it could be read.
 
-    ``silent`` is true for a broken response or notification, which gets no answer. ``either``: it may be a response or
-    a request, so one who waits for the answer to a request of this id has got a broken one.
+    ``silent`` is true for a broken response or notification, which gets no answer. ``either`` is true if it may be a
+    response or a request: then a request of ours with this id has got a broken answer.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ Frame = Union[Request, Notification, Result, Error, Batch]
 
 
 def id_key(id: Any) -> Any:
-    """What stands for a peer's id in a table of ours: the id, but for an integer whose hash is that of others.
+    """Return the key for a peer's id in a table of ours: the id, but bytes for an integer whose hash others share.
 
     Python salts the hashes of strings and bytes, but those of integers are their remainders by 2^61-1: in a dict of its
     multiples each is compared with all others. The pages set no bound for integers, so all are taken
@@ -137,7 +137,7 @@ def id_key(id: Any) -> Any:
 
 
 def parse(data: bytes, batching: bool = False, limits: Limits = DEFAULT) -> Frame:
-    """The frame in one message's bytes. ``batching``: an array is a batch and not malformed.
+    """Return the frame in the bytes of one message. With ``batching`` an array is a batch, and not malformed.
 
     Raises `Malformed`.
     """
@@ -153,7 +153,7 @@ def parse(data: bytes, batching: bool = False, limits: Limits = DEFAULT) -> Fram
 
 
 def from_object(value: Dict[str, Any], limits: Limits = DEFAULT) -> Message:
-    """The frame that a parsed JSON object is. Raises `Malformed`."""
+    """Return the frame of a parsed JSON object. Raises `Malformed`."""
     if "method" not in value:
         return _response(value, limits)
     if value.get("jsonrpc") != "2.0":
@@ -186,7 +186,7 @@ def _bad_id(found: Any, limits: Limits) -> str:
 
 
 def _response(value: Dict[str, Any], limits: Limits) -> Message:
-    """A result or an error; ``error: null`` beside a result counts as absent: real peers send it."""
+    """Return a result or an error; ``error: null`` beside a result counts as absent: real peers send it."""
     found = _readable_id(value, limits)
 
     def malformed(text: str) -> Malformed:
@@ -240,7 +240,7 @@ def _batch_item(item: Any, limits: Limits) -> Union[Message, Malformed]:
 
 
 def to_object(frame: Message) -> Dict[str, Any]:
-    """The JSON object of a frame."""
+    """Return the JSON object of a frame."""
     if isinstance(frame, Result):
         result = loads(frame.result.encode("ascii")) if isinstance(frame.result, Encoded) else frame.result
         return {"jsonrpc": "2.0", "id": frame.id, "result": result}
@@ -266,7 +266,7 @@ def _error_object(frame: Error) -> Dict[str, Any]:
 
 
 def encode(frame: Frame, limits: Limits = DEFAULT) -> bytes:
-    """The bytes of a frame or batch: one line of ASCII, without the line end. Raises `JsonError`."""
+    """Return the bytes of a frame or batch: one line of ASCII, without the line end. Raises `JsonError`."""
     if isinstance(frame, Result):
         id, result = frame.id if type(frame.id) is int else dumps(frame.id), frame.result
         try:
@@ -285,10 +285,10 @@ _JSON_TYPES = {dict: "object", list: "array", str: "string", int: "integer", flo
 
 
 def shown(text: str, length: int = 80) -> str:
-    """Something that the peer sent, for error texts and logs: short, and on one line whatever it holds."""
+    """Return a text of the peer for error texts and logs: cut, and escaped to one line."""
     return repr(text[:length])[1:-1]
 
 
 def json_type(value: Any) -> str:
-    """The JSON name of a Python value's type, for error texts."""
+    """Return the JSON name of a Python value's type, for error texts."""
     return "null" if value is None else _JSON_TYPES.get(type(value), type(value).__name__)

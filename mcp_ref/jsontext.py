@@ -1,7 +1,7 @@
-"""JSON that is JSON: bytes to values and back, with one documented answer for each oddity.
+"""Strict JSON: bytes to values and back, with one documented answer for each oddity.
 
-Python's `json` accepts more than RFC 8259 and has no limits. This module keeps it (it is fast) and
-adds what is missing:
+Python's `json` accepts more than RFC 8259 and has no limits. This module uses it (it is fast) and
+adds the missing checks:
 
 ==========================================  =========================================================
 input                                       answer of `loads`
@@ -21,8 +21,8 @@ All refusals are `JsonError`, a ValueError. `dumps` refuses the same things on t
 names the place: ``$.stats.mean is NaN``. What it writes is one line of ASCII, so that no
 intermediary can split or garble it.
 
-The decoder and the encoder of `json` recurse in C. What stops them is a limit of the interpreter's, which knows nothing
-of the thread's stack: where threads have 1 MiB of it (Alpine), or where a program has raised its recursion limit,
+The decoder and the encoder of `json` recurse in C. A limit of the interpreter stops them, which does not depend on
+the thread's stack: where threads have 1 MiB of it (Alpine), or where a program has raised its recursion limit,
 100 KB of ``[`` end the process. So depth is counted before either of them begins, and all other code that recurses over
 a value relies on it: what comes from a peer has at most ``max_depth`` levels.
 
@@ -59,7 +59,7 @@ class JsonError(ValueError):
 
 
 def loads(data: bytes, limits: Limits = DEFAULT) -> Any:
-    """The value of a JSON text in UTF-8. Raises `JsonError`; see the table above [RFC 8259 §8.1]."""
+    """Return the value of a JSON text in UTF-8. Raises `JsonError`; see the table above [RFC 8259 §8.1]."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -92,9 +92,9 @@ def loads(data: bytes, limits: Limits = DEFAULT) -> Any:
 
 
 def dumps(value: Any, limits: Limits = DEFAULT, above: int = 0) -> str:
-    """One line of ASCII JSON. Raises `JsonError` naming the member that JSON cannot hold.
+    """Return a value as one line of ASCII JSON. Raises `JsonError` naming the member that JSON cannot hold.
 
-    ``above``: the levels that this value is going to have above it.
+    ``above`` is the number of levels that the value is going to have above it.
     """
     if type(value) not in _ATOMS and is_deep(value, limits.max_depth - above):
         raise JsonError(next(_faults(value, limits)))
@@ -109,9 +109,11 @@ def dumps(value: Any, limits: Limits = DEFAULT, above: int = 0) -> str:
 
 
 def is_deep(value: Any, most: int) -> bool:
-    """Whether arrays and objects nest in a Python value deeper than ``most`` levels; so does what contains itself.
+    """Return True if arrays and objects nest in a Python value deeper than ``most`` levels, as a value does that
+    contains itself.
 
-    Nothing recurses here. Nearly every value holds fewer arrays and objects than ``most``, and so has fewer levels.
+    The function does not recurse. Nearly every value holds fewer arrays and objects than ``most``, and so has fewer
+    levels.
     """
     waiting = [value]
     atoms = _ATOMS
@@ -134,9 +136,10 @@ def is_deep(value: Any, most: int) -> bool:
 
 
 def _is_deep_exactly(value: Any, most: int) -> bool:
-    """`is_deep`, level by level.
+    """Compute `is_deep` level by level.
 
-    A part that occurs several times is looked at once: what contains itself twice has twice as many on each level.
+    A part that occurs several times is visited once: a value that contains itself twice has twice as many of them on
+    each level.
     """
     level: List[Any] = [value]
     atoms = _ATOMS
@@ -153,7 +156,7 @@ def _is_deep_exactly(value: Any, most: int) -> bool:
 
 
 def _count(data: bytes, sign: bytes) -> int:
-    """`bytes.count`, but at the speed of a search where a long message holds few of them."""
+    """Count like `bytes.count`, but at the speed of a search if a long message has few of the signs."""
     if len(data) > _LONG:
         found, at = 0, data.find(sign)
         while at >= 0 and found < _MANY:
@@ -168,7 +171,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _object(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
-    """The object of these members; a repeated key is refused, because peers disagree on which one counts."""
+    """Return the object of these members; refuse a repeated key, because peers disagree on which one counts."""
     value = dict(pairs)
     if len(value) != len(pairs):
         seen = set()
@@ -191,9 +194,10 @@ _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
 def _encode_function() -> Callable[[Any, int], Iterable[str]]:
-    """What `json.JSONEncoder.encode` makes anew for each call, made once; a third of the cost of a small message.
+    """Return the function that `json.JSONEncoder.encode` makes anew in each call: a third of the cost of a small
+    message.
 
-    Without the dict of objects on the way down, what contains itself ends in a RecursionError.
+    It has no dict of the objects on the way down, so a value that contains itself ends in a RecursionError.
     """
     make: Any = getattr(json.encoder, "c_make_encoder", None)  # PyPy has none
     if make is None:
@@ -208,7 +212,7 @@ _careful_decoders: Dict[int, json.JSONDecoder] = {}
 
 
 def _careful(limits: Limits) -> json.JSONDecoder:
-    """The decoder that looks at every number, for these limits."""
+    """Return the decoder that checks every number, for these limits."""
     digits = limits.max_number_digits
     decoder = _careful_decoders.get(digits)
     if decoder is None:
@@ -225,7 +229,7 @@ def _careful(limits: Limits) -> json.JSONDecoder:
 
 
 def _odd_number(data: bytes) -> bool:
-    """Whether some number might be out of range: a three-digit exponent, or 309 digits in a row."""
+    """Return True if a number might be out of range: one with a three-digit exponent, or with 309 digits in a row."""
     import re  # only large messages come here
 
     return re.search(rb"[0-9][eE]\+?[0-9]{3}|[0-9]{309}", data) is not None
@@ -236,7 +240,7 @@ def _too_deep(limits: Limits) -> str:
 
 
 def _nests_deeper(data: bytes, most: int) -> bool:
-    """Whether arrays and objects nest in this text deeper than ``most`` levels, up to where it ceases to be JSON.
+    """Return True if arrays and objects nest in this text deeper than ``most`` levels, before it ceases to be JSON.
 
     Strings are told from the rest by counting quotes: of a run of quotes only an odd one changes what follows it.
     """
@@ -271,7 +275,7 @@ def _check_surrogates(value: Any) -> None:
 
 
 def _faults(value: Any, limits: Limits) -> Iterator[str]:
-    """What `json` cannot write in this value, each with its path."""
+    """Yield the members of a value that `json` cannot write, each with its path."""
     stack: List[Tuple[str, Any, Tuple[int, ...]]] = [("$", value, ())]
     while stack:
         path, item, above = stack.pop()

@@ -1,4 +1,4 @@
-"""Every size, depth and count limit, in one place, each with its reason.
+"""The table of all limits: sizes, depths, counts, times and rates, each with its reason.
 
 A limit that is reached always says its name: ``message of 70000000 bytes exceeds max_message_bytes
 (67108864)``. Make another `Limits` to change some: ``Server("demo", limits=Limits(max_workers=8))``.
@@ -224,7 +224,7 @@ class Limits(Record):
     """Items of one list that a client keeps, and KiB of it; it asks for a longer list each time, and uses no schema of
     it."""
     max_cached_resource_bytes: int = 16 * 1024 * 1024
-    """What was read of resources and a client keeps, oldest dropped first; and those that clients share."""
+    """Contents of resources that a client keeps, oldest dropped first; and those that clients share."""
     max_pending_elicitations: int = 1000
     """Links that a client was asked to show and that are not completed; the oldest is forgotten first."""
     max_tool_iterations: int = 10
@@ -245,25 +245,26 @@ class Limits(Record):
     request_ceiling: float = 3600.0
     """Longest life of a request, which progress cannot extend."""
     question_grace: float = 30.0
-    """How long a question over HTTP stays open while its session has no connection and sends nothing: clients come
+    """Time for which a question over HTTP stays open while its session has no connection and sends nothing: clients
+    come
     back to a stream that broke within ``max_reconnect_delay`` at most."""
     initialize_timeout: float = 30.0
     """The handshake, which cannot be cancelled."""
     probe_timeout: float = 5.0
-    """How long a server may take to say whether it does without a handshake, before it is offered one as well."""
+    """Time in which a server has to answer whether it needs no handshake, before it is offered one as well."""
     restart_delay: float = 0.25
     """The wait before the second restart in a row of a server that ended by itself; it doubles with each further."""
     restart_healthy: float = 30.0
     """A server that lived for so long is restarted as if for the first time."""
     cached_completion_seconds: float = 60.0
-    """How long a client keeps the answer to a completion; nobody tells it when suggestions change."""
+    """Time for which a client keeps the answer to a completion; servers do not announce new suggestions."""
     drain: float = 0.5
-    """How long handlers may go on by themselves after the peer has gone; each that ends gives the others as long
+    """Time for handlers to end by themselves after the peer has gone; each that ends gives the others as long
     again, up to ``shutdown_grace``. Then they are cancelled."""
     shutdown_grace: float = 2.0
-    """How long running handlers may go on after the connection ended, and a child after its stdin closed."""
+    """Time for running handlers to end after the connection ended, and for a child after its stdin closed."""
     terminate_grace: float = 2.0
-    """How long a child may take to end after SIGTERM, before SIGKILL."""
+    """Time for a child to end after SIGTERM, before SIGKILL."""
 
     # Rates: for each connection, in the long run; as many as come in a second may come at once
     max_tool_calls_per_second: float = 100_000.0
@@ -283,27 +284,27 @@ class Limits(Record):
     """All of it together: events kept for streams that break, messages that wait, replies that nobody reads,
     subscriptions. By default it is three of the largest messages, as ``max_body_bytes_total``."""
     max_held_bytes_per_peer: int = 128 * 1024 * 1024
-    """What one of them may have of it, a principal, a session or a connection; or one thing that is larger."""
+    """The part that one principal, session or connection may have of it; or one thing that is larger."""
     max_unheard_bytes: int = 16 * 1024 * 1024
     """Notifications of one peer that wait for callbacks; those above it are dropped and counted. See ``max_inflight``
     for their number."""
     max_subscribed_bytes: int = 4 * 1024 * 1024
     """URIs that one session or stream is subscribed to, in characters: ten thousand of 400."""
     max_introduction_bytes: int = 256 * 1024
-    """What a client says of itself in `initialize`, capabilities and icons included, which is kept with its session."""
+    """Identity and capabilities of a client in `initialize`, icons included, which are kept with its session."""
 
     # Connections
     max_connections: int = 256
     """Open socket connections; the next one is closed with a log line."""
     line_timeout: float = 30.0
-    """How long a message over TCP or a Unix socket may take from its first byte to its line end, and one second more
+    """Time for a message over TCP or a Unix socket from its first byte to its line end, and one second more
     for each KiB that has come. Then the connection is closed."""
     max_progress_per_second: float = 100.0
     """Progress notifications of one request, in the long run; the last one always goes out."""
     max_progress_burst: int = 50
     """Progress notifications of one request that may come faster than that."""
     stderr_tail_bytes: int = 64 * 1024
-    """How much of a child's stderr is kept for error messages."""
+    """The last bytes of a child's stderr, which are kept for error messages."""
     max_stderr_line_bytes: int = 4000
     """One line of a child's stderr that is shown or traced; the rest of a longer one is left out, which is said. A pipe
     that has room takes so much at once."""
@@ -323,78 +324,80 @@ class Limits(Record):
     """Bodies of requests that an HTTP server holds at a time, over all its connections; a quarter of it is for those of
     up to 16 KiB. What has no room now is answered 503, what never fits 413. By default it is three of the largest."""
     max_stream_bytes: int = 4 * 1024 * 1024
-    """Bytes that may wait on an open HTTP stream for a client that reads slowly; then it is let go. One message may be
-    larger, if nothing waits before it."""
+    """Bytes that may wait on an open HTTP stream for a client that reads slowly; then the stream is closed. One
+    message may be larger, if nothing waits before it."""
     http_idle_timeout: float = 120.0
-    """How long a kept HTTP connection may be silent; longer than the 60 s after which common proxies let go."""
+    """Time for which a kept HTTP connection may be silent; longer than the 60 s after which common proxies close."""
     http_header_timeout: float = 15.0
-    """How long the head of an HTTP request may take from its first byte on, and a new client to send one. Then 408."""
+    """Time for the head of an HTTP request from its first byte on, and for a new client to send one. Then 408."""
     http_body_timeout: float = 30.0
-    """How long a body may take, and one second more for each KiB that has come. Then 408."""
+    """Time for a body, and one second more for each KiB that has come. Then 408."""
     http_write_timeout: float = 60.0
-    """How long a client may read nothing of what waits for it, and how long it may take to read less than
-    ``min_read_rate`` wants."""
+    """Time for which a client may read nothing of what waits for it, and for which it may read less than
+    ``min_read_rate``."""
     min_read_rate: float = 1024.0
     """Bytes a second that a client has to read of what waits for it, once ``http_write_timeout`` has passed; the
     slowest links have more. While three quarters of ``max_held_bytes`` are held, no reply may wait longer than that."""
     connect_timeout: float = 10.0
-    """How long each step of an HTTP client's connecting may take: an address of the host, a proxy, the handshake."""
+    """Time for each step of an HTTP client's connecting: an address of the host, a proxy, the handshake."""
     max_http_requests: int = 256
     """Requests that an HTTP client has open at a time, each with a connection and a thread; more wait."""
     http_keep_alive: float = 4.0
-    """How long an HTTP client keeps an idle connection, unless the server says how long it does; common ones, 5 s."""
+    """Time for which an HTTP client keeps an idle connection, unless the server names its own; common ones keep it 5
+    s."""
     min_reconnect_delay: float = 0.1
     """Shortest wait before an HTTP client asks again for a stream, whatever the server wants. It doubles, up to a
     second, while the server ends streams at once and says nothing on them."""
     max_reconnect_delay: float = 30.0
     """Longest wait before an HTTP client asks again for a stream that broke, unless the server wants a longer one."""
     tls_handshake_timeout: float = 10.0
-    """How long a TLS handshake may take; it costs no thread."""
+    """Time for a TLS handshake; it costs no thread."""
 
     # HTTP sessions
     max_sessions: int = 10_000
     """Sessions that are open at a time. The next one takes the place of one whose handshake was never finished, or of
-    an idle one of whoever has most of them; else `initialize` is answered 503. An idle one has some 10 KB."""
+    an idle one of the subject that has most of them; else `initialize` is answered 503. An idle one has some 10 KB."""
     max_session_share: float = 0.5
-    """Which part of ``max_sessions`` one authenticated subject may have, or where nobody has to show who they are, one
+    """The part of ``max_sessions`` that one authenticated subject may have, or without authentication, one
     address (of IPv6 its first 64 bits); the same part of ``max_waiting`` may wait for its answers. 1.0: all. Behind a
     proxy all clients have its address: see the option ``trusted_proxies``."""
     session_idle: float = 1800.0
-    """How long a session may be without a request that comes or runs and without an open stream; then it ends."""
+    """Time for which a session may be without a request that comes or runs and without an open stream; then it ends."""
     max_session_streams: int = 16
     """Open GET streams of one session; a further one takes the place of the oldest."""
     max_waiting_messages: int = 1000
     """Messages that wait for a session to open a stream for them; the oldest are dropped."""
     max_early_messages: int = 32
-    """The same before a session has opened its first stream, which many never do."""
+    """Messages that wait for the first stream of a session; many sessions never open one."""
     max_waiting_bytes: int = 1024 * 1024
-    """The same in bytes."""
+    """Bytes of the messages that wait for a session to open a stream."""
     max_store_letters: int = 256
     """Messages of one session that a process has put into a `Store` for another one: answers of its client, and as many
     notes (progress, cancellations). They are taken within milliseconds; more are dropped and counted."""
     max_store_letter_bytes: int = 1024 * 1024
-    """The same in bytes; an answer may have more, if no other one waits. It is taken at once where it is waited for."""
+    """Bytes of these messages; an answer may have more, if no other one waits. The process that waits takes it at
+    once."""
     max_store_bytes: int = 256 * 1024 * 1024
-    """What waits in a `Store` for other processes, over all sessions, for each of three kinds: answers, notes, and
+    """Bytes that wait in a `Store` for other processes, over all sessions, for each of three kinds: answers, notes, and
     messages that wait for a stream. More is dropped and counted, so that the disk, or memory, is not filled."""
     max_replay_events: int = 1000
     """Events of one session that are kept, in case a connection broke before they arrived; the oldest are dropped."""
     max_replay_bytes: int = 4 * 1024 * 1024
-    """The same in bytes; the newest event is kept even if it alone has more."""
+    """Bytes of the events of one session that are kept; the newest event is kept even if it alone has more."""
     replay_seconds: float = 300.0
-    """How long an event is kept. A client that comes back later gets 400, and no answer to what it asked."""
+    """Time for which an event is kept. A client that comes back later gets 400, and no answer to what it asked."""
     stream_retry: float = 1.0
-    """How long a client is told to wait before it comes back to a stream that the server closed."""
+    """The wait that a client is asked for before it comes back to a stream that the server closed."""
     stream_keepalive: float = 15.0
     """A stream on which nothing was sent for so long gets a comment, so that no proxy takes it for dead."""
 
     # Authorization
     max_auth_response_bytes: int = 1024 * 1024
-    """What an authorization server may answer: documents, keys and tokens have a few KB."""
+    """The answer of an authorization server: documents, keys and tokens have a few KB."""
     auth_timeout: float = 30.0
-    """How long one request to an authorization server may take, all in all."""
+    """Time for one request to an authorization server, all in all."""
     authorization_patience: float = 300.0
-    """How long a person has to allow access in a browser; the request that waits for it does not age meanwhile."""
+    """Time for a person to allow access in a browser; the request that waits for it does not age meanwhile."""
     max_authorizations: int = 3
     """Authorizations for one request that is refused again and again
     [2025-11-25 basic/authorization §Step-Up Authorization Flow] SHOULD."""
@@ -406,7 +409,7 @@ class Limits(Record):
     """Proofs of DPoP that a server remembers for a minute or two, so that none is used twice; some 250 bytes each.
     Further requests with a proof are answered 503."""
     max_proofs_per_key: int = 20_000
-    """The same of one key, which is more than 160 requests a second."""
+    """Proofs of one key, which is more than 160 requests a second."""
 
     def __repr__(self) -> str:
         changed = [(field.name, getattr(self, field.name)) for field in fields(self)

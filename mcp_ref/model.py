@@ -1,4 +1,4 @@
-"""How a message is declared: a plain dataclass whose fields know the revisions.
+"""The declaration of messages: plain dataclasses whose fields know the revisions.
 
 A field is declared once, for all revisions, and says in which of them it exists::
 
@@ -37,7 +37,7 @@ Message = TypeVar("Message", bound="Model")
 Window = Tuple[Optional[str], Optional[str]]
 """First and last revision, both inclusive; None leaves that side open."""
 Rule = Callable[[Any, Revision], Any]
-"""What replaces a value that a revision cannot carry: a value, `ABSENT` to drop it, or a refusal."""
+"""The function that replaces a value which a revision cannot carry: by a value, by `ABSENT`, or by raising."""
 
 WIRE_NAMES: Dict[str, str] = {
     "meta": "_meta",
@@ -72,7 +72,7 @@ class _Word:
 
 
 ABSENT: Any = _Word("ABSENT")
-"""Not there, where None would be the JSON value null. Compare by identity."""
+"""The value of a member that is not there, where None would be the JSON value null. Compare by identity."""
 
 
 NULL: Any = _Word("NULL")
@@ -109,7 +109,7 @@ def _is_set(made: Model, name: str) -> bool:
 
 
 def held(made: Model, name: str) -> Any:
-    """The value of a member as it goes over the wire: where null is a value None is null, and `ABSENT` is nothing."""
+    """Return the value of a member as it is sent: where null is a value, None is null and `ABSENT` is nothing."""
     fields = vars(made)
     return fields[name] if name in fields else getattr(type(made), name, ABSENT)
 
@@ -148,7 +148,7 @@ def nullable(name: str) -> Callable[[Type[Message]], Type[Message]]:
 def member(*, default: Any = dataclasses.MISSING, since: Optional[str] = None, until: Optional[str] = None,
            required: Tuple[Window, ...] = (), was: Tuple[Tuple[str, Any], ...] = (), shape: Any = None,
            assume: bool = False, downgrade: bool = False, const: Any = dataclasses.MISSING) -> Any:
-    """A `dataclasses.field` that knows the revisions.
+    """Declare a field: a `dataclasses.field` that knows the revisions.
 
     since, until: the window in which the member exists.
     required: windows in which it is required in spite of its default.
@@ -166,13 +166,13 @@ def member(*, default: Any = dataclasses.MISSING, since: Optional[str] = None, u
 
 
 def wire_name(attr: str) -> str:
-    """The member name of an attribute: ``mime_type`` is ``mimeType``; exceptions are in WIRE_NAMES."""
+    """Return the member name of an attribute: ``mime_type`` is ``mimeType``; exceptions are in WIRE_NAMES."""
     head, *tail = attr.split("_")
     return WIRE_NAMES.get(attr) or head + "".join(part.capitalize() for part in tail)
 
 
 def attribute_name(wire: str) -> str:
-    """The attribute of a member name, `wire_name` backwards."""
+    """Return the attribute of a member name, the reverse of `wire_name`."""
     for attr, exception in WIRE_NAMES.items():
         if exception == wire:
             return attr.rpartition(".")[2]
@@ -180,7 +180,7 @@ def attribute_name(wire: str) -> str:
 
 
 class Member:
-    """What a field of a message says about itself; see `member` for the words."""
+    """The declaration of one field of a message; see `member` for the words."""
 
     __slots__ = ("owner", "attr", "wire", "hint", "default", "constant", "since", "until", "required", "was", "shape",
                  "assume", "downgrade")
@@ -206,15 +206,15 @@ class Member:
             self.required = ((None, None),)
 
     def exists(self, revision: Revision) -> bool:
-        """Whether the revision has this member."""
+        """Return True if the revision has this member."""
         return revision.has(self.since, self.until)
 
     def required_in(self, revision: Revision) -> bool:
-        """Whether it must be there in this revision."""
+        """Return True if the member must be there in this revision."""
         return self.exists(revision) and any(revision.has(*window) for window in self.required)
 
     def type_in(self, revision: Revision) -> Any:
-        """Its type in this revision, resolved; None is not part of it where None means absent."""
+        """Return its type in this revision, resolved; None is not part of it if None means absent."""
         hint = self.hint
         for last, older in reversed(self.was):
             if revision.has(None, last):
@@ -223,7 +223,7 @@ class Member:
         return _without_none(hint) if self.default is None else hint
 
     def shape_in(self, revision: Revision) -> Any:
-        """The type of its shape, resolved; None if there is none, or none in this revision."""
+        """Return the type of its shape, resolved; None if there is none, or none in this revision."""
         shape = resolve(self.shape, self.owner)
         if isinstance(shape, type) and issubclass(shape, Model) and not revision.has(shape.since, shape.until):
             return None
@@ -236,7 +236,7 @@ _MEMBERS: Dict[Type[Model], Tuple[Member, ...]] = {}
 
 
 def members(cls: Type[Model]) -> Tuple[Member, ...]:
-    """The members of a message in the order of declaration, which is their order on the wire."""
+    """Return the members of a message in the order of declaration, which is their order on the wire."""
     found = _MEMBERS.get(cls)
     if found is None:
         found = _MEMBERS[cls] = tuple(Member(cls, f) for f in dataclasses.fields(cast(Any, cls)))
@@ -258,14 +258,14 @@ class _Names(Dict[str, Any]):
 
 
 def resolve(hint: Any, owner: Type[Model]) -> Any:
-    """The type that an annotation stands for; a string is evaluated where its class was defined."""
+    """Return the type of an annotation; a string is evaluated where its class was defined."""
     if isinstance(hint, str):
         return eval(hint, {}, _Names(owner.__module__))  # our own source text, as typing.get_type_hints does
     return hint
 
 
 def alternatives(hint: Any) -> Tuple[Any, ...]:
-    """The alternatives of a union, or the type itself as the only one."""
+    """Return the alternatives of a union, or the type itself as the only one."""
     return cast(Tuple[Any, ...], hint.__args__) if getattr(hint, "__origin__", None) is Union else (hint,)
 
 
@@ -290,7 +290,7 @@ _MARKS: Dict[FrozenSet[Any], Tuple[Mark, ...]] = {}
 
 
 def tell_apart(*rows: Mark) -> None:
-    """Say how to tell the classes in these rows apart: the first row that holds decides.
+    """Declare how the classes in these rows are told apart: the first row that holds decides.
 
     Unions whose classes each have a constant of their own in a common member need no rows.
     """
@@ -298,7 +298,7 @@ def tell_apart(*rows: Mark) -> None:
 
 
 def marks(classes: Tuple[Type[Model], ...]) -> Tuple[Mark, ...]:
-    """The rows by which these classes are told apart; derived from their constants if none were given."""
+    """Return the rows by which these classes are told apart; derived from their constants if none were declared."""
     for known, rows in _MARKS.items():
         if known.issuperset(classes):
             return tuple(row for row in rows if row.cls in classes)

@@ -33,7 +33,7 @@ REQUEST_TIMEOUT: Any = Default("request_timeout of the limits")
 
 
 def spelt(call: Function) -> Function:
-    """Decorate a function, a method or a class, which refuses unknown options by `refuse` from now on."""
+    """Decorate a function, a method or a class so that it refuses unknown options by `refuse`."""
     if isinstance(call, type):
         call.__init__ = spelt(call.__init__)  # type: ignore[misc]
         return call
@@ -63,14 +63,14 @@ def refuse(call: Callable[..., Any], unknown: Iterable[str], owner: Any = None) 
 
 
 def closest(word: str, words: Iterable[str]) -> str:
-    """The word that another one was probably meant to be; "" if there is none like it."""
+    """Return the word that another one was probably meant to be; "" if there is none like it."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(word, list(words), 1)), "")
 
 
 def _parameters(function: Any) -> Tuple[str, ...]:
-    """The names by which a function takes arguments."""
+    """Return the names by which a function takes arguments."""
     code: CodeType = function.__code__
     return code.co_varnames[code.co_posonlyargcount:code.co_argcount + code.co_kwonlyargcount]
 

@@ -1,7 +1,7 @@
 """JSON values to messages: the half of the codec that reads.
 
 Every type that a member may have has a reader, made by `reader`; a message class has a table of
-them, one row for each member, filled when a member is first met. `mcp_ref.codec` is the door.
+them, one row for each member, filled when a member is first met. Programs use `mcp_ref.codec`.
 """
 
 from typing import Any, Callable, Dict, List, Literal, NamedTuple, Optional, Tuple, Type, Union
@@ -22,13 +22,14 @@ class DecodeError(ValueError):
         self.location: Tuple[Union[str, int], ...] = ()
 
     def within(self, step: Union[str, int]) -> "DecodeError":
-        """Put one more step (a member name or an index) in front of the path; returns itself."""
+        """Put a step (a member name or an index) in front of the path; return this error."""
         self.location = (step,) + self.location
         return self
 
     @property
     def path(self) -> str:
-        """The place in the form ``params.content[0].text``; names with other signs as ``["a/b"]``, long ones cut."""
+        """The place in the form ``params.content[0].text``; names with other signs are ``["a/b"]``, long ones are
+        cut."""
         return "".join(map(_step, self.location)).lstrip(".")
 
     def __str__(self) -> str:
@@ -46,12 +47,12 @@ def _step(step: Union[str, int]) -> str:
 
 
 class Reader(NamedTuple):
-    """How a JSON value of a type is read: values of exactly `fast` are kept, others go to `convert`."""
+    """The reader of JSON values of a type: values of exactly the type ``fast`` are kept, others go to ``convert``."""
 
     fast: Optional[type]
     convert: Convert
     kinds: Tuple[type, ...]
-    """The Python types of JSON values it takes."""
+    """The Python types of the JSON values that it takes."""
     expected: str
 
 
@@ -60,12 +61,12 @@ _KINDS: Dict[type, str] = {dict: "object", list: "array", str: "string", bool: "
 
 
 def kind(value: Any) -> str:
-    """The JSON name of a value's kind; ``nothing`` for `ABSENT`."""
+    """Return the JSON name of a value's kind; ``nothing`` for `ABSENT`."""
     return _KINDS.get(type(value)) or type(value).__name__
 
 
 def _quoted(value: Any) -> str:
-    """A string from the peer, fit for a line of text: cut, and with control characters escaped."""
+    """Return a string of the peer for a line of text: cut, and with control characters escaped."""
     if type(value) is not str:
         return kind(value)
     return '"%s"' % repr(value if len(value) <= 40 else value[:37] + "...")[1:-1]
@@ -109,7 +110,7 @@ _SCALARS: Dict[Any, Reader] = {
 
 
 def reader(hint: Any, revision: Revision) -> Reader:
-    """The reader of a type; raises TypeError for a type that no message may use."""
+    """Return the reader of a type. Raises TypeError for a type that no message may use."""
     if hint in _SCALARS:
         return _SCALARS[hint]
     origin: Any = getattr(hint, "__origin__", None)
@@ -177,7 +178,7 @@ _CONTAINERS: Dict[Any, Callable[[Reader], Convert]] = {list: _list_reader, dict:
 
 
 def _union_reader(hints: Tuple[Any, ...], revision: Revision) -> Reader:
-    """One look at the kind of the value decides; among objects, their marks do."""
+    """Return the reader of a union: the kind of the value decides; among objects, their marks do."""
     classes = tuple(h for h in hints if isinstance(h, type) and issubclass(h, Model))
     options = [reader(h, revision) for h in hints if h not in classes]
     if classes:
@@ -203,7 +204,7 @@ def _union_reader(hints: Tuple[Any, ...], revision: Revision) -> Reader:
 
 
 def _chooser(classes: Tuple[Type[Model], ...], revision: Revision) -> Convert:
-    """Reads an object as one of several classes."""
+    """Return the reader that reads an object as one of several classes."""
     rows = marks(classes)
     names = {row.member for row in rows}
     if len(names) == 1 and not any(row.value is ABSENT for row in rows):
@@ -220,7 +221,7 @@ def _chooser(classes: Tuple[Type[Model], ...], revision: Revision) -> Convert:
 
 
 def _by_constant(name: str, classes: Dict[Any, Type[Model]], revision: Revision) -> Convert:
-    """The common case: one member whose value names the class."""
+    """Return the reader for the common case: one member whose value names the class."""
     readers: Dict[Any, Convert] = {}
 
     def choose(value: Dict[str, Any]) -> Any:
@@ -251,7 +252,7 @@ def _mark_text(row: Mark) -> str:
 
 
 def member_reader(m: Member, revision: Revision) -> Reader:
-    """The reader of a member in a revision."""
+    """Return the reader of a member in a revision."""
     if m.constant:
         return Reader(None, _literal_reader((m.default,)), (str,), _quoted(m.default))
     plain = reader(m.type_in(revision), revision)
@@ -260,7 +261,7 @@ def member_reader(m: Member, revision: Revision) -> Reader:
 
 
 class Checked(Dict[str, Any]):
-    """An object whose shape somebody has looked at already: a member that has a shape takes it as it is."""
+    """An object whose shape has been checked already: a member that has a shape takes it as it is."""
 
 
 def _shaped(plain: Reader, check: Convert) -> Reader:
@@ -283,7 +284,7 @@ _READERS: Dict[Tuple[Any, int], Convert] = {}
 
 
 def object_reader(cls: Type[Model], revision: Revision) -> Convert:
-    """The compiled reader of a class; made once, its rows as the members are first met."""
+    """Return the compiled reader of a class; it is made once, its rows when the members are first met."""
     key = (cls, revision.rank)
     if key not in _READERS:
         _READERS[key] = _compile(cls, revision)
@@ -291,7 +292,7 @@ def object_reader(cls: Type[Model], revision: Revision) -> Convert:
 
 
 def _compile(cls: Type[Model], revision: Revision) -> Convert:
-    """A loop over the members that arrived; what was not set falls back to the defaults of the class."""
+    """Return a reader that loops over the members that arrived; others have the defaults of the class."""
     rows: Dict[str, _Row] = {}
     for m in members(cls):
         rows[m.wire] = (m.attr, None, _first_use(rows, m, revision))
@@ -328,7 +329,7 @@ def _compile(cls: Type[Model], revision: Revision) -> Convert:
 
 
 def _first_use(rows: Dict[str, _Row], m: Member, revision: Revision) -> Convert:
-    """Compiles the member's reader when a value arrives for it, and puts it in its own place."""
+    """Return a reader that compiles the member's reader when a value arrives, and puts that one into the table."""
 
     def read(value: Any) -> Any:
         fast, convert, _, _ = member_reader(m, revision)

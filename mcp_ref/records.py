@@ -9,7 +9,8 @@ from typing import Any, Tuple
 
 
 class Record:
-    """Base of plain dataclasses; equal when of one class and with equal fields. Not hashable, for it may change."""
+    """The base of plain dataclasses; equal if of one class and with equal fields. Not hashable, because fields may
+    change."""
 
     def _fields(self) -> Tuple[Any, ...]:
         names = getattr(self, "__dataclass_fields__")

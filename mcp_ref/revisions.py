@@ -1,11 +1,10 @@
 """The five revisions of the protocol, and everything that differs between them.
 
 A revision is a date. Four of them open a connection with a handshake (`initialize`); the newest
-has none: version, identity and capabilities ride in every request. Code never compares dates.
+has none: every request carries version, identity and capabilities. Code never compares dates.
 It asks the revision: ``revision.batching``, ``revision.stateless``,
-``revision.resource_not_found_code``. What such a question answers stands in FEATURES below, one
-row for each difference; a row is a window (``since``, ``until``, both inclusive), and the columns
-of ``differences`` that are values rather than yes or no stand in VALUES.
+``revision.resource_not_found_code``. FEATURES below has one row for each yes-or-no difference;
+a row is a window (``since``, ``until``, both inclusive). VALUES has the differences that are values.
 
 >>> [str(r) for r in REVISIONS][0]
 '2024-11-05'
@@ -36,7 +35,7 @@ class Feature(NamedTuple):
     until: Optional[str]
     """Last revision that has it; None: to this day."""
     page: str
-    """Where the newest revision that has it describes it."""
+    """The page that describes it in the newest revision that has it."""
 
 
 FEATURES: Tuple[Feature, ...] = (
@@ -95,7 +94,7 @@ VALUES: Dict[str, Tuple[Union[int, str], ...]] = {
 
 
 class Revision:
-    """One revision of the protocol, as a set of answers; made from FEATURES and VALUES only.
+    """One revision of the protocol: an attribute for each row of FEATURES and VALUES.
 
     Instances are the five in `REVISIONS`; they are compared by identity and ordered by `rank`.
     """
@@ -145,11 +144,11 @@ class Revision:
     completions_capability: bool
     completion_context: bool
     caching_hints: bool
-    """Results say for how long they may be kept."""
+    """Results have hints on how long they may be kept."""
     elicitation: bool
     elicitation_modes: bool
     elicitation_ids: bool
-    """Links that a user is asked to follow have an id, by which the server says later that the user is done there."""
+    """Links that a user is asked to visit have an id, by which the server reports later that the user has finished."""
     elicitation_enum_schemas: bool
     sampling_arrays: bool
     sampling_tools: bool
@@ -175,12 +174,12 @@ class Revision:
         return self.name
 
     def has(self, since: Optional[str], until: Optional[str]) -> bool:
-        """Whether this revision lies in the window from ``since`` to ``until``, both inclusive."""
+        """Return True if this revision lies in the window from ``since`` to ``until``, both inclusive."""
         return in_window(self.rank, since, until)
 
 
 def in_window(rank: int, since: Optional[str], until: Optional[str]) -> bool:
-    """Whether the revision of this rank lies in the window; None leaves that side open."""
+    """Return True if the revision of this rank lies in the window; None leaves that side open."""
     return (since is None or NAMES.index(since) <= rank) and (until is None or rank <= NAMES.index(until))
 
 
@@ -195,12 +194,12 @@ _BY_NAME: Dict[str, Revision] = {r.name: r for r in REVISIONS}
 
 
 def find(name: str) -> Optional[Revision]:
-    """The revision of this name, or None if there is none."""
+    """Return the revision of this name, or None if there is none."""
     return _BY_NAME.get(name)
 
 
 def revision(name: Union[str, Revision]) -> Revision:
-    """The revision of this name; a `Revision` is returned as it is.
+    """Return the revision of this name; a `Revision` is returned as it is.
 
     Raises ValueError, naming the known ones, for any other name.
     """
@@ -213,7 +212,7 @@ def revision(name: Union[str, Revision]) -> Revision:
 
 
 class Difference(NamedTuple):
-    """What one row answers differently for two revisions."""
+    """A row of FEATURES or VALUES that differs between two revisions."""
 
     name: str
     before: Union[bool, int, str]
@@ -223,7 +222,7 @@ class Difference(NamedTuple):
 
 
 def differences(before: Revision, after: Revision) -> List[Difference]:
-    """The rows of FEATURES and VALUES that two revisions answer differently, in order; either may be the older."""
+    """Return the rows of FEATURES and VALUES that differ between two revisions, in order; either may be the older."""
     pages = [(feature.name, feature.page) for feature in FEATURES] + [(name, None) for name in VALUES]
     return [Difference(name, getattr(before, name), getattr(after, name), page) for name, page in pages
             if getattr(before, name) != getattr(after, name)]

@@ -4,7 +4,7 @@
         == "search://tea%20%26%20cake?limit=5&tags=hot&tags=sweet"
     match("search://{topic}{?limit,tags*}", "search://tea?tags=hot") == {"topic": "tea", "tags": ["hot"]}
 
-RFC 6570 defines expansion only; it leaves matching to others [RFC 6570 §1.4]. So what `match` does is a Reading:
+RFC 6570 defines expansion only; it leaves matching to others [RFC 6570 §1.4]. So the rules of `match` are a Reading:
 
 - A URI matches when literals and variables can be laid over it so that nothing is left. Where that can be done in
   several ways, each variable, from left to right, is present rather than absent, and then as short as possible:
@@ -19,11 +19,12 @@ RFC 6570 defines expansion only; it leaves matching to others [RFC 6570 §1.4]. 
 - The template decides the type. A variable is a string, commas included; a list that was expanded without `*` comes
   back as that string. Of several in one expression the last takes what is left: `{x,y}` reads `1,2,3` as x=1, y=2,3.
   With `*` it is a list of strings. In `{?a*}`, `{&a*}` and `{;a*}` the parameters that bear its name make the list;
-  if none does, the parameters that nobody else claims make a dictionary.
+  if none does, the parameters that no other variable claims make a dictionary.
 - `{var:3}` stands for at most three characters; what expansion cut off is lost. A name that occurs twice must have one
   value. Values are percent-decoded as UTF-8; `+` stays a plus. Where any of this fails there is no match: it is
   checked for the layout chosen above, no other one is tried.
-- A value may hold `/`, `..` or a null character (`%2F`, `%2E%2E`, `%00`): whoever opens files with it has to check it.
+- A value may hold `/`, `..` or a null character (`%2F`, `%2E%2E`, `%00`): a program that opens files with
+  it has to check it.
 
 Matching takes time in proportion to the length of the URI, whatever the template (see `matching`).
 """
@@ -51,7 +52,7 @@ def expand(template: str, variables: Mapping[str, Any]) -> str:
 
 
 def match(template: str, uri: str) -> Optional[Dict[str, Any]]:
-    """The variables with which the template gives this URI, or None; {} is a match without variables.
+    """Return the variables with which the template gives this URI, or None; {} is a match without variables.
 
     Raises ValueError when the template is malformed, and as `Template.prepare` does.
     """
@@ -59,7 +60,7 @@ def match(template: str, uri: str) -> Optional[Dict[str, Any]]:
 
 
 def variables(template: str) -> List[str]:
-    """The names of a template in order, each once. Raises ValueError when it is malformed."""
+    """Return the names of a template in order, each once. Raises ValueError when it is malformed."""
     return Template(template).variables
 
 
@@ -83,7 +84,7 @@ class Template:
         return list(dict.fromkeys(each.name for expression in expressions for each in expression.variables))
 
     def expand(self, variables: Mapping[str, Any]) -> str:
-        """The URI with these values; see `expand`."""
+        """Return the URI with these values; see `expand`."""
         from .expansion import expanded
 
         pieces: List[str] = []
@@ -97,7 +98,7 @@ class Template:
         return "".join(pieces)
 
     def prepare(self) -> "Template":
-        """Make ready for `match`, which else happens at its first call.
+        """Prepare the template for `match`, which otherwise happens at its first call.
 
         Raises ValueError for a template that cannot be matched: two variables with nothing to tell where one ends,
         as in `{a}{b}`, or more than `matching.MAX_MATCHED_VARIABLES`.
@@ -106,7 +107,7 @@ class Template:
         return self
 
     def match(self, uri: str) -> Optional[Dict[str, Any]]:
-        """The variables found in a URI, or None where it does not match. Raises ValueError as `prepare` does."""
+        """Return the variables found in a URI, or None if it does not match. Raises ValueError as `prepare` does."""
         from .matching import match
 
         return match(self._matcher(), uri)

@@ -8,7 +8,7 @@ __all__ = ["expanded"]
 
 
 def expanded(expression: Expression, values: Mapping[str, Any]) -> str:
-    """The text of an expression [RFC 6570 §3.2.1]. Raises ValueError naming the variable that has none."""
+    """Return the text of an expression [RFC 6570 §3.2.1]. Raises ValueError naming the variable that has none."""
     operator = expression.operator
     pieces: List[str] = []
     for variable in expression.variables:
@@ -20,7 +20,7 @@ def expanded(expression: Expression, values: Mapping[str, Any]) -> str:
 
 
 def _pieces(operator: Operator, variable: Variable, value: Any) -> List[str]:
-    """What one variable contributes, to be joined by the operator's separator; nothing when it is undefined."""
+    """Return the parts of one variable, to be joined by the operator's separator; none if it is undefined."""
     if value is None:
         return []
     if not isinstance(value, (list, tuple, dict)):
@@ -58,7 +58,8 @@ def _text(value: Any) -> str:
 
 
 def _prefix(text: str, length: int, reserved: bool) -> str:
-    """The first characters; percent-encoded ones that will be kept as they are count as what they encode, undivided."""
+    """Return the first characters; a percent-encoded character that is kept as it is counts as one, and is not
+    divided."""
     if not length or not reserved or "%" not in text:
         return text[:length] if length else text
     end = 0
@@ -75,6 +76,6 @@ def _prefix(text: str, length: int, reserved: bool) -> str:
 
 
 def _byte_at(text: str, at: int) -> Optional[int]:
-    """The byte that is percent-encoded at that place."""
+    """Return the byte that is percent-encoded at that place."""
     digits = text[at + 1:at + 3]
     return int(digits, 16) if text[at:at + 1] == "%" and len(digits) == 2 and HEX.issuperset(digits) else None

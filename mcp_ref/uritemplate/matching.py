@@ -1,4 +1,4 @@
-"""From a URI back to the values of variables. What matches what is told in the package's own docstring.
+"""Matching: from a URI back to the values of variables. The docstring of the package has the rules.
 
 A template becomes a list of nodes: literal bytes, and slots, which hold one variable or all parameters of neighbouring
 named expressions. `_Match` finds the text of each slot, `_Reader` makes values out of the texts.
@@ -28,7 +28,7 @@ Nodes = List[Node]
 
 
 class Prepared(NamedTuple):
-    """A template in the form that matching uses: the literal text at both ends, and what stands between."""
+    """A template in the form that matching uses: the literal text at both ends, and the nodes between."""
 
     start: bytes
     nodes: Nodes
@@ -36,7 +36,7 @@ class Prepared(NamedTuple):
 
 
 def match(prepared: Prepared, uri: str) -> Optional[Dict[str, Any]]:
-    """The values of the variables, or None where the URI does not match."""
+    """Return the values of the variables, or None if the URI does not match."""
     try:
         data = uri if uri.isascii() else "".join(char if char < "\x80" else encode(char, True) for char in uri)
     except ValueError:
@@ -50,7 +50,7 @@ def match(prepared: Prepared, uri: str) -> Optional[Dict[str, Any]]:
 
 
 def prepare(parts: List[Part], template: str) -> Prepared:
-    """Raises ValueError for a template that cannot be matched."""
+    """Raise ValueError for a template that cannot be matched."""
     nodes: Nodes = []
     for part in parts:
         if isinstance(part, str):
@@ -74,7 +74,7 @@ def prepare(parts: List[Part], template: str) -> Prepared:
 
 
 def _slots(part: Expression) -> List[Slot]:
-    """One slot per variable. An exploded path may hold slashes, they separate its members."""
+    """Return one slot per variable. An exploded path may hold slashes, they separate its members."""
     operator = part.operator
     slots: List[Slot] = []
     for variable in part.variables:
@@ -85,7 +85,8 @@ def _slots(part: Expression) -> List[Slot]:
 
 
 def _add_named(nodes: Nodes, part: Expression) -> None:
-    """One slot for all parameters; those of `{&b}` after `{?a}`, or `{;b}` after `{;a}`, join the slot before."""
+    """Return one slot for all parameters; those of `{&b}` after `{?a}`, or `{;b}` after `{;a}`, join the slot
+    before."""
     operator, variables = part.operator, tuple(part.variables)
     lead = operator.first.encode()
     before = nodes[-1] if nodes else b""
@@ -97,7 +98,7 @@ def _add_named(nodes: Nodes, part: Expression) -> None:
 
 
 class _Match:
-    """Finds the text of every slot in two passes, without ever going back.
+    """The search for the text of every slot, in two passes, without ever going back.
 
     The first pass walks the template from its end and notes for each node at which places of the URI the rest of the
     template fits. A set of places is one integer: bit n stands for the place n characters before the end, so that one
@@ -111,12 +112,12 @@ class _Match:
         self.masks: Dict[Tuple[bytes, bool], int] = {}
 
     def texts(self) -> Optional[List[Tuple[Slot, bytes]]]:
-        """The slots that are present, each with its text behind the mark; None where the URI does not match."""
+        """Return the slots that are present, each with its text behind the mark; None if the URI does not match."""
         notes = self.first_pass()
         return None if notes is None else self.second_pass(notes)
 
     def first_pass(self) -> Optional[List[Tuple[int, int]]]:
-        """Per node, where the nodes after it fit, and where it may still be inside its slot."""
+        """Return per node the places where the nodes after it fit, and those that may be inside its slot."""
         fits = 1
         notes: List[Tuple[int, int]] = []
         for node in reversed(self.nodes):
@@ -151,17 +152,18 @@ class _Match:
         return found
 
     def is_present(self, slot: Slot, left: int, inside: int) -> bool:
-        """Whether the mark of a slot stands here, and leads on to where the rest fits."""
+        """Return True if the mark of a slot stands here, and leads to a place from which the rest fits."""
         return left > 0 and self.data[len(self.data) - left] in slot.lead and inside >> (left - 1) & 1 == 1
 
     def back_over(self, literal: bytes, places: int) -> int:
-        """The places from which this literal leads to one of `places`."""
+        """Return the places from which this literal leads to one of ``places``."""
         for at in range(len(literal) - 1, -1, -1):
             places = places << 1 & self.places(literal[at:at + 1])
         return places
 
     def names(self, slot: Slot, ends: int) -> int:
-        """The places where the name of a parameter begins, followed by its value, another parameter or the end."""
+        """Return the places where the name of a parameter begins, followed by its value, another parameter or the
+        end."""
         behind = ends | self.places(b"=") | self.places(slot.operator.separator.encode())
         known = 0
         for variable in slot.variables:
@@ -169,7 +171,7 @@ class _Match:
         return known
 
     def places(self, chars: bytes, but: bool = False) -> int:
-        """The places right before one of these characters, or right before any but these."""
+        """Return the places right before one of these characters, or right before any but these."""
         if (chars, but) not in self.masks:
             table = bytearray(b"1" * 256 if but else b"0" * 256)
             for byte in chars:
@@ -179,7 +181,7 @@ class _Match:
 
 
 def _run_back(places: int, allowed: int) -> int:
-    """All places from which a run of allowed characters, or none, leads to one of `places`.
+    """Return all places from which a run of allowed characters, or none, leads to one of `places`.
 
     Adding the first step of each run to the mask of what is allowed carries through to the end of that run.
     """
@@ -188,14 +190,14 @@ def _run_back(places: int, allowed: int) -> int:
 
 
 class _Reader:
-    """Collects the values of variables. The methods return False where there is no match after all."""
+    """The collection of the values of variables. The methods return False if there is no match after all."""
 
     def __init__(self) -> None:
         self.found: Dict[str, Any] = {}
         self.prefixes: List[Tuple[int, str, str]] = []
 
     def read(self, texts: List[Tuple[Slot, bytes]]) -> Optional[Dict[str, Any]]:
-        """All values, or None where a text is no value or two of them disagree."""
+        """Return all values, or None if a text is no value or two of them disagree."""
         for slot, raw in texts:
             read = self.parameters if slot.operator.named else self.plain
             if not read(slot, raw.decode("ascii")):
@@ -245,7 +247,7 @@ class _Reader:
         return all(self.put(name, values) for name, values in lists.items())
 
     def put(self, name: str, value: Any) -> bool:
-        """Note a value; False for one that did not decode, or that differs from an earlier one."""
+        """Add a value; return False for one that did not decode, or that differs from an earlier one."""
         if value is None or isinstance(value, list) and None in value:
             return False
         if isinstance(value, dict) and None in value.values():
@@ -254,7 +256,7 @@ class _Reader:
 
 
 def _decode(text: str) -> Optional[str]:
-    """Undo percent-encoding; None for what is no UTF-8 or has a percent sign astray."""
+    """Undo percent-encoding; return None for a text that is no UTF-8 or has a percent sign astray."""
     if "%" not in text:
         return text
     head, *rest = text.split("%")

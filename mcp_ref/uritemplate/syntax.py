@@ -52,7 +52,7 @@ class Variable:
 
 
 class Expression:
-    """What stands in braces."""
+    """An expression: the operator and the variables in braces."""
 
     __slots__ = ("operator", "variables")
 
@@ -70,7 +70,7 @@ def _malformed(template: str, at: int, reason: str) -> ValueError:
 
 
 def parse(template: str) -> List[Part]:
-    """Literals, encoded as they will stand in the URI, and expressions.
+    """Return the parts: literals, encoded as they will stand in the URI, and expressions.
 
     Raises ValueError that says what is malformed and where.
     """
@@ -92,7 +92,7 @@ def parse(template: str) -> List[Part]:
 
 
 def _literal(template: str, start: int, end: int) -> str:
-    """[RFC 6570 §2.1] An apostrophe is allowed too (erratum)."""
+    """Check literal text and return it encoded [RFC 6570 §2.1]. An apostrophe is allowed, too (erratum)."""
     text = template[start:end]
     for at, char in enumerate(text, start):
         if char in _NOT_LITERAL or char <= " " or "\x7f" <= char <= "\x9f":
@@ -105,7 +105,7 @@ def _literal(template: str, start: int, end: int) -> str:
 
 
 def _expression(template: str, start: int, end: int) -> Expression:
-    """[RFC 6570 §2.2]"""
+    """Return the expression in braces [RFC 6570 §2.2]."""
     symbol = template[start:start + 1]
     if symbol in _RESERVED_OPERATORS:
         raise _malformed(template, start, "the operator %r is reserved for later" % symbol)
@@ -120,7 +120,7 @@ def _expression(template: str, start: int, end: int) -> Expression:
 
 
 def _variable(template: str, at: int, text: str) -> Variable:
-    """[RFC 6570 §2.3, §2.4]"""
+    """Return a variable with its modifier [RFC 6570 §2.3, §2.4]."""
     explode = text.endswith("*")
     name, colon, digits = (text[:-1], "", "") if explode else text.partition(":")
     if not _is_name(name):
@@ -131,7 +131,7 @@ def _variable(template: str, at: int, text: str) -> Variable:
 
 
 def _is_name(name: str) -> bool:
-    """Letters, digits, underscores and percent-encoded bytes; a dot may stand between them."""
+    """Return True for letters, digits, underscores and percent-encoded bytes, with dots between them."""
     for part in name.split("."):
         head, *encoded = part.split("%")
         words = [head] + [each[2:] for each in encoded]
