@@ -3,19 +3,19 @@
 This docstring is the reading guide. The package is laid out so that it can be read in one
 direction, beside the specification; a module imports only from those above it.
 
-1.  `revisions`, `options`, `limits`, `deadline`, `errors`: what differs between revisions, and the words for failure;
-    `diagnostics`: log records, counts, and secrets masked
+1.  `revisions`, `limits`, `errors`: the differences between revisions, the limits, the exceptions; beside them
+    `deadline`, `options`, `records`, `urls`, and `diagnostics`: log records, counts, redaction of secrets
 2.  `uritemplate`, `jsonschema`: the two languages that messages contain
 3.  `jsontext`, `jsonrpc`: bytes to frames and back
-4.  `codec`, `messages`, `methods`: frames to dataclasses, one module for each page, one table of methods; beside it
-    `deprecations`: what is going to leave the protocol
-5.  `protocol`: rules without input or output: lifecycle, negotiation, capabilities, what may be sent, HTTP
-6.  `wiretrace`, `transports`: the wire made visible; pipes and sockets. `http11`: HTTP and nothing of MCP;
-    `streamable`: MCP over HTTP
+4.  `model`, `readers`, `codec`, `messages`, `methods`: frames to dataclasses, one module for each page, one table of
+    methods; `deprecations`: the features that are going to leave the protocol
+5.  `protocol`: rules without input or output: lifecycle, negotiation, capabilities, content, HTTP
+6.  `wiretrace`, `ladder`: traces of the wire; `threads`: all threads; `transports`: pipes and sockets; `http11`: HTTP
+    and nothing of MCP; `streamable`: MCP over HTTP
 7.  `peer`: the conversation: request table, dispatcher, workers, context, extensions
-8.  `server`, `client`: the roles, thin; `auth`: authorization over HTTP, for both
-9.  `host`: several clients, consent, names, isolation, audit
-10. `cli`: the command line
+8.  `server`, `client`: the roles; `auth`: authorization over HTTP, for both
+9.  `host`: several clients, consent, names, isolation, audit; `crosscheck`: `messages` against the official schemas
+10. `cli`, `demo`: the command line
 
 Start with::
 

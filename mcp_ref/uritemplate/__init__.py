@@ -26,7 +26,9 @@ RFC 6570 defines expansion only; it leaves matching to others [RFC 6570 §1.4]. 
 - A value may hold `/`, `..` or a null character (`%2F`, `%2E%2E`, `%00`): a program that opens files with
   it has to check it.
 
-Matching takes time in proportion to the length of the URI, whatever the template (see `matching`).
+Matching takes time in proportion to the length of the URI, for every template.
+
+Reading order: `syntax` (the parser), `expansion`, `matching`.
 """
 
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional

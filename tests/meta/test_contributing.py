@@ -2,6 +2,7 @@
 
 The journeys are recorded anew, see `tests/tools/journeys.py`; its ``--write`` puts what it records on the page.
 """
+import ast
 import importlib.util
 import pathlib
 import re
@@ -16,6 +17,8 @@ from tests.meta.test_layers import LAYERS
 
 PAGE = (PACKAGE / "contributing.py").read_text(encoding="utf-8")
 TOOL = ROOT / "tests" / "tools" / "journeys.py"
+ORDERS = ("", "jsonschema", "jsonschema/regex", "messages", "protocol", "uritemplate")
+"""Folders whose docstring names each of their modules and folders: a reading order has to be complete."""
 ATTEMPTS = 3
 """Recordings of a journey before it counts as another one: a busy machine can disturb most calls of one recording."""
 _spec: Any = importlib.util.spec_from_file_location("journeys", TOOL)
@@ -44,6 +47,21 @@ def test_the_table_of_tests_has_each_of_them() -> None:
     section = PAGE.split("What the tests of the tree guard\n")[1].split("\n``tests/support``")[0]
     named = re.findall(r"^``(\w+)`` ", section, re.MULTILINE)
     assert named == sorted(path.stem[len("test_"):] for path in pathlib.Path(__file__).parent.glob("test_*.py"))
+
+
+@pytest.mark.parametrize("folder", ORDERS)
+def test_a_reading_order_has_every_module(folder: str) -> None:
+    path = PACKAGE / folder
+    text = ast.get_docstring(ast.parse((path / "__init__.py").read_text(encoding="utf-8"))) or ""
+    there = {each.stem for each in path.glob("*.py")} | {each.parent.name for each in path.glob("*/__init__.py")}
+    named = set(re.findall(r"`(\w+)/?`", text)) | {"__init__", "__main__", "contributing"}
+    expect_nothing(["%s is not in the docstring of %s" % (name, folder or "mcp_ref") for name in sorted(there - named)])
+
+
+def test_the_table_of_what_tests_share_has_every_module() -> None:
+    support = ROOT / "tests" / "support"
+    named = re.findall(r"^`(\w+)` ", (support / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE)
+    assert named == sorted(path.stem for path in support.glob("*.py") if path.stem != "__init__")
 
 
 def test_nothing_loads_the_page() -> None:
