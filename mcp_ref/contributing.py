@@ -261,7 +261,7 @@ a limit         a field of `limits.Limits`, and its row in the table of the docs
 a transport     a subclass of `transports.base.Transport`; a maker of it in ``tests/transports/makers.py`` has the
                 tests of the contract run on it
 a command       `cli.HOMES`, and ``COMMANDS`` of the module that has it
-an error code   `errors.CODES`; what revisions say of it, `server.results.error_codes`
+an error code   `errors.CODES`; what revisions say of it, `server.results.failures`
 a thread        `threads.start_thread`, and a row of the table there
 an option       a parameter of a call that is decorated with `options.spelt`, and a sentence of its docstring
 a module        the reading order in the docstring of its folder; a new folder: a floor in ``LAYERS``, and above
