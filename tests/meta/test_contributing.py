@@ -69,6 +69,7 @@ def test_nothing_loads_the_page() -> None:
     subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), check=True, timeout=20)
 
 
+@pytest.mark.time_limit(120)
 @pytest.mark.parametrize("name", sorted(journeys.JOURNEYS))
 def test_a_journey_goes_where_the_page_says(name: str) -> None:
     page = journeys.written().get(name, [])
