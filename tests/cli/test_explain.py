@@ -2,6 +2,7 @@
 import csv
 import json
 import random
+import re
 
 import pytest
 
@@ -225,7 +226,7 @@ def test_a_heading_has_its_requirements_and_what_cites_it(words, capsys):
     assert (found["page"], found["heading"]) == ("basic/lifecycle", "Timeouts")
     assert found["url"] == "https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#timeouts"
     assert "timeout.maximum" in [row["id"] for row in found["requirements"]]
-    assert any(each["place"].startswith("mcp_ref/peer/") for each in found["citations"])
+    assert any(each["place"].startswith("mcp_ref/") for each in found["citations"])
     out = here(capsys, "explain", words)[1]
     assert "timeout.maximum" in out and "[2025-03-26..2025-11-25 basic/lifecycle §Timeouts]" in out
 
@@ -243,7 +244,7 @@ def test_a_heading_alone_and_a_page_alone():
 def test_a_requirement_has_its_row_its_citations_and_its_tests(capsys):
     found = describe("mrtr.protocol-errors")
     assert (found["level"], found["revisions"], found["page"]) == ("SHOULD", "2026-07-28", "basic/patterns/mrtr")
-    assert found["cites"] == "heading" and any("/mrtr/" in each["place"] for each in found["citations"])
+    assert found["cites"] == "heading" and all("§Error Handling" in each["citation"] for each in found["citations"])
     assert any(place.startswith("tests/spec/basic/test_mrtr_server.py:") for place in found["tests"])
     for each in found["citations"]:
         file, _, line = each["place"].partition(":")
@@ -432,7 +433,7 @@ def test_readings_and_what_is_missing_are_told_from_an_archive(tmp_path, capsys)
     out = fresh(tmp_path, "sys.path.insert(0, %r)\nfrom mcp_ref.cli import main\n"
                           "sys.exit(main(['explain', '--readings']) or main(['explain', '--missing'])\n"
                           "         or main(['explain', 'progress.token-active']))" % str(file))
-    assert "mcp_ref/jsonschema/dialect.py:" in out and "\nnot done: " in out and "progress.token-active  MUST" in out
+    assert re.search(r"\nmcp_ref/\S+\.py:\d+\n", out) and "\nnot done: " in out and "progress.token-active  MUST" in out
 
 
 def test_a_whole_table_takes_no_name(capsys):

@@ -359,9 +359,9 @@ for name in my.mcp.__all__:
 
 def test_an_error_inside_of_a_module_is_not_taken_for_a_missing_one(tmp_path, capsys):
     assert here(capsys, "vendor", str(tmp_path), "--as", "my.mcp", "--only", "client")[0] == 0
-    (tmp_path / "my" / "mcp" / "client" / "era.py").unlink()
+    (tmp_path / "my" / "mcp" / "readers.py").unlink()
     out = fresh(tmp_path, "import my.mcp\ntry:\n    my.mcp.connect\nexcept ImportError as error:\n    print(error)")
-    assert out == "No module named 'my.mcp.client.era'\n"
+    assert out == "No module named 'my.mcp.readers'\n"
 
 
 @pytest.mark.parametrize("text, kept, cut", [
