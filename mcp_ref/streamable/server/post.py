@@ -29,7 +29,7 @@ from ...errors import RpcError
 from ...http11.message import Exchange
 from ...jsonrpc import Batch, Malformed, Notification, Request, RequestId, id_key, parse, shown
 from ...protocol.streamable_http import refusals
-from ...protocol.streamable_http.era import LEGACY, MODERN
+from ...protocol.streamable_http.era import MODERN
 from ...protocol.streamable_http.refusals import Verdict
 from ...revisions import R2025_03_26, revision
 from ...transports.held import peer_of
@@ -262,17 +262,16 @@ class AnyPost(Guarded, Reading):
 
     def judge_era(self, case: Case) -> Optional[Refused]:
         """Find out which revisions the message belongs to, see `mcp_ref.protocol.streamable_http.era`."""
-        endpoint, frame, era = self.endpoint, case.frame, LEGACY
-        get = case.exchange.request.headers.lower
+        endpoint, get = self.endpoint, case.exchange.request.headers.lower
         id = case.session_id = get(SESSION_ID)
         if endpoint.eras.modern:
-            found = endpoint.eras.judge(frame, get(VERSION), id is not None)
-            if isinstance(found, RpcError):
-                return Refused("era", found.message, case.id(), found)
-            era = found
-        if era is MODERN:
-            case.way = endpoint.stateless
-        elif endpoint.sessions is None:
+            era = endpoint.eras.judge(case.frame, get(VERSION), id is not None)
+            if era is MODERN:
+                case.way = endpoint.stateless
+                return None
+            if not isinstance(era, str):
+                return Refused("era", era.message, case.id(), era)
+        if endpoint.sessions is None:
             case.way = endpoint.sessionless
         else:
             case.way = endpoint.opening if id is None else endpoint.in_session
