@@ -132,7 +132,7 @@ def test_signatures_show_what_a_default_stands_for():
     assert " = <request_timeout of the limits>, progress: " in str(inspect.signature(Client.call_tool))
     assert "strict: bool = <the host's>" in str(inspect.signature(Host.connect))
     assert inspect.signature(connect).parameters["trace"].default is None
-    assert Client.list_tools.__name__ == "list_tools" and "One page" in (Client.list_tools.__doc__ or "One page")
+    assert Client.list_tools.__name__ == "list_tools" and "one page" in (Client.list_tools.__doc__ or "one page")
 
 
 def test_options_of_a_handler_s_context():
@@ -229,8 +229,8 @@ def test_a_tool_is_looked_up_anew_when_that_is_asked_for():
     server.connect(theirs)
     with Client(era="legacy").open(ours) as client:
         assert client.tool("echo").name == "echo"
-        request = client.request
-        client.request = lambda method, *rest: asked.append(method) or request(method, *rest)
+        call = client._requests.call
+        client._requests.call = lambda method, *rest: asked.append(method) or call(method, *rest)
         client.tool("echo")
         assert asked == []
         client.tool("echo", refresh=True)
