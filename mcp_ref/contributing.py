@@ -64,37 +64,32 @@ Stdio server. A stdio server in a handshake session: a message comes down the pi
 ::
 
     on the thread ``reader``
-      transports.lines.framing.LineSplitter.feed     The messages which this chunk completes
+      transports.lines.stream.LineSplitter.feed      Return the messages which this chunk completes
       peer.dispatcher.Connection.feed                Take what the transport's reader has read, in order
       jsonrpc.parse                                  Return the frame in the bytes of one message
       peer.inflight.Inflight.begin                   Enter a request
-      peer.stateless.stands_alone                    Whether this server takes a request as one that stands alone
+      peer.stateless.is_stateless                    Return True if this server takes a request as stateless
       protocol.envelope.carries                      Return True if a request is one of the stateless era, by the mem...
-      peer.jobs.Call.__init__                        A request to be answered by a worker
+      peer.jobs.Call.__init__                        A request of the peer's, from the moment it is read until its an...
       peer.executors.Workers.submit                  Queue the jobs
       threads.WorkerPool._awaken                     Wake idle workers, those first that came last, and start new ones
-      transports.lines.stream.LineTransport.read     See `Transport.read`
-      transports.lines.fds.FdReader.read             Wait for bytes
+      transports.lines.fds.FdReader.read             Wait for bytes and return them, b"" at the end
     on the thread ``worker``
       threads.WorkerPool._next                       Return the next job, or None if there is none
       peer.executors.Workers._run                    Threads that run handlers, and one that watches whether they block
-      peer.jobs.Call.run                             A request to be answered by a worker
-      peer.dispatcher.Connection.perform             Run the handler of one request and send its answer
-      peer.context.Context.rate                      How often who sent this request may do something
-      server.tools.Tools.call_route.answer           Answers `tools/call`
-      peer.params.params_reader.read                 The function that makes an instance of ``cls`` from params
-      peer.sender.Sender.rate                        How often something may happen on this connection
-      server.hints.validator.LazyValidator.validate  The violations of the schema, none where the value is valid
-      server.hints.signature.Signature.bind          Keyword arguments for the function, from arguments that fit the...
-      server.hints.members.Members.bind              The Python values of JSON values that fit the schema
-      server.results.tool_result.result_of           The result of a call whose function returned this
-      server.hints.values.to_json                    The JSON value of a Python value
-      server.results.content.content_of              The blocks of a returned value
+      peer.jobs.Call.run                             Run the handler and send its answer
+      peer.context.params_reader.read                Return the function that makes an instance of ``cls`` of the par...
+      server.tools.Tools.call_route.answer           Return the route of `tools/call`
+      peer.sender.Sender.rate                        Return the rate limiter of this connection for the limit of this...
+      server.hints.signature.LazyValidator.validate  Return the violations of the schema,
+      server.hints.members.Members.bind              Return the Python values of JSON values that fit the schema
+      server.results.content.result_of               Return the result of a call whose function returned this value
+      server.hints.values.to_json                    Return the JSON value of a Python value
       jsonrpc.encode                                 Return the bytes of a frame or batch
       peer.inflight.Inflight.finish                  Take a request out
       peer.outbox.Outbox.put                         Append a message without writing it
-      transports.lines.stream.LineTransport.write    See `Transport.write`
-      transports.lines.framing.frame                 The bytes to send for these messages, in order, as few pieces as...
+      peer.dispatcher.Connection.answered            Note that the answer to this request is on its way, or that it h...
+      transports.lines.stream.LineTransport.write    Write messages
       transports.lines.fds.FdWriter.write            Write everything, waiting for the reader
 
 HTTP server. An HTTP server in a handshake session: a POST comes, and its reply goes, on one kept connection.
@@ -102,76 +97,70 @@ HTTP server. An HTTP server in a handshake session: a POST comes, and its reply 
 ::
 
     on the thread ``selector``
-      http11.server.reactor.Reactor._readable             The selector thread's work, and what it works on
-      http11.server.request_parser.RequestParser.missing  Bytes that the current body, or chunk, is known to want still
-      http11.server.connection.Connection.receive         What has come, b"" for the end, None for nothing yet
-      http11.server.head.Heads.read                       Read a head, given without the empty line at its end
-      http11.server.body_budget.Bodies.check              Whether so many bytes more, of a body of this size, have ro...
-      http11.server.exchange.HttpExchange.run             Call the handler
-      http11.server.commands.Mailbox.take                 The next command and its arguments
-      http11.server.leader.LeaderThread.can_run_inline    Whether handlers have been quick, so that `run_inline` is t...
-      threads.attempt                                     Run a job
-      server.serving.http_listener.HttpListener._handle   A server on HTTP, in the background
-      streamable.server.http_sse.SseEndpoint.serves       Whether this path is one of ours
-      streamable.server.endpoint.Endpoint.handle          Answer one request, now or later
-      jsonrpc.parse                                       Return the frame in the bytes of one message
-      protocol.streamable_http.era.HttpEras.judge         LEGACY or MODERN, or why it is refused before that matters
-      protocol.envelope.carries                           Return True if a request is one of the stateless era, by th...
-      streamable.server.session_table.SessionTable.get    The session of this id, if it has not ended
-      streamable.server.post.post_in_session              Answer one POST of this session
-      streamable.server.reply_stream.Stream.__init__      One stream, and the exchange that carries it now
-      streamable.server.session.HttpSession.expect        The requests of a POST are about to be received
-      peer.dispatcher.Connection.receive                  Take one message that came by another way than `Transport.r...
-      transports.base.Transport.arrived                   The dispatcher was given this message by another way than `...
-      peer.inflight.Inflight.begin                        Enter a request
-      peer.stateless.stands_alone                         Whether this server takes a request as one that stands alone
-      peer.jobs.Call.run                                  A request to be answered by a worker
-      peer.executors.CallerRuns.lend                      Run the first job here, and leave the others to workers
-      peer.context.Context.rate                           How often who sent this request may do something
-      server.tools.Tools.call_route.answer                Answers `tools/call`
-      peer.params.params_reader.read                      The function that makes an instance of ``cls`` from params
-      peer.sender.Sender.rate                             How often something may happen on this connection
-      server.hints.validator.LazyValidator.validate       The violations of the schema, none where the value is valid
-      server.hints.signature.Signature.bind               Keyword arguments for the function, from arguments that fit...
-      server.hints.members.Members.bind                   The Python values of JSON values that fit the schema
-      server.results.tool_result.result_of                The result of a call whose function returned this
-      server.hints.values.to_json                         The JSON value of a Python value
-      server.results.content.content_of                   The blocks of a returned value
-      peer.routing.RoutedOutbox.put                       See `Outbox.put`
-      http11.server.responses.whole_reply                 Head and body of a reply
+      http11.server.reactor.Reactor._readable              The work of the selector thread, and its data
+      http11.server.request_parser.RequestParser.missing   Bytes that the current body, or chunk, is known to want still
+      http11.server.connection.ClientConnection.receive    Return the bytes that have come, b"" at the end, None if t...
+      http11.server.body_budget.BodyBudget.check           Raise `NoRoom` if so many bytes more, of a body of this si...
+      http11.server.acceptor.CommandQueue.take             Return the next command and its arguments, or ()
+      http11.server.leader.LeaderThread.can_run_inline     Return True if handlers have been quick, so that the next...
+      threads.attempt                                      Run a job
+      server.serving.http_listener.HttpListener._handle    A server on HTTP in the background
+      streamable.server.http_sse.SseEndpoint.serves        Return True if this path is one of the two
+      streamable.server.endpoint.Endpoint.handle           Answer one request, now or later
+      streamable.server.post.walk                          Walk the ladder of a way, and answer
+      jsonrpc.parse                                        Return the frame in the bytes of one message
+      protocol.streamable_http.era.HttpEras.judge          Return LEGACY or MODERN, or the error of a message that be...
+      streamable.server.session_table.SessionTable.get     Return the session of this id, None if it has ended
+      streamable.server.reply_stream.ReplyStream.conclude  End the reply as `answer` does
+      streamable.server.session.HttpSession.expect         Note the reply to the requests of a POST, which are receiv...
+      peer.dispatcher.Connection.receive                   Take one message that came by another way than `Transport....
+      transports.replies.ReplyTransport.arrived            Note that the dispatcher was given this message
+      peer.inflight.Inflight.begin                         Enter a request
+      peer.stateless.is_stateless                          Return True if this server takes a request as stateless
+      protocol.envelope.carries                            Return True if a request is one of the stateless era, by t...
+      peer.jobs.Call.run                                   Run the handler and send its answer
+      peer.executors.CallerRuns.lend                       Run the first job here, and leave the others to workers
+      peer.context.params_reader.read                      Return the function that makes an instance of ``cls`` of t...
+      server.tools.Tools.call_route.answer                 Return the route of `tools/call`
+      peer.sender.Sender.rate                              Return the rate limiter of this connection for the limit o...
+      server.hints.signature.LazyValidator.validate        Return the violations of the schema,
+      server.hints.members.Members.bind                    Return the Python values of JSON values that fit the schema
+      server.results.content.result_of                     Return the result of a call whose function returned this v...
+      server.hints.values.to_json                          Return the JSON value of a Python value
+      peer.routing.ReplyOutbox.put                         Post a message at once
+      http11.server.responses.whole_reply                  Return head and body of a reply
 
 HTTP client. An HTTP client in a handshake session: `Client.call_tool`.
 
 ::
 
     on the thread ``caller``
-      client.calls.Calls.call_tool                             The calls of a `Client`
-      client.structured.ResultCheck.version                    Of the list of tools, now
-      client.cache.store.Answers.version                       Another one after each change that was heard of
-      client.requests.Asking._call                             Send a request of this client's user, and give what ``...
-      client.handshake.Greeting._reader                        See `Asking`
-      peer.sender.Sender.request                               Send a request and wait for its result object
-      peer.executors.Executor.may_wait                         Return True if the current thread may wait for the peer
-      peer.session.Session.check_sending                       Raise before anything is sent if we may not send this...
-      peer.request_table.RequestTable.add                      Enter a new request
-      jsonrpc.encode                                           Return the bytes of a frame or batch
-      streamable.client.detect.HttpAuto.attend                 See `Transport.attend`
-      streamable.client.base.HttpChannel.attend                See `Transport.attend`
-      streamable.client.direct_send.Attended.attend            It is the one of this id
-      peer.outbox.Outbox.send                                  Append and see to the writing
-      transports.base.Transport.write_now                      `write`, but only if that certainly needs no waiting
-      streamable.client.inbox.opening                          Id and method of a message of ours
-      streamable.client.streamable.StreamableHttp._own_fields  A client's connection to an MCP endpoint
-      http11.client.connect.Grip.hold                          This socket is used from now on
-      threads.Wait.__enter__                                   The context of a wait for a peer
-      http11.client.connection_pool.Crew.take_place            Take a place for a job that the calling thread does it...
-      transports.lines.fds.wait_ready                          Wait until a socket has something to read, be it the e...
-      http11.client.response.Reply.begin                       Read the head, after any interim ones
-      streamable.client.auth_provider.Gate.answered            See `Authorizer.answered`
-      protocol.streamable_http.header_values.media_type        The media type of a Content-Type, in lower case and wi...
-      peer.dispatcher.Connection.take_answer                   See `Sender.take_answer`
-      protocol.items.odd_priorities                            Describe each priority outside 0 to 1
-      client.cache.caches.KeptList.named                       The items by their names, as last heard, the same obje...
+      client.calls.Calls.call_tool                               The calls of a `Client`
+      client.cached_calls.CachedCalls.result_check               Return the check of results of this server's tools
+      client.cache.MethodCache.version                           A value that is another one after each change that w...
+      client.requests.Requests.call                              Send a request, wait, and return what ``read`` makes...
+      peer.sender.Sender.request                                 Send a request and wait for its result object
+      peer.executors.Executor.may_wait                           Return True if the current thread may wait for the peer
+      peer.session.Session.check_sending                         Raise before anything is sent if we may not send thi...
+      peer.request_table.RequestTable.add                        Enter a new request
+      jsonrpc.encode                                             Return the bytes of a frame or batch
+      peer.routing.ExchangeOutbox.outgoing                       Return the message with what its bytes say
+      transports.exchanges.ExchangeTransport.arrived             Note that ``take`` of `send_and_wait` takes this mes...
+      threads.Wait.__enter__                                     The context of a wait for a peer
+      streamable.client.detect.HttpAuto.send_and_wait            Send a request by the transport in use, and wait for...
+      streamable.client.streamable.StreamableHttp.send_and_wait  Send a small request on the calling thread and wait...
+      http11.client.connection_pool.Crew.take_place              Take a place for a job that the calling thread does...
+      streamable.client.base.HttpChannel._fields                 Return the header fields of a request
+      http11.client.connect.Grip.hold                            Attach a socket, which the thread uses from now on
+      transports.lines.fds.wait_ready                            Wait until a socket has something to read, be it the...
+      http11.client.response.Reply.begin                         Read the head, after any interim ones
+      streamable.client.direct_send.wait_for_whole_reply         Wait until a reply begins to come, at most until then
+      protocol.streamable_http.header_values.media_type          Return the media type of a Content-Type, in lower ca...
+      streamable.client.inbox.Inbox.quiet                        True if all that came has been read, and the reader...
+      peer.dispatcher.Connection.take_answer                     Take the answer to our request of this id
+      transports.forwarding._Passed.__get__                      A member of a contract
+      protocol.items.odd_priorities                              Describe each priority outside 0 to 1
+      client.structured.ResultCheck.__call__                     Return the result, if nothing is wrong with it
 
 401 to token. A client without a token: `connect` is refused with 401, gets a token, and is let in. Modules of OAuth
 alone.
@@ -179,59 +168,47 @@ alone.
 ::
 
     on the thread ``caller``
-      auth.client.oauth.OAuth.own_servers                      See `Grant.own_servers`
-      auth.client.grant.Grant.authorizer                       See `Authorizing`
-      auth.client.store.MemoryStore.__init__                   Keeps records until the program ends
-      streamable.client.detect.HttpAuto.on_standstill          See `Transport.on_standstill`
-      streamable.client.streamable.StreamableHttp._own_fields  A client's connection to an MCP endpoint
-      streamable.client.base.HttpChannel.open                  See `Transport.open`
-      streamable.client.auth_provider.Gate.__init__            What the requests of one client pass on their way out
-      auth.client.authorizer.Engine.__init__                   Authorization of all requests to one MCP server by one...
-      auth.urls.checked                                        The URL as it is, if it may be asked
-      auth.discovery.addresses.Reach.trust                     Ask what is at these origins wherever it is
-      auth.discovery.fetch.Fetcher.__init__                    Asks authorization servers, and MCP servers for their...
-      auth.client.token_manager.Keeper.__init__                Keeps the token of one grant for the MCP server at ``u...
-      streamable.client.headers.added                          The caller's header fields
-      streamable.client.inbox.opening                          Id and method of a message of ours
-      streamable.client.direct_send.Attended.attend            It is the one of this id
+      auth.client.oauth.OAuth.own_servers                        The ``issuer``, if the user has passed one
+      auth.client.grant.Grant.authorizer                         Return the session with the server at ``url``
+      auth.client.store.MemoryStore.__init__                     Keeps records until the program ends
+      streamable.client.detect.HttpAuto.send_and_wait            Send a request by the transport in use, and wait for...
+      streamable.client.streamable.StreamableHttp.send_and_wait  Send a small request on the calling thread and wait...
+      streamable.client.base.HttpChannel.open                    Make a first connection, and send nothing on it
+      streamable.client.auth_provider.Gate.__init__              The `Authorizer` of one client, and a bound on how o...
+      auth.client.oauth_session.TokenManager.__init__            Keeps the token of one grant for the MCP server at `...
+      auth.urls.checked                                          Return the URL as it is, if it may be asked
+      auth.discovery.fetch.Reach.trust                           Allow these origins at any address
+      streamable.client.headers.added                            Return the caller's header fields
+      streamable.client.inbox.Inbox.__init__                     A queue of what has arrived and was not read yet, bo...
     on the thread ``reader``
-      streamable.client.detect.HttpAuto.read                   See `Transport.read`
-      streamable.client.base.HttpChannel.read                  See `Transport.read`
-      streamable.client.inbox.Inbox.take                       Everything that has arrived
+      streamable.client.detect.HttpAuto.read                     Return the messages that have come
+      streamable.client.base.HttpChannel.read                    Return the messages that have come
+      streamable.client.inbox.Inbox.take                         Wait for something to arrive and return everything
     on the thread ``request``
-      streamable.client.base.HttpChannel._run_post             See a request through
-      streamable.client.streamable.StreamableHttp._perform     A client's connection to an MCP endpoint
-      streamable.client.auth_provider.Gate.fields              See `Authorizer.fields`
-      auth.client.authorizer.Engine.fields                     See `Authorizer.fields`
-      auth.client.token_manager.Keeper.load                    The token, at first the one that an earlier run of the...
-      auth.client.store.MemoryStore.get                        See `TokenStore.get`
-      streamable.client.inbox.offered                          The revision that a message offers, if it is an `initi...
-      auth.urls.origin                                         Scheme, host and port of a URL
-      auth.discovery.challenge.parse                           The challenges of these fields, in order
-      auth.client.desk.Desk.__init__                           What a grant has at hand while it gets one token for o...
-      auth.client.single_flight.Flight.board                   Join it
-      streamable.client.headers.check                          Raise ValueError for a field that is not for others to...
+      streamable.client.base.HttpChannel._run_post               Send a request, unless that was ``begun``, and proce...
+      streamable.client.streamable.StreamableHttp._perform       A client's connection to an MCP endpoint
+      streamable.client.auth_provider.Gate.fields                Return the header fields of `Authorizer.fields`, che...
+      auth.client.oauth_session.OAuthSession.fields              Return the header fields that carry the token
+      auth.client.store.MemoryStore.get                          Return a copy of the record
+      streamable.client.inbox.offered                            Return the revision that a message offers, if it is...
+      auth.urls.origin                                           Return scheme, host and port of a URL
+      auth.discovery.challenge.parse                             Return the challenges of these fields, in order
+      auth.client.single_flight.SingleFlight.join                Take part
+      streamable.client.headers.check                            Raise ValueError for a field that is not for others...
     on the thread ``authorize``
-      auth.client.single_flight.Flight._run                    Work that has been started
-      auth.client.token_manager.Keeper.replace                 The token was refused, or there was none
-      auth.discovery.discover.discover                         Find the authorization server of the MCP server at thi...
-      auth.urls.checked                                        The URL as it is, if it may be asked
-      auth.discovery.challenge.find                            The first value of this parameter in the challenges th...
-      auth.discovery.fetch.Fetcher.get                         Ask for a document, following redirects within the origin
-      auth.discovery.addresses.Reach.refusal                   Why this address must not be asked for ``url``
-      auth.discovery.documents.ProtectedResource.of            Read a document
-      auth.client.store.MemoryStore.get                        See `TokenStore.get`
-      auth.client.scopes.choose                                What to ask for
-      auth.client.oauth.OAuth.obtain                           See `Grant.obtain`
-      auth.client.code_flow.check_pkce                         See that the authorization server takes S256
-      auth.client.registration.choose                          The client that we are at this server, registered now...
-      auth.tokens.issued.sayable                               What an authorization server has written, short and ha...
-      auth.client.desk.Desk.asked                              What a callback of our user returns that asks a person...
-      auth.client.authorizer._FlightDesk.person                See `Desk.person`
-      auth.client.errand.Errand.wait                           Whether it has returned, within so long
-      auth.client.token_endpoint.TokenEndpoint.request         Make one token request
+      auth.client.single_flight.SingleFlight._run                Work that is shared by the threads that want it
+      auth.client.oauth_session.OAuthSession._share.run          Do the work, or wait for work that is already under way
+      auth.discovery.discover.discover                           Find the authorization server of the MCP server at t...
+      auth.urls.checked                                          Return the URL as it is, if it may be asked
+      auth.discovery.challenge.find                              Return the first value of this parameter in the chal...
+      auth.discovery.fetch.Fetcher.get                           Ask for a document, following redirects within the o...
+      auth.client.store.MemoryStore.get                          Return a copy of the record
+      auth.client.oauth.OAuth.obtain                             Ask the person for consent, and get a token for it
+      auth.client.code_flow.check_pkce                           Check that the authorization server takes S256
+      auth.client.registration.choose                            Return the client that we are at this server, regist...
+      auth.client.token_endpoint.sayable                         Return a text of an authorization server in a short...
     on the thread ``asking``
-      auth.client.errand.Errand._run                           A callback that has been called with these arguments
+      auth.client.single_flight._call                            Single-flight
 
 .. end of journeys
 
