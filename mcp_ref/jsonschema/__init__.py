@@ -46,7 +46,7 @@ from .dialect import DIALECTS, find_dialect, find_metaschema
 from .errors import (
     BoundsExceeded, InvalidSchema, SchemaError, UnresolvedReference, UnsupportedDialect, UnsupportedPattern, Violation,
 )
-from .refs import DRAFT_07, DRAFT_2020_12, Registry, Resource, load_metaschema
+from .refs import DRAFT_07, DRAFT_2020_12, Registry, SchemaResource, load_metaschema
 
 __all__ = [
     "Bounds", "BoundsExceeded", "DRAFT_07", "DRAFT_2020_12", "InvalidSchema", "SchemaError", "UnresolvedReference",
@@ -158,7 +158,7 @@ def check_schema(
     return found[: bounds.violations]
 
 
-def _judge(resource: Resource, resources: Resources, bounds: Bounds) -> List[Violation]:
+def _judge(resource: SchemaResource, resources: Resources, bounds: Bounds) -> List[Violation]:
     uri = resource.dialect.uri
     if uri in DIALECTS:
         check = _standard_metaschema(uri)._check

@@ -7,7 +7,7 @@ for the unevaluated keywords, are in `unevaluated` under the same names.
 
 from typing import Any, Callable, Dict, List, Optional
 
-from .bounds import LONG, Check, Fault, Run, accept
+from .bounds import LONG, Check, KeywordFault, Run, accept
 from .compiler import Here, all_of, refuse
 from .equality import ARRAY
 from .errors import Violation, brief, brief_list, count, cut
@@ -92,7 +92,7 @@ def one_of(value: Any, here: Here) -> Check:
     return check
 
 
-def _none_matches(checks: List[Check], instance: Any, run: Run, fault: Fault) -> List[Violation]:
+def _none_matches(checks: List[Check], instance: Any, run: Run, fault: KeywordFault) -> List[Violation]:
     """Return the violation that says of each alternative why it does not fit; briefly, because alternatives may
     nest."""
     if run.quiet:

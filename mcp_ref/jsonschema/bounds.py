@@ -51,7 +51,7 @@ Check = Callable[[Any, "Run"], Optional[List[Violation]]]
 """A compiled subschema or keyword: None when the instance passes, else its violations, paths seen from the instance."""
 
 
-class Fault:
+class KeywordFault:
     """The complaint of one keyword: its schema path, and a function that makes the text for an instance that breaks
     it."""
 
@@ -125,7 +125,7 @@ class Run:
         self.quiet -= 1
         return found is None
 
-    def fail(self, fault: Fault, instance: Any) -> List[Violation]:
+    def fail(self, fault: KeywordFault, instance: Any) -> List[Violation]:
         """Return the violations of a keyword for an instance that breaks it."""
         if self.quiet:
             return UNSAID

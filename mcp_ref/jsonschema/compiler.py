@@ -6,21 +6,21 @@ name, only the rows of the dialect.
 
 Three decisions make the result small and quick:
 
-* **References become links.** A `$ref` gets a `Link` at once, and its target is compiled later from a queue, so
+* **References become links.** A `$ref` gets a `ReferenceTarget` at once, which is compiled later from a queue, so
   recursive schemas cost nothing special and long chains of references no recursion here.
 * **The dynamic scope is settled while compiling.** `$dynamicRef` asks which resource, of those entered on the way
   here, was the first to have a certain `$dynamicAnchor` [JSON Schema 2020-12 core §8.2.3.2]. All that matters of
-  the way is the first owner of each name: a `Scope`. A subschema is compiled once for each scope that it is reached
-  in (nearly always one), and at run time a `$dynamicRef` is a `$ref`.
+  the way is the first owner of each name: a `DynamicScope`. A subschema is compiled once for each scope in which it is
+  reached (nearly always one), and at run time a `$dynamicRef` is a `$ref`.
 * **Nothing is annotated** unless `unevaluatedItems` or `unevaluatedProperties` asks. Then a second kind of closure,
   `Collect`, says after a success what was evaluated (see `unevaluated`).
 """
 
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from .bounds import Bounds, Check, Fault, Run, accept
+from .bounds import Bounds, Check, KeywordFault, Run, accept
 from .errors import BoundsExceeded, InvalidSchema, Path, Step, UnsupportedPattern, Violation
-from .refs import Place, Registry, Resource
+from .refs import SchemaPlace, Registry, SchemaResource
 from .shapes import LAST, Keyword
 
 Collect = Callable[[Any, Run, "Set[Any]"], None]
@@ -32,22 +32,23 @@ Search = Callable[[str], bool]
 Key = Tuple[str, Path, Tuple[Any, ...]]
 
 
-class Scope(NamedTuple):
+class DynamicScope(NamedTuple):
     """The place that owns each dynamic anchor name; ``key`` has the same in a form that can be hashed."""
 
-    owners: Dict[str, Place]
+    owners: Dict[str, SchemaPlace]
     key: Tuple[Any, ...] = ()
 
-    def entering(self, resource: Resource) -> "Scope":
+    def entering(self, resource: SchemaResource) -> "DynamicScope":
         """Return the scope inside ``resource``: a name stays with the first resource that has it."""
         new = {name: place for name, place in resource.dynamic.items() if name not in self.owners}
         if not new:
             return self
         owners = {**self.owners, **new}
-        return Scope(owners, tuple(sorted((name, at.resource.document, at.location) for name, at in owners.items())))
+        key = sorted((name, at.resource.document, at.location) for name, at in owners.items())
+        return DynamicScope(owners, tuple(key))
 
 
-class Link:
+class ReferenceTarget:
     """The target of a reference; its check is filled in when the target has been compiled."""
 
     __slots__ = ("check", "collect")
@@ -69,52 +70,52 @@ class Compiler:
         # By depth, too: what a reference inside one counts for depends on it, see `Run.enter`.
         self._checks: Dict[Tuple[Key, int], Optional[Check]] = {}
         self._collects: Dict[Tuple[Key, int], Optional[Collect]] = {}
-        self._links: Dict[Key, Link] = {}
-        self._collect_links: Dict[Key, Link] = {}
+        self._links: Dict[Key, ReferenceTarget] = {}
+        self._collect_links: Dict[Key, ReferenceTarget] = {}
         self._queue: List[Callable[[], None]] = []
         self._searches: Dict[str, Search] = {}
 
-    def compile(self, place: Place) -> Check:
+    def compile(self, place: SchemaPlace) -> Check:
         """Return the check of a place and, through its references, of all places that it can reach.
 
         Raises InvalidSchema, UnresolvedReference, UnsupportedPattern, UnsupportedDialect or BoundsExceeded.
         """
-        link = self.link(place, Scope({}))
+        link = self.link(place, DynamicScope({}))
         while self._queue:
             self._queue.pop()()
         return link.check
 
     # References
 
-    def link(self, place: Place, scope: Scope) -> Link:
+    def link(self, place: SchemaPlace, scope: DynamicScope) -> ReferenceTarget:
         """Return a link to the check of a place."""
         scope = self.enter(place, scope)
         key = _key(place, scope)
         link = self._links.get(key)
         if link is None:
-            link = self._links[key] = Link()
+            link = self._links[key] = ReferenceTarget()
             self._queue.append(lambda: self._fill_check(link, place, scope))
         return link
 
-    def _fill_check(self, link: Link, place: Place, scope: Scope) -> None:
+    def _fill_check(self, link: ReferenceTarget, place: SchemaPlace, scope: DynamicScope) -> None:
         link.check = self.check(place, scope, 0) or accept
 
-    def collect_link(self, place: Place, scope: Scope) -> Link:
+    def collect_link(self, place: SchemaPlace, scope: DynamicScope) -> ReferenceTarget:
         """Return a link to the collector of a place."""
         scope = self.enter(place, scope)
         key = _key(place, scope)
         link = self._collect_links.get(key)
         if link is None:
-            link = self._collect_links[key] = Link()
+            link = self._collect_links[key] = ReferenceTarget()
             self._queue.append(lambda: self._fill_collect(link, place, scope))
         return link
 
-    def _fill_collect(self, link: Link, place: Place, scope: Scope) -> None:
+    def _fill_collect(self, link: ReferenceTarget, place: SchemaPlace, scope: DynamicScope) -> None:
         link.collect = self.collect(place, scope, 0)
 
     # Subschemas
 
-    def check(self, place: Place, scope: Scope, depth: int) -> Optional[Check]:
+    def check(self, place: SchemaPlace, scope: DynamicScope, depth: int) -> Optional[Check]:
         """Return the check of a subschema in a scope that has entered it; None if it accepts everything."""
         key = _key(place, scope), depth
         if key not in self._checks:
@@ -122,7 +123,7 @@ class Compiler:
             self._checks[key] = self._compile(place, scope, depth)
         return self._checks[key]
 
-    def enter(self, place: Place, scope: Scope) -> Scope:
+    def enter(self, place: SchemaPlace, scope: DynamicScope) -> DynamicScope:
         """Return the scope inside a place. A new scope counts as much as a subschema per name."""
         self._meter.spend(1 + len(place.resource.dynamic))
         inner = scope.entering(place.resource)
@@ -138,11 +139,11 @@ class Compiler:
         if depth > self.bounds.depth:
             raise BoundsExceeded("depth", self.bounds.depth, "subschemas nest too deep")
 
-    def _compile(self, place: Place, scope: Scope, depth: int) -> Optional[Check]:
+    def _compile(self, place: SchemaPlace, scope: DynamicScope, depth: int) -> Optional[Check]:
         if place.schema is True:
             return None
         if place.schema is False:
-            return refuse(Fault(schema_path(place), "false", lambda instance: "nothing is allowed here"))
+            return refuse(KeywordFault(schema_path(place), "false", lambda instance: "nothing is allowed here"))
         if not isinstance(place.schema, dict):
             raise InvalidSchema(schema_path(place), "expected a schema (an object or a boolean)")
         stages: List[List[Check]] = [[], [], []]
@@ -152,7 +153,7 @@ class Compiler:
                 stages[row.stage].append(check)
         return in_stages([all_of(checks) for checks in stages if checks])
 
-    def _rows(self, place: Place, scope: Scope, depth: int) -> Iterator["Tuple[Here, Keyword]"]:
+    def _rows(self, place: SchemaPlace, scope: DynamicScope, depth: int) -> Iterator["Tuple[Here, Keyword]"]:
         """Yield the keywords of a schema object that its dialect knows. Raises InvalidSchema for a value of the wrong
         shape."""
         dialect = place.resource.dialect
@@ -165,7 +166,7 @@ class Compiler:
                     raise here.error("expected " + row.shape.expected)
                 yield here, row
 
-    def collect(self, place: Place, scope: Scope, depth: int) -> Optional[Collect]:
+    def collect(self, place: SchemaPlace, scope: DynamicScope, depth: int) -> Optional[Collect]:
         """Return the collector of a subschema in a scope that has entered it; None if it never evaluates anything."""
         key = _key(place, scope), depth
         if key not in self._collects:
@@ -173,7 +174,7 @@ class Compiler:
             self._collects[key] = self.collect_rows(place, scope, depth, LAST)
         return self._collects[key]
 
-    def collect_rows(self, place: Place, scope: Scope, depth: int, last: int) -> Optional[Collect]:
+    def collect_rows(self, place: SchemaPlace, scope: DynamicScope, depth: int, last: int) -> Optional[Collect]:
         """Return the collectors of a schema's keywords up to the stage ``last``, joined; None if there are none."""
         if not isinstance(place.schema, dict):
             return None
@@ -196,7 +197,7 @@ class Compiler:
 class Here:
     """One keyword of one schema object: the view that a keyword function has of it."""
 
-    def __init__(self, compiler: Compiler, place: Place, scope: Scope, depth: int, keyword: str) -> None:
+    def __init__(self, compiler: Compiler, place: SchemaPlace, scope: DynamicScope, depth: int, keyword: str) -> None:
         self._compiler = compiler
         self._place = place
         self._scope = scope
@@ -222,9 +223,9 @@ class Here:
         """Return the schema path of a place in this schema object."""
         return schema_path(self._place) + steps
 
-    def fault(self, message: Callable[[Any], str], *steps: Step) -> Fault:
+    def fault(self, message: Callable[[Any], str], *steps: Step) -> KeywordFault:
         """Return the complaint of this keyword; ``steps`` lead to a place inside its value."""
-        return Fault(self.location(self.keyword, *steps), self.keyword, message)
+        return KeywordFault(self.location(self.keyword, *steps), self.keyword, message)
 
     def error(self, problem: str) -> InvalidSchema:
         """Return the exception to raise if the keyword's value cannot be used."""
@@ -240,7 +241,7 @@ class Here:
         place, scope = self._below(steps)
         return self._compiler.collect(place, scope, self.depth + 1)
 
-    def _below(self, steps: Path) -> Tuple[Place, Scope]:
+    def _below(self, steps: Path) -> Tuple[SchemaPlace, DynamicScope]:
         place = self._compiler.registry.child(self._place, steps)
         if place.resource is self._place.resource:
             return place, self._scope
@@ -251,11 +252,11 @@ class Here:
         nothing."""
         return self._compiler.collect_rows(self._place, self._scope, self.depth, stage - 1)
 
-    def link(self, reference: str, dynamic: bool = False) -> Link:
+    def link(self, reference: str, dynamic: bool = False) -> ReferenceTarget:
         """Return a link to the check that a reference means here."""
         return self._compiler.link(self._target(reference, dynamic), self._scope)
 
-    def collect_link(self, reference: str, dynamic: bool = False) -> Link:
+    def collect_link(self, reference: str, dynamic: bool = False) -> ReferenceTarget:
         """Return a link to the collector that a reference means here."""
         return self._compiler.collect_link(self._target(reference, dynamic), self._scope)
 
@@ -263,7 +264,7 @@ class Here:
         """Return a compiled regular expression; ``steps`` as for `fault`."""
         return self._compiler.search(pattern, self.location(self.keyword, *steps))
 
-    def _target(self, reference: str, dynamic: bool) -> Place:
+    def _target(self, reference: str, dynamic: bool) -> SchemaPlace:
         """Return the target. A dynamic reference to a dynamic anchor leads to the name's first owner
         [JSON Schema 2020-12 core §8.2.3]."""
         place = self._compiler.registry.resolve(self._place.resource, reference, self.location(self.keyword))
@@ -273,12 +274,12 @@ class Here:
         return place
 
 
-def schema_path(place: Place) -> Path:
+def schema_path(place: SchemaPlace) -> Path:
     """Return the location for people and for `Violation`: the URI of another document comes first."""
     return ((place.resource.document,) if place.resource.document else ()) + place.location
 
 
-def _key(place: Place, scope: Scope) -> Key:
+def _key(place: SchemaPlace, scope: DynamicScope) -> Key:
     return place.resource.document, place.location, scope.key
 
 
@@ -306,7 +307,7 @@ def _search(pattern: str, location: Path) -> Search:
 # Joining
 
 
-def refuse(fault: Fault) -> Check:
+def refuse(fault: KeywordFault) -> Check:
     """Return a check that nothing passes."""
 
     def check(instance: Any, run: Run) -> Optional[List[Violation]]:

@@ -6,7 +6,7 @@ checked, and a `Here`, and returns a check (see `compiler`).
 
 from typing import Any, Callable, Dict, Hashable, List, Optional
 
-from .bounds import LONG, Check, Fault, Run
+from .bounds import LONG, Check, KeywordFault, Run
 from .compiler import Here
 from .equality import ARRAY, equal, freeze, is_number
 from .errors import Violation, brief, brief_list, count, printable, type_name
@@ -57,7 +57,7 @@ def type_(value: Any, here: Here) -> Check:
     return check
 
 
-def _one_type(name: str, fault: Fault) -> Check:
+def _one_type(name: str, fault: KeywordFault) -> Check:
     test = IS_TYPE[name]
     plain = PLAIN_TYPES.get(name, object)
 

@@ -52,7 +52,7 @@ def _file(name: str) -> Dict[str, Any]:
     return _loaded[name]
 
 
-class Resource:
+class SchemaResource:
     """A schema with a URI of its own. `anchors` holds all anchors by name, `dynamic` those of `$dynamicAnchor`."""
 
     __slots__ = ("uri", "document", "dialect", "root", "anchors", "dynamic")
@@ -61,16 +61,16 @@ class Resource:
         self.uri = uri
         self.document = document
         self.dialect = dialect
-        self.root = Place(schema, self, location)
-        self.anchors: Dict[str, Place] = {}
-        self.dynamic: Dict[str, Place] = {}
+        self.root = SchemaPlace(schema, self, location)
+        self.anchors: Dict[str, SchemaPlace] = {}
+        self.dynamic: Dict[str, SchemaPlace] = {}
 
 
-class Place(NamedTuple):
+class SchemaPlace(NamedTuple):
     """A schema, its resource, and the steps that lead to it from the root of its document."""
 
     schema: Any
-    resource: Resource
+    resource: SchemaResource
     location: Path
 
 
@@ -93,13 +93,13 @@ class Registry:
         self._bounds = bounds
         self.meter = Run(bounds)
         self._waiting = {uri.rstrip("#"): document for uri, document in resources.items()}
-        self._by_uri: Dict[str, Resource] = {}
-        self._embedded: Dict[Tuple[str, Path], Resource] = {}
+        self._by_uri: Dict[str, SchemaResource] = {}
+        self._embedded: Dict[Tuple[str, Path], SchemaResource] = {}
         self.root = self._add("", schema).root
 
     # Asking
 
-    def resolve(self, origin: Resource, reference: str, location: Path) -> Place:
+    def resolve(self, origin: SchemaResource, reference: str, location: Path) -> SchemaPlace:
         """Return the place that ``reference`` means in ``origin``; ``location`` is for the error only.
 
         Raises UnresolvedReference.
@@ -115,23 +115,23 @@ class Registry:
             raise UnresolvedReference(reference, location, "the schema has no such anchor or member")
         return place
 
-    def child(self, place: Place, steps: Path) -> Place:
+    def child(self, place: SchemaPlace, steps: Path) -> SchemaPlace:
         """Return the place ``steps`` below, which must exist; a subschema with an `$id` belongs to its own resource."""
         schema, resource, location = place
         for step in steps:
             schema = schema[step]
             location += (step,)
             resource = self._embedded.get((resource.document, location), resource)
-        return Place(schema, resource, location)
+        return SchemaPlace(schema, resource, location)
 
-    def embedded(self) -> Iterator[Resource]:
+    def embedded(self) -> Iterator[SchemaResource]:
         """Return the resources inside the main document, outer ones first."""
         document = self.root.resource.document
         return (found for (name, _), found in sorted(self._embedded.items(), key=_depth) if name == document)
 
     # Finding
 
-    def _find(self, uri: str) -> Optional[Resource]:
+    def _find(self, uri: str) -> Optional[SchemaResource]:
         if uri in self._by_uri:
             return self._by_uri[uri]
         if uri in self._waiting:
@@ -151,7 +151,7 @@ class Registry:
             except SchemaError:
                 continue
 
-    def _at_fragment(self, resource: Resource, fragment: str) -> Optional[Place]:
+    def _at_fragment(self, resource: SchemaResource, fragment: str) -> Optional[SchemaPlace]:
         if not fragment:
             return resource.root
         if not fragment.startswith("/"):
@@ -166,9 +166,9 @@ class Registry:
 
     # Indexing
 
-    def _add(self, uri: str, schema: Any) -> Resource:
+    def _add(self, uri: str, schema: Any) -> SchemaResource:
         dialect = self._dialect(schema, self._default, ())
-        root = Resource(uri, uri, dialect, schema, ())
+        root = SchemaResource(uri, uri, dialect, schema, ())
         self._by_uri.setdefault(uri, root)
         if isinstance(schema, dict) and not _ref_alone(schema, dialect):
             root.uri = self._join(uri, _identifier(schema, dialect, ())[0])
@@ -176,7 +176,7 @@ class Registry:
         self._index(root)
         return root
 
-    def _index(self, root: Resource) -> None:
+    def _index(self, root: SchemaResource) -> None:
         """Walk all subschemas of a document; without recursion, because a peer decides how deep it is."""
         stack = [(root.root, 0)]
         number = 0
@@ -195,14 +195,14 @@ class Registry:
             for name, value in place.schema.items():
                 if name in keywords:
                     for steps, child in keywords[name].shape.children(value):
-                        stack.append((Place(child, place.resource, place.location + (name,) + steps), depth + 1))
+                        stack.append((SchemaPlace(child, place.resource, place.location + (name,) + steps), depth + 1))
 
-    def _identify(self, place: Place) -> Place:
+    def _identify(self, place: SchemaPlace) -> SchemaPlace:
         """Enter the identifiers of one subschema; return the place in the resource that it belongs to."""
         schema, resource, location = place
         if location and "$id" in schema:
             resource = self._embed(place)
-        here = Place(schema, resource, location)
+        here = SchemaPlace(schema, resource, location)
         if _ref_alone(schema, resource.dialect):
             return here
         if resource.dialect.legacy:
@@ -213,7 +213,7 @@ class Registry:
             _name(resource.dynamic, schema.get("$dynamicAnchor"), here)
         return here
 
-    def _embed(self, place: Place) -> Resource:
+    def _embed(self, place: SchemaPlace) -> SchemaResource:
         """Return the resource of a subschema with `$id`: a new one below the root
         [JSON Schema 2020-12 core §8.2.1]; draft-07 has exceptions."""
         schema, outer, location = place
@@ -221,7 +221,7 @@ class Registry:
         uri = _identifier(schema, dialect, location)[0]
         if not uri or _ref_alone(schema, dialect):
             return outer
-        inner = Resource(self._join(outer.uri, uri), outer.document, dialect, schema, location)
+        inner = SchemaResource(self._join(outer.uri, uri), outer.document, dialect, schema, location)
         known = self._by_uri.setdefault(inner.uri, inner)
         if known is not inner and known.root.schema != schema:
             raise InvalidSchema(location + ("$id",), "another schema has the same $id")
@@ -299,7 +299,7 @@ def _ref_alone(schema: Dict[str, Any], dialect: Dialect) -> bool:
     return dialect.legacy and "$ref" in schema
 
 
-def _name(table: Dict[str, Place], name: Any, place: Place) -> None:
+def _name(table: Dict[str, SchemaPlace], name: Any, place: SchemaPlace) -> None:
     if isinstance(name, str) and name:
         table.setdefault(name, place)
 
@@ -313,5 +313,5 @@ def _step(schema: Any, token: str) -> Optional[Step]:
     return None
 
 
-def _depth(entry: Tuple[Tuple[str, Path], Resource]) -> int:
+def _depth(entry: Tuple[Tuple[str, Path], SchemaResource]) -> int:
     return len(entry[0][1])

@@ -1,6 +1,6 @@
 """The form of a keyword's value, and with it the form of the tables in `dialect`.
 
-A `Shape` tests the value of a keyword and lists the subschemas inside it. The test makes a broken schema an
+A `ValueShape` tests the value of a keyword and lists the subschemas inside it. The test makes a broken schema an
 `InvalidSchema` with a location, and lets keyword functions trust their value. By the list `refs` finds every `$id` and
 `$anchor`: only places that are schemas count, an ``$id`` inside `const` is data [JSON Schema 2020-12 core §9.4.2].
 """
@@ -18,7 +18,7 @@ def _none(value: Any) -> Children:
     return ()
 
 
-class Shape(NamedTuple):
+class ValueShape(NamedTuple):
     """The form of a keyword's value: in words, as a test, and as a function that lists the subschemas inside."""
 
     expected: str
@@ -33,7 +33,7 @@ class Keyword(NamedTuple):
     Checks of a later ``stage`` run only if the earlier ones passed.
     """
 
-    shape: Shape
+    shape: ValueShape
     check: Optional[Callable[[Any, Any], Optional[Check]]] = None
     collect: Optional[Callable[[Any, Any], Any]] = None
     stage: int = 1
@@ -94,29 +94,29 @@ def _schema_members(value: Any) -> Iterator[Tuple[Path, Any]]:
 
 TYPES = ("null", "boolean", "object", "array", "number", "string", "integer")
 
-ANYTHING = Shape("any value", lambda value: True)
-STRING = Shape("a string", lambda value: isinstance(value, str))
-BOOLEAN = Shape("a boolean", lambda value: isinstance(value, bool))
-NUMBER = Shape("a number", is_number)
-POSITIVE = Shape("a number above 0", lambda value: is_number(value) and 0 < value < float("inf"))
-COUNT = Shape("an integer of 0 or more", _is_count)
-VALUES = Shape("an array", lambda value: isinstance(value, list))
-STRINGS = Shape("an array of strings", is_strings)
-TYPE = Shape(
+ANYTHING = ValueShape("any value", lambda value: True)
+STRING = ValueShape("a string", lambda value: isinstance(value, str))
+BOOLEAN = ValueShape("a boolean", lambda value: isinstance(value, bool))
+NUMBER = ValueShape("a number", is_number)
+POSITIVE = ValueShape("a number above 0", lambda value: is_number(value) and 0 < value < float("inf"))
+COUNT = ValueShape("an integer of 0 or more", _is_count)
+VALUES = ValueShape("an array", lambda value: isinstance(value, list))
+STRINGS = ValueShape("an array of strings", is_strings)
+TYPE = ValueShape(
     "one of %s, or an array of them" % ", ".join(TYPES),
     lambda value: all(map(_is_type, value)) and len(value) > 0 if isinstance(value, list) else _is_type(value),
 )
-OBJECT = Shape("an object", lambda value: isinstance(value, dict))
-STRINGS_BY_NAME = Shape(
+OBJECT = ValueShape("an object", lambda value: isinstance(value, dict))
+STRINGS_BY_NAME = ValueShape(
     "an object of arrays of strings", lambda value: isinstance(value, dict) and all(map(is_strings, value.values()))
 )
-SCHEMA = Shape("a schema", is_schema, _whole)
-SCHEMAS = Shape("an array of schemas, not empty", _is_schemas, _items)
-SCHEMAS_BY_NAME = Shape("an object of schemas", lambda value: isinstance(value, dict), _members)
-SCHEMA_OR_SCHEMAS = Shape(
+SCHEMA = ValueShape("a schema", is_schema, _whole)
+SCHEMAS = ValueShape("an array of schemas, not empty", _is_schemas, _items)
+SCHEMAS_BY_NAME = ValueShape("an object of schemas", lambda value: isinstance(value, dict), _members)
+SCHEMA_OR_SCHEMAS = ValueShape(
     "a schema or an array of schemas", lambda value: is_schema(value) or isinstance(value, list), _whole_or_items
 )
-DEPENDENCIES = Shape(
+DEPENDENCIES = ValueShape(
     "an object of schemas or arrays of strings",
     lambda value: isinstance(value, dict) and all(is_schema(item) or is_strings(item) for item in value.values()),
     _schema_members,

@@ -44,7 +44,7 @@ _BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UPPER_TO_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
-class Place(NamedTuple):
+class AbsolutePath(NamedTuple):
     """An absolute path, taken apart."""
 
     drive: str
@@ -116,7 +116,7 @@ def contains(root: str, target: str, links: Any = None) -> bool:
     return below is not None and above is not None and below[:len(above)] == above
 
 
-def _safe_place(target: str) -> Optional[Place]:
+def _safe_place(target: str) -> Optional[AbsolutePath]:
     if target[:5].lower() != "file:":
         return _place_of_path(target)
     try:
@@ -125,7 +125,7 @@ def _safe_place(target: str) -> Optional[Place]:
         return None
 
 
-def _followed(place: Place, links: Any) -> Optional[Place]:
+def _followed(place: AbsolutePath, links: Any) -> Optional[AbsolutePath]:
     """Return the path with its symbolic links followed; a path of another kind of machine stays as it is."""
     path = str(place)
     if not links.isabs(path):
@@ -136,7 +136,7 @@ def _followed(place: Place, links: Any) -> Optional[Place]:
         return None
 
 
-def _comparable(place: Place) -> Optional[List[str]]:
+def _comparable(place: AbsolutePath) -> Optional[List[str]]:
     """Return the steps in a form in which equal places are equal; None if the place is ambiguous."""
     steps: List[str] = []
     for step in place.steps:
@@ -154,11 +154,11 @@ def _comparable(place: Place) -> Optional[List[str]]:
 # -- Taking apart ------------------------------------------------------------------------------
 
 
-def _unsafe(place: Place) -> bool:
+def _unsafe(place: AbsolutePath) -> bool:
     return "." in place.steps or ".." in place.steps or _comparable(place) is None
 
 
-def _place_of_path(path: str) -> Optional[Place]:
+def _place_of_path(path: str) -> Optional[AbsolutePath]:
     """Return the steps of an absolute path; None for a relative path, and for one that systems read differently."""
     if _DRIVE_PATH.match(path):
         drive, rest = path[:2], path[2:].replace("\\", "/")
@@ -169,10 +169,10 @@ def _place_of_path(path: str) -> Optional[Place]:
     steps = [step for step in rest.split("/") if step]
     if any(_UNSAFE.search(step) for step in steps) or (not drive and steps and _LIKE_A_DRIVE.match(steps[0])):
         return None
-    return Place(drive, steps)
+    return AbsolutePath(drive, steps)
 
 
-def _place_of_uri(uri: str) -> Place:
+def _place_of_uri(uri: str) -> AbsolutePath:
     """Return the steps of a ``file://`` URI, decoded once. Raises `LocalProtocolError`."""
     if not isinstance(uri, str) or uri[:len(SCHEME)].lower() != SCHEME:
         _refuse(uri, "it must begin with file://")
@@ -188,10 +188,10 @@ def _place_of_uri(uri: str) -> Place:
         del raw[-1]
     steps = [_decoded(uri, step) for step in raw]
     if steps and _DRIVE.fullmatch(steps[0]):
-        return Place(steps[0], steps[1:])
+        return AbsolutePath(steps[0], steps[1:])
     if steps and _LIKE_A_DRIVE.match(steps[0]):
         _refuse(uri, "it names half a drive; a whole one looks like file:///C:/x")
-    return Place("", steps)
+    return AbsolutePath("", steps)
 
 
 def _decoded(uri: str, step: str) -> str:

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
 from .syntax import Expression, parse
 
 if TYPE_CHECKING:
-    from .matching import Prepared
+    from .matching import PreparedTemplate
 
 __all__ = ["MAX_EXPANDED_LENGTH", "Template", "expand", "match", "variables"]
 
@@ -74,7 +74,7 @@ class Template:
     def __init__(self, template: str) -> None:
         self.template = template
         self._parts = parse(template)
-        self._prepared: Optional["Prepared"] = None
+        self._prepared: Optional["PreparedTemplate"] = None
 
     def __repr__(self) -> str:
         return "Template(%r)" % self.template
@@ -114,7 +114,7 @@ class Template:
 
         return match(self._matcher(), uri)
 
-    def _matcher(self) -> "Prepared":
+    def _matcher(self) -> "PreparedTemplate":
         if self._prepared is None:
             from .matching import prepare
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from .syntax import HEX, Expression, Operator, Part, Variable, encode
 
-__all__ = ["MAX_MATCHED_VARIABLES", "Prepared", "match", "prepare"]
+__all__ = ["MAX_MATCHED_VARIABLES", "PreparedTemplate", "match", "prepare"]
 
 MAX_MATCHED_VARIABLES = 256
 """Slots of a template that is matched: for each, up to two bits per character of the URI are kept."""
@@ -27,7 +27,7 @@ Node = Union[bytes, Slot]
 Nodes = List[Node]
 
 
-class Prepared(NamedTuple):
+class PreparedTemplate(NamedTuple):
     """A template in the form that matching uses: the literal text at both ends, and the nodes between."""
 
     start: bytes
@@ -35,7 +35,7 @@ class Prepared(NamedTuple):
     end: bytes
 
 
-def match(prepared: Prepared, uri: str) -> Optional[Dict[str, Any]]:
+def match(prepared: PreparedTemplate, uri: str) -> Optional[Dict[str, Any]]:
     """Return the values of the variables, or None if the URI does not match."""
     try:
         data = uri if uri.isascii() else "".join(char if char < "\x80" else encode(char, True) for char in uri)
@@ -49,7 +49,7 @@ def match(prepared: Prepared, uri: str) -> Optional[Dict[str, Any]]:
     return None if texts is None else _Reader().read(texts)
 
 
-def prepare(parts: List[Part], template: str) -> Prepared:
+def prepare(parts: List[Part], template: str) -> PreparedTemplate:
     """Raise ValueError for a template that cannot be matched."""
     nodes: Nodes = []
     for part in parts:
@@ -70,7 +70,7 @@ def prepare(parts: List[Part], template: str) -> Prepared:
     start = first if isinstance(first, bytes) else b""
     last = nodes[-1] if len(nodes) > 1 else None
     end = last if isinstance(last, bytes) else b""
-    return Prepared(start, nodes[1 if start else 0:len(nodes) - 1 if end else None], end)
+    return PreparedTemplate(start, nodes[1 if start else 0:len(nodes) - 1 if end else None], end)
 
 
 def _slots(part: Expression) -> List[Slot]:

@@ -2,8 +2,8 @@
 
 The state of a run is the set of positions that may have read the last character, plus what kind of character that was
 (for `^` and `\\b`). The next state depends on nothing but this state, the next character and the look-arounds that
-hold in between, so it is worked out once and then remembered: `State` is a dictionary from what comes next to the
-state after it. A text of which the machine has seen the like costs one look-up per character. (That is a
+hold in between, so it is worked out once and then remembered: `MachineState` is a dictionary from the next input to
+the state after it. A text of which the machine has seen the like costs one look-up per character. (That is a
 deterministic automaton, built as far as texts ask for it. Built fully it may have 2^positions states; so the memory
 is bounded, and emptied when full.)
 
@@ -25,7 +25,7 @@ Key = Union[str, Tuple[str, int]]
 """The input of a step: the next character, with the look-arounds that hold before it if the pattern has some."""
 
 
-class State(Dict[Key, Any]):
+class MachineState(Dict[Key, Any]):
     """Key -> next State (in a search) or (hit, next State) (in `hits`). A state with a verdict has no next one."""
 
     __slots__ = ("positions", "before", "verdict")
@@ -36,8 +36,8 @@ class State(Dict[Key, Any]):
         self.verdict = verdict
 
 
-FOUND = State(0, OTHER, True)
-HOPELESS = State(0, OTHER, False)
+FOUND = MachineState(0, OTHER, True)
+HOPELESS = MachineState(0, OTHER, False)
 
 
 class _Moves(NamedTuple):
@@ -57,11 +57,11 @@ class Machine:
         self._words = words                       # whether it matters what a word character is
         self._limits = limits
         self._lock = Lock()                       # held while a transition is worked out
-        self._states: Dict[Tuple[int, int], State] = {}
+        self._states: Dict[Tuple[int, int], MachineState] = {}
         self._moves: Dict[int, _Moves] = {}
         self._readers: Dict[str, int] = {}        # character -> positions that accept it; forgotten with the states
         self._literals, self._classes = _by_chars(fragment.chars)
-        self._start = State(0, START)
+        self._start = MachineState(0, START)
         self._may_begin_late = _may_begin_late(fragment, lookarounds)
         self._weight = 1 + len(fragment.chars) // 256
         self._remembered = 0
@@ -111,7 +111,7 @@ class Machine:
                 self._limits.search_work))
         return work
 
-    def _work_out(self, state: State, key: Key) -> Tuple[bool, State]:
+    def _work_out(self, state: MachineState, key: Key) -> Tuple[bool, MachineState]:
         """Take one step: return whether a match ends before the character, and the state after it."""
         char, looks = key if isinstance(key, tuple) else (key, 0)
         kind = WORD if self._words and WORD_CHARS.has(char) else OTHER
@@ -126,14 +126,14 @@ class Machine:
         hit = moves.empty or positions & moves.last != 0
         return hit, self._state(reached & self._accepting(char), kind)
 
-    def _hit(self, state: State, after: int, looks: int) -> bool:
+    def _hit(self, state: MachineState, after: int, looks: int) -> bool:
         moves = self._moves_in(context(state.before, after, looks))
         return moves.empty or state.positions & moves.last != 0
 
-    def _state(self, positions: int, before: int) -> State:
+    def _state(self, positions: int, before: int) -> MachineState:
         key = positions, before
         if key not in self._states:
-            self._states[key] = State(positions, before)
+            self._states[key] = MachineState(positions, before)
         return self._states[key]
 
     def _make_room(self) -> None:
