@@ -31,7 +31,7 @@ LIMITS = Limits(session_idle=4.0, http_write_timeout=2.0, http_body_timeout=3.0,
 PATIENT = replace(LIMITS, session_idle=60.0, http_header_timeout=30.0)
 """For as many clients as it takes a while to make."""
 WATCHED = ("HttpSession", "ReplicaSession", "Connection", "HttpExchange", "ReplyStream", "Context", "Session", "Replay",
-           "Reply", "Listener")
+           "Listener")
 """Names of classes whose objects are counted."""
 threads.IDLE = table.REPLICA_SECONDS = table._SWEEP_SECONDS = 2.0
 
