@@ -35,14 +35,14 @@ mcp_ref.readers.DecodeError: params.x: expected integer, got string
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, cast
 
 from .model import (
-    ABSENT, NULL, Mark, Member, Model, Rule, alternatives, attribute_name, held, marks, member, members, nullable,
+    ABSENT, NULL, Mark, MemberDeclaration, Model, Rule, alternatives, attribute_name, held, marks, member, members, nullable,
     tell_apart, wire_name,
 )
 from .readers import Convert, DecodeError, kind, member_reader, reader
 from .revisions import REVISIONS, Revision
 
 __all__ = [
-    "ABSENT", "DecodeError", "Mark", "Member", "Model", "NULL", "Rule", "Unrepresentable", "alternatives",
+    "ABSENT", "DecodeError", "Mark", "MemberDeclaration", "Model", "NULL", "Rule", "Unrepresentable", "alternatives",
     "attribute_name", "decode", "decoder", "encode", "encoder", "held", "kind", "marks", "member", "members",
     "nullable", "tell_apart", "use_downgrades", "wire_name",
 ]
@@ -174,12 +174,12 @@ def _compile_encoder(cls: Type[Model], revision: Revision) -> Convert:
     return encode_object
 
 
-def _step(m: Member, revision: Revision) -> _Step:
+def _step(m: MemberDeclaration, revision: Revision) -> _Step:
     absent = None if m.default is None else ABSENT
     return (m.attr, m.wire, m.default, absent, _writer_of(m, revision), m.required_in(revision))
 
 
-def _writer_of(m: Member, revision: Revision) -> Optional[Convert]:
+def _writer_of(m: MemberDeclaration, revision: Revision) -> Optional[Convert]:
     """Return the function that turns the member's value into JSON; None if the value is JSON as it is."""
     if not m.exists(revision):
         rule = _rule_of(m)
@@ -193,7 +193,7 @@ def _writer_of(m: Member, revision: Revision) -> Optional[Convert]:
     return _narrowed(m, write or _keep, _rule_of(m), revision) if narrower else write
 
 
-def _rule_of(m: Member) -> Optional[Rule]:
+def _rule_of(m: MemberDeclaration) -> Optional[Rule]:
     return _downgrades().get("%s.%s" % (m.owner.__name__, m.attr)) if m.downgrade else None
 
 
@@ -201,7 +201,7 @@ def _ruled(rule: Rule, revision: Revision) -> Convert:
     return lambda value: rule(value, revision)
 
 
-def _first_write(m: Member, revision: Revision) -> Convert:
+def _first_write(m: MemberDeclaration, revision: Revision) -> Convert:
     """Return a writer that resolves its annotation, a string, when it first writes: another page may be loaded for
     it."""
     writers: List[Convert] = []
@@ -214,7 +214,7 @@ def _first_write(m: Member, revision: Revision) -> Convert:
     return write
 
 
-def _narrowed(m: Member, write: Convert, rule: Optional[Rule], revision: Revision) -> Convert:
+def _narrowed(m: MemberDeclaration, write: Convert, rule: Optional[Rule], revision: Revision) -> Convert:
     """Return the writer of a member whose type was narrower: a value that does not fit is replaced by the rule."""
     fast, convert, _, expected = member_reader(m, revision)
 

@@ -179,7 +179,7 @@ def attribute_name(wire: str) -> str:
     return "".join("_" + sign.lower() if sign.isupper() else sign for sign in wire)
 
 
-class Member:
+class MemberDeclaration:
     """The declaration of one field of a message; see `member` for the words."""
 
     __slots__ = ("owner", "attr", "wire", "hint", "default", "constant", "since", "until", "required", "was", "shape",
@@ -232,14 +232,14 @@ class Member:
 
 _NO_FACTS: Dict[str, Any] = {"since": None, "until": None, "required": (), "was": (), "shape": None, "assume": False,
                              "downgrade": False}
-_MEMBERS: Dict[Type[Model], Tuple[Member, ...]] = {}
+_MEMBERS: Dict[Type[Model], Tuple[MemberDeclaration, ...]] = {}
 
 
-def members(cls: Type[Model]) -> Tuple[Member, ...]:
+def members(cls: Type[Model]) -> Tuple[MemberDeclaration, ...]:
     """Return the members of a message in the order of declaration, which is their order on the wire."""
     found = _MEMBERS.get(cls)
     if found is None:
-        found = _MEMBERS[cls] = tuple(Member(cls, f) for f in dataclasses.fields(cast(Any, cls)))
+        found = _MEMBERS[cls] = tuple(MemberDeclaration(cls, f) for f in dataclasses.fields(cast(Any, cls)))
     return found
 
 

@@ -6,7 +6,7 @@ them, one row for each member, filled when a member is first met. Programs use `
 
 from typing import Any, Callable, Dict, List, Literal, NamedTuple, Optional, Tuple, Type, Union
 
-from .model import ABSENT, Mark, Member, Model, marks, members
+from .model import ABSENT, Mark, MemberDeclaration, Model, marks, members
 from .revisions import Revision
 
 Convert = Callable[[Any], Any]
@@ -251,7 +251,7 @@ def _mark_text(row: Mark) -> str:
 # -- Members -----------------------------------------------------------------------------------
 
 
-def member_reader(m: Member, revision: Revision) -> Reader:
+def member_reader(m: MemberDeclaration, revision: Revision) -> Reader:
     """Return the reader of a member in a revision."""
     if m.constant:
         return Reader(None, _literal_reader((m.default,)), (str,), _quoted(m.default))
@@ -328,7 +328,7 @@ def _compile(cls: Type[Model], revision: Revision) -> Convert:
     return read_object
 
 
-def _first_use(rows: Dict[str, _Row], m: Member, revision: Revision) -> Convert:
+def _first_use(rows: Dict[str, _Row], m: MemberDeclaration, revision: Revision) -> Convert:
     """Return a reader that compiles the member's reader when a value arrives, and puts that one into the table."""
 
     def read(value: Any) -> Any:

@@ -103,7 +103,7 @@ def start_thread(name: str, function: Callable[..., Any], *arguments: Any) -> th
     return thread
 
 
-def run_aside(name: str, function: Callable[..., Any], *arguments: Any) -> None:
+def start_or_call(name: str, function: Callable[..., Any], *arguments: Any) -> None:
     """Call a function on a thread of its own; on this thread where none can be started."""
     if available():
         start_thread(name, function, *arguments)
@@ -239,7 +239,7 @@ class WorkerPool:
     ===========================================  =================  =========================================
     `mcp_ref.peer.executors.Workers`             handlers           a watcher thread
     `mcp_ref.http11.server.leader.HandlerPool`   requests           the selector thread
-    `mcp_ref.http11.client.connection_pool.Crew` blocking requests  each job at once, up to a number of jobs
+    `mcp_ref.http11.client.connection_pool.RequestPool` blocking requests  each job at once, up to a number of jobs
     ===========================================  =================  =========================================
 
     A worker waits for its job, for its peer inside a `Wait`, or for its alarm. It ends when it had nothing to do for

@@ -4,7 +4,7 @@ import pytest
 from mcp_ref.auth.discovery.challenge import parse
 from mcp_ref.auth.urls import split
 from mcp_ref.errors import ConnectFailed, DiscoveryFailed
-from mcp_ref.http11.client.connect import place
+from mcp_ref.http11.client.connect import server_url
 from mcp_ref.http11.message import check_fields
 from mcp_ref.http11.server.request_parser import parse_head
 from mcp_ref.http11.server.responses import Refused
@@ -44,7 +44,7 @@ def test_elsewhere(host: str) -> None:
 def test_a_url_has_the_same_parts_for_all_who_read_it(text: str, url: Url, origin: str, target: str) -> None:
     assert (read_url(text), url.origin, url.target, url.url) == (url, origin, target, origin + target)
     assert split(text, "URL") == url
-    assert (place(text).origin, place(text).target) == (origin, target)
+    assert (server_url(text).origin, server_url(text).target) == (origin, target)
     link = read_link(text, 2000)
     assert (link.scheme, link.host, link.loopback) == (url.scheme, url.host, url.loopback)
 
@@ -61,7 +61,7 @@ def test_what_is_no_url_is_none_for_all_who_read_it(text: str, fault: str) -> No
     with pytest.raises(BadUrl) as bad:
         read_url(text)
     assert bad.value.fault == fault and "secret" not in str(bad.value)
-    for read, error in ((place, ConnectFailed), (lambda text: split(text, "URL"), DiscoveryFailed)):
+    for read, error in ((server_url, ConnectFailed), (lambda text: split(text, "URL"), DiscoveryFailed)):
         with pytest.raises(error) as caught:
             read(text)
         assert "secret" not in str(caught.value)

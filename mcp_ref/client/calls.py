@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from ..messages.tools import CallToolResult, ListToolsResult, Tool
     from ..peer.future import RequestFuture
-    from .completion import Completions
+    from .completion import CompletionCache
     from .subscriptions import Listening
 
 
@@ -455,12 +455,12 @@ class Calls(Role):
     # Utilities
 
     @property
-    def _completions(self) -> "Completions":
+    def _completions(self) -> "CompletionCache":
         state = self.connection.state
         if "completions" not in state:
-            from .completion import Completions
+            from .completion import CompletionCache
 
-            state.setdefault("completions", Completions(self.connection, self._cached.cache, self.strict))
+            state.setdefault("completions", CompletionCache(self.connection, self._cached.cache, self.strict))
         return state["completions"]  # type: ignore[no-any-return]
 
     @spelt

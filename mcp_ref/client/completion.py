@@ -46,7 +46,7 @@ class Question:
         self.answer = answer
 
 
-class Completions:
+class CompletionCache:
     """The completions asked of one server, and its answers that are kept. Thread-safe."""
 
     def __init__(self, connection: Connection, cache: ServerCache, strict: bool) -> None:

@@ -17,7 +17,7 @@ from ..errors import McpError, RequestCancelled, TransportError
 from ..jsonrpc import Result
 from ..peer.future import Answer, RequestFuture
 from ..peer.request_table import Pending, Progress
-from ..threads import run_aside
+from ..threads import start_or_call
 from .owner import Options, Reader
 from .request_flow import ANSWER, DONE, RETRY, SEND, RequestFlow
 
@@ -134,9 +134,9 @@ class CallFuture(RequestFuture[Answer]):
         elif flow.state is ANSWER:
             self._later("answering what the server asks", self._proceed, True)
         elif flow.state is RETRY:
-            run_aside("mcp-ref:again:%s" % self._connection.transport.name, self._proceed)
+            start_or_call("mcp-ref:again:%s" % self._connection.transport.name, self._proceed)
         else:
-            run_aside("mcp-ref:extension:%s" % self._connection.transport.name, self._proceed)
+            start_or_call("mcp-ref:extension:%s" % self._connection.transport.name, self._proceed)
 
     def _proceed(self) -> None:
         """Do the next step of the flow; on the executor, or on a thread of its own."""

@@ -48,7 +48,7 @@ from ..limits import DEFAULT, Limits
 from ..protocol import lifecycle
 from ..protocol.envelope import SERVER_INFO, USUAL
 from ..revisions import Revision
-from ..threads import need, run_aside
+from ..threads import need, start_or_call
 from ..transports.base import Failed, Received, Transport
 from ..transports.lines.fds import tell_of_fork
 from .context import Context, Route
@@ -175,7 +175,7 @@ class Connection(Sender):
                 self.finish(self.transport.reason())
 
     def _start_reader(self) -> None:
-        run_aside("mcp-ref:reader:%s" % self.transport.name, self.run)
+        start_or_call("mcp-ref:reader:%s" % self.transport.name, self.run)
 
     def _read_until_silent(self) -> bool:
         """Read until the end, or until the transport takes over the waiting: then another thread reads on."""

@@ -11,7 +11,7 @@ from ..diagnostics.usercode import log_raised, name_of
 from ..errors import McpError, NoThreads, RequestCancelled
 from ..jsonrpc import Error, Result
 from ..options import REQUEST_TIMEOUT
-from ..threads import available, run_aside
+from ..threads import available, start_or_call
 from ..threads import Wait
 from .dispatcher import Connection
 from .executors import Job
@@ -103,7 +103,7 @@ class RequestFuture(_Future[Answer]):
 
     def _schedule(self, lane: Job) -> None:
         if not self._connection.executor.submit([lane], self._connection.outbox):
-            run_aside("mcp-ref:callbacks:%s" % self._connection.transport.name, lane.run)
+            start_or_call("mcp-ref:callbacks:%s" % self._connection.transport.name, lane.run)
 
     def _settle(self, pending: Pending, item: Any) -> None:
         """Take what the request table delivers; runs on the reader."""

@@ -20,7 +20,7 @@ from ..http11.message import Exchange, Pairs
 from ..wiretrace import CLIENT, SERVER, shorten
 
 if TYPE_CHECKING:
-    from ..protocol.streamable_http.sse import Event
+    from ..protocol.streamable_http.sse import SseEvent
     from ..wiretrace import Trace
 
 _LONGEST = 120
@@ -123,7 +123,7 @@ class StreamTrace:
         self._over = False
         trace.transport("%s opened: %s" % (self._name, shorten(what, _LONGEST)), SERVER)
 
-    def events(self, events: "Sequence[Event]", retry: Optional[int]) -> None:
+    def events(self, events: "Sequence[SseEvent]", retry: Optional[int]) -> None:
         """Write lines for events that have come; ``retry``: the last such value of the stream, in milliseconds."""
         for event in events:
             self._event(event.event, event.id, retry if retry != self._retry else None, event.data)

@@ -9,7 +9,7 @@ from mcp_ref.auth import ClientCredentials, EnterpriseManaged, OAuth, WorkloadId
 from mcp_ref.auth.discovery.discover import discover, metadata_of
 from mcp_ref.auth.discovery.fetch import HERE, LINK_LOCAL, PRIVATE, PUBLIC, Fetcher, Reach, kind_of
 from mcp_ref.errors import AuthError, DiscoveryFailed
-from mcp_ref.http11.client.connect import Dialler
+from mcp_ref.http11.client.connect import Connector
 from tests.support.scripted_web import redirect, reply_json
 
 from .test_fetch import PEM, no_proxies, secure  # noqa: F401 (a fixture)
@@ -235,7 +235,7 @@ def test_where_a_proxy_is_does_not_tell_where_the_server_is(
     no_proxies.setenv("https_proxy", "http://10.3.3.3:3128")
     with secure() as web:
         net.webs["10.3.3.3"] = web.port
-        monkeypatch.setattr(Dialler, "_tunnel", lambda *arguments: None)
+        monkeypatch.setattr(Connector, "_tunnel", lambda *arguments: None)
         made = Fetcher(ssl_context=_trusting(), reach=Reach(HOME))
         assert "was not asked" in str(asked("https://10.9.9.9/x", net, made))
         assert made.get("https://as.example/a").json("x") == {"safe": True}  # by that proxy

@@ -19,10 +19,10 @@ from mcp_ref.auth.discovery.discover import AuthorizationServer, Discovered
 from mcp_ref.auth.tokens.dpop import Prover
 from mcp_ref.auth.urls import checked
 from mcp_ref.errors import AnswerLost, AuthError, DiscoveryFailed, McpError, TokenRefused, Unauthorized
-from mcp_ref.http11.client.connect import LetGo, Proxy
+from mcp_ref.http11.client.connect import Abandoned, Proxy
 from mcp_ref.http11.message import Headers
 from mcp_ref.limits import Limits
-from mcp_ref.streamable.client.auth_provider import Authorizer, Authorizing, Grip, Refusal
+from mcp_ref.streamable.client.auth_provider import Authorizer, Authorizing, CancelScope, AuthRefusal
 from tests.auth.test_oauth_session import REVISION, Key, Requests
 from tests.support.auth_server import OUT, REFRESH, browser
 from tests.support.authorized import BOUNDED, PATIENCE, Authorized
@@ -116,10 +116,10 @@ def test_a_server_that_repeats_the_token_does_not_get_it_into_an_error(status: i
         def authorizer(self, url: str, **options: Any) -> Authorizer:
             return self
 
-        def fields(self, method: str, url: str, grip: Grip) -> Any:
+        def fields(self, method: str, url: str, grip: CancelScope) -> Any:
             return (("Authorization", "Bearer eyJ.secret-token"),)
 
-        def refused(self, refusal: Refusal, grip: Grip) -> bool:
+        def refused(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
             return False
 
     def echo(request: Request) -> None:
@@ -164,15 +164,15 @@ class Obliging(Authorizing, Authorizer):
     """Gets a token whenever a server wants one, as a person does who always says yes."""
 
     def __init__(self) -> None:
-        self.refusals: List[Refusal] = []
+        self.refusals: List[AuthRefusal] = []
 
     def authorizer(self, url: str, **options: Any) -> Authorizer:
         return self
 
-    def fields(self, method: str, url: str, grip: Grip) -> Any:
+    def fields(self, method: str, url: str, grip: CancelScope) -> Any:
         return ()
 
-    def refused(self, refusal: Refusal, grip: Grip) -> bool:
+    def refused(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
         self.refusals.append(refusal)
         return True
 
@@ -274,11 +274,11 @@ def test_who_leaves_a_callback_does_not_leave_it_to_the_next_one() -> None:
             return browser(url)
 
         requests = Requests(scene, authorize=authorize)
-        grip = Grip()
+        grip = CancelScope()
         left = in_thread(lambda: requests.send(grip))
         eventually(lambda: bool(stuck))
         grip.let_go()
-        with pytest.raises(LetGo):
+        with pytest.raises(Abandoned):
             left.get()
         eventually(lambda: NAME not in [thread.name for thread in threading.enumerate()])
         assert requests.send() and scene.authorizations() == 1
@@ -321,11 +321,11 @@ def test_a_failure_of_the_program_before_a_token_ends_leaves_it_in_use() -> None
     with Authorized(REVISION) as scene:
         grant = Failing(scene)
         session = grant.authorizer(scene.protected.url, limits=BOUNDED)
-        refusal = Refusal(401, (), Headers(), "POST", scene.protected.url, (), REVISION, 0)
-        assert session.refused(refusal, Grip())
+        refusal = AuthRefusal(401, (), Headers(), "POST", scene.protected.url, (), REVISION, 0)
+        assert session.refused(refusal, CancelScope())
         scene.clock.advance(55)
         for _ in range(2):
-            assert session.fields("POST", scene.protected.url, Grip()) == (("Authorization", "Bearer good"),)
+            assert session.fields("POST", scene.protected.url, CancelScope()) == (("Authorization", "Bearer good"),)
         assert grant.calls == 2
 
 
@@ -335,8 +335,8 @@ def test_two_nonces_are_none() -> None:
         challenge = 'DPoP error="use_dpop_nonce"'
         fields = (("Authorization", "DPoP t"), ("DPoP", Prover(Key()).proof("POST", scene.protected.url, "t")))
         headers = Headers([("DPoP-Nonce", "one"), ("DPoP-Nonce", "two")])
-        refusal = Refusal(401, (challenge,), headers, "POST", scene.protected.url, fields, REVISION, 0)
-        assert session.refused(refusal, Grip()) and scene.authorizations() == 1
+        refusal = AuthRefusal(401, (challenge,), headers, "POST", scene.protected.url, fields, REVISION, 0)
+        assert session.refused(refusal, CancelScope()) and scene.authorizations() == 1
 
 
 # --- the file of tokens -----------------------------------------------------------------------------------------------

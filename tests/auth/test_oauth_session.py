@@ -9,10 +9,10 @@ from mcp_ref.auth import FileStore, MemoryStore, OAuth
 from mcp_ref.auth.client.oauth_session import OAuthSession
 from mcp_ref.auth.tokens.jose import Signer, split_jwt
 from mcp_ref.errors import AuthError, DiscoveryFailed, InsufficientScope, TokenRefused, Unauthorized
-from mcp_ref.http11.client.connect import LetGo
+from mcp_ref.http11.client.connect import Abandoned
 from mcp_ref.http11.message import Headers
-from mcp_ref.streamable.client.auth_provider import Grip, Refusal
-from tests.support.auth_server import OUT, REFRESH, ProtectedServer, Refusal as Refused, browser
+from mcp_ref.streamable.client.auth_provider import CancelScope, AuthRefusal
+from tests.support.auth_server import OUT, REFRESH, ProtectedServer, AuthRefusal as Refused, browser
 from tests.support.authorized import BOUNDED, Authorized
 from tests.support.scripted_web import Asked, Reply, reply_html, reply_json
 
@@ -32,9 +32,9 @@ class Requests:
         self.challenge = "Bearer"
         self.refusals = 0
 
-    def send(self, grip: Optional[Grip] = None, before: Callable[[], Any] = lambda: None) -> str:
+    def send(self, grip: Optional[CancelScope] = None, before: Callable[[], Any] = lambda: None) -> str:
         """One request until it is let in; the token that did it. ``before``: called after each refusal."""
-        grip = grip or Grip()
+        grip = grip or CancelScope()
         for tries in range(BOUNDED.max_authorizations + 1):
             fields = self.session.fields("POST", self.url, grip)
             token = dict(fields).get("Authorization", "").partition(" ")[2]
@@ -43,7 +43,7 @@ class Requests:
                 return token
             self.refusals += 1
             before()
-            refusal = Refusal(refused[0], (refused[1],), Headers(), "POST", self.url, fields, REVISION, tries)
+            refusal = AuthRefusal(refused[0], (refused[1],), Headers(), "POST", self.url, fields, REVISION, tries)
             if not self.session.refused(refusal, grip):
                 raise Unauthorized("the refusal stands")
         raise Unauthorized("refused for ever")
@@ -108,8 +108,8 @@ def test_a_refusal_of_an_older_token_needs_nothing_but_the_newer_one(scene: Auth
     requests = Requests(scene)
     token, asked = requests.send(), len(scene.issuing.seen())
     for fields in ((), (("Authorization", "Bearer older"),)):
-        refusal = Refusal(401, ("Bearer",), Headers(), "POST", requests.url, fields, REVISION, 0)
-        assert requests.session.refused(refusal, Grip())
+        refusal = AuthRefusal(401, ("Bearer",), Headers(), "POST", requests.url, fields, REVISION, 0)
+        assert requests.session.refused(refusal, CancelScope())
     assert len(scene.issuing.seen()) == asked
     assert requests.send() == token and scene.authorizations() == 1
 
@@ -136,7 +136,7 @@ class Slow:
 
 
 def test_a_request_that_is_given_up_does_not_end_the_authorization_of_others(scene: Authorized) -> None:
-    slow, grip = Slow(), Grip()
+    slow, grip = Slow(), CancelScope()
     requests = Requests(scene, authorize=slow)
     both = threading.Barrier(2)
     with ThreadPoolExecutor(2) as pool:
@@ -144,14 +144,14 @@ def test_a_request_that_is_given_up_does_not_end_the_authorization_of_others(sce
         stays = pool.submit(requests.send, None, lambda: both.wait(PATIENCE))
         assert slow.asked.wait(PATIENCE)
         grip.let_go()
-        with pytest.raises(LetGo):
+        with pytest.raises(Abandoned):
             gives_up.result(PATIENCE)
         slow.answers.set()
         assert stays.result(PATIENCE) in scene.issuing.tokens and len(slow.urls) == 1
 
 
 def test_while_a_person_is_asked_the_request_stands_still(scene: Authorized) -> None:
-    slow, grip = Slow(), Grip()
+    slow, grip = Slow(), CancelScope()
     still: List[bool] = []
     stands = threading.Event()
     grip.on_standstill = lambda begins: (still.append(begins), stands.set())[0]
@@ -165,13 +165,13 @@ def test_while_a_person_is_asked_the_request_stands_still(scene: Authorized) -> 
 
 
 def test_a_listener_ends_when_nobody_waits_any_more(scene: Authorized) -> None:
-    shown, grip = threading.Event(), Grip()
+    shown, grip = threading.Event(), CancelScope()
     requests = Requests(scene, authorize=None, open_browser=lambda url: shown.set())
     with ThreadPoolExecutor(1) as pool:
         sent = pool.submit(requests.send, grip)
         assert shown.wait(PATIENCE)
         grip.let_go()
-        with pytest.raises(LetGo):
+        with pytest.raises(Abandoned):
             sent.result(PATIENCE)
     for thread in threading.enumerate():
         if thread.name == "mcp-ref:authorize":
@@ -205,7 +205,7 @@ def test_a_failure_of_a_step_up_is_not_that_of_other_requests(scene: Authorized)
     first.send()
     second = Requests(scene, first.grant)
     first.needs, second.needs = ["a"], ["b"]
-    grip = Grip()
+    grip = CancelScope()
     grip.on_standstill = lambda begins: joined.set()
     with ThreadPoolExecutor(2) as pool:
         fails = pool.submit(first.send)
@@ -424,7 +424,7 @@ def test_who_comes_just_after_an_authorization_has_ended_uses_it(
 ) -> None:
     requests = Requests(scene)
     requests.send()
-    fields = requests.session.fields("POST", requests.url, Grip())
+    fields = requests.session.fields("POST", requests.url, CancelScope())
     if refused[0] == 401:
         scene.issuing.revoke()
     else:
@@ -435,8 +435,8 @@ def test_who_comes_just_after_an_authorization_has_ended_uses_it(
     real = requests.session._tokens.has_usable_token  # type: ignore[attr-defined]
     monkeypatch.setattr(requests.session._tokens, "has_usable_token",  # type: ignore[attr-defined]
                         lambda attempt: next(looks, None) is not False and real(attempt))
-    refusal = Refusal(refused[0], (refused[1],), Headers(), "POST", requests.url, fields, REVISION, 0)
-    assert requests.session.refused(refusal, Grip())
+    refusal = AuthRefusal(refused[0], (refused[1],), Headers(), "POST", requests.url, fields, REVISION, 0)
+    assert requests.session.refused(refusal, CancelScope())
     assert (len(scene.issuing.seen("/token")), scene.authorizations()) == asked
 
 
@@ -458,9 +458,9 @@ def test_what_was_asked_for_before_is_asked_for_again(scene: Authorized) -> None
 def test_other_refusals_stand(scene: Authorized, status: int, challenge: str) -> None:
     requests = Requests(scene)
     requests.send()
-    fields = requests.session.fields("POST", requests.url, Grip())
-    refusal = Refusal(status, (challenge,), Headers(), "POST", requests.url, fields, REVISION, 0)
-    assert not requests.session.refused(refusal, Grip()) and scene.authorizations() == 1
+    fields = requests.session.fields("POST", requests.url, CancelScope())
+    refusal = AuthRefusal(status, (challenge,), Headers(), "POST", requests.url, fields, REVISION, 0)
+    assert not requests.session.refused(refusal, CancelScope()) and scene.authorizations() == 1
 
 
 # --- another authorization server
@@ -491,7 +491,7 @@ def test_the_token_of_the_first_server_is_not_sent_once_it_is_known_not_to_be_ri
     second.error = Refused("access_denied")
     with pytest.raises(TokenRefused):
         requests.send()
-    assert requests.session.fields("POST", requests.url, Grip()) == ()
+    assert requests.session.fields("POST", requests.url, CancelScope()) == ()
 
 
 # --- the store
@@ -564,10 +564,10 @@ def test_tokens_go_to_the_origin_of_the_server_only(scene: Authorized) -> None:
     token = requests.send()
     with ProtectedServer(scene.issuing) as other:
         for url in (other.url, "https://mcp.example/mcp", requests.url.replace("127.0.0.1", "localhost")):
-            assert requests.session.fields("POST", url, Grip()) == ()
-            refusal = Refusal(401, ("Bearer",), Headers(), "POST", url, (), REVISION, 0)
-            assert not requests.session.refused(refusal, Grip())
-    assert dict(requests.session.fields("GET", requests.url + "?x=y", Grip())) == {"Authorization": "Bearer " + token}
+            assert requests.session.fields("POST", url, CancelScope()) == ()
+            refusal = AuthRefusal(401, ("Bearer",), Headers(), "POST", url, (), REVISION, 0)
+            assert not requests.session.refused(refusal, CancelScope())
+    assert dict(requests.session.fields("GET", requests.url + "?x=y", CancelScope())) == {"Authorization": "Bearer " + token}
 
 
 @pytest.mark.parametrize("url", ["http://mcp.example/mcp", "ftp://localhost/", "https://u:p@mcp.example/", "mcp", ""])
@@ -593,12 +593,12 @@ def test_a_nonce_of_the_server_is_used_once_it_is_known(scene: Authorized) -> No
     requests = Requests(scene, dpop=Key())
     token = requests.send()
     assert scene.issuing.tokens[token]["cnf"]
-    fields = requests.session.fields("POST", requests.url, Grip())
+    fields = requests.session.fields("POST", requests.url, CancelScope())
     assert dict(fields)["Authorization"] == "DPoP " + token and "DPoP" in dict(fields)
     challenge = 'DPoP error="use_dpop_nonce"'
-    refusal = Refusal(401, (challenge,), Headers([("DPoP-Nonce", "n-1")]), "POST", requests.url, fields, REVISION, 0)
-    assert requests.session.refused(refusal, Grip()) and scene.issuing.grants() == ["authorization_code"]
-    proofs = {dict(requests.session.fields("POST", requests.url, Grip()))["DPoP"] for _ in range(3)}
+    refusal = AuthRefusal(401, (challenge,), Headers([("DPoP-Nonce", "n-1")]), "POST", requests.url, fields, REVISION, 0)
+    assert requests.session.refused(refusal, CancelScope()) and scene.issuing.grants() == ["authorization_code"]
+    proofs = {dict(requests.session.fields("POST", requests.url, CancelScope()))["DPoP"] for _ in range(3)}
     assert len(proofs) == 3
 
 
@@ -608,7 +608,7 @@ def test_the_nonce_of_any_answer_is_used_from_then_on(scene: Authorized) -> None
     requests.send()
 
     def nonce() -> Any:
-        return split_jwt(dict(requests.session.fields("POST", requests.url, Grip()))["DPoP"]).claims.get("nonce")
+        return split_jwt(dict(requests.session.fields("POST", requests.url, CancelScope()))["DPoP"]).claims.get("nonce")
 
     assert nonce() is None
     for sent, expected in [(["n-1"], "n-1"), ([], "n-1"), (["n-2"], "n-2"), (["a b\x00"], "n-2"), (["x", "y"], "n-2")]:

@@ -19,7 +19,7 @@ from mcp_ref.errors import AuthError, DiscoveryFailed, McpError, Unauthorized
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.limits import Limits
 from mcp_ref.server.serving.http_listener import HttpListener
-from mcp_ref.streamable.server.authenticate import CallableGuard, Denied, Guard, OneToken, guard_of
+from mcp_ref.streamable.server.authenticate import CallableGuard, AccessDenied, Guard, OneToken, guard_of
 from mcp_ref.streamable.shared.sqlite import SqliteStore
 from tests.support.auth_server import AuthorizationServer
 from tests.support.http_exchange import BOTH, exchange, opening, request
@@ -495,7 +495,7 @@ def test_only_blanks_stand_around_a_token(field, status):
     if status is None:
         assert guard.admit(asked).subject == "ada"
     else:
-        with pytest.raises(Denied) as raised:
+        with pytest.raises(AccessDenied) as raised:
             guard.admit(asked)
         assert raised.value.status == status
 

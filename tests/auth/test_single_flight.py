@@ -6,7 +6,7 @@ import pytest
 
 from mcp_ref.auth.client.single_flight import SingleFlight
 from mcp_ref.errors import AuthError, Unauthorized
-from mcp_ref.http11.client.connect import Grip, LetGo
+from mcp_ref.http11.client.connect import CancelScope, Abandoned
 
 PATIENCE = 10.0
 
@@ -15,7 +15,7 @@ class Waiter:
     """A thread in a flight."""
 
     def __init__(self, flight: SingleFlight) -> None:
-        self.grip = Grip()
+        self.grip = CancelScope()
         self.still: List[bool] = []
         self.stands = threading.Event()
         self.grip.on_standstill = self._told
@@ -80,7 +80,7 @@ def test_all_who_join_wait_for_one_piece_of_work() -> None:
     assert work.flight.over and work.flight.join() is None
 
 
-@pytest.mark.parametrize("error", [Unauthorized("x"), LetGo("x")])
+@pytest.mark.parametrize("error", [Unauthorized("x"), Abandoned("x")])
 def test_all_get_the_error(error: BaseException) -> None:
     def fail(flight: SingleFlight) -> None:
         raise error
@@ -110,7 +110,7 @@ def test_one_who_leaves_takes_nothing_away_from_the_others() -> None:
     first, second = Waiter(work.flight).start(), Waiter(work.flight).start()
     work.flight.start()
     first.grip.let_go()
-    assert isinstance(first.end(), LetGo) and not work.flight.over
+    assert isinstance(first.end(), Abandoned) and not work.flight.over
     work.go.set()
     assert second.end() is None and work.error is None
 
@@ -129,9 +129,9 @@ def test_when_nobody_is_left_the_work_ends_at_its_next_pause() -> None:
     work.flight.start()
     for waiter in waiters:
         waiter.grip.let_go()
-        assert isinstance(waiter.end(), LetGo)
+        assert isinstance(waiter.end(), Abandoned)
     work.go.set()
-    assert work.over.wait(PATIENCE) and isinstance(work.error, LetGo)
+    assert work.over.wait(PATIENCE) and isinstance(work.error, Abandoned)
     assert tickets == [None], "nobody can join what has been given up"
 
 
@@ -156,10 +156,10 @@ def test_who_comes_at_the_very_last_moment_is_not_left_behind() -> None:
     work.flight.start()
     work.go.set()
     assert first.end() is None and work.error is None and joins.ticket is not None
-    work.flight.wait(joins.ticket, Grip())
+    work.flight.wait(joins.ticket, CancelScope())
 
 
-class Counting(Grip):
+class Counting(CancelScope):
     """Counts how often it waits."""
 
     waits = 0
@@ -207,7 +207,7 @@ def test_a_request_that_was_given_up_before_does_not_wait() -> None:
     waiter, other = Waiter(work.flight), Waiter(work.flight).start()
     waiter.grip.let_go()
     work.flight.start()
-    assert isinstance(waiter.start().end(), LetGo)
+    assert isinstance(waiter.start().end(), Abandoned)
     work.go.set()
     assert other.end() is None
 
@@ -231,7 +231,7 @@ def test_while_a_person_is_waited_for_nobody_ages() -> None:
     late = Waiter(work.flight).start()
     assert late.stands.wait(PATIENCE)
     leaves.grip.let_go()
-    assert isinstance(leaves.end(), LetGo) and leaves.still == [True, False]
+    assert isinstance(leaves.end(), Abandoned) and leaves.still == [True, False]
     answered.set()
     for waiter in (first, late):
         assert waiter.end() is None
@@ -250,7 +250,7 @@ def test_riders_that_come_and_go_at_the_end_all_come_free() -> None:
         begin.wait(PATIENCE)
         ticket = work.flight.join()
         if ticket is not None:
-            work.flight.wait(ticket, Grip())
+            work.flight.wait(ticket, CancelScope())
         outcomes.append(ticket)
 
     threads = [threading.Thread(target=join_and_wait) for _ in range(4)]

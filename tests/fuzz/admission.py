@@ -15,7 +15,7 @@ from mcp_ref.errors import AuthError, McpError, Unauthorized
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.jsonrpc import Notification, Request
 from mcp_ref.limits import DEFAULT
-from mcp_ref.streamable.server.authenticate import Denied
+from mcp_ref.streamable.server.authenticate import AccessDenied
 from tests.conformance.es256 import Es256Signer
 
 from . import tokens
@@ -114,7 +114,7 @@ def verdict(outcome: Tuple[str, Any]) -> Any:
 
 
 def check_admission(case: Case) -> None:
-    """Only `Denied`, with challenges that can be read, or a principal that everything speaks for."""
+    """Only `AccessDenied`, with challenges that can be read, or a principal that everything speaks for."""
     which, fields, query, outcome, (method, params) = case
     kind, more = outcome
     if kind == "access" and (not isinstance(more, dict) or not set(more) <= set(AccessToken.__dataclass_fields__)):
@@ -133,7 +133,7 @@ def check_admission(case: Case) -> None:
                             now=lambda: NOW)
     try:
         found = server.admit(HttpRequest("POST", "/mcp", Headers(fields), b"", query))
-    except Denied as error:
+    except AccessDenied as error:
         check_denied(error, which)
         if wrong:
             raise Broken("asked: %r" % wrong) from None
@@ -163,7 +163,7 @@ def check_admission(case: Case) -> None:
                 raise Broken("scopes: %r" % (refusal.challenges,))
 
 
-def check_denied(error: Denied, which: int) -> None:
+def check_denied(error: AccessDenied, which: int) -> None:
     """A refusal is one of the table, with a challenge for each scheme, and shows no token."""
     one_line(error.why, 2000)
     read = parse(error.challenges)

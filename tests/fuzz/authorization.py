@@ -15,7 +15,7 @@ from mcp_ref.auth.discovery import challenge
 from mcp_ref.auth.discovery.discover import AuthorizationServer, ProtectedResource, discover
 from mcp_ref.auth.discovery.fetch import HttpAnswer
 from mcp_ref.errors import AuthError, DiscoveryFailed
-from mcp_ref.http11.client.connect import place
+from mcp_ref.http11.client.connect import server_url
 
 from .engine import Broken, Target
 from .inventing import as_bytes, mutated, mutated_bytes, text
@@ -132,7 +132,7 @@ def accepted(found: str, here: bool = True) -> None:
     """What may be asked is https, or http on this machine, and goes to the host that stands there."""
     if not ALLOWED.match(found) or "@" in first(found) or "\\" in found:
         raise Broken("accepted: %r" % found)
-    parts, where = urls.split(found, "URL"), place(found)
+    parts, where = urls.split(found, "URL"), server_url(found)
     if (where.scheme, where.host, where.port) != (parts.scheme, parts.host, parts.port):
         raise Broken("place: %r is asked at %r" % (found, where))
     if not same_origin(found, parts.origin):

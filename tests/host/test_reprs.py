@@ -7,7 +7,7 @@ from mcp_ref.errors import ConnectFailed
 from mcp_ref.host import HostTool, ToolCall
 from mcp_ref.host.config import ServerEntry
 from mcp_ref.host.member import Launch
-from mcp_ref.http11.client.connect import place
+from mcp_ref.http11.client.connect import server_url
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.http11.server.request_parser import Head
 from mcp_ref.messages.content import ImageContent, TextContent
@@ -28,7 +28,7 @@ HEADERS = Headers([("Authorization", "Bearer " + SECRET)])
     (ServerEntry(["npx"], None, None), "npx"),
     (HttpRequest("POST", "/mcp", HEADERS, SECRET.encode(), "key=" + SECRET), "authorization"),
     (Head("GET", "/messages?sessionId=" + SECRET, "HTTP/1.1", HEADERS, 0, False, False), "/messages"),
-    (place("https://h.example/mcp?key=" + SECRET), "https://h.example/mcp"),
+    (server_url("https://h.example/mcp?key=" + SECRET), "https://h.example/mcp"),
     (Answer(200, [("Mcp-Session-Id", SECRET)], None), "Mcp-Session-Id"),
 ], ids=lambda value: type(value).__name__)
 def test_no_secret_is_printed(value, shown):

@@ -21,7 +21,7 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent / "tools")]
 
 import peers  # noqa: E402
-from mcp_ref.protocol.streamable_http.sse import Parser  # noqa: E402
+from mcp_ref.protocol.streamable_http.sse import SseParser  # noqa: E402
 from official_walk import expect, report  # noqa: E402
 
 SEED = 20261122
@@ -55,7 +55,7 @@ def against_eventsource_parser(commands: Dict[str, List[str]]) -> None:
                           stdout=subprocess.PIPE, timeout=SECONDS, check=True, env=peers.node_path())
     events = 0
     for pieces, (theirs, retry) in zip(streams, json.loads(done.stdout.decode("utf-8"))):
-        parser = Parser()
+        parser = SseParser()
         ours = [event for piece in pieces for event in parser.feed(piece)]
         at = b"|".join(pieces)
         expect([[event.event, event.data.decode("utf-8")] for event in ours] == [event[:2] for event in theirs],

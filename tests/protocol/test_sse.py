@@ -4,7 +4,7 @@ from typing import Any, List, Optional
 
 import pytest
 
-from mcp_ref.protocol.streamable_http.sse import Event, Parser, comment, encode_event
+from mcp_ref.protocol.streamable_http.sse import SseEvent, SseParser, comment, encode_event
 
 STREAMS = {
     "one event": (b"data: hello\n\n", [(b"hello", "message", None)]),
@@ -36,16 +36,16 @@ STREAMS = {
 }
 
 
-def parsed(*chunks: bytes) -> List[Event]:
+def parsed(*chunks: bytes) -> List[SseEvent]:
     """The events of a stream that comes in these pieces."""
-    parser = Parser()
+    parser = SseParser()
     return [event for chunk in chunks for event in parser.feed(chunk)]
 
 
 @pytest.mark.parametrize("name", sorted(STREAMS))
 def test_streams_are_read_by_the_standard_wherever_they_are_split(name: str) -> None:
     data, wanted = STREAMS[name]
-    expected = [Event(*event) for event in wanted]
+    expected = [SseEvent(*event) for event in wanted]
     assert parsed(data) == expected
     assert parsed(*(data[at:at + 1] for at in range(len(data)))) == expected
     for cut in range(len(data) + 1):
@@ -59,7 +59,7 @@ def test_streams_are_read_by_the_standard_wherever_they_are_split(name: str) -> 
     (b"\xd9\xa1", None), (b"9" * 9, 999999999), (b"9" * 10, None), (b"9" * 5000, None),
 ])
 def test_retry_is_a_number_of_ascii_digits(value: bytes, milliseconds: Optional[int]) -> None:
-    parser = Parser()
+    parser = SseParser()
     assert parser.feed(b"retry: " + value + b"\n\n") == []
     assert parser.retry == milliseconds
     parser.feed(b"retry: 5\nretry: x\n")
@@ -68,8 +68,8 @@ def test_retry_is_a_number_of_ascii_digits(value: bytes, milliseconds: Optional[
 
 def test_an_event_with_empty_data_sets_the_id_that_a_client_resumes_from() -> None:
     """[2025-11-25 basic/transports §Sending Messages to the Server]"""
-    parser = Parser()
-    assert parser.feed(encode_event(b"", id="a-1", retry=500)) == [Event(b"", "message", "a-1")]
+    parser = SseParser()
+    assert parser.feed(encode_event(b"", id="a-1", retry=500)) == [SseEvent(b"", "message", "a-1")]
     assert (parser.last_id, parser.retry) == ("a-1", 500)
     parser.feed(b"id: a-2\n")
     assert parser.last_id == "a-1", "not before the blank line"
@@ -102,7 +102,7 @@ def test_ids_and_types_that_would_break_the_stream_are_refused(bad: str) -> None
     [b"data\n"] * 200,
 ], ids=["one piece", "many pieces", "many lines", "no field", "empty lines"])
 def test_what_never_ends_is_refused_at_the_limit(stream: List[bytes]) -> None:
-    parser = Parser(max_bytes=100)
+    parser = SseParser(max_bytes=100)
     with pytest.raises(ValueError, match="max_message_bytes"):
         for chunk in stream:
             parser.feed(chunk)
@@ -111,7 +111,7 @@ def test_what_never_ends_is_refused_at_the_limit(stream: List[bytes]) -> None:
 def test_long_data_in_many_pieces_takes_memory_in_proportion(tracemalloc: Any) -> None:
     """Nothing is joined again and again: the peak is a few times the data."""
     size, piece = 4 * 1024 * 1024, b"x" * 1024
-    parser = Parser()
+    parser = SseParser()
     tracemalloc.start()
     parser.feed(b"data: ")
     for _ in range(size // len(piece)):

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from mcp_ref.http11.message import Exchange, Headers, HttpRequest, Pairs
 from mcp_ref.limits import DEFAULT, Limits
-from mcp_ref.protocol.streamable_http.sse import Event, Parser
+from mcp_ref.protocol.streamable_http.sse import SseEvent, SseParser
 from mcp_ref.streamable.server.endpoint import Endpoint
 
 from .scripted import PATIENCE
@@ -37,8 +37,8 @@ class ScriptedExchange(Exchange):
         self.raw = b""
         self.comments = 0
         self.retries: List[int] = []
-        self._parser = Parser()
-        self._events: List[Event] = []
+        self._parser = SseParser()
+        self._events: List[SseEvent] = []
         self._taken = 0
         self._changed = threading.Condition()
 
@@ -125,7 +125,7 @@ class ScriptedExchange(Exchange):
         return json.loads(self.raw)
 
     @property
-    def events(self) -> List[Event]:
+    def events(self) -> List[SseEvent]:
         """The events that have come."""
         with self._changed:
             return list(self._events)
@@ -236,7 +236,7 @@ class Web:
         return self.handle(self.made("POST", body, headers, **options))
 
     def get(self, last: Optional[str] = None, headers: Optional[Dict[str, Optional[str]]] = None) -> ScriptedExchange:
-        """GET, with `Last-Event-ID`."""
+        """GET, with `Last-SseEvent-ID`."""
         return self.handle(self.made("GET", None, {"Last-Event-ID": last, **(headers or {})}))
 
     def delete(self, headers: Optional[Dict[str, Optional[str]]] = None) -> ScriptedExchange:

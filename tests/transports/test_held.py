@@ -18,7 +18,7 @@ from mcp_ref.jsonrpc import id_key
 from mcp_ref.peer.jobs import Lane
 from mcp_ref.peer.outbox import CHUNK, Outbox
 from mcp_ref.peer.request_table import Progress, RequestTable
-from mcp_ref.protocol.streamable_http.sse import Parser
+from mcp_ref.protocol.streamable_http.sse import SseParser
 from mcp_ref.streamable.server.authenticate import OneToken
 from mcp_ref.streamable.server.reply_stream import EventId, Replay, ReplyStream
 from mcp_ref.streamable.server.session import HttpSession
@@ -677,7 +677,7 @@ def test_progress_that_waits_for_a_slow_callback_is_bounded() -> None:
 
 
 def test_a_server_that_sends_a_stream_in_small_pieces_costs_no_more_than_its_bytes() -> None:
-    parser = Parser()
+    parser = SseParser()
     for _ in range(1000):
         assert parser.feed(b"da") == []
     assert not isinstance(parser._line, list)

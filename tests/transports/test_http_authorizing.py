@@ -11,15 +11,15 @@ from mcp_ref.errors import (
     AuthError, ConnectFailed, HttpStatus, InsufficientScope, McpError, RequestCancelled, RequestTimeout, Unauthorized,
 )
 from mcp_ref.host import Host, servers
-from mcp_ref.http11.client.connect import Grip, LetGo
-from mcp_ref.http11.client.connection_pool import Pool
+from mcp_ref.http11.client.connect import CancelScope, Abandoned
+from mcp_ref.http11.client.connection_pool import ConnectionPool
 from mcp_ref.http11.message import Headers
 from mcp_ref.limits import DEFAULT, Limits
 from mcp_ref.peer import sender
 from mcp_ref.peer.request_table import RequestTable
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, LATEST
 from mcp_ref.streamable.client import http_sse
-from mcp_ref.streamable.client.auth_provider import Authorizer, Authorizing, Refusal
+from mcp_ref.streamable.client.auth_provider import Authorizer, Authorizing, AuthRefusal
 from mcp_ref.streamable.client.http_sse import HttpSse
 from mcp_ref.wiretrace import Trace
 from tests.support.auth_server import browser
@@ -39,10 +39,10 @@ class Engine(Authorizer):
     def __init__(self, owner: "Scripted") -> None:
         self.owner = owner
 
-    def fields(self, method: str, url: str, grip: Grip) -> Any:
+    def fields(self, method: str, url: str, grip: CancelScope) -> Any:
         return self.owner.fields(method, url, grip)
 
-    def refused(self, refusal: Refusal, grip: Grip) -> bool:
+    def refused(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
         return self.owner.refused(refusal, grip)
 
     def answered(self, url: str, headers: Headers) -> None:
@@ -52,10 +52,10 @@ class Engine(Authorizer):
 class Scripted(Authorizing):
     """Gives each request a token of its own, as DPoP does, and does with refusals what the test says."""
 
-    def __init__(self, mend: Optional[Callable[[Refusal, Grip], bool]] = None) -> None:
+    def __init__(self, mend: Optional[Callable[[AuthRefusal, CancelScope], bool]] = None) -> None:
         self.mend = mend
         self.asked: List[Tuple[str, str]] = []
-        self.refusals: List[Refusal] = []
+        self.refusals: List[AuthRefusal] = []
         self.made: List[Tuple[str, Dict[str, Any]]] = []
         self.mute = self.breaks = False
         self.answers: List[Tuple[str, Optional[str]]] = []
@@ -65,7 +65,7 @@ class Scripted(Authorizing):
         self.made.append((url, options))
         return Engine(self)
 
-    def fields(self, method: str, url: str, grip: Grip) -> Tuple[Tuple[str, str], ...]:
+    def fields(self, method: str, url: str, grip: CancelScope) -> Tuple[Tuple[str, str], ...]:
         with self._lock:
             self.asked.append((method, url))
             return () if self.mute else (("Authorization", "Bearer secret-%d" % len(self.asked)), ("X-Proof", method))
@@ -75,7 +75,7 @@ class Scripted(Authorizing):
         if self.breaks:
             raise ValueError("secret")
 
-    def refused(self, refusal: Refusal, grip: Grip) -> bool:
+    def refused(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
         self.refusals.append(refusal)
         return self.mend is not None and self.mend(refusal, grip)
 
@@ -175,15 +175,15 @@ def test_so_does_one_that_is_sent_again_because_the_connection_had_ended(
         server.on[key] = end
     else:
         broken = [True]
-        write = Pool._write
+        write = ConnectionPool._write
 
-        def fail(pool: Pool, sock: Any, head: bytes, body: bytes) -> None:
+        def fail(pool: ConnectionPool, sock: Any, head: bytes, body: bytes) -> None:
             if b"tools/call" in body and broken and broken.pop():
                 raise BrokenPipeError()
             write(pool, sock, head, body)
 
-        monkeypatch.setattr(Pool, "_write", fail)
-        monkeypatch.setattr(Pool, "_early", lambda pool, reply, error: _raise(error))
+        monkeypatch.setattr(ConnectionPool, "_write", fail)
+        monkeypatch.setattr(ConnectionPool, "_early", lambda pool, reply, error: _raise(error))
         client.call_tool("it")
     client.close()
     server.wait_for(key, 2 if key == "DELETE" else 1)
@@ -239,7 +239,7 @@ def test_auth_is_an_authorizing() -> None:
 def test_what_getting_a_token_raises_is_the_outcome_of_the_request(server: ScriptedHttp) -> None:
     auth = Scripted()
 
-    def fields(method: str, url: str, grip: Grip) -> Any:
+    def fields(method: str, url: str, grip: CancelScope) -> Any:
         if "tools/call" in failing:
             raise AuthError("no token today")
         return ()
@@ -260,7 +260,7 @@ def test_a_mistake_of_an_authorizer_is_an_error_of_its_request(server: ScriptedH
     """Of a store that somebody has written, say; and nothing is sent that should not be."""
     faults: List[Any] = []
 
-    def fields(method: str, url: str, grip: Grip) -> Any:
+    def fields(method: str, url: str, grip: CancelScope) -> Any:
         if faults == [None]:
             raise RuntimeError("secret")
         return tuple(faults)
@@ -281,7 +281,7 @@ def test_so_is_one_in_what_it_does_about_a_refusal(server: ScriptedHttp, key: st
     """Also where nobody hears of it: nothing hangs."""
     refusing(key, server, 1)
 
-    def fail(refusal: Refusal, grip: Grip) -> bool:
+    def fail(refusal: AuthRefusal, grip: CancelScope) -> bool:
         raise RuntimeError("secret")
 
     expected = pytest.raises(AuthError, match="error of the program: RuntimeError$")
@@ -377,7 +377,7 @@ def test_what_authorizing_raises_is_the_outcome(server: ScriptedHttp, key: str) 
     """Also where a client finds out what the server is: no other era and no other transport is tried then."""
     refusing(key, server, 9)
 
-    def fail(refusal: Refusal, grip: Grip) -> bool:
+    def fail(refusal: AuthRefusal, grip: CancelScope) -> bool:
         raise InsufficientScope("go away", ["c"])
 
     auth = Scripted(fail)
@@ -438,7 +438,7 @@ def test_the_connection_is_free_while_it_is_mended(server: ScriptedHttp) -> None
     refusing("tools/call", server, 1)
     gate = Gate()
 
-    def mend(refusal: Refusal, grip: Grip) -> bool:
+    def mend(refusal: AuthRefusal, grip: CancelScope) -> bool:
         gate.hold()
         return True
 
@@ -456,7 +456,7 @@ def test_other_requests_go_on_meanwhile(server: ScriptedHttp) -> None:
     refusing("tools/call", server, 1)
     gate = Gate()
 
-    def mend(refusal: Refusal, grip: Grip) -> bool:
+    def mend(refusal: AuthRefusal, grip: CancelScope) -> bool:
         gate.hold()
         return True
 
@@ -480,13 +480,13 @@ class Person(Scripted):
         self.allowed = threading.Event()
         self.left: List[bool] = []
 
-    def _wait(self, refusal: Refusal, grip: Grip) -> bool:
+    def _wait(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
         with grip.standstill():
             self.waiting.release()
             try:
                 while not self.allowed.is_set():
                     grip.pause(0.005)
-            except LetGo:
+            except Abandoned:
                 self.left.append(grip.gone)
                 raise
         return True
@@ -755,7 +755,7 @@ def test_the_time_of_machines_counts(server: ScriptedHttp, clock: Clock) -> None
     refusing("tools/call", server, 1)
     gate = Gate()
 
-    def mend(refusal: Refusal, grip: Grip) -> bool:
+    def mend(refusal: AuthRefusal, grip: CancelScope) -> bool:
         gate.hold()
         return True
 
@@ -822,7 +822,7 @@ def test_no_trace_and_no_log_shows_a_token(server: ScriptedHttp, caplog: pytest.
 
 
 def test_what_a_refusal_looks_like_has_no_token_in_it_and_no_query() -> None:
-    refusal = Refusal(401, ('Bearer x="secret"',), Headers([("x", "secret")]), "POST", "https://a.example/mcp?k=secret",
+    refusal = AuthRefusal(401, ('Bearer x="secret"',), Headers([("x", "secret")]), "POST", "https://a.example/mcp?k=secret",
                       (("Authorization", "Bearer secret"),), None, 2)
     assert repr(refusal) == "Refusal(401, POST https://a.example/mcp, tries=2)"
 

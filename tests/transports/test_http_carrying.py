@@ -13,9 +13,9 @@ from mcp_ref.client import Client
 from mcp_ref.deadline import Deadline
 from mcp_ref.errors import AnswerLost, ConnectionLost, RequestCancelled, RequestTimeout
 from mcp_ref.http11.client import connection_pool
-from mcp_ref.http11.client.connect import Grip
-from mcp_ref.http11.client.connection_pool import Pool
-from mcp_ref.http11.client.connection_pool import Crew
+from mcp_ref.http11.client.connect import CancelScope
+from mcp_ref.http11.client.connection_pool import ConnectionPool
+from mcp_ref.http11.client.connection_pool import RequestPool
 from mcp_ref.limits import Limits
 from mcp_ref.peer.main_thread import MainThreadQueue
 from mcp_ref.peer.request_table import RequestTable
@@ -253,7 +253,7 @@ def test_a_large_body_is_not_copied_to_be_sent_and_a_small_one_goes_with_its_hea
         def sendall(self, data: bytes) -> None:
             self.pieces.append(data)
 
-    pool: Any = Pool.__new__(Pool)
+    pool: Any = ConnectionPool.__new__(ConnectionPool)
     for size, whole in ((0, True), (10, True), (65536, True), (65537, False), (1000000, False)):
         sock, body = Noting(), b"x" * size
         pool._write(sock, b"head", body)
@@ -406,7 +406,7 @@ def test_time_is_over_although_the_server_reads_nothing(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     """It answers requests that it has not read, whose ids are easily guessed, until what is sent has no room."""
     sent = threading.Semaphore(0)
-    begin = Pool.begin
+    begin = ConnectionPool.begin
 
     def begun(*arguments: Any) -> Any:
         found = begin(*arguments)
@@ -430,7 +430,7 @@ def test_time_is_over_although_the_server_reads_nothing(
     over = threading.Event()
     with opened(server) as client:
         server.on["tools/call"] = answer
-        monkeypatch.setattr(Pool, "begin", begun)
+        monkeypatch.setattr(ConnectionPool, "begin", begun)
         waiting = in_thread(calls)
         try:
             with pytest.raises(RequestTimeout):
@@ -536,10 +536,10 @@ def test_a_call_of_the_same_thread_in_between_loses_nothing(
 @pytest.mark.race
 def test_an_interrupt_just_after_it_was_sent_does_not_send_it_again(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin = Pool.begin
+    begin = ConnectionPool.begin
     begun: List[Any] = []
 
-    def interrupted(self: Pool, *arguments: Any) -> Any:
+    def interrupted(self: ConnectionPool, *arguments: Any) -> Any:
         begun.append(begin(self, *arguments))
         raise KeyboardInterrupt
 
@@ -560,7 +560,7 @@ def test_an_interrupt_just_after_it_was_sent_does_not_send_it_again(
         monkeypatch.setattr(connection, "_withdraw", withdrawn)
         monkeypatch.setattr(HttpChannel, "_run_post", ran_post)
         with monkeypatch.context() as patch:
-            patch.setattr(Pool, "begin", interrupted)
+            patch.setattr(ConnectionPool, "begin", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 call(client, "once")
         gate.open()
@@ -574,7 +574,7 @@ def test_an_interrupt_just_after_it_was_sent_does_not_send_it_again(
 @pytest.mark.race
 def test_what_is_said_to_be_unsent_is_not_sent(server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     taken, letting = Gate(), Gate()
-    let_go, ids = Grip.let_go, []
+    let_go, ids = CancelScope.let_go, []
     send_and_wait = StreamableHttp.send_and_wait
 
     def sent(self: StreamableHttp, message: Outgoing, *arguments: Any) -> bool:
@@ -582,7 +582,7 @@ def test_what_is_said_to_be_unsent_is_not_sent(server: ScriptedHttp, monkeypatch
         taken.hold()
         return send_and_wait(self, message, *arguments)
 
-    def let(self: Grip) -> None:
+    def let(self: CancelScope) -> None:
         letting.hold()
         let_go(self)
 
@@ -592,7 +592,7 @@ def test_what_is_said_to_be_unsent_is_not_sent(server: ScriptedHttp, monkeypatch
         monkeypatch.setattr(StreamableHttp, "send_and_wait", sent)
         waiting = in_thread(call, client)
         taken.entered()
-        monkeypatch.setattr(Grip, "let_go", let)
+        monkeypatch.setattr(CancelScope, "let_go", let)
         ending = in_thread(channel._end, "over")
         letting.entered()
         assert ids and channel.unsent(ids[0])
@@ -691,7 +691,7 @@ def test_no_more_requests_at_a_time_than_the_limit_says(server: ScriptedHttp) ->
 
 
 def test_a_place_is_given_to_who_waits_for_one_and_its_rest_is_done() -> None:
-    crew = Crew("test", 1, lambda: None)
+    crew = RequestPool("test", 1, lambda: None)
     done = threading.Semaphore(0)
     order: List[str] = []
 
@@ -727,7 +727,7 @@ def no_thread(self: threading.Thread) -> None:
 
 
 def test_a_job_that_waits_is_not_lost_where_there_is_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    crew = Crew("test", 1, lambda: None)
+    crew = RequestPool("test", 1, lambda: None)
     done = threading.Semaphore(0)
     try:
         assert crew.take_place() and crew.submit(lambda: (done.release(), None)[1])
@@ -743,7 +743,7 @@ def test_a_job_that_waits_is_not_lost_where_there_is_no_thread(monkeypatch: pyte
 def test_of_those_that_rest_one_stays_while_others_do_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_pool, "REQUEST_IDLE", 0.02)
     rested: List[float] = []
-    crew = Crew("test", 4, lambda: rested.append(time.monotonic()))
+    crew = RequestPool("test", 4, lambda: rested.append(time.monotonic()))
     try:
         with Gate() as gate:
             assert all([crew.submit(gate.hold) for _ in range(3)])
@@ -763,7 +763,7 @@ def test_somebody_says_that_they_rest_if_nobody_of_the_crew_has_done_anything(
         monkeypatch: pytest.MonkeyPatch, possible: bool) -> None:
     monkeypatch.setattr(connection_pool, "REQUEST_IDLE", 0.01)
     resting = threading.Event()
-    crew = Crew("test", 1, resting.set)
+    crew = RequestPool("test", 1, resting.set)
     if not possible:
         monkeypatch.setattr(threading.Thread, "start", no_thread)
     try:

@@ -15,7 +15,7 @@ from mcp_ref.errors import (
     SessionExpired, TransportError,
 )
 from mcp_ref.http11.client import connection_pool
-from mcp_ref.http11.client.connect import place
+from mcp_ref.http11.client.connect import server_url
 from mcp_ref.http11.client.response import Reply
 from mcp_ref.limits import Limits
 from mcp_ref.streamable.client.inbox import Inbox, is_answer
@@ -676,7 +676,7 @@ def test_ipv6_with_brackets() -> None:
     ("http://b\u00fccher.example/\u00fc", "http://xn--bcher-kva.example", "/%C3%BC"),
 ])
 def test_urls(url: str, origin: str, target: str) -> None:
-    assert (place(url).origin, place(url).target) == (origin, target)
+    assert (server_url(url).origin, server_url(url).target) == (origin, target)
 
 
 @pytest.mark.parametrize("url, words", [

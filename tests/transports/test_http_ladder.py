@@ -6,10 +6,10 @@ import pytest
 from mcp_ref.http11.message import Headers
 from mcp_ref.protocol.streamable_http.refusals import HTTP_SSE, ORDER
 from mcp_ref.server import Server
-from mcp_ref.streamable.server.authenticate import Denied, Guard
+from mcp_ref.streamable.server.authenticate import AccessDenied, Guard
 from mcp_ref.streamable.server.endpoint import Endpoint
 from mcp_ref.streamable.server.http_sse import SseEndpoint
-from mcp_ref.streamable.server.post import RUNGS, Refused
+from mcp_ref.streamable.server.post import RUNGS, RequestRefusal
 from tests.support.http_exchange import BOTH, exchange, opening, request
 from tests.support.http_modern import STATELESS, enveloped, mirror
 
@@ -158,7 +158,7 @@ def refused(made, sent):
 def test_a_post_with_all_faults_is_refused_by_the_first_and_each_that_is_mended_shows_the_next(opened):
     made, session = opened
     long = b'["' + b"x" * made.limits.max_message_bytes + b'"]'
-    made.guard.admits, made.guard.allows_all, made.closing, made.strict = Denied(401), Denied(403), True, True
+    made.guard.admits, made.guard.allows_all, made.closing, made.strict = AccessDenied(401), AccessDenied(403), True, True
     now = {"fields": {"Host": "evil.example", "Origin": "https://evil.example", "Content-Type": "text/plain",
                       "Accept": "text/html", "Mcp-Session-Id": "none", "MCP-Protocol-Version": "1999-01-01"},
            "path": "/other", "body": long, "several": [("x-host", "a"), ("host", "a"), ("host", "b")]}
@@ -197,7 +197,7 @@ def test_a_stateless_post_shows_its_faults_in_the_same_order():
     made = endpoint(streams=False)
     running = request(1, "subscriptions/listen", enveloped({"notifications": {}}))
     fields = dict(mirror(running), **{"MCP-Protocol-Version": "2025-11-25", "Mcp-Method": "ping"})
-    made.guard.allows_all, made.closing = Denied(403), True
+    made.guard.allows_all, made.closing = AccessDenied(403), True
     mend = {
         "scope": lambda: setattr(made.guard, "allows_all", None),
         "era": lambda: fields.update({"MCP-Protocol-Version": STATELESS}),
@@ -216,5 +216,5 @@ def test_a_check_that_refuses_ends_the_walk():
     made, walked = endpoint(), []
     recorded(made, walked)
     way = ways(made)["AnyPost"]
-    way.checks = (way.checks[0], lambda case: Refused("length", "1"), *way.checks[1:])
+    way.checks = (way.checks[0], lambda case: RequestRefusal("length", "1"), *way.checks[1:])
     assert posted(made, PING).status == 413 and walked == ["admit"]

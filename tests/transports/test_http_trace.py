@@ -9,7 +9,7 @@ import pytest
 
 from mcp_ref import Context, Server, connect
 from mcp_ref.errors import McpError
-from mcp_ref.protocol.streamable_http.sse import Event, encode_event
+from mcp_ref.protocol.streamable_http.sse import SseEvent, encode_event
 from mcp_ref.streamable.client.detect import HttpAuto
 from mcp_ref.streamable.http_trace import HttpTrace, digest_of
 from mcp_ref.transports.lines import process
@@ -151,7 +151,7 @@ def test_a_stream_tells_of_ids_and_when_to_come_again_on_both_sides() -> None:
     events: List[Any] = []
     trace = HttpTrace(Trace(events.append))
     one, two = trace.stream("GET"), trace.stream("GET")
-    one.events([Event(b"", id="p1-0"), Event(b'{"id: fake": 1}', id="p1-1")], 1500)
+    one.events([SseEvent(b"", id="p1-0"), SseEvent(b'{"id: fake": 1}', id="p1-1")], 1500)
     one.closed("the stream ended")
     two.sent(encode_event(b"", "p1-0", retry=1500) + b": keep-alive\n\n" + encode_event(b'{"a":\n"id: fake"}', "p1-1"))
     two.closed()

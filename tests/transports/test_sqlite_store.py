@@ -8,7 +8,7 @@ import pytest
 
 from mcp_ref.streamable.shared import sqlite
 from mcp_ref.streamable.shared.sqlite import SqliteStore
-from mcp_ref.streamable.shared.store import FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, Record, Room
+from mcp_ref.streamable.shared.store import FULL, IN, NOTES, OUT, SENT, UNWANTED, Letter, StoredRecord, Room
 
 BUSY = """
 import sys
@@ -48,13 +48,13 @@ def store(path):
 def test_a_record(store):
     assert store.read("a", 100) is None and not store.update("a", {"x": 1}) and not store.remove("a")
     assert store.create("a", {"x": 1, "y": [2]}, 10, 100)
-    assert store.read("a", 100) == Record(1, {"x": 1, "y": [2]}, True)
+    assert store.read("a", 100) == StoredRecord(1, {"x": 1, "y": [2]}, True)
     assert store.update("a", {"x": None, "z": "3"}) == 2
-    assert store.read("a", 100, 1) == Record(2, {"x": None, "z": "3"}, False)
-    assert store.read("a", 100, 2) == Record(2, {}, False)
-    assert store.read("a", 100) == Record(2, {"x": None, "y": [2], "z": "3"}, True) and store.count() == 1
+    assert store.read("a", 100, 1) == StoredRecord(2, {"x": None, "z": "3"}, False)
+    assert store.read("a", 100, 2) == StoredRecord(2, {}, False)
+    assert store.read("a", 100) == StoredRecord(2, {"x": None, "y": [2], "z": "3"}, True) and store.count() == 1
     assert store.update("a", {"x": None, "y": [2], "none": None}) == 2, "nothing has changed"
-    assert store.update("a", {"x": 4}) == 3 and store.read("a", 100, 2) == Record(3, {"x": 4}, False)
+    assert store.update("a", {"x": 4}) == 3 and store.read("a", 100, 2) == StoredRecord(3, {"x": 4}, False)
     store.send("a", OUT, "s", b"x", WIDE)
     store.expect("a", 1)
     assert store.remove("a") and store.read("a", 100) is None and store.news(0) == []
@@ -72,12 +72,12 @@ def test_what_was_taken_out_is_told_and_at_last_forgotten(store, monkeypatch):
     store.update("a", {str(number): number for number in range(5)})
     for number in range(3):
         store.update("a", {str(number): None})
-    assert store.read("a", 100, 2) == Record(5, {"0": None, "1": None, "2": None}, False)
+    assert store.read("a", 100, 2) == StoredRecord(5, {"0": None, "1": None, "2": None}, False)
     assert store.update("a", {"0": "again"}) == 6 and store.update("a", {"3": None}) == 7
     assert rows(store, "entries") == 6
     assert store.update("a", {"4": None}) == 8 and rows(store, "entries") == 2
-    assert store.read("a", 100, 7) == Record(8, {"kept": 0, "0": "again"}, True), "who has not heard reads all of it"
-    assert store.update("a", {"x": 1}) == 9 and store.read("a", 100, 8) == Record(9, {"x": 1}, False)
+    assert store.read("a", 100, 7) == StoredRecord(8, {"kept": 0, "0": "again"}, True), "who has not heard reads all of it"
+    assert store.update("a", {"x": 1}) == 9 and store.read("a", 100, 8) == StoredRecord(9, {"x": 1}, False)
 
 
 def test_use_is_written_down_as_often_as_matters(store, monkeypatch):

@@ -14,7 +14,7 @@ from mcp_ref.errors import ConnectFailed, McpError
 from mcp_ref.limits import Limits
 from mcp_ref.transports.lines.fds import Wake
 from mcp_ref.transports.lines.process import Stderr
-from mcp_ref.transports.lines.stderr import EachLine, Lines, Writer, printable, receiver
+from mcp_ref.transports.lines.stderr import EachLine, Lines, PrefixWriter, printable, receiver
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
 from tests.support.sides import in_thread
@@ -226,7 +226,7 @@ def test_lines_that_were_left_out_are_counted_when_there_is_room_again(monkeypat
     with os.fdopen(writing, "w") as stream, os.fdopen(reading, "rb", 0) as other:
         monkeypatch.setattr(sys, "stderr", stream)
         monkeypatch.setattr(sys, "__stderr__", stream)
-        write = Writer("server| ")
+        write = PrefixWriter("server| ")
         for number in range(5):
             write("lost %d" % number)
         while full:

@@ -71,7 +71,7 @@ class Grant(Authorizing):
         """Get a new token from the discovered authorization server, for its resource.
 
         ``scopes``: what to ask for; None: leave it to the server. Runs on a thread of its own, one at a time for each
-        MCP server. Raises `AuthError`; `LetGo` comes from `GrantContext.pause`.
+        MCP server. Raises `AuthError`; `Abandoned` comes from `GrantContext.pause`.
         """
         raise NotImplementedError
 

@@ -61,11 +61,11 @@ from typing import TYPE_CHECKING, Callable, List, Optional, Sequence, Tuple
 
 from ...diagnostics.packagelog import get_logger
 from ...errors import AuthError, InsufficientScope, TokenRefused, Unauthorized
-from ...http11.client.connect import LetGo
+from ...http11.client.connect import Abandoned
 from ...http11.message import Headers
 from ...limits import DEFAULT, Limits
 from ...revisions import LATEST
-from ...streamable.client.auth_provider import Authorizer, Fields, Grip, Refusal
+from ...streamable.client.auth_provider import Authorizer, Fields, CancelScope, AuthRefusal
 from ..discovery.challenge import OFFLINE, find, parse, scopes_wanted
 from ..discovery.discover import Discovered, discover, first
 from ..discovery.fetch import Fetcher, Reach
@@ -91,7 +91,7 @@ class ParsedRefusal:
     wants; None if it names none. ``again``: True if this request was refused before.
     """
 
-    def __init__(self, refusal: Refusal) -> None:
+    def __init__(self, refusal: AuthRefusal) -> None:
         self.refusal = refusal
         self.challenges = parse(refusal.challenges)
         self.error = find(self.challenges, "error")
@@ -125,7 +125,7 @@ class OAuthSession(Authorizer):
         self._lock = threading.Lock()  # guards `_flight`: at most one is under way
         self._flight: Optional[SingleFlight] = None
 
-    def fields(self, method: str, url: str, cancel_scope: Grip) -> Fields:
+    def fields(self, method: str, url: str, cancel_scope: CancelScope) -> Fields:
         """Return the header fields that carry the token; see `Authorizer.fields`."""
         token = self._tokens.load()
         if token is None or origin(url) != self._origin:
@@ -136,7 +136,7 @@ class OAuthSession(Authorizer):
             return tuple(self._prover.fields(method, url, token.access_token))
         return (("Authorization", "Bearer " + token.access_token),)
 
-    def refused(self, refusal: Refusal, cancel_scope: Grip) -> bool:
+    def refused(self, refusal: AuthRefusal, cancel_scope: CancelScope) -> bool:
         """Get a token that the server may accept after this refusal; see `Authorizer.refused`."""
         if origin(refusal.url) != self._origin:
             return False
@@ -163,7 +163,7 @@ class OAuthSession(Authorizer):
         if self._prover is not None and origin(url) == self._origin:
             self._prover.learn_nonce(url, headers)
 
-    def _renew_early(self, token: Token, cancel_scope: Grip) -> Token:
+    def _renew_early(self, token: Token, cancel_scope: CancelScope) -> Token:
         """Return another token for one that is about to end, or the same one.
 
         Does not wait for a flight that may ask a person, because this token is still good.
@@ -174,7 +174,7 @@ class OAuthSession(Authorizer):
         return self._tokens.token or token
 
     def _share(
-        self, work: Callable[[GrantContext], None], purpose: Tuple[str, ...], cancel_scope: Grip,
+        self, work: Callable[[GrantContext], None], purpose: Tuple[str, ...], cancel_scope: CancelScope,
         revision: Optional[str] = None,
     ) -> bool:
         """Do the work, or wait for work that is already under way. Returns True if it was this work that was done.
@@ -257,7 +257,7 @@ class TokenManager:
             if renewed is None and not self._grant.interactive:
                 renewed = self._grant.obtain(discovered, token.requested, context)
                 self._keep(renewed)
-        except LetGo:
+        except Abandoned:
             raise
         except Exception as error:
             get_logger(__name__).info("a token is not renewed before its end: %s", type(error).__name__)

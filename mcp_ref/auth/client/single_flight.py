@@ -9,7 +9,7 @@ when no request waits for it any more.
 thread                 blocks on                                     is released by
 =====================  ============================================  ==========================================
 of a request           the work, in `SingleFlight.wait`              the end of the work, or of the request's
-                                                                     `Grip`
+                                                                     `CancelScope`
 ``mcp-ref:authorize``  authorization servers; `SingleFlight.pause`   ``auth_timeout``; the last request leaving
 ``mcp-ref:asking``     a callback, see `call_in_thread`              the callback's return; no thread has to
                                                                      wait for it
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
 
 from ...deadline import Deadline
 from ...errors import AuthError, McpError, Unauthorized
-from ...http11.client.connect import Grip, LetGo
+from ...http11.client.connect import CancelScope, Abandoned
 from ...limits import Limits
 from ...threads import start_thread
 from .store import TokenStore
@@ -80,8 +80,8 @@ class SingleFlight:
         """Start the work on its thread, after the first thread has joined."""
         start_thread(NAME, self._run)
 
-    def wait(self, ticket: threading.Event, cancel_scope: Grip) -> None:
-        """Wait for the end of the work. Raises what the work raised, and `LetGo` if ``cancel_scope`` ends before."""
+    def wait(self, ticket: threading.Event, cancel_scope: CancelScope) -> None:
+        """Wait for the end of the work. Raises what the work raised, and `Abandoned` if ``cancel_scope`` ends before."""
         try:
             self._follow(cancel_scope, ticket)
         finally:
@@ -92,7 +92,7 @@ class SingleFlight:
         if self._error is not None:
             raise self._error
 
-    def _follow(self, cancel_scope: Grip, ticket: threading.Event) -> None:
+    def _follow(self, cancel_scope: CancelScope, ticket: threading.Event) -> None:
         """Wait until the work is over; while it waits for the user, the clock of the request stands still."""
         while not self._over:
             if self._user_busy:
@@ -101,7 +101,7 @@ class SingleFlight:
             else:
                 self._while_user_busy(False, cancel_scope, ticket)
 
-    def _while_user_busy(self, busy: bool, cancel_scope: Grip, ticket: threading.Event) -> None:
+    def _while_user_busy(self, busy: bool, cancel_scope: CancelScope, ticket: threading.Event) -> None:
         """Return when the work is over, or when it begins (or ceases) to wait for the user."""
         while True:
             ticket.clear()  # before the flags are read, so that a change in between sets the ticket again
@@ -130,13 +130,13 @@ class SingleFlight:
     # For the work
 
     def pause(self, seconds: float) -> None:
-        """Sleep. Raises `LetGo` as soon as no request waits for the work; from then on no thread can join it."""
+        """Sleep. Raises `Abandoned` as soon as no request waits for the work; from then on no thread can join it."""
         if self._alone.wait(seconds):
             with self._lock:
                 if self._tickets:
                     return  # a thread has joined after the event was seen: the work goes on for it
                 self._over = True
-            raise LetGo("no request waits for the authorization any more")
+            raise Abandoned("no request waits for the authorization any more")
 
     def waiting_for_user(self, busy: bool) -> None:
         """Say that the work waits for a person from now on (True), whose time does not count, or no longer (False)."""
@@ -154,7 +154,7 @@ class GrantContext:
         """The URL of the MCP server, as the user gave it."""
         self.fetcher, self.store, self.limits, self.now = fetcher, store, limits, now
         self.pause = flight.pause
-        """Sleep for a number of seconds. Raises `LetGo` as soon as no request waits for the token any more."""
+        """Sleep for a number of seconds. Raises `Abandoned` as soon as no request waits for the token any more."""
         self.waiting_for_user = flight.waiting_for_user
         """Say whether a person is waited for (True), whose time does not count, or no longer (False)."""
         self.prover = prover
@@ -166,7 +166,7 @@ class GrantContext:
         """Call a callback of the user that asks a person, whose time does not count. Returns its result.
 
         Raises what the callback raises, `Unauthorized` if it has not returned after ``authorization_patience``, and
-        `LetGo`.
+        `Abandoned`.
         """
         from concurrent.futures import wait
 

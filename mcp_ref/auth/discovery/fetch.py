@@ -38,7 +38,7 @@ from urllib.parse import quote_plus, urlencode, urljoin
 
 from ...deadline import Deadline
 from ...errors import AnswerLost, AuthError, DiscoveryFailed, TransportError
-from ...http11.client.connect import Dialler, Grip, place
+from ...http11.client.connect import Connector, CancelScope, server_url
 from ...http11.client.response import BROKEN, Reply, words
 from ...jsonrpc import json_type
 from ...jsontext import JsonError, dumps, loads
@@ -230,19 +230,19 @@ class Fetcher:
             why = "none within auth_timeout (%g seconds)" % self.limits.auth_timeout if late else _why(error)
             raise AuthError("no answer from %s: %s" % (shown(url), why)) from None
 
-    def _dialler(self, url: str, step: float, deadline: Deadline) -> Dialler:
+    def _dialler(self, url: str, step: float, deadline: Deadline) -> Connector:
         """Return a dialler to this URL, which connects only to addresses that may be asked.
 
-        Raises as `Dialler`, and `DiscoveryFailed`.
+        Raises as `Connector`, and `DiscoveryFailed`.
         """
-        where, reach = place(url), self.reach
+        where, reach = server_url(url), self.reach
         if reach is None:
-            return Dialler(where, step, self._ssl_context, self._cafile)
+            return Connector(where, step, self._ssl_context, self._cafile)
 
         def refusal(address: str) -> Optional[DiscoveryFailed]:
             return reach.refusal(url, address, lambda: self._address_of(reach.home, step, deadline))
 
-        made = Dialler(where, step, self._ssl_context, self._cafile, refusal)
+        made = Connector(where, step, self._ssl_context, self._cafile, refusal)
         if made.proxy is not None and _is_address(where.host):
             refused = refusal(where.host)
             if refused is not None:
@@ -255,7 +255,7 @@ class Fetcher:
         Returns None if a proxy hides it, or no server is there.
         """
         try:
-            dialler = Dialler(place(url), step, self._ssl_context, self._cafile)
+            dialler = Connector(server_url(url), step, self._ssl_context, self._cafile)
             if dialler.proxy is not None:
                 return None
             cancel_scope = _DeadlineScope(deadline)
@@ -335,15 +335,15 @@ def basic(client_id: str, client_secret: str) -> Tuple[str, str]:
     return "Authorization", "Basic " + b64encode(pair.encode("ascii")).decode("ascii")
 
 
-class _DeadlineScope(Grip):
-    """A `Grip` that begins nothing on a socket after the deadline: a name may have any number of addresses."""
+class _DeadlineScope(CancelScope):
+    """A `CancelScope` that begins nothing on a socket after the deadline: a name may have any number of addresses."""
 
     def __init__(self, deadline: Deadline) -> None:
         super().__init__()
         self._deadline = deadline
 
     def hold(self, sock: socket.socket) -> None:
-        """Take the socket, unless the time is over; see `Grip.hold`."""
+        """Take the socket, unless the time is over; see `CancelScope.hold`."""
         if self._deadline.expired():
             self.let_go()
         super().hold(sock)

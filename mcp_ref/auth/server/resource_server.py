@@ -53,7 +53,7 @@ from ...http11.message import Exchange, HttpRequest
 from ...jsonrpc import Batch, Frame, Notification, Request
 from ...limits import DEFAULT, Limits
 from ...options import spelt
-from ...streamable.server.authenticate import Denied, Guard
+from ...streamable.server.authenticate import AccessDenied, Guard
 from ..discovery.challenge import format_challenge
 from ..discovery.fetch import Fetcher
 from ..tokens.dpop import ALGORITHMS, ProofChecker
@@ -159,7 +159,7 @@ class ResourceServer(Guard):
         return self._pages.answers(exchange)
 
     def admit(self, request: HttpRequest) -> Principal:
-        """Return the principal of the token of a request; see `Guard.admit`. Raises `Denied`.
+        """Return the principal of the token of a request; see `Guard.admit`. Raises `AccessDenied`.
 
         [2025-06-18..2025-11-25 basic/authorization §Access Token Privilege Restriction]
         [2026-07-28 basic/authorization/security-considerations §Access Token Privilege Restriction] MUST
@@ -185,7 +185,7 @@ class ResourceServer(Guard):
         self._check_key(request, scheme, token, access.thumbprint)
         return Principal.of(access, token)
 
-    def allows(self, principal: Any, frame: Optional[Frame]) -> Optional[Denied]:
+    def allows(self, principal: Any, frame: Optional[Frame]) -> Optional[AccessDenied]:
         """Return the refusal of a message for which the scopes of its token do not suffice, else None; see
         `Guard.allows`."""
         items = frame.items if isinstance(frame, Batch) else [frame]
@@ -210,7 +210,7 @@ class ResourceServer(Guard):
         return access.expires_at is not None and not access.expires_at > self._now()
 
     def _verified(self, token: str) -> Optional[AccessToken]:
-        """Return the verdict of the verifier. Raises `Denied`.
+        """Return the verdict of the verifier. Raises `AccessDenied`.
 
         An error of the verifier's own is reported without its text, which may show the token.
         """
@@ -222,7 +222,7 @@ class ResourceServer(Guard):
             from ...diagnostics.packagelog import get_logger
 
             get_logger(__name__).warning("a token cannot be checked: %s", str(error).replace(token, "..."))
-            raise Denied(503) from None
+            raise AccessDenied(503) from None
         except Exception as error:
             told = McpError("verify raised %s %s" % (type(error).__name__, _place(error)))
             raise told.with_traceback(error.__traceback__) from None
@@ -235,7 +235,7 @@ class ResourceServer(Guard):
 
     def _check_key(self, request: HttpRequest, scheme: str, token: str, bound: Optional[str]) -> None:
         """Check that a token is bound to a key if and only if that is shown [RFC 9449 §7.1, §7.2] MUST. Raises
-        `Denied`."""
+        `AccessDenied`."""
         if (bound is not None) != (scheme == "dpop"):
             why = "no key, so it is shown as Bearer" if bound is None else "a key, so it takes a proof of that"
             raise self._refusals.invalid("the token is bound to " + why)
@@ -253,7 +253,7 @@ class ResourceServer(Guard):
             from ...diagnostics.packagelog import get_logger
 
             get_logger(__name__).warning("a proof cannot be checked: %s", error)
-            raise Denied(503) from None
+            raise AccessDenied(503) from None
         if not fresh:
             raise self._refusals.invalid("the proof was used before", "invalid_dpop_proof")
 
@@ -274,7 +274,7 @@ class Refusals:
     def read_token(self, request: HttpRequest) -> Tuple[str, str]:
         """Return the scheme, in lower case, and the token of a request: in the field Authorization, and nowhere else.
 
-        Raises `Denied`. The refusal of a request without a token, or with credentials of another kind, says what is
+        Raises `AccessDenied`. The refusal of a request without a token, or with credentials of another kind, says what is
         wanted and not that something is wrong.
         """
         fields = request.headers.get_all("authorization")
@@ -291,19 +291,19 @@ class Refusals:
             raise self.make(400, "the field Authorization has no token that can be read", "invalid_request")
         return scheme, token
 
-    def invalid(self, why: str, error: str = "invalid_token") -> Denied:
+    def invalid(self, why: str, error: str = "invalid_token") -> AccessDenied:
         """Refuse a token that is not good
         [2025-03-26..2025-11-25 basic/authorization §Token Handling]
         [2026-07-28 basic/authorization/index §Token Handling] MUST."""
         return self.make(401, why, error, self._everything)
 
-    def insufficient(self, needed: Sequence[str]) -> Denied:
+    def insufficient(self, needed: Sequence[str]) -> AccessDenied:
         """Refuse a token that does not allow enough. ``needed``: all scopes that this takes, so that it takes one more
         try [2025-11-25 basic/authorization §Runtime Insufficient Scope Errors] [2026-07-28 basic/authorization/index
         §Runtime Insufficient Scope Errors] SHOULD."""
         return self.make(403, "this needs the scopes " + " ".join(needed), "insufficient_scope", needed)
 
-    def make(self, status: int, why: str, error: str = "", scopes: Sequence[str] = ()) -> Denied:
+    def make(self, status: int, why: str, error: str = "", scopes: Sequence[str] = ()) -> AccessDenied:
         """Make a refusal with its challenges. ``error``: as in RFC 6750 §3.1; "" for none."""
         told = _UNFIT.sub(" ", why[:_LONGEST])
         params = [
@@ -314,7 +314,7 @@ class Refusals:
             ("resource_metadata", self._document_url),
         ]
         given = [pair for pair in params if pair[1]]
-        return Denied(status, ": " + told, [
+        return AccessDenied(status, ": " + told, [
             format_challenge(scheme, given + ([("algs", " ".join(ALGORITHMS))] if scheme == "DPoP" else []))
             for scheme in self._schemes])
 

@@ -100,7 +100,7 @@ def _alternatives(hint: Any, there: Revision) -> List[str]:
     return list(dict.fromkeys(facts.type_text(part, there) for part in parts))
 
 
-def _members(old: Dict[str, facts.Shape], new: Dict[str, facts.Shape]) -> List[Change]:
+def _members(old: Dict[str, facts.TypeShape], new: Dict[str, facts.TypeShape]) -> List[Change]:
     found = []
     for name in dict.fromkeys([*old, *new]):
         before, after = old.get(name), new.get(name)

@@ -52,17 +52,17 @@ PARAMS: Dict[str, Dict[str, Any]] = {
 """Method -> its params. A method that is not here is sent without any but those that the revision asks for."""
 
 
-class Refused(NamedTuple):
+class ErrorExample(NamedTuple):
     """An error as an example."""
 
     code: int
     message: str
 
 
-_ERRORS: Dict[str, Refused] = {
-    "errors_may_omit_id": Refused(PARSE_ERROR, "this is no JSON"),
-    "negotiated_only": Refused(METHOD_NOT_FOUND, "the client has not declared roots"),
-    "resource_not_found_code": Refused(INVALID_PARAMS, "there is no resource file:///nothing.md"),
+_ERRORS: Dict[str, ErrorExample] = {
+    "errors_may_omit_id": ErrorExample(PARSE_ERROR, "this is no JSON"),
+    "negotiated_only": ErrorExample(METHOD_NOT_FOUND, "the client has not declared roots"),
+    "resource_not_found_code": ErrorExample(INVALID_PARAMS, "there is no resource file:///nothing.md"),
 }
 
 

@@ -106,18 +106,18 @@ def _name_of_union(hint: Any) -> Optional[str]:
     return next((name for name in type_names() if type_named(name) == hint), None)
 
 
-class Shape(NamedTuple):
+class TypeShape(NamedTuple):
     """A member as one revision has it."""
 
     type: str
     required: bool
 
 
-def shapes(cls: Any, revision: Revision) -> Dict[str, Shape]:
+def shapes(cls: Any, revision: Revision) -> Dict[str, TypeShape]:
     """Return the members of a message in a revision, by their names on the wire."""
     if not revision.has(cls.since, cls.until):
         return {}
-    return {m.wire: Shape(_member_type(m, revision), m.required_in(revision))
+    return {m.wire: TypeShape(_member_type(m, revision), m.required_in(revision))
             for m in members(cls) if m.exists(revision)}
 
 

@@ -1,11 +1,11 @@
 """A connector to an HTTP server: its URL, proxies, TLS.
 
-`place` reads a URL. A `Dialler` makes connections to one, directly or through a proxy: the variables
+`server_url` reads a URL. A `Connector` makes connections to one, directly or through a proxy: the variables
 HTTPS_PROXY, HTTP_PROXY and NO_PROXY (and the settings of the system, where it has some) are honoured, but what is on
 this machine itself is always reached directly. TLS checks certificates against those of the system, or of the file
 that SSL_CERT_FILE names, or of ``cafile``, or by an `ssl.SSLContext` of your own.
 
-A `Grip` is the scope of a cancellation: it lets another thread end what a thread waits for on a connection, at every
+A `CancelScope` is the scope of a cancellation: it lets another thread end what a thread waits for on a connection, at every
 stage. `socket.shutdown` frees the thread from connecting, the TLS handshake, sending or receiving. The descriptor
 itself is closed by the thread that uses it, so no other connection can get its number meanwhile.
 """
@@ -38,11 +38,11 @@ _FAULTS = {
 """The error texts for the faults of a `BadUrl`."""
 
 
-class LetGo(ConnectionLost):
-    """The error of a request that was cancelled; see `Grip.let_go`."""
+class Abandoned(ConnectionLost):
+    """The error of a request that was cancelled; see `CancelScope.let_go`."""
 
 
-class Grip:
+class CancelScope:
     """The scope of one cancellation: the work of one thread on one connection, which others may end. Thread-safe."""
 
     def __init__(self) -> None:
@@ -56,10 +56,10 @@ class Grip:
         """The number of refusals for which authorization was asked, over all connections of this request."""
 
     def hold(self, sock: socket.socket) -> None:
-        """Attach a socket, which the thread uses from now on. Raises `LetGo` after `let_go`."""
+        """Attach a socket, which the thread uses from now on. Raises `Abandoned` after `let_go`."""
         with self._lock:
             if self.gone:
-                raise LetGo("the request was given up")
+                raise Abandoned("the request was given up")
             self._sock = sock
 
     def drop(self) -> None:
@@ -80,15 +80,15 @@ class Grip:
             waiting.set()
 
     def pause(self, seconds: float) -> None:
-        """Wait for so many seconds. Raises `LetGo` as soon as it is cancelled."""
+        """Wait for so many seconds. Raises `Abandoned` as soon as it is cancelled."""
         with self._lock:
             waiting = self._waiting = self._waiting or threading.Event()
             gone = self.gone
         if gone or waiting.wait(seconds):
-            raise LetGo("the request was given up")
+            raise Abandoned("the request was given up")
 
     def wait(self, event: threading.Event) -> None:
-        """Wait for an event that no other thread waits for. Raises `LetGo` as `pause` does; the event is set then."""
+        """Wait for an event that no other thread waits for. Raises `Abandoned` as `pause` does; the event is set then."""
         with self._lock:
             before, self._waiting = self._waiting, event
             gone = self.gone
@@ -98,7 +98,7 @@ class Grip:
             self._waiting = before
             gone = self.gone
         if gone:
-            raise LetGo("the request was given up")
+            raise Abandoned("the request was given up")
 
     @contextmanager
     def standstill(self) -> Iterator[None]:
@@ -121,7 +121,7 @@ def _shut(sock: socket.socket) -> None:
         pass  # not connected, or not any more
 
 
-def place(url: str) -> Url:
+def server_url(url: str) -> Url:
     """Read the URL of a server, and write its path and query as they go into a request.
 
     Raises `ConnectFailed` that says what is wrong with it, without repeating secrets.
@@ -140,7 +140,7 @@ def place(url: str) -> Url:
                           query=quote(found.query, safe=_KEPT))
 
 
-def place_from(base: str, reference: str, whence: str) -> Url:
+def server_url_from(base: str, reference: str, whence: str) -> Url:
     """Read a URL that a peer names, perhaps relative to ``base``.
 
     Raises `ConnectFailed`. ``whence`` begins its text, and says who names the URL.
@@ -152,7 +152,7 @@ def place_from(base: str, reference: str, whence: str) -> Url:
     except ValueError as error:
         raise ConnectFailed("%s %.200r, which is no URL: %s" % (whence, reference, error)) from None
     try:
-        return place(joined)
+        return server_url(joined)
     except ConnectFailed as error:
         raise ConnectFailed("%s an address that cannot be asked: %s" % (whence, error)) from None  # it hides secrets
 
@@ -195,7 +195,7 @@ def find_proxy(where: Url) -> Optional[Proxy]:
     return Proxy(host, port, credentials)
 
 
-class Dialler:
+class Connector:
     """Makes connections to one server; ``timeout``: seconds for each step. Thread-safe.
 
     ``refusal(address)`` returns the error for an address of the name that must not be connected to, or None. It is
@@ -220,8 +220,8 @@ class Dialler:
         """True if requests go to a proxy that reads them, and so have whole URLs as targets."""
         return self.proxy is not None and self._context is None
 
-    def dial(self, grip: Grip) -> socket.socket:
-        """Return a connected socket without timeout, attached to the grip. Raises `ConnectFailed`, `LetGo`."""
+    def dial(self, grip: CancelScope) -> socket.socket:
+        """Return a connected socket without timeout, attached to the grip. Raises `ConnectFailed`, `Abandoned`."""
         host, port = (self.where.host, self.where.port) if self.proxy is None else self.proxy[:2]
         name = "%s:%d" % ("[%s]" % host if ":" in host else host, port)
         through = "" if self.proxy is None else " (proxy, for %s)" % self.where.origin
@@ -244,7 +244,7 @@ class Dialler:
             raise
         return sock
 
-    def _connect(self, host: str, port: int, grip: Grip) -> socket.socket:
+    def _connect(self, host: str, port: int, grip: CancelScope) -> socket.socket:
         """Connect to the first address that answers. Raises OSError, or the error of ``refusal``."""
         failure: Exception = OSError("the name has no address")
         tried = False
@@ -291,7 +291,7 @@ class Dialler:
         finally:
             reply.close()
 
-    def _secured(self, sock: socket.socket, grip: Grip) -> socket.socket:
+    def _secured(self, sock: socket.socket, grip: CancelScope) -> socket.socket:
         """Return the socket, for https with TLS on top. Raises OSError (`ssl.SSLError` is one)."""
         if self._context is None:
             return sock
@@ -307,8 +307,8 @@ class Dialler:
         return secure
 
 
-def _failure(grip: Grip, text: str) -> TransportError:
-    return LetGo("the request was given up") if grip.gone else ConnectFailed(text)
+def _failure(grip: CancelScope, text: str) -> TransportError:
+    return Abandoned("the request was given up") if grip.gone else ConnectFailed(text)
 
 
 def _context(cafile: Optional[str]) -> "ssl.SSLContext":

@@ -1,6 +1,6 @@
 """The connections to one HTTP server, kept open between requests, and the threads that wait for replies.
 
-`Pool.send` takes an idle connection or makes one, writes a request and reads the head of the reply; `Pool.finish` keeps
+`ConnectionPool.send` takes an idle connection or makes one, writes a request and reads the head of the reply; `ConnectionPool.finish` keeps
 the connection when the body has been read. So there are as many connections as requests at a time.
 
 The server may close an idle connection at any moment. One that was closed is noticed before anything is sent, and one
@@ -20,20 +20,20 @@ from ... import deadline
 from ...errors import AnswerLost
 from ...threads import WorkerPool
 from ...transports.lines.fds import wait_ready
-from .connect import Dialler, Grip, LetGo
+from .connect import Connector, CancelScope, Abandoned
 from .response import BROKEN, Reply, words
 
 Fields = Tuple[Tuple[str, str], ...]
 _SMALL = 65536
 """The size in bytes up to which a body is sent together with its head."""
 REQUEST_IDLE = 5.0
-"""Seconds without work after which a thread of a `Crew` ends."""
+"""Seconds without work after which a thread of a `RequestPool` ends."""
 _REPEATABLE = ("GET", "DELETE")
 """The idempotent methods that we send [RFC 9110 §9.2.2]: a second time they do nothing more."""
 
 
 class Stale(AnswerLost):
-    """The error of a kept connection that had ended; the request may be sent again. See ``once`` of `Pool.send`."""
+    """The error of a kept connection that had ended; the request may be sent again. See ``once`` of `ConnectionPool.send`."""
 
 
 class PooledConnection:
@@ -53,10 +53,10 @@ class PooledConnection:
         return deadline.clock() < self.idle_until and not wait_ready(self.sock, 0)
 
 
-class Pool:
+class ConnectionPool:
     """The connections of one client to one server; ``keep``: seconds for which an idle one is kept. Thread-safe."""
 
-    def __init__(self, dialler: Dialler, keep: float) -> None:
+    def __init__(self, dialler: Connector, keep: float) -> None:
         self.where = dialler.where
         self._dialler = dialler
         self._keep = keep
@@ -65,13 +65,13 @@ class Pool:
         self._closed = False
         self._written: Tuple[Any, bytes] = (None, b"")  # the head of the last request, and what it was made of
 
-    def connect(self, grip: Grip) -> None:
-        """Open a connection and keep it for the first request. Raises `ConnectFailed`, `LetGo`."""
+    def connect(self, grip: CancelScope) -> None:
+        """Open a connection and keep it for the first request. Raises `ConnectFailed`, `Abandoned`."""
         link = PooledConnection(self._dialler.dial(grip))
         self._keep_connection(link, grip, self._keep)
 
     def begin(
-        self, method: str, target: str, fields: Fields, grip: Grip, body: Optional[bytes] = None,
+        self, method: str, target: str, fields: Fields, grip: CancelScope, body: Optional[bytes] = None,
     ) -> Optional[Reply]:
         """Send a request, with a short body or none, if that needs no waiting.
 
@@ -79,7 +79,7 @@ class Pool:
         """
         try:
             link = self._idle_connection(grip)
-        except LetGo:
+        except Abandoned:
             return None  # which `send` will say
         if link is None:
             return None
@@ -95,7 +95,7 @@ class Pool:
         return reply
 
     def send(
-        self, method: str, target: str, fields: Fields, body: Optional[bytes], grip: Grip,
+        self, method: str, target: str, fields: Fields, body: Optional[bytes], grip: CancelScope,
         timeout: Optional[float] = None, begun: Optional[Reply] = None, once: bool = False,
     ) -> Reply:
         """Send a request, and return its reply, the body of which is not read yet. The caller has to call `finish`.
@@ -103,7 +103,7 @@ class Pool:
         ``timeout``: seconds of silence after which the server is taken for dead. ``begun``: the result of `begin`.
         ``once``: these fields hold for one attempt, so that the caller makes the next attempt, after `Stale`.
 
-        Raises `ConnectFailed`, if it was not sent; `AnswerLost`, if no reply came; `LetGo`.
+        Raises `ConnectFailed`, if it was not sent; `AnswerLost`, if no reply came; `Abandoned`.
         """
         while True:
             reply, begun = begun, None
@@ -129,7 +129,7 @@ class Pool:
                 again = link.used and (not sent or method in _REPEATABLE)
                 self._discard(link, reply, grip)
                 if grip.gone:
-                    raise LetGo("the request was given up") from error
+                    raise Abandoned("the request was given up") from error
                 if not isinstance(error, BROKEN):
                     raise
                 if not again:
@@ -164,28 +164,28 @@ class Pool:
             raise error from None
         reply.will_close = True
 
-    def _take(self, grip: Grip) -> PooledConnection:
+    def _take(self, grip: CancelScope) -> PooledConnection:
         return self._idle_connection(grip) or PooledConnection(self._dialler.dial(grip))
 
-    def _idle_connection(self, grip: Grip) -> Optional[PooledConnection]:
+    def _idle_connection(self, grip: CancelScope) -> Optional[PooledConnection]:
         """Return an idle connection that is still open, attached to the grip, or None."""
         while True:
             with self._lock:
                 if self._closed:
-                    raise LetGo("the connection was closed")
+                    raise Abandoned("the connection was closed")
                 link = self._idle.pop() if self._idle else None
             if link is None:
                 return None
             if link.usable():
                 try:
                     grip.hold(link.sock)
-                except LetGo:
+                except Abandoned:
                     link.sock.close()
                     raise
                 return link
             link.sock.close()
 
-    def finish(self, reply: Reply, grip: Grip) -> None:
+    def finish(self, reply: Reply, grip: CancelScope) -> None:
         """Keep or close the connection of a reply that is done with. A second call does nothing."""
         link, reply.link = reply.link, None
         if link is None:
@@ -204,7 +204,7 @@ class Pool:
                 return min(float(value) - 1.0, 3600.0)
         return self._keep
 
-    def _keep_connection(self, link: PooledConnection, grip: Grip, seconds: float) -> None:
+    def _keep_connection(self, link: PooledConnection, grip: CancelScope, seconds: float) -> None:
         link.used = True
         link.idle_until = deadline.clock() + seconds
         grip.drop()
@@ -218,7 +218,7 @@ class Pool:
                 return
         link.sock.close()
 
-    def _discard(self, link: PooledConnection, reply: Optional[Reply], grip: Grip) -> None:
+    def _discard(self, link: PooledConnection, reply: Optional[Reply], grip: CancelScope) -> None:
         grip.drop()
         if reply is not None:
             reply.link = None
@@ -248,7 +248,7 @@ class Pool:
 
 # --- Threads that wait for replies ------------------------------------------------------------------------------------
 
-class Crew(WorkerPool):
+class RequestPool(WorkerPool):
     """The threads of one client that wait for replies: ``size`` jobs at a time, and urgent ones besides.
 
     Each job gets a thread at once, because it blocks. A thread that has nothing to do for REQUEST_IDLE seconds ends, so

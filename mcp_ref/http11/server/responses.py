@@ -36,7 +36,7 @@ class Refused(Exception):
         self.reason = reason
 
 
-class Shape(BaseHTTPRequestHandler):
+class RequestShape(BaseHTTPRequestHandler):
     """The handler of `http.server`, without a socket: for one request line, or one refusal."""
 
     protocol_version = "HTTP/1.1"
@@ -67,7 +67,7 @@ class Shape(BaseHTTPRequestHandler):
         """Do nothing: the engine logs refusals itself."""
 
 
-class _RequestLine(Shape):
+class _RequestLine(RequestShape):
     """A reader of one request line: an error is raised, not sent."""
 
     def send_error(self, code: int, message: Optional[str] = None, explain: Optional[str] = None) -> NoReturn:
@@ -111,7 +111,7 @@ def refusal(status: int, reason: str = "", method: str = "") -> bytes:
 
     Without ``reason`` it has the usual words of the status.
     """
-    shape = Shape(command=method)
+    shape = RequestShape(command=method)
     shape.send_error(status, None, reason.encode("ascii", "backslashreplace").decode() or None)
     return shape.wfile.getvalue()  # type: ignore[attr-defined, no-any-return]
 
@@ -130,7 +130,7 @@ class _Today:
     line = ""
 
 
-_shape = Shape()
+_shape = RequestShape()
 _status_lines: Dict[int, str] = {}
 
 

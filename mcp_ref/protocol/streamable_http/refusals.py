@@ -119,7 +119,7 @@ _ALLOWED_FIELDS = ("authorization", "dpop", "content-type", "accept", "last-even
 _PREFLIGHT_SECONDS = "3600"
 
 
-class Verdict(NamedTuple):
+class HeaderVerdict(NamedTuple):
     """The judgement of the header fields of one request."""
 
     reason: Optional[str]
@@ -156,13 +156,13 @@ class Rules:
     def judge(
         self, method: str, path: str, host: Optional[str], origin: Optional[str], accept: Optional[str],
         content_type: Optional[str],
-    ) -> Verdict:
+    ) -> HeaderVerdict:
         """Judge a request by these fields; a missing field is None."""
         taken = accepts(accept, JSON), accepts(accept, SSE)
         reason, found = self._refuse(method, path, host, origin, accept, content_type, taken)
         # A refused origin learns nothing: its page cannot read the reply.
         foreign = origin is None or reason in ("host", "origin")
-        return Verdict(reason, found, () if foreign else _cors(origin or ""), *taken)
+        return HeaderVerdict(reason, found, () if foreign else _cors(origin or ""), *taken)
 
     def _refuse(
         self, method: str, path: str, host: Optional[str], origin: Optional[str], accept: Optional[str],

@@ -24,7 +24,7 @@ _MAX_RETRY_DIGITS = 9
 """The digits of ``retry``; a longer number is more than eleven days and is ignored."""
 
 
-class Event(NamedTuple):
+class SseEvent(NamedTuple):
     """An event that was dispatched."""
 
     data: bytes
@@ -63,7 +63,7 @@ def comment(text: str = "") -> bytes:
     return b": %s\n\n" % text.encode("utf-8") if text else b":\n\n"
 
 
-class Parser:
+class SseParser:
     """The parser of a stream, which is fed piece by piece.
 
     ``max_bytes`` limits one line, and the data of one event. Beyond it `feed` raises ValueError; the stream is over.
@@ -84,7 +84,7 @@ class Parser:
         self._event = ""
         self._id: Optional[str] = None
 
-    def feed(self, chunk: bytes) -> List[Event]:
+    def feed(self, chunk: bytes) -> List[SseEvent]:
         """Return the events that end in these bytes."""
         if self._start is not None:
             chunk = self._without_bom(chunk)
@@ -98,7 +98,7 @@ class Parser:
             self._skip_newline = chunk[-1:] == b"\r"
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         *lines, rest = chunk.split(b"\n")
-        events: List[Event] = []
+        events: List[SseEvent] = []
         for line in lines:
             if self._line is not None:
                 self._keep(line)
@@ -127,7 +127,7 @@ class Parser:
         if size > self._max:
             raise ValueError("an event of more than %d bytes exceeds max_message_bytes" % self._max)
 
-    def _take(self, line: bytes, events: List[Event]) -> None:
+    def _take(self, line: bytes, events: List[SseEvent]) -> None:
         """Handle one whole line."""
         if not line:
             self._dispatch(events)
@@ -146,8 +146,8 @@ class Parser:
         elif name == b"retry" and value.isdigit() and len(value) <= _MAX_RETRY_DIGITS:
             self.retry = int(value)
 
-    def _dispatch(self, events: List[Event]) -> None:
+    def _dispatch(self, events: List[SseEvent]) -> None:
         self.last_id = self._id
         if self._data:
-            events.append(Event(b"\n".join(self._data), self._event or "message", self.last_id))
+            events.append(SseEvent(b"\n".join(self._data), self._event or "message", self.last_id))
         self._data, self._size, self._event = [], 0, ""

@@ -8,8 +8,8 @@ it asks if the request is to be sent again. Both calls may wait: for an authoriz
 authorizes already, for a person. They come from the thread that sends the request, so nothing else waits with it. The
 authorizer is told of replies that are no refusal, too.
 
-The `Grip` that comes along is the scope of a cancellation: it ends when nobody wants the request any more. `Grip.pause`
-waits until then at most, and within `Grip.standstill`, which is for a person's time, the clock of the request is
+The `CancelScope` that comes along is the scope of a cancellation: it ends when nobody wants the request any more. `CancelScope.pause`
+waits until then at most, and within `CancelScope.standstill`, which is for a person's time, the clock of the request is
 paused.
 """
 
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Tuple, Union
 
 from ...errors import AuthError, McpError, Unauthorized
-from ...http11.client.connect import Grip
+from ...http11.client.connect import CancelScope
 from ...http11.client.connection_pool import Fields
 from ...http11.message import Headers
 from ...limits import DEFAULT, Limits
@@ -26,10 +26,10 @@ from .headers import check
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["Authorizer", "Authorizing", "Fields", "Gate", "Grip", "Refusal"]
+__all__ = ["Authorizer", "Authorizing", "Fields", "AuthBoundary", "CancelScope", "AuthRefusal"]
 
 
-class Refusal(NamedTuple):
+class AuthRefusal(NamedTuple):
     """A request that a server has refused with 401 or 403."""
 
     status: int
@@ -56,18 +56,18 @@ class Refusal(NamedTuple):
 class Authorizer:
     """The authorization at one server. Thread-safe: many requests go out at a time."""
 
-    def fields(self, method: str, url: str, grip: Grip) -> Fields:
+    def fields(self, method: str, url: str, grip: CancelScope) -> Fields:
         """Return the header fields that authorize this one HTTP request; () if there is no token yet.
 
-        May wait, for a token that has to be renewed first. Raises `AuthError`, and `LetGo` if ``grip`` has ended.
+        May wait, for a token that has to be renewed first. Raises `AuthError`, and `Abandoned` if ``grip`` has ended.
         """
         raise NotImplementedError
 
-    def refused(self, refusal: Refusal, grip: Grip) -> bool:
+    def refused(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
         """Authorize a request that was refused. Returns True if it is to be sent again, with new `fields`; False if the
         refusal stands.
 
-        Raises `AuthError` if authorization fails, which is then the outcome of the request, and `LetGo` if ``grip``
+        Raises `AuthError` if authorization fails, which is then the outcome of the request, and `Abandoned` if ``grip``
         has ended.
         """
         raise NotImplementedError
@@ -91,7 +91,7 @@ class Authorizing:
         raise NotImplementedError
 
 
-class Gate:
+class AuthBoundary:
     """The `Authorizer` of one client, and a bound on how often it is asked.
 
     ``auth``: None for a client that authorizes nothing, or has its token from its caller.
@@ -112,7 +112,7 @@ class Gate:
         self.authorizer = auth
         self._most = limits.max_authorizations
 
-    def fields(self, method: str, url: str, grip: Grip) -> Fields:
+    def fields(self, method: str, url: str, grip: CancelScope) -> Fields:
         """Return the header fields of `Authorizer.fields`, checked."""
         if self.authorizer is None:
             return ()
@@ -122,7 +122,7 @@ class Gate:
                 check(name, value)
         return given
 
-    def opens(self, refusal: Refusal, grip: Grip) -> bool:
+    def opens(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
         """Return True if a refused request is to be sent again, see `Authorizer.refused`.
 
         Raises `Unauthorized` after ``max_authorizations`` times.

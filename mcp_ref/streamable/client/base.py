@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, FrozenSet, List, M
 
 from ...diagnostics.packagelog import Counters, get_logger, is_told
 from ...errors import ConnectionLost, HttpStatus, McpError, PeerProtocolError, TransportError
-from ...http11.client.connect import Dialler, Grip, LetGo, place, place_from
-from ...http11.client.connection_pool import Crew, Fields, Pool, Stale
+from ...http11.client.connect import Connector, CancelScope, Abandoned, server_url, server_url_from
+from ...http11.client.connection_pool import RequestPool, Fields, ConnectionPool, Stale
 from ...http11.client.response import Reply
 from ...jsonrpc import RequestId
 from ...limits import DEFAULT, Limits
@@ -39,7 +39,7 @@ from ...revisions import Revision
 from ...transports.base import Failed, Received
 from ...transports.exchanges import ExchangeTransport, Outgoing, Unanswered
 from ...transports.lines.fds import FORKED, tell_of_fork
-from .auth_provider import Authorizer, Authorizing, Gate, Refusal
+from .auth_provider import Authorizer, Authorizing, AuthBoundary, AuthRefusal
 from .errors import refused
 from .headers import ACCEPT, added
 from .inbox import CAPACITY, Inbox, offered
@@ -73,7 +73,7 @@ class Post:
         self.data = message.data
         self.fields = fields
         """The header fields of a request that belongs to no session, all of them; () for those of every request now."""
-        self.grip = Grip()
+        self.grip = CancelScope()
         self.begun = begun
 
     def may_have(self, id: Any) -> bool:
@@ -102,8 +102,8 @@ class HttpChannel(ExchangeTransport):
     ) -> None:
         if auth is not None and (token is not None or "authorization" in map(str.lower, headers or ())):
             raise ValueError("auth=... sends the field Authorization itself: no token=... and no such header besides")
-        self.where = place(url)
-        self._gate = Gate(auth, self.where.url, ssl_context, cafile, limits)
+        self.where = server_url(url)
+        self._gate = AuthBoundary(auth, self.where.url, ssl_context, cafile, limits)
         self.options: Dict[str, Any] = dict(
             headers=headers, token=token, auth=self._gate.authorizer, ssl_context=ssl_context, cafile=cafile,
             limits=limits)
@@ -114,9 +114,9 @@ class HttpChannel(ExchangeTransport):
         self.address = self.where.url
         self._target = self.where.target
         self._added = (("Host", self.where.authority), ("Accept-Encoding", "identity"), *added(headers or {}, token))
-        self._dialler = Dialler(self.where, limits.connect_timeout, ssl_context, cafile)
-        self._pool = Pool(self._dialler, limits.http_keep_alive)
-        self._crew = Crew(self.where.authority, limits.max_http_requests, self._pool.prune)
+        self._dialler = Connector(self.where, limits.connect_timeout, ssl_context, cafile)
+        self._pool = ConnectionPool(self._dialler, limits.http_keep_alive)
+        self._crew = RequestPool(self.where.authority, limits.max_http_requests, self._pool.prune)
         self._inbox = Inbox()
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
@@ -128,7 +128,7 @@ class HttpChannel(ExchangeTransport):
         self._in_lane = False  # whether a thread is at it
         self._lane_empty = threading.Event()
         self._lane_empty.set()
-        self._grip = Grip()  # connecting, the lane, streams: what belongs to no request
+        self._grip = CancelScope()  # connecting, the lane, streams: what belongs to no request
         self._version: Optional[str] = None
         self._agreed: Optional[str] = None
         self._made_fields: Dict[str, Fields] = {}
@@ -302,7 +302,7 @@ class HttpChannel(ExchangeTransport):
     def _stop_listening(self) -> None:
         """End the streams that belong to no request."""
 
-    def _farewell(self, grip: Grip) -> None:
+    def _farewell(self, grip: CancelScope) -> None:
         """Tell the server that this was all."""
 
     # Requests
@@ -330,7 +330,7 @@ class HttpChannel(ExchangeTransport):
                 last = self._perform(post, begun)
             elif begun is not None:
                 self._pool.finish(begun, post.grip)
-        except LetGo:
+        except Abandoned:
             pass  # nobody waits for it
         except McpError as error:
             last = (Failed(post.id, error),)
@@ -417,15 +417,15 @@ class HttpChannel(ExchangeTransport):
     # HTTP
 
     def _exchange(
-        self, method: str, body: Optional[bytes], grip: Grip, fields: Fields = (), timeout: Optional[float] = None,
+        self, method: str, body: Optional[bytes], grip: CancelScope, fields: Fields = (), timeout: Optional[float] = None,
         begun: Optional[Reply] = None, ask: bool = True,
     ) -> Reply:
         """Send a request, have it authorized, and follow redirects within the origin. Returns the reply, which has to
-        be given to `Pool.finish`.
+        be given to `ConnectionPool.finish`.
 
         ``fields``: all header fields but those of authorization; (): those of every request now. ``ask``: ask the
         authorizer about a refusal.
-        Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `AuthError`, `LetGo`.
+        Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `AuthError`, `Abandoned`.
         """
         target, redirects = self._target if begun is None else begun.target, 0
         while redirects < _MOST_REDIRECTS:
@@ -444,7 +444,7 @@ class HttpChannel(ExchangeTransport):
                 self.http_trace.exchanged(method, target, all_fields, reply.status, reply.headers.pairs())
             reply.given = given
             if self._gate.authorizer is not None:
-                if reply.status not in Gate.STATUSES:
+                if reply.status not in AuthBoundary.STATUSES:
                     self._answered(reply, self.where.origin + target, grip)
                 elif ask:
                     if not self._let_in(reply, method, target, self._revision(body, fields), grip):
@@ -462,7 +462,7 @@ class HttpChannel(ExchangeTransport):
                 self._target = target
         raise HttpStatus("%s is redirected more than %d times" % (self._shown, _MOST_REDIRECTS), reply.status)
 
-    def _answered(self, reply: Reply, url: str, grip: Grip) -> None:
+    def _answered(self, reply: Reply, url: str, grip: CancelScope) -> None:
         """Tell the authorizer of a reply that is no refusal."""
         try:
             self._gate.answered(url, reply.headers)
@@ -471,7 +471,7 @@ class HttpChannel(ExchangeTransport):
             raise
 
     def _let_in(
-        self, reply: Reply, method: str, target: str, revision: Optional[str], grip: Grip,
+        self, reply: Reply, method: str, target: str, revision: Optional[str], grip: CancelScope,
     ) -> bool:
         """Have the authorizer look at a refusal. Returns True if the request is to be sent again.
 
@@ -485,7 +485,7 @@ class HttpChannel(ExchangeTransport):
             self._pool.finish(reply, grip)
         challenges = tuple(reply.headers.get_all("www-authenticate"))
         url = self.where.origin + target
-        refusal = Refusal(reply.status, challenges, reply.headers, method, url, reply.given, revision, grip.asked)
+        refusal = AuthRefusal(reply.status, challenges, reply.headers, method, url, reply.given, revision, grip.asked)
         grip.asked += 1
         return self._gate.opens(refusal, grip)
 
@@ -495,7 +495,7 @@ class HttpChannel(ExchangeTransport):
 
     def _redirected(self, reply: Reply, method: str, target: str) -> str:
         """Return the target that a redirect names."""
-        goal = place_from(self.where.origin + target, reply.headers.get("location") or "",
+        goal = server_url_from(self.where.origin + target, reply.headers.get("location") or "",
                           "%s answered %d and redirects to" % (self._shown, reply.status))
         if goal.origin != self.where.origin:
             text = "%s redirects to %s, which is another origin: name that URL instead if you trust it"

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Mapping, Optional, Sequence, Union
 
 from ...deadline import Deadline
 from ...errors import AnswerLost, ConnectFailed, McpError
-from ...http11.client.connect import Grip, LetGo, place_from
+from ...http11.client.connect import CancelScope, Abandoned, server_url_from
 from ...http11.client.response import Reply
 from ...jsonrpc import RequestId
 from ...limits import DEFAULT, Limits
 from ...options import spelt
 from ...protocol.streamable_http.header_values import media_type
-from ...protocol.streamable_http.sse import Event, Parser
+from ...protocol.streamable_http.sse import SseEvent, SseParser
 from ...transports.base import Received
 from .auth_provider import Authorizer, Authorizing
 from .base import HttpChannel, Post
@@ -46,7 +46,7 @@ class HttpSse(HttpChannel):
     ) -> None:
         super().__init__(
             url, headers=headers, token=token, auth=auth, ssl_context=ssl_context, cafile=cafile, limits=limits)
-        self._stream = Grip()
+        self._stream = CancelScope()
         self._ready = threading.Event()
         self._failure: Optional[McpError] = None
         self.opens_for: Optional[RequestId] = None
@@ -83,7 +83,7 @@ class HttpSse(HttpChannel):
                 self._events(reply)
             finally:
                 self._pool.finish(reply, self._stream)
-        except LetGo:
+        except Abandoned:
             self._over(ConnectFailed("closed while it was being opened"))
         except AnswerLost as error:
             self._over(ConnectFailed(str(error)))
@@ -100,7 +100,7 @@ class HttpSse(HttpChannel):
         kind = media_type(reply.headers.get("content-type"))
         if kind != EVENTS:
             raise ConnectFailed("%s answered with content type %.80r, not %s" % (self._shown, kind, EVENTS))
-        parser = Parser(self.limits.max_message_bytes)
+        parser = SseParser(self.limits.max_message_bytes)
         seen = None if self.http_trace is None else self.http_trace.stream("GET")
         try:
             self._read_events(reply, parser, seen)
@@ -109,7 +109,7 @@ class HttpSse(HttpChannel):
                 seen.closed(str(error))
             raise
 
-    def _read_events(self, reply: Reply, parser: Parser, seen: "Optional[StreamTrace]") -> None:
+    def _read_events(self, reply: Reply, parser: SseParser, seen: "Optional[StreamTrace]") -> None:
         while True:
             piece = reply.piece()
             if not piece:
@@ -123,10 +123,10 @@ class HttpSse(HttpChannel):
             for event in events:
                 self._take(event)
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: SseEvent) -> None:
         if event.event == "endpoint":
             if not self._ready.is_set():
-                goal = place_from(self.where.url, event.data.decode("utf-8", "replace"),
+                goal = server_url_from(self.where.url, event.data.decode("utf-8", "replace"),
                                   "%s wants messages to be posted to" % self._shown)
                 if goal.origin != self.origin:
                     raise ConnectFailed("%s wants messages to be posted to another origin, %s: that is not done"

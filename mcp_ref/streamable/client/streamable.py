@@ -40,14 +40,14 @@ from ...deadline import Deadline
 from ...errors import (
     AnswerLost, ConnectFailed, HttpStatus, McpError, PeerProtocolError, SessionExpired, TransportError,
 )
-from ...http11.client.connect import Grip, LetGo
+from ...http11.client.connect import CancelScope, Abandoned
 from ...http11.client.connection_pool import Fields
 from ...http11.client.response import Reply
 from ...limits import DEFAULT, Limits
 from ...options import spelt
 from ...protocol import envelope
 from ...protocol.streamable_http.header_values import is_session_id, media_type
-from ...protocol.streamable_http.sse import Parser
+from ...protocol.streamable_http.sse import SseParser
 from ...revisions import Revision
 from ...transports.base import Failed, Received, Transport
 from ...transports.exchanges import Outgoing, Unanswered
@@ -95,7 +95,7 @@ class Trail:
         if self.retry is not None:
             self.tries = 0
 
-    def follow(self, parser: Parser) -> None:
+    def follow(self, parser: SseParser) -> None:
         """Take over the event id and ``retry`` that the parser of a connection has seen."""
         if parser.last_id is not None:
             self.id = parser.last_id
@@ -145,7 +145,7 @@ class StreamableHttp(HttpChannel):
         self._direct = self.where.scheme == "http" and self._gate.authorizer is None
         self._session: Optional[str] = None
         self._expired = False
-        self._listening = Grip()
+        self._listening = CancelScope()
         self.refusal: Optional[int] = None
 
     def agreed(self, revision: Revision) -> None:
@@ -287,7 +287,7 @@ class StreamableHttp(HttpChannel):
     def _read_events(
         self, reply: Reply, trail: Trail, post: Optional[Post], seen: "Optional[StreamTrace]"
     ) -> Optional[AnswerLost]:
-        parser = Parser(self.limits.max_message_bytes)
+        parser = SseParser(self.limits.max_message_bytes)
         answered = False
         while True:
             try:
@@ -312,8 +312,8 @@ class StreamableHttp(HttpChannel):
                     answered = True
                     reply.link.sock.settimeout(_LINGER)
 
-    def _resume(self, trail: Trail, grip: Grip, lost: AnswerLost) -> Reply:
-        """Ask for the rest of a stream until the server gives it. Raises `AnswerLost` if it will not, `LetGo`.
+    def _resume(self, trail: Trail, grip: CancelScope, lost: AnswerLost) -> Reply:
+        """Ask for the rest of a stream until the server gives it. Raises `AnswerLost` if it will not, `Abandoned`.
 
         [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery] SHOULD
         """
@@ -369,14 +369,14 @@ class StreamableHttp(HttpChannel):
                 begun = None
                 grip.pause(trail.delay(self.limits))
                 trail.tries += 1
-        except LetGo:
+        except Abandoned:
             pass
         except SessionExpired as error:
             self._end(str(error))
         except McpError as error:
             self._note("no stream", "the server's own messages are not heard any more: %s" % error)
 
-    def _listen_once(self, trail: Trail, grip: Grip, begun: Optional[Reply]) -> bool:
+    def _listen_once(self, trail: Trail, grip: CancelScope, begun: Optional[Reply]) -> bool:
         """Read one connection of the standalone stream. Returns True if another one is to be tried.
 
         No caller has asked for this stream, so a person is asked to authorize it once at most: later on the
@@ -406,7 +406,7 @@ class StreamableHttp(HttpChannel):
     def _stop_listening(self) -> None:
         self._listening.let_go()
 
-    def _farewell(self, grip: Grip) -> None:
+    def _farewell(self, grip: CancelScope) -> None:
         """End the session, which a server may refuse
         [2025-03-26..2025-11-25 basic/transports §Session Management] SHOULD."""
         if self._session is None:

@@ -2,7 +2,7 @@
 
 An endpoint asks its guard three times: `Guard.answers` for requests to addresses beside its own, `Guard.admit` for each
 other request once its header fields are in order and before its body is read, and `Guard.allows` once the message is
-known. A guard refuses by `Denied`. The guard of OAuth is `mcp_ref.auth.server.resource_server`.
+known. A guard refuses by `AccessDenied`. The guard of OAuth is `mcp_ref.auth.server.resource_server`.
 
 A stream on which a client only listens (of a GET, of `subscriptions/listen`) ends when `Guard.expired` says that the
 credentials are no longer valid which the session has shown last, or the request that opened the stream. The client
@@ -32,7 +32,7 @@ Authenticate = Callable[[Headers], Any]
 reason."""
 
 
-class Denied(Exception):
+class AccessDenied(Exception):
     """A request is refused: ``status`` as in the module, ``challenges`` for WWW-Authenticate, ``why`` for the body."""
 
     def __init__(self, status: int, why: str = "", challenges: Sequence[str] = ()) -> None:
@@ -58,10 +58,10 @@ class Guard:
         return False
 
     def admit(self, request: HttpRequest) -> Any:
-        """Return the principal that sends the request, by its header fields alone. Raises `Denied`."""
+        """Return the principal that sends the request, by its header fields alone. Raises `AccessDenied`."""
         return None
 
-    def allows(self, principal: Any, frame: Optional[Frame]) -> Optional[Denied]:
+    def allows(self, principal: Any, frame: Optional[Frame]) -> Optional[AccessDenied]:
         """Return why a principal that was let in may not have this message answered; None if it may.
 
         ``frame`` None: there is no message, or none that can be read.
@@ -89,9 +89,9 @@ class CallableGuard(Guard):
         try:
             principal = self._authenticate(request.headers)
         except AuthError as error:
-            raise Denied(401, ": %s" % error, ("Bearer",)) from None
+            raise AccessDenied(401, ": %s" % error, ("Bearer",)) from None
         if principal is None:
-            raise Denied(401, "", ("Bearer",))
+            raise AccessDenied(401, "", ("Bearer",))
         return principal
 
 
@@ -112,7 +112,7 @@ class OneToken(Guard):
 
         shown = bearer(request.headers.get("authorization"))
         if shown is None or not compare_digest(shown.encode("utf-8", "replace"), self._token):
-            raise Denied(401, "", ("Bearer",))
+            raise AccessDenied(401, "", ("Bearer",))
         return "token"
 
 

@@ -27,7 +27,7 @@ from typing import Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple,
 from ... import deadline
 from ...diagnostics.usercode import log_raised
 from ...errors import ConnectionLost, NoThreads, RequestTimeout
-from ...http11.client.connection_pool import Crew
+from ...http11.client.connection_pool import RequestPool
 from ...http11.message import Exchange, Headers, HttpRequest, Pairs, check_fields
 from ...http11.server.responses import has_body
 from ...limits import Limits
@@ -209,7 +209,7 @@ class Caller:
     def __init__(self, endpoint: Any) -> None:
         self.endpoint = endpoint
         self.limits: Limits = endpoint.limits
-        self._crew = Crew("call", 0, lambda: None)
+        self._crew = RequestPool("call", 0, lambda: None)
         self._ticking = threading.Lock()
         self._ticked = deadline.clock()
 

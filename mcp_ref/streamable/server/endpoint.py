@@ -47,7 +47,7 @@ from ...threads import Tally
 from ..shared.store import Store
 from .authenticate import Authenticate, Guard, guard_of
 from .post import (
-    SESSION_ID, VERSION, AnyPost, Case, Guarded, InSession, Opening, OfSession, Refused, Sessionless, Way, walk,
+    SESSION_ID, VERSION, AnyPost, Case, Guarded, InSession, OpeningPost, OfSession, RequestRefusal, Sessionless, Way, walk,
 )
 from .reply_stream import JSON_HEADERS, ReplyStream, event_id
 from .session import HttpSession
@@ -63,7 +63,7 @@ _TRIES = 8
 """The number of times that a new session tries to replace another one; another thread may take the room first."""
 
 
-class Listening(Guarded, OfSession):
+class StreamGet(Guarded, OfSession):
     """A GET: it opens a stream of the session, or the rest of one.
 
     [2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server] MUST
@@ -71,16 +71,16 @@ class Listening(Guarded, OfSession):
 
     order = ORDER["GET"]
 
-    def need_session(self, case: Case) -> Optional[Refused]:
+    def need_session(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse a request without a session id."""
         case.session_id = case.exchange.request.headers.lower(SESSION_ID)
-        return Refused("no session") if case.session_id is None else None
+        return RequestRefusal("no session") if case.session_id is None else None
 
-    def be_open(self, case: Case) -> Optional[Refused]:
+    def be_open(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse new streams while the endpoint closes."""
-        return Refused("closing") if self.endpoint.closing else None
+        return RequestRefusal("closing") if self.endpoint.closing else None
 
-    def answer(self, case: Case) -> Optional[Refused]:
+    def answer(self, case: Case) -> Optional[RequestRefusal]:
         """Open the stream. Returns the refusal of an event that is not kept, or of a session that has just ended."""
         session, cors = case.session, case.verdict.cors
         last = case.exchange.request.headers.get("last-event-id")
@@ -90,17 +90,17 @@ class Listening(Guarded, OfSession):
             since = event_id(last)
             begun = None if since is None else session.resume(case.exchange, since, cors)
         if begun is None:
-            return Refused("event", "%.80r" % last)
-        return None if begun else Refused("session")
+            return RequestRefusal("event", "%.80r" % last)
+        return None if begun else RequestRefusal("session")
 
 
-class Ending(Guarded, OfSession):
+class SessionDelete(Guarded, OfSession):
     """A DELETE: it ends the session [2025-03-26..2025-11-25 basic/transports §Session Management]."""
 
     order = ORDER["DELETE"]
-    need_session = Listening.need_session
+    need_session = StreamGet.need_session
 
-    def answer(self, case: Case) -> Optional[Refused]:
+    def answer(self, case: Case) -> Optional[RequestRefusal]:
         """End the session."""
         self.endpoint.end(case.session, "the client ended the session")
         case.exchange.reply(204, case.verdict.cors)
@@ -112,7 +112,7 @@ class Preflight(Way):
 
     order = ORDER["OPTIONS"]
 
-    def answer(self, case: Case) -> Optional[Refused]:
+    def answer(self, case: Case) -> Optional[RequestRefusal]:
         """Reply with the methods, and to a page that is allowed with the header fields it may send."""
         allow = self.endpoint.rules.allow
         headers: Pairs = (("Allow", allow),)
@@ -124,7 +124,7 @@ class Preflight(Way):
 
 
 Ways = Mapping[str, Callable[["Endpoint"], Way]]
-SESSION_WAYS: Ways = {"GET": Listening, "POST": AnyPost, "DELETE": Ending}
+SESSION_WAYS: Ways = {"GET": StreamGet, "POST": AnyPost, "DELETE": SessionDelete}
 STATELESS_WAYS: Ways = {"POST": AnyPost}
 """Method -> the way in which it is answered, where there are sessions and where there are none. OPTIONS is `Preflight`
 everywhere."""
@@ -203,7 +203,7 @@ class Endpoint:
         if sessions != "none" and self.eras.legacy:
             self.sessions = self._table(sessions, streams)
         self.stateless, self.in_session = Stateless(self), InSession(self)
-        self.opening, self.sessionless = Opening(self), Sessionless(self)
+        self.opening, self.sessionless = OpeningPost(self), Sessionless(self)
         if ways is None:
             ways = STATELESS_WAYS if self.sessions is None else SESSION_WAYS
         self._ways = {method: ways[method](self) for method in ways
@@ -236,7 +236,7 @@ class Endpoint:
             connection.questions.append((self._owned, session.owner))
         return connection
 
-    def enter(self, case: Case, session: HttpSession) -> Optional[Refused]:
+    def enter(self, case: Case, session: HttpSession) -> Optional[RequestRefusal]:
         """Enter a session that begins with this request into the table, in place of another one if need be."""
         sessions: Any = self.sessions
         session.owner = self._owners.of(case.exchange.request, session.principal)
@@ -249,7 +249,7 @@ class Endpoint:
             self.counters.add("sessions that made room")
             self.end(other, "a new session took the place of this one, since max_sessions are open")
         reason, found = sessions.why_full(session)
-        return Refused(reason, found, case.id())
+        return RequestRefusal(reason, found, case.id())
 
     def reply_to(self, case: Case, session: Optional[HttpSession] = None) -> ReplyStream:
         """Return the place for the answers to a POST, as JSON or as a stream.
@@ -279,7 +279,7 @@ class Endpoint:
             if verdict.reason is None:
                 refused = walk(case, self._ways[request.method])
             else:
-                refused = Refused(verdict.reason, verdict.found)
+                refused = RequestRefusal(verdict.reason, verdict.found)
         if refused is not None:
             self.refuse(case, refused)
 
@@ -337,7 +337,7 @@ class Endpoint:
 
     # Refusing
 
-    def _repeated(self, exchange: Exchange) -> Optional[Refused]:
+    def _repeated(self, exchange: Exchange) -> Optional[RequestRefusal]:
         """Return the refusal of a field that came more than once and has one value; None where there is none."""
         single = refusals.SINGLE + tuple(self.guard.single if self.guard is not None else ())
         name = exchange.request.headers.repeated(single)
@@ -345,9 +345,9 @@ class Endpoint:
             return None
         text = REFUSALS["repeated"].text % name
         required = name.lower() == VERSION and self.eras.modern
-        return Refused("repeated", name, None, RpcError(HEADER_MISMATCH, text) if required else None)
+        return RequestRefusal("repeated", name, None, RpcError(HEADER_MISMATCH, text) if required else None)
 
-    def refuse(self, case: Case, refused: Refused) -> None:
+    def refuse(self, case: Case, refused: RequestRefusal) -> None:
         """Reply with a refusal, as REFUSALS says."""
         reason, found, id, error, challenges = refused
         refusal = REFUSALS[reason]

@@ -33,7 +33,7 @@ from ...protocol.streamable_http.sse import encode_event
 from ...transports.held import Held
 from .authenticate import Authenticate, Guard
 from .endpoint import ALL, Connect, Endpoint
-from .post import VERSION, Case, Guarded, OfSession, Posted, Reading, Refused, in_batch, tell
+from .post import VERSION, Case, Guarded, OfSession, Posted, ReadBody, RequestRefusal, in_batch, tell
 from .reply_stream import LISTENING, ReplyStream
 from .session import HttpSession
 from .session_table import SessionTable, new_id
@@ -133,22 +133,22 @@ class _Streams(Guarded):
         super().__init__(endpoint)
         self._address = address
 
-    def judge_version(self, case: Case) -> Optional[Refused]:
+    def judge_version(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse a version that is not served."""
         version, endpoint = case.exchange.request.headers.lower(VERSION), self.endpoint
         fault = "" if version is None else version_fault(version, endpoint.revisions, None, endpoint.strict)
-        return Refused("version", fault) if fault else None
+        return RequestRefusal("version", fault) if fault else None
 
-    def be_open(self, case: Case) -> Optional[Refused]:
+    def be_open(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse new sessions while the endpoint closes."""
-        return Refused("closing") if self.endpoint.closing else None
+        return RequestRefusal("closing") if self.endpoint.closing else None
 
-    def enter(self, case: Case) -> Optional[Refused]:
+    def enter(self, case: Case) -> Optional[RequestRefusal]:
         """Make the session, which has a place in the table from now on."""
         session = case.session = SseSession(new_id(), case.principal, self.endpoint.limits)
         return self.endpoint.enter(case, session)
 
-    def answer(self, case: Case) -> Optional[Refused]:
+    def answer(self, case: Case) -> Optional[RequestRefusal]:
         """Begin the session and its stream."""
         endpoint, session, exchange = self.endpoint, case.session, case.exchange
         sessions: Any = endpoint.sessions
@@ -160,33 +160,33 @@ class _Streams(Guarded):
         exchange.on_close = functools.partial(endpoint.end, session, "the client closed the stream")
         address = "%s%s?%s=%s" % (exchange.request.root, self._address, SESSION, session.id)
         if not session.begin(exchange, address, case.verdict.cors):
-            return Refused("closing")
+            return RequestRefusal("closing")
         endpoint.counters.add("sessions begun")
         return None
 
 
-class _Messages(Guarded, Reading, OfSession, Posted):
+class _Messages(Guarded, ReadBody, OfSession, Posted):
     """A POST to the second address: its message goes to the connection of the session that the address names."""
 
     order = HTTP_SSE["POST"]
 
-    def need_session(self, case: Case) -> Optional[Refused]:
+    def need_session(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse an address that names no session; one that names several is of none."""
         named = parse_qs(case.exchange.request.query).get(SESSION, [])
         case.session_id = named[0] if len(named) == 1 else ""
         if named:
             return None
-        return Refused("body", "%s is missing: post to the address in the endpoint event" % SESSION)
+        return RequestRefusal("body", "%s is missing: post to the address in the endpoint event" % SESSION)
 
-    def judge_batch(self, case: Case) -> Optional[Refused]:
+    def judge_batch(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse a batch where the revision has none. What belongs into one, no page says of this transport."""
         batching = bool(case.session.connection.batching)
         fault = in_batch(case, batching)
         if isinstance(case.frame, Batch) and len(case.keys) == 1:
             case.keys = ()  # nothing but messages that are none: their refusal goes on the stream, also while we close
-        return Refused("batch", fault) if fault and not batching else None
+        return RequestRefusal("batch", fault) if fault and not batching else None
 
-    def answer(self, case: Case) -> Optional[Refused]:
+    def answer(self, case: Case) -> Optional[RequestRefusal]:
         """Give the connection the message; all answers go on the stream."""
         tell(case, case.principal)
         return None

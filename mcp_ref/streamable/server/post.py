@@ -10,7 +10,7 @@ A POST has this way in common, whatever it brings: `AnyPost`. When its message h
 way                 the POST                           what it does
 ==================  =================================  ==========================================================
 `InSession`         has a session id                   gives the message to the connection of that session
-`Opening`           is `initialize`, has none          begins a session
+`OpeningPost`           is `initialize`, has none          begins a session
 `Sessionless`       where there are no sessions        answers it on a connection of its own
 `Stateless`         is of 2026-07-28                   answers it on the one connection of all such requests
 ==================  =================================  ==========================================================
@@ -30,10 +30,10 @@ from ...http11.message import Exchange
 from ...jsonrpc import Batch, Malformed, Notification, Request, RequestId, id_key, parse, shown
 from ...protocol.streamable_http import refusals
 from ...protocol.streamable_http.era import MODERN
-from ...protocol.streamable_http.refusals import Verdict
+from ...protocol.streamable_http.refusals import HeaderVerdict
 from ...revisions import R2025_03_26, revision
 from ...transports.held import peer_of
-from .authenticate import Denied
+from .authenticate import AccessDenied
 from .reply_stream import ReplyStream
 from .session import HttpSession
 
@@ -48,7 +48,7 @@ SESSION_ID = "mcp-session-id"
 VERSION = "mcp-protocol-version"
 
 
-class Refused(NamedTuple):
+class RequestRefusal(NamedTuple):
     """A refusal that a check has found."""
 
     reason: str
@@ -83,7 +83,7 @@ class Case:
     reply: Optional[ReplyStream] = None
     """The reply of a request of the stateless era."""
 
-    def __init__(self, exchange: Exchange, verdict: Verdict) -> None:
+    def __init__(self, exchange: Exchange, verdict: HeaderVerdict) -> None:
         self.exchange = exchange
         self.verdict = verdict
         """The judgement of the header fields alone."""
@@ -93,7 +93,7 @@ class Case:
         return self.frame.id if isinstance(self.frame, Request) else None
 
 
-Check = Callable[[Case], Optional[Refused]]
+Check = Callable[[Case], Optional[RequestRefusal]]
 RUNGS: Dict[str, str] = {
     "credentials": "admit", "unchecked": "admit", "principal": "admit",
     "length": "read",
@@ -139,12 +139,12 @@ class Way:
             names = [name for name in names if name not in self.guarded]
         return list(dict.fromkeys(names))
 
-    def answer(self, case: Case) -> Optional[Refused]:
+    def answer(self, case: Case) -> Optional[RequestRefusal]:
         """Answer a request that has passed all checks; returns a refusal that is found only then."""
         raise NotImplementedError
 
 
-def walk(case: Case, way: Way) -> Optional[Refused]:
+def walk(case: Case, way: Way) -> Optional[RequestRefusal]:
     """Walk the ladder of a way, and answer. Returns the first refusal, and then nothing was sent."""
     checks = way.checks
     while True:
@@ -164,7 +164,7 @@ def walk(case: Case, way: Way) -> Optional[Refused]:
 class Guarded(Way):
     """The checks of the guard: who sends the request, and whether they may have it answered."""
 
-    def admit(self, case: Case) -> Optional[Refused]:
+    def admit(self, case: Case) -> Optional[RequestRefusal]:
         """Let the guard find the principal that sends the request, by its header fields."""
         guard: Any = self.endpoint.guard
         exchange = case.exchange
@@ -175,7 +175,7 @@ class Guarded(Way):
         exchange.holder = peer_of(principal if guard.tells_apart else None, None)
         return None
 
-    def allow(self, case: Case) -> Optional[Refused]:
+    def allow(self, case: Case) -> Optional[RequestRefusal]:
         """Let the guard decide if this principal may have this message answered."""
         guard: Any = self.endpoint.guard
         frame = case.frame
@@ -185,23 +185,23 @@ class Guarded(Way):
             denied = error
         return None if denied is None else self._denied(case, denied)
 
-    def _denied(self, case: Case, error: Exception) -> Refused:
+    def _denied(self, case: Case, error: Exception) -> RequestRefusal:
         """Return the refusal for what the guard has raised or returned."""
-        if isinstance(error, Denied):
-            return Refused(refusals.DENIED[error.status], error.why, case.id(), None, error.challenges)
+        if isinstance(error, AccessDenied):
+            return RequestRefusal(refusals.DENIED[error.status], error.why, case.id(), None, error.challenges)
         request = case.exchange.request
         log_raised("authenticate", error, "%s %s" % (shown(request.method), shown(request.path)))
-        return Refused("failure", "", case.id())
+        return RequestRefusal("failure", "", case.id())
 
 
-class Reading(Way):
+class ReadBody(Way):
     """The check of the body's size, which also reads the message: the guard is asked about it, whatever it is."""
 
-    def read(self, case: Case) -> Optional[Refused]:
+    def read(self, case: Case) -> Optional[RequestRefusal]:
         """Read the message. One that is none is refused further up, by `need_message`."""
         body, limits = case.exchange.request.body, self.endpoint.limits
         if len(body) > limits.max_message_bytes:
-            return Refused("length", str(len(body)))
+            return RequestRefusal("length", str(len(body)))
         try:
             frame = case.frame = parse(body, True, limits)
         except Malformed as error:
@@ -215,18 +215,18 @@ class Reading(Way):
 class Posted(Way):
     """The checks of a message that has been read."""
 
-    def need_message(self, case: Case) -> Optional[Refused]:
+    def need_message(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse a body that is no message."""
         error = case.frame
         if not isinstance(error, Malformed):
             return None
         if case.session is not None:
             case.session.connection.malformed(error)
-        return Refused("body", error.message, None if error.silent else error.id, error)
+        return RequestRefusal("body", error.message, None if error.silent else error.id, error)
 
-    def be_open(self, case: Case) -> Optional[Refused]:
+    def be_open(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse requests while the endpoint closes; answers are taken, for handlers may wait for them."""
-        return Refused("closing", "", case.id()) if case.keys and self.endpoint.closing else None
+        return RequestRefusal("closing", "", case.id()) if case.keys and self.endpoint.closing else None
 
 
 def in_batch(case: Case, batching: bool) -> str:
@@ -257,10 +257,10 @@ def tell(case: Case, principal: Any = None) -> None:
 # -- The ways of POSTs -------------------------------------------------------------------------
 
 
-class AnyPost(Guarded, Reading):
+class AnyPost(Guarded, ReadBody):
     """The first part of the ladder of any POST. Its last check finds the way in which the POST goes on."""
 
-    def judge_era(self, case: Case) -> Optional[Refused]:
+    def judge_era(self, case: Case) -> Optional[RequestRefusal]:
         """Find out which revisions the message belongs to, see `mcp_ref.protocol.streamable_http.era`."""
         endpoint, get = self.endpoint, case.exchange.request.headers.lower
         id = case.session_id = get(SESSION_ID)
@@ -270,7 +270,7 @@ class AnyPost(Guarded, Reading):
                 case.way = endpoint.stateless
                 return None
             if not isinstance(era, str):
-                return Refused("era", era.message, case.id(), era)
+                return RequestRefusal("era", era.message, case.id(), era)
         if endpoint.sessions is None:
             case.way = endpoint.sessionless
         else:
@@ -281,19 +281,19 @@ class AnyPost(Guarded, Reading):
 class OfSession(Way):
     """The checks of a request of a session."""
 
-    def find_session(self, case: Case) -> Optional[Refused]:
+    def find_session(self, case: Case) -> Optional[RequestRefusal]:
         """Find the session of the request, which must be this principal's, and note that it is used."""
         sessions: Any = self.endpoint.sessions
         session = sessions.get(case.session_id)
         # Step 3 [2025-03-26..2025-11-25 basic/transports §Session Management]: 404 for a session that has ended.
         if session is None or session.principal != case.principal or session.connection is None:
-            return Refused("session")
+            return RequestRefusal("session")
         session.used = deadline.clock()
         session.shown = case.principal
         case.session, case.exchange.holder = session, session.holder
         return None
 
-    def judge_version(self, case: Case) -> Optional[Refused]:
+    def judge_version(self, case: Case) -> Optional[RequestRefusal]:
         """Compare the version header with the revision of the session."""
         version = case.exchange.request.headers.lower(VERSION)
         connection = case.session.connection
@@ -302,7 +302,7 @@ class OfSession(Way):
             return None
         fault = refusals.version_fault(version, self.endpoint.revisions, agreed, self.endpoint.strict)
         if fault:
-            return Refused("version", fault)
+            return RequestRefusal("version", fault)
         connection.counters.note("other version header", "%s in a session of %s" % (version, agreed))
         return None
 
@@ -310,26 +310,26 @@ class OfSession(Way):
 class InSession(OfSession, Posted):
     """A POST that has a session id: its message goes to the connection of that session."""
 
-    def judge_batch(self, case: Case) -> Optional[Refused]:
+    def judge_batch(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse a batch that breaks the rules; a mixed one is taken unless we are strict."""
         connection = case.session.connection
         fault = in_batch(case, connection.batching)
         if fault and (self.endpoint.strict or not connection.batching):
-            return Refused("batch", fault)
+            return RequestRefusal("batch", fault)
         if fault:
             connection.counters.note("mixed batch", fault)
         return None
 
-    def expect(self, case: Case) -> Optional[Refused]:
+    def expect(self, case: Case) -> Optional[RequestRefusal]:
         """Note where the answers go, unless one of the ids is in use."""
         if case.keys:
             reply = self.endpoint.reply_to(case, case.session)
             reason = case.session.expect(reply)
             if reason:
-                return Refused(reason, "id is in use" if reason == "id in use" else "")
+                return RequestRefusal(reason, "id is in use" if reason == "id in use" else "")
         return None
 
-    def answer(self, case: Case) -> Optional[Refused]:
+    def answer(self, case: Case) -> Optional[RequestRefusal]:
         """Give the connection the message. The reply comes with the answers, or before them as a stream."""
         if not case.keys:
             tell(case)
@@ -339,24 +339,24 @@ class InSession(OfSession, Posted):
         return None
 
 
-class Opening(Posted):
+class OpeningPost(Posted):
     """A POST without a session id, where there are sessions: `initialize` begins one."""
 
-    def need_session(self, case: Case) -> Optional[Refused]:
+    def need_session(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse anything but `initialize`."""
         # Step 2 [2025-03-26..2025-11-25 basic/transports §Session Management]: without an id SHOULD be 400.
         frame = case.frame
         if isinstance(frame, Request) and frame.method == "initialize":
             return None
-        return Refused("no session", "", case.id())
+        return RequestRefusal("no session", "", case.id())
 
-    def enter(self, case: Case) -> Optional[Refused]:
+    def enter(self, case: Case) -> Optional[RequestRefusal]:
         """Make the session, which has a place in the table from now on."""
         sessions: Any = self.endpoint.sessions
         session = case.session = sessions.make(case.principal)
         return self.endpoint.enter(case, session)
 
-    def answer(self, case: Case) -> Optional[Refused]:
+    def answer(self, case: Case) -> Optional[RequestRefusal]:
         """Begin the session; its id goes with the result of `initialize`.
 
         [2025-03-26..2025-11-25 basic/transports §Session Management]
@@ -398,22 +398,22 @@ class Sessionless(Posted):
     client before it answers still travels in the reply.
     """
 
-    def judge_version(self, case: Case) -> Optional[Refused]:
+    def judge_version(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse a version that is not served; `initialize` says its own."""
         version = self._version(case)
         fault = "" if version is None else refusals.version_fault(version, self.endpoint.revisions, None, False)
-        return Refused("version", fault) if fault else None
+        return RequestRefusal("version", fault) if fault else None
 
-    def judge_batch(self, case: Case) -> Optional[Refused]:
+    def judge_batch(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse a batch that breaks the rules, and a response, for no request waits for it."""
         frame = case.frame
         if not isinstance(frame, (Request, Batch, Notification)):
-            return Refused("body", "Invalid request: no request waits for this response: " + NO_WAY_BACK)
+            return RequestRefusal("body", "Invalid request: no request waits for this response: " + NO_WAY_BACK)
         batching = bool(self._rules(case).batching)
         fault = in_batch(case, batching)
-        return Refused("batch", fault) if fault and (self.endpoint.strict or not batching) else None
+        return RequestRefusal("batch", fault) if fault and (self.endpoint.strict or not batching) else None
 
-    def answer(self, case: Case) -> Optional[Refused]:
+    def answer(self, case: Case) -> Optional[RequestRefusal]:
         """Answer on a connection that ends with the reply; a notification concerns nobody and is dropped."""
         endpoint, exchange = self.endpoint, case.exchange
         if not case.keys:

@@ -39,7 +39,7 @@ from ...protocol.streamable_http import mirrored
 from ...protocol.streamable_http.era import mismatch
 from ...transports.replies import ReplyTransport
 from .authenticate import Guard
-from .post import Case, Posted, Refused
+from .post import Case, Posted, RequestRefusal
 from .reply_stream import ReplyStream
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Stateless(Posted):
     # Step 1 [2026-07-28 basic/transports/streamable-http §Sending Messages] MUST: the body is one request or one
     # notification (`need_message`); a batch or a response was refused with the era. `be_open` comes next.
 
-    def compare_fields(self, case: Case) -> Optional[Refused]:
+    def compare_fields(self, case: Case) -> Optional[RequestRefusal]:
         """Compare the header fields of a request with its body.
 
         What is wrong with the envelope is told first: its version decides what the fields have to be.
@@ -189,9 +189,9 @@ class Stateless(Posted):
             envelope.read(params, self.endpoint.eras.ours)
         except RpcError as wrong:
             error = wrong
-        return Refused("fields", error.message, request.id, error)
+        return RequestRefusal("fields", error.message, request.id, error)
 
-    def offer_stream(self, case: Case) -> Optional[Refused]:
+    def offer_stream(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse to listen where the client or the endpoint has no streams; make the reply of any other request."""
         request, verdict, endpoint = case.frame, case.verdict, self.endpoint
         if not isinstance(request, Request):
@@ -199,22 +199,22 @@ class Stateless(Posted):
         listens = request.method == LISTEN
         if listens and not (endpoint.listens and verdict.sse):
             why = "the client accepts no stream" if endpoint.listens else NO_STREAMS
-            return Refused("no stream", "%s: %s" % (LISTEN, why), request.id)
+            return RequestRefusal("no stream", "%s: %s" % (LISTEN, why), request.id)
         reply = case.reply = endpoint.reply_to(case)
         reply.request_id = request.id
         if listens:
             reply.listens = reply.sse = True
         return None
 
-    def take_place(self, case: Case) -> Optional[Refused]:
+    def take_place(self, case: Case) -> Optional[RequestRefusal]:
         """Count the request among those of its client, unless too many are running."""
         reply, principal = case.reply, case.principal
         if reply is None or principal is None or self.transport().expect(reply, principal):
             return None
         text = "Busy: max_inflight (%d) requests of this client are running" % self.endpoint.limits.max_inflight
-        return Refused("busy", text, case.id())
+        return RequestRefusal("busy", text, case.id())
 
-    def answer(self, case: Case) -> Optional[Refused]:
+    def answer(self, case: Case) -> Optional[RequestRefusal]:
         """Give the connection the message. The reply comes with the answer, or before it as a stream."""
         exchange, frame, reply = case.exchange, case.frame, case.reply
         transport = self.transport()

@@ -35,7 +35,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 from urllib.parse import quote
 
 from ...http11.message import Headers, HttpRequest
-from ...http11.server.responses import Refused, Shape
+from ...http11.server.responses import Refused, RequestShape
 from ...protocol.streamable_http.mirrored import METHOD
 from ...protocol.streamable_http.refusals import SINGLE
 from .call import Caller, Chunks
@@ -194,5 +194,5 @@ def _read(stream: Any, wanted: int) -> bytes:
 
 
 def _status(status: int) -> str:
-    known = Shape.responses.get(status)
+    known = RequestShape.responses.get(status)
     return "%d %s" % (status, known[0] if known else "Unknown")

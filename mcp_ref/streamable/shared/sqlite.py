@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Union
 
 from ... import deadline
 from ...options import spelt
-from .store import FULL, IN, OUT, SENT, UNWANTED, Letter, Record, Room, Store, Values
+from .store import FULL, IN, OUT, SENT, UNWANTED, Letter, StoredRecord, Room, Store, Values
 
 if TYPE_CHECKING:
     import sqlite3
@@ -125,7 +125,7 @@ class SqliteStore(Store):
         return True
 
     @spelt
-    def read(self, id: str, idle: float, since: int = 0) -> Optional[Record]:
+    def read(self, id: str, idle: float, since: int = 0) -> Optional[StoredRecord]:
         """Implement `Store.read`; it takes 5 us where nothing has changed."""
         now = _clock()
         with self._reading() as database:
@@ -142,7 +142,7 @@ class SqliteStore(Store):
             with self._writing() as database:
                 database.execute("UPDATE sessions SET used = ? WHERE id = ?", (now, id))
         values = {name: None if value is None else json.loads(value) for name, value in found}
-        return Record(version, values, whole)
+        return StoredRecord(version, values, whole)
 
     def update(self, id: str, changes: Values) -> int:
         """Implement `Store.update`."""

@@ -30,7 +30,7 @@ SENT, UNWANTED, FULL = "sent", "unwanted", "full"
 """The results of `Store.send`: the letter is in its box; no process waits for it; there is no room."""
 
 
-class Record(NamedTuple):
+class StoredRecord(NamedTuple):
     """The result of `Store.read`."""
 
     version: int
@@ -77,7 +77,7 @@ class Store:
         raise NotImplementedError
 
     @spelt
-    def read(self, id: str, idle: float, since: int = 0) -> Optional[Record]:
+    def read(self, id: str, idle: float, since: int = 0) -> Optional[StoredRecord]:
         """Read the values of a session that have changed since that version (0: all). Returns None without a session.
 
         Reading counts as use, and a session that is unused for ``idle`` seconds is gone.

@@ -46,7 +46,7 @@ from ...threads import need, start_thread
 from ..server.session import HttpSession
 from ..server.session_table import SessionTable, new_id
 from .replica import END, MESSAGE, ReplicaSession
-from .store import FULL, IN, NOTES, OUT, UNWANTED, Letter, Record, Room, Store
+from .store import FULL, IN, NOTES, OUT, UNWANTED, Letter, StoredRecord, Room, Store
 
 Connect = Callable[[HttpSession], Any]
 
@@ -144,7 +144,7 @@ class StoreTable(SessionTable):
             self._take_over(session, found)
         return session  # type: ignore[no-any-return]
 
-    def _replicate(self, id: str, record: Record) -> Optional[HttpSession]:
+    def _replicate(self, id: str, record: StoredRecord) -> Optional[HttpSession]:
         if "revision" not in record.values:
             return None  # its handshake is not over, so nobody can know its id
         session = ReplicaSession(id, record.values.get("principal"), self._limits, self)
@@ -159,7 +159,7 @@ class StoreTable(SessionTable):
             connection.close("another thread was quicker to make a copy of the session")
         return kept
 
-    def _take_over(self, session: ReplicaSession, record: Record) -> None:
+    def _take_over(self, session: ReplicaSession, record: StoredRecord) -> None:
         """Take over the record, unless the replica is newer: another thread was quicker, or a request changes it."""
         connection = session.connection
         with session.syncing:

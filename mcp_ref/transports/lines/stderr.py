@@ -89,7 +89,7 @@ def printable(line: str) -> str:
                    for sign in line)
 
 
-class Writer:
+class PrefixWriter:
     """A writer of lines to a stream, with a prefix.
 
     ``stream`` None: the present `sys.stderr`, for which it never raises.
@@ -161,11 +161,11 @@ def receiver(target: "Union[LineTarget, EachLine, str]", name: str) -> Any:
     if isinstance(target, EachLine) or target == "ring":
         return target
     if target is None:
-        return EachLine(Writer("%s| " % name))
+        return EachLine(PrefixWriter("%s| " % name))
     if target is False:
         return "ring"
     if hasattr(target, "write"):
-        return EachLine(Writer("%s| " % name, target))  # type: ignore[arg-type]
+        return EachLine(PrefixWriter("%s| " % name, target))  # type: ignore[arg-type]
     if callable(target):
         return EachLine(target)
     raise TypeError("stderr is None (shown), False (not shown), a function that takes lines, or a stream; not %r"
