@@ -276,8 +276,9 @@ class SocketListener:
         with self._lock:
             full = len(self._connections) >= limit
         if full:
-            sock.close()
+            # Counted first: a client that sees its connection closed finds the count.
             self._counts.note("refused", "max_connections (%d) are open" % limit)
+            sock.close()
             return
         try:
             transport = SocketTransport(sock, self.limits, self._park, self._idle_after, self._gone)
