@@ -35,8 +35,8 @@ mcp_ref.readers.DecodeError: params.x: expected integer, got string
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, cast
 
 from .model import (
-    ABSENT, NULL, Mark, MemberDeclaration, Model, Rule, alternatives, attribute_name, held, marks, member, members, nullable,
-    tell_apart, wire_name,
+    ABSENT, NULL, Mark, MemberDeclaration, Model, Rule, alternatives, attribute_name, held, marks, member, members,
+    nullable, tell_apart, wire_name,
 )
 from .readers import Convert, DecodeError, kind, member_reader, reader
 from .revisions import REVISIONS, Revision

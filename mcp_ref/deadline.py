@@ -22,7 +22,7 @@ def backoff(first: float, tries: int, longest: float = float("inf")) -> float:
 class Deadline:
     """A point in time, given as seconds from now; None means never.
 
-    ``ceiling`` is a second point that `extend` cannot move past, also in seconds from now. Between `stop` and `go_on`
+    ``ceiling`` is a second point that `extend` cannot move past, also in seconds from now. Between `stop` and `resume`
     neither comes nearer.
     """
 
@@ -48,14 +48,14 @@ class Deadline:
             self._stopped = (most if seconds is None or (most is not None and most < seconds) else seconds, most)
 
     def stop(self) -> None:
-        """Stop the clock until `go_on`: there is no end meanwhile. A second call does nothing."""
+        """Stop the clock until `resume`: there is no end meanwhile. A second call does nothing."""
         if self._stopped is None:
             now = clock()
             self._stopped = (None if self.at is None else self.at - now,
                              None if self.ceiling is None else self.ceiling - now)
             self.at = self.ceiling = None
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Start the clock again, with as many seconds left as there were."""
         if self._stopped is not None:
             now = clock()

@@ -218,7 +218,7 @@ class Client(Calls):
             if name:
                 # [2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions] SHOULD
                 self.eras[name] = connection.session.rules.name
-            self.opened(connection)
+            self.on_open(connection)
             return
         self._connect(fresh, negotiation.with_handshake(self.revisions)[-1].name, before)
 
@@ -411,13 +411,13 @@ class Client(Calls):
         """Return the capabilities that this client declares in a revision, as on the wire."""
         return self._handshake.capabilities(revision, revision)
 
-    def opened(self, connection: Connection) -> None:
+    def on_open(self, connection: Connection) -> None:
         """Let roots and others announce changes from now on, and listen again to what was listened to."""
         self.offers.attach(self, connection)
         if self._listening is not None:
             self._listening.resume()
 
-    def closed(self, connection: Connection, reason: str) -> None:
+    def on_closed(self, connection: Connection, reason: str) -> None:
         """Let roots and others announce nothing more: the connection has ended."""
         self.offers.detach(self)
 
@@ -426,7 +426,7 @@ class Client(Calls):
         route = super().route(connection, method, revision) or self.offers.route(self, method, revision)
         return self._vendor.route(method) if route is None and self._vendor is not None else route
 
-    def arrived(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
+    def on_notification_read(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
         """Forget at once what has changed; drop a flood of log messages [.. server/utilities/logging §Security] SHOULD,
         and, where there are streams, what belongs to none."""
         if connection.session.rules.stateless and not self._streamed(connection, method, params):
@@ -487,9 +487,9 @@ class Client(Calls):
             return False
         return self._listening.accepts(connection, method, params)
 
-    def torn_down(self, connection: Connection, id: "RequestId", reason: str) -> bool:
+    def on_stream_ended(self, connection: Connection, id: "RequestId", reason: str) -> bool:
         """Take that the server ends a stream of ours; False if it is none. See `mcp_ref.client.subscriptions`."""
-        return self._listening is not None and self._listening.torn_down(connection, id, reason)
+        return self._listening is not None and self._listening.on_stream_ended(connection, id, reason)
 
     def _callbacks_for(
         self, connection: Connection, method: str, params: Dict[str, Any], message: Any

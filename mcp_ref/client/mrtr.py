@@ -188,12 +188,12 @@ class InputRounds:
             return {key: self._ask(connection, key, request, routes[key]) for key, request in requests.items()}
 
         executor = connection.executor
-        if not executor.pumped or executor.here():
+        if not executor.needs_pump or executor.in_worker():
             return ask()
         job = _QuestionJob(ask)
         if not executor.submit([job], connection.outbox):
             raise InputUnavailable("%s asks for input, and the executor is closed" % self._method)
-        return job.wait(executor.waiting())
+        return job.wait(executor.wait_hook())
 
     def _route(self, connection: Connection, method: str) -> Route:
         """Return how a question is answered; kept in the state of the connection."""

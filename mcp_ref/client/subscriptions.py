@@ -438,7 +438,7 @@ class Listening:
         stream.acknowledge(ChangeFilter(features, frozenset(agreed.resource_subscriptions or ())))
         return False
 
-    def torn_down(self, connection: Connection, id: RequestId, reason: str) -> bool:
+    def on_stream_ended(self, connection: Connection, id: RequestId, reason: str) -> bool:
         """End a stream, because the server says that it does; its answer may follow or not.
 
         False if the id names no stream of ours [2026-07-28 basic/patterns/cancellation §Behavior Requirements] MUST.

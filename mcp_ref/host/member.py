@@ -117,9 +117,9 @@ class ServerClient(Client):
         again."""
         return super().wanted and not self._member.closing
 
-    def closed(self, connection: Connection, reason: str) -> None:
-        """Tell the member that the connection ended, unless another takes its place; see `Role.closed`."""
-        super().closed(connection, reason)
+    def on_closed(self, connection: Connection, reason: str) -> None:
+        """Tell the member that the connection ended, unless another takes its place; see `Role.on_closed`."""
+        super().on_closed(connection, reason)
         if not self._comes_again(connection):
             self._lose(reason)
 

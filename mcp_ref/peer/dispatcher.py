@@ -147,17 +147,17 @@ class Connection(Sender):
         self.session.phase = lifecycle.OPERATING
         self.session.unasked = why
 
-    def keep(self, uris: Iterable[str] = ()) -> Dict[str, Any]:
+    def export_state(self, uris: Iterable[str] = ()) -> Dict[str, Any]:
         """Return what another process needs to know to go on with this session; see `mcp_ref.peer.session_state`."""
-        from .session_state import keep
+        from .session_state import export_state
 
-        return keep(self, uris)
+        return export_state(self, uris)
 
-    def restore(self, kept: Dict[str, Any], whole: bool = True) -> None:
-        """Take over a session from what `keep` has returned for it."""
-        from .session_state import restore
+    def import_state(self, kept: Dict[str, Any], whole: bool = True) -> None:
+        """Take over a session from what `export_state` has returned for it."""
+        from .session_state import import_state
 
-        restore(self, kept, whole)
+        import_state(self, kept, whole)
 
     def share(self, most: int) -> None:
         """Take stateless requests and no others, from any number of clients, up to ``most`` at a time."""
@@ -212,7 +212,7 @@ class Connection(Sender):
     def stop_accepting(self) -> None:
         """Refuse new requests from now on, and have the role answer what is deferred; answers are still taken."""
         self.limits = replace(self.limits, max_inflight=-1)
-        self.role.ending(self)
+        self.role.on_closing(self)
 
     def shut_down(self, reason: str, grace: float) -> None:
         """End the connection in order: take no new requests, give those that run ``grace`` seconds, then `close`."""
@@ -226,7 +226,7 @@ class Connection(Sender):
 
         Returns True if there were any.
         """
-        return len(self.inflight) > 0 and self.role.ending(self)
+        return len(self.inflight) > 0 and self.role.on_closing(self)
 
     def keep_alive(self) -> None:
         """Start to ping the peer, if the role wants that; called when the connection is operating.
@@ -246,7 +246,7 @@ class Connection(Sender):
         """
         if self._owner != os.getpid():
             return False
-        if self._reader == threading.get_ident() or self.executor.here():
+        if self._reader == threading.get_ident() or self.executor.in_worker():
             timeout = 0
         return self._ended.wait(timeout)
 
@@ -271,7 +271,7 @@ class Connection(Sender):
             self.outbox.flush_within(self.limits.shutdown_grace)
         self.inflight.cancel_all("the connection ended")
         self.inflight.wait_empty(self.limits.shutdown_grace)
-        if self._lane is not None and not self.executor.pumped and not self.executor.here():
+        if self._lane is not None and not self.executor.needs_pump and not self.executor.in_worker():
             self._lane.wait_idle(self.limits.drain)  # what has arrived is told before whoever closes goes on, or exits
         if self._own_executor:
             self.executor.close()
@@ -279,7 +279,7 @@ class Connection(Sender):
         self.transport.close()
         self._stop_timer()
         self._ended.set()
-        self.role.closed(self, reason)
+        self.role.on_closed(self, reason)
 
     def _drain(self) -> None:
         """Let handlers end by themselves as long as one does in each ``drain`` seconds, up to ``shutdown_grace``."""
@@ -345,7 +345,7 @@ class Connection(Sender):
 
     def work(self, jobs: Sequence[Job]) -> None:
         """Have the jobs of `receive` done, in this thread if the executor takes it."""
-        if jobs and not self.executor.lend(jobs, self.outbox):
+        if jobs and not self.executor.run_or_submit(jobs, self.outbox):
             self._refuse_work(jobs)
 
     def _hand_over(self, *jobs: Job) -> None:
@@ -571,7 +571,7 @@ class Connection(Sender):
         elif not verdict.allowed and not (self.stateless and method == CANCELLED):
             self.counters.note("refused notification", "%s while %s" % (shown(method), phase))
         elif row is None and self.role.hears(method):
-            if self.role.arrived(self, method, notification.params or {}):
+            if self.role.on_notification_read(self, method, notification.params or {}):
                 self._to_lane(notification, jobs, self._arrived)
         elif row is None or row.kind != "notification" or row.sender not in (session.peer, "both"):
             self.counters.note("unknown notification", "%s in revision %s" % (shown(method), session.rules))
@@ -582,7 +582,7 @@ class Connection(Sender):
             handler = _NOTIFICATIONS.get(method)
             if handler is not None:
                 handler(self, notification.params or {})
-            elif self.role.arrived(self, method, notification.params or {}):
+            elif self.role.on_notification_read(self, method, notification.params or {}):
                 self._to_lane(notification, jobs, self._arrived)
 
     def hear(self, notification: Notification) -> None:
@@ -615,7 +615,7 @@ class Connection(Sender):
     def _initialized(self, params: Dict[str, Any]) -> None:
         self._routes = {}
         self.keep_alive()
-        self.role.opened(self)
+        self.role.on_open(self)
 
     def _cancelled(self, params: Dict[str, Any]) -> None:
         """Apply a cancellation; unknown, finished and malformed ones are ignored
@@ -624,7 +624,7 @@ class Connection(Sender):
         reason = params.get("reason")
         reason = reason if isinstance(reason, str) else None
         known = isinstance(id, (int, str)) and not isinstance(id, bool)
-        if known and not self.session.rules.peer_requests and self.role.torn_down(self, id, reason or ""):
+        if known and not self.session.rules.peer_requests and self.role.on_stream_ended(self, id, reason or ""):
             return
         if not known or not self.inflight.cancel(id, reason):
             self.counters.add("cancellation of nothing")

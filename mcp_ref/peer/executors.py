@@ -48,7 +48,7 @@ class Executor:
 
     blocking = True
     """True if jobs run where they may wait for a slow peer; False only where they run on the reader itself."""
-    pumped = False
+    needs_pump = False
     """True if jobs run only while the host calls `MainThreadQueue.pump`."""
 
     def submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
@@ -58,14 +58,14 @@ class Executor:
         """
         raise NotImplementedError
 
-    def lend(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
+    def run_or_submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
         """Do the same as `submit`, perhaps on the calling thread.
 
         Call it only on a thread that is no connection's reader and may be kept.
         """
         return self.submit(jobs, outbox)
 
-    def here(self) -> bool:
+    def in_worker(self) -> bool:
         """Return True if the current thread is inside one of the jobs."""
         return False
 
@@ -73,7 +73,7 @@ class Executor:
         """Return True if the current thread may wait for the peer."""
         return True
 
-    def waiting(self) -> Optional[Callable[[float], None]]:
+    def wait_hook(self) -> Optional[Callable[[float], None]]:
         """Return what a wait on the current thread should do meanwhile: a function that works for up to so many
         seconds. Return None if there is nothing to do."""
         return None
@@ -92,7 +92,7 @@ class Inline(Executor):
 
     def submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
         """Run the jobs before it returns; see `Executor.submit`."""
-        before, self._local.here = self.here(), True
+        before, self._local.here = self.in_worker(), True
         try:
             for job in jobs:
                 job.run()
@@ -101,13 +101,13 @@ class Inline(Executor):
         outbox.flush_soon()
         return True
 
-    def here(self) -> bool:
+    def in_worker(self) -> bool:
         """Return what `Executor.here` says."""
         return bool(getattr(self._local, "here", False))
 
     def may_wait(self) -> bool:
         """Return False inside a job: the answer would have to be read by this thread."""
-        return not self.here()
+        return not self.in_worker()
 
 
 class Workers(Executor, WorkerPool):
@@ -146,7 +146,7 @@ class Workers(Executor, WorkerPool):
             self._wake_watcher()
         return True
 
-    def here(self) -> bool:
+    def in_worker(self) -> bool:
         """Return what `Executor.here` says."""
         return bool(getattr(self._local, "here", False))
 
@@ -276,8 +276,8 @@ class CallerRuns(Executor):
                 self._workers = Workers(self._name, self._limits)
         return self._workers.submit(jobs, outbox)
 
-    def lend(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
-        """Run the first job here, and leave the others to workers; see `Executor.lend`."""
+    def run_or_submit(self, jobs: Sequence[Job], outbox: Outbox) -> bool:
+        """Run the first job here, and leave the others to workers; see `Executor.run_or_submit`."""
         if self._closed:
             return False
         if len(jobs) > 1 and not spread([partial(self._run, job) for job in jobs[1:]]):
@@ -294,9 +294,9 @@ class CallerRuns(Executor):
         finally:
             _lent.to = before
 
-    def here(self) -> bool:
+    def in_worker(self) -> bool:
         """Return what `Executor.here` says."""
-        return getattr(_lent, "to", None) is self or (self._workers is not None and self._workers.here())
+        return getattr(_lent, "to", None) is self or (self._workers is not None and self._workers.in_worker())
 
     def close(self) -> None:
         """End the threads of its own; see `Executor.close`."""

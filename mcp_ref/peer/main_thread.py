@@ -24,7 +24,7 @@ from .outbox import Outbox
 class MainThreadQueue(Executor):
     """An executor that runs handlers inside `pump`, on whichever thread calls it."""
 
-    pumped = True
+    needs_pump = True
 
     @spelt
     def __init__(self, stall_after: float = 5.0) -> None:
@@ -63,10 +63,10 @@ class MainThreadQueue(Executor):
         with self._lock:
             return self._arrived.wait_for(lambda: bool(self._jobs) or self._closed, timeout) and bool(self._jobs)
 
-    def here(self) -> bool:
+    def in_worker(self) -> bool:
         return self._depth > 0 and self._pumper is threading.current_thread()
 
-    def waiting(self) -> Optional[Callable[[float], None]]:
+    def wait_hook(self) -> Optional[Callable[[float], None]]:
         return self._wait_pumping if self._pumper is threading.current_thread() else None
 
     def close(self) -> None:

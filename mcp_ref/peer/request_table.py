@@ -240,7 +240,7 @@ class RequestTable:
                 if begins:
                     pending.deadline.stop()
                 else:
-                    pending.deadline.go_on()
+                    pending.deadline.resume()
         return pending
 
     def start(self, pending: Pending, deadline: Deadline) -> None:

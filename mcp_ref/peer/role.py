@@ -60,7 +60,7 @@ class Role:
         """Return the capabilities that this side declares to a peer of this revision, where there is no handshake."""
         return {}
 
-    def arrived(self, connection: "Connection", method: str, params: Dict[str, Any]) -> bool:
+    def on_notification_read(self, connection: "Connection", method: str, params: Dict[str, Any]) -> bool:
         """Look at a notification that has just been read, and that the dispatcher does not handle. Returns False to
         drop it.
 
@@ -75,7 +75,7 @@ class Role:
     def notification(self, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
         """Handle a notification that `arrived` took. Called in order, on a worker."""
 
-    def torn_down(self, connection: "Connection", id: RequestId, reason: str) -> bool:
+    def on_stream_ended(self, connection: "Connection", id: RequestId, reason: str) -> bool:
         """End a stream that a request of ours has opened, because the peer says so. Returns False if it is none of
         ours."""
         return False
@@ -109,20 +109,20 @@ class Role:
         """Return a deferred result with the members that every result of this revision has."""
         return result
 
-    def opened(self, connection: "Connection") -> None:
+    def on_open(self, connection: "Connection") -> None:
         """Note that the connection is operating."""
 
-    def keep(self, connection: "Connection", uris: Iterable[str]) -> Dict[str, Any]:
+    def export_state(self, connection: "Connection", uris: Iterable[str]) -> Dict[str, Any]:
         """Return what is remembered of the peer, as JSON, for a session that goes on in another process.
 
         ``uris``: the resources whose subscriptions may have changed.
         """
         return {}
 
-    def restore(self, connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
-        """Take over what `keep` has returned in another process: all of it (``whole``), or what has changed."""
+    def import_state(self, connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
+        """Take over what `export_state` has returned in another process: all of it (``whole``), or what has changed."""
 
-    def ending(self, connection: "Connection") -> bool:
+    def on_closing(self, connection: "Connection") -> bool:
         """Answer the deferred requests now, for the connection is about to be closed in order.
 
         Returns True if there were any. Called more than once, from any thread.
@@ -132,7 +132,7 @@ class Role:
     def missed(self, connection: "Connection", count: int) -> None:
         """Tell the peer that ``count`` messages to it were dropped while it had no stream open; it has one now."""
 
-    def closed(self, connection: "Connection", reason: str) -> None:
+    def on_closed(self, connection: "Connection", reason: str) -> None:
         """Note that the connection has ended."""
 
 

@@ -339,7 +339,7 @@ class Sender:
 
         ``unsent``: its message, which is still to be sent, by this thread.
         """
-        work = self.executor.waiting()
+        work = self.executor.wait_hook()
         try:
             with Wait(self.limits.max_waiting):
                 if unsent is not None:

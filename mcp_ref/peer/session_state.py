@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .dispatcher import Connection
 
 
-def keep(connection: "Connection", uris: Iterable[str] = ()) -> Dict[str, Any]:
+def export_state(connection: "Connection", uris: Iterable[str] = ()) -> Dict[str, Any]:
     """Return what was agreed on, what the client said of itself, and what the role adds; {} before the handshake.
 
     ``uris``: the resources whose subscriptions may have changed; the others are left out.
@@ -22,20 +22,20 @@ def keep(connection: "Connection", uris: Iterable[str] = ()) -> Dict[str, Any]:
     if session.revision is None:
         return {}
     return {"revision": session.revision.name, "phase": session.phase, "capabilities": dict(session.peer_capabilities),
-            "client": dict(session.peer_info), **connection.role.keep(connection, uris)}
+            "client": dict(session.peer_info), **connection.role.export_state(connection, uris)}
 
 
-def restore(connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
+def import_state(connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
     """Take over values of `keep`: all of them (``whole``), or those that have changed, None for those that are gone.
 
-    Raises KeyError where the first ones are not what `keep` has made.
+    Raises KeyError where the first ones are not what `export_state` has made.
     """
     session = connection.session
     if session.revision is None:
         session.capabilities = connection.role.declared(revision(kept["revision"]))
         connection.agree(revision(kept["revision"]))
         session.peer_capabilities, session.peer_info = kept["capabilities"], kept["client"]
-    connection.role.restore(connection, kept, whole)
+    connection.role.import_state(connection, kept, whole)
     before, session.phase = session.phase, kept.get("phase", session.phase)
     if session.phase == lifecycle.OPERATING != before:
-        connection.role.opened(connection)
+        connection.role.on_open(connection)

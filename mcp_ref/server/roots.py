@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .interface import AskingContext
 
 _KEPT = "roots"
-"""The key of `Connection.state` for the cached list, which `Server.arrived` drops."""
+"""The key of `Connection.state` for the cached list, which `Server.on_notification_read` drops."""
 
 
 class _Kept:

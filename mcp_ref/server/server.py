@@ -503,23 +503,23 @@ class Server(Registration):
         """Return True if this client gets neither the type nor the text of exceptions; see ``mask_errors``."""
         return not connection.transport.same_machine if self.mask_errors is None else self.mask_errors
 
-    def opened(self, connection: Connection) -> None:
+    def on_open(self, connection: Connection) -> None:
         """Add a client to those that are notified."""
         self._announcements.opened(connection)
 
-    def keep(self, connection: Connection, uris: Iterable[str]) -> Dict[str, Any]:
-        """Return the state of a session as JSON values; see `Role.keep`."""
+    def export_state(self, connection: Connection, uris: Iterable[str]) -> Dict[str, Any]:
+        """Return the state of a session as JSON values; see `Role.export_state`."""
         from .session_state import export_state
 
         return export_state(self, connection, uris)
 
-    def restore(self, connection: Connection, kept: Dict[str, Any], whole: bool) -> None:
-        """Take over the state of a session; see `Role.restore`."""
+    def import_state(self, connection: Connection, kept: Dict[str, Any], whole: bool) -> None:
+        """Take over the state of a session; see `Role.import_state`."""
         from .session_state import import_state
 
         import_state(self, connection, kept, whole)
 
-    def ending(self, connection: Connection) -> bool:
+    def on_closing(self, connection: Connection) -> bool:
         """End the streams of `subscriptions/listen` on this connection; return True if there were any
         [2026-07-28 basic/patterns/subscriptions §Graceful Closure] SHOULD."""
         return "listeners" in self._features and self.listeners.end(connection) > 0
@@ -535,7 +535,7 @@ class Server(Registration):
         """The account of the memory that clients make this server hold, over all its listeners."""
         return self._features.setdefault("held", Held(self.limits))  # type: ignore[no-any-return]
 
-    def closed(self, connection: Connection, reason: str) -> None:
+    def on_closed(self, connection: Connection, reason: str) -> None:
         """Forget everything of a client that has disconnected."""
         self._announcements.closed(connection)
         if "subscriptions" in self._features:
@@ -545,7 +545,7 @@ class Server(Registration):
 
             forget(connection)
 
-    def arrived(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
+    def on_notification_read(self, connection: Connection, method: str, params: Dict[str, Any]) -> bool:
         """Drop the cached roots as soon as a change is announced [..2025-11-25 client/roots §Root List Changes]."""
         if method == ROOTS_CHANGED and "roots" in connection.state:
             connection.state["roots"].drop()

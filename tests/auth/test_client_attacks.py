@@ -116,10 +116,10 @@ def test_a_server_that_repeats_the_token_does_not_get_it_into_an_error(status: i
         def authorizer(self, url: str, **options: Any) -> Authorizer:
             return self
 
-        def fields(self, method: str, url: str, grip: CancelScope) -> Any:
+        def fields(self, method: str, url: str, cancel_scope: CancelScope) -> Any:
             return (("Authorization", "Bearer eyJ.secret-token"),)
 
-        def refused(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
+        def refused(self, refusal: AuthRefusal, cancel_scope: CancelScope) -> bool:
             return False
 
     def echo(request: Request) -> None:
@@ -169,10 +169,10 @@ class Obliging(Authorizing, Authorizer):
     def authorizer(self, url: str, **options: Any) -> Authorizer:
         return self
 
-    def fields(self, method: str, url: str, grip: CancelScope) -> Any:
+    def fields(self, method: str, url: str, cancel_scope: CancelScope) -> Any:
         return ()
 
-    def refused(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
+    def refused(self, refusal: AuthRefusal, cancel_scope: CancelScope) -> bool:
         self.refusals.append(refusal)
         return True
 
@@ -274,10 +274,10 @@ def test_who_leaves_a_callback_does_not_leave_it_to_the_next_one() -> None:
             return browser(url)
 
         requests = Requests(scene, authorize=authorize)
-        grip = CancelScope()
-        left = in_thread(lambda: requests.send(grip))
+        cancel_scope = CancelScope()
+        left = in_thread(lambda: requests.send(cancel_scope))
         eventually(lambda: bool(stuck))
-        grip.let_go()
+        cancel_scope.cancel()
         with pytest.raises(Abandoned):
             left.get()
         eventually(lambda: NAME not in [thread.name for thread in threading.enumerate()])

@@ -32,11 +32,11 @@ class Requests:
         self.challenge = "Bearer"
         self.refusals = 0
 
-    def send(self, grip: Optional[CancelScope] = None, before: Callable[[], Any] = lambda: None) -> str:
+    def send(self, cancel_scope: Optional[CancelScope] = None, before: Callable[[], Any] = lambda: None) -> str:
         """One request until it is let in; the token that did it. ``before``: called after each refusal."""
-        grip = grip or CancelScope()
+        cancel_scope = cancel_scope or CancelScope()
         for tries in range(BOUNDED.max_authorizations + 1):
-            fields = self.session.fields("POST", self.url, grip)
+            fields = self.session.fields("POST", self.url, cancel_scope)
             token = dict(fields).get("Authorization", "").partition(" ")[2]
             refused = self._refused(token)
             if refused is None:
@@ -44,7 +44,7 @@ class Requests:
             self.refusals += 1
             before()
             refusal = AuthRefusal(refused[0], (refused[1],), Headers(), "POST", self.url, fields, REVISION, tries)
-            if not self.session.refused(refusal, grip):
+            if not self.session.refused(refusal, cancel_scope):
                 raise Unauthorized("the refusal stands")
         raise Unauthorized("refused for ever")
 
@@ -136,14 +136,14 @@ class Slow:
 
 
 def test_a_request_that_is_given_up_does_not_end_the_authorization_of_others(scene: Authorized) -> None:
-    slow, grip = Slow(), CancelScope()
+    slow, cancel_scope = Slow(), CancelScope()
     requests = Requests(scene, authorize=slow)
     both = threading.Barrier(2)
     with ThreadPoolExecutor(2) as pool:
-        gives_up = pool.submit(requests.send, grip, lambda: both.wait(PATIENCE))
+        gives_up = pool.submit(requests.send, cancel_scope, lambda: both.wait(PATIENCE))
         stays = pool.submit(requests.send, None, lambda: both.wait(PATIENCE))
         assert slow.asked.wait(PATIENCE)
-        grip.let_go()
+        cancel_scope.cancel()
         with pytest.raises(Abandoned):
             gives_up.result(PATIENCE)
         slow.answers.set()
@@ -151,13 +151,13 @@ def test_a_request_that_is_given_up_does_not_end_the_authorization_of_others(sce
 
 
 def test_while_a_person_is_asked_the_request_stands_still(scene: Authorized) -> None:
-    slow, grip = Slow(), CancelScope()
+    slow, cancel_scope = Slow(), CancelScope()
     still: List[bool] = []
     stands = threading.Event()
-    grip.on_standstill = lambda begins: (still.append(begins), stands.set())[0]
+    cancel_scope.on_pause = lambda begins: (still.append(begins), stands.set())[0]
     requests = Requests(scene, authorize=slow)
     with ThreadPoolExecutor(1) as pool:
-        sent = pool.submit(requests.send, grip)
+        sent = pool.submit(requests.send, cancel_scope)
         assert stands.wait(PATIENCE) and slow.asked.wait(PATIENCE) and still == [True]
         slow.answers.set()
         sent.result(PATIENCE)
@@ -165,12 +165,12 @@ def test_while_a_person_is_asked_the_request_stands_still(scene: Authorized) -> 
 
 
 def test_a_listener_ends_when_nobody_waits_any_more(scene: Authorized) -> None:
-    shown, grip = threading.Event(), CancelScope()
+    shown, cancel_scope = threading.Event(), CancelScope()
     requests = Requests(scene, authorize=None, open_browser=lambda url: shown.set())
     with ThreadPoolExecutor(1) as pool:
-        sent = pool.submit(requests.send, grip)
+        sent = pool.submit(requests.send, cancel_scope)
         assert shown.wait(PATIENCE)
-        grip.let_go()
+        cancel_scope.cancel()
         with pytest.raises(Abandoned):
             sent.result(PATIENCE)
     for thread in threading.enumerate():
@@ -205,12 +205,12 @@ def test_a_failure_of_a_step_up_is_not_that_of_other_requests(scene: Authorized)
     first.send()
     second = Requests(scene, first.grant)
     first.needs, second.needs = ["a"], ["b"]
-    grip = CancelScope()
-    grip.on_standstill = lambda begins: joined.set()
+    cancel_scope = CancelScope()
+    cancel_scope.on_pause = lambda begins: joined.set()
     with ThreadPoolExecutor(2) as pool:
         fails = pool.submit(first.send)
         assert asked.wait(PATIENCE)
-        works = pool.submit(second.send, grip)
+        works = pool.submit(second.send, cancel_scope)
         with pytest.raises(TokenRefused, match="not a"):
             fails.result(PATIENCE)
         assert works.result(PATIENCE) in scene.issuing.tokens
@@ -567,7 +567,8 @@ def test_tokens_go_to_the_origin_of_the_server_only(scene: Authorized) -> None:
             assert requests.session.fields("POST", url, CancelScope()) == ()
             refusal = AuthRefusal(401, ("Bearer",), Headers(), "POST", url, (), REVISION, 0)
             assert not requests.session.refused(refusal, CancelScope())
-    assert dict(requests.session.fields("GET", requests.url + "?x=y", CancelScope())) == {"Authorization": "Bearer " + token}
+    fields = dict(requests.session.fields("GET", requests.url + "?x=y", CancelScope()))
+    assert fields == {"Authorization": "Bearer " + token}
 
 
 @pytest.mark.parametrize("url", ["http://mcp.example/mcp", "ftp://localhost/", "https://u:p@mcp.example/", "mcp", ""])
@@ -596,7 +597,8 @@ def test_a_nonce_of_the_server_is_used_once_it_is_known(scene: Authorized) -> No
     fields = requests.session.fields("POST", requests.url, CancelScope())
     assert dict(fields)["Authorization"] == "DPoP " + token and "DPoP" in dict(fields)
     challenge = 'DPoP error="use_dpop_nonce"'
-    refusal = AuthRefusal(401, (challenge,), Headers([("DPoP-Nonce", "n-1")]), "POST", requests.url, fields, REVISION, 0)
+    nonce = Headers([("DPoP-Nonce", "n-1")])
+    refusal = AuthRefusal(401, (challenge,), nonce, "POST", requests.url, fields, REVISION, 0)
     assert requests.session.refused(refusal, CancelScope()) and scene.issuing.grants() == ["authorization_code"]
     proofs = {dict(requests.session.fields("POST", requests.url, CancelScope()))["DPoP"] for _ in range(3)}
     assert len(proofs) == 3

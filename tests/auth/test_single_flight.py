@@ -15,10 +15,10 @@ class Waiter:
     """A thread in a flight."""
 
     def __init__(self, flight: SingleFlight) -> None:
-        self.grip = CancelScope()
+        self.cancel_scope = CancelScope()
         self.still: List[bool] = []
         self.stands = threading.Event()
-        self.grip.on_standstill = self._told
+        self.cancel_scope.on_pause = self._told
         ticket = flight.join()
         assert ticket is not None
         self.error: Optional[BaseException] = None
@@ -35,7 +35,7 @@ class Waiter:
 
     def _run(self, flight: SingleFlight, ticket: threading.Event) -> None:
         try:
-            flight.wait(ticket, self.grip)
+            flight.wait(ticket, self.cancel_scope)
         except BaseException as error:
             self.error = error
 
@@ -109,7 +109,7 @@ def test_one_who_leaves_takes_nothing_away_from_the_others() -> None:
     work = Work(lambda flight: flight.pause(0))
     first, second = Waiter(work.flight).start(), Waiter(work.flight).start()
     work.flight.start()
-    first.grip.let_go()
+    first.cancel_scope.cancel()
     assert isinstance(first.end(), Abandoned) and not work.flight.over
     work.go.set()
     assert second.end() is None and work.error is None
@@ -128,7 +128,7 @@ def test_when_nobody_is_left_the_work_ends_at_its_next_pause() -> None:
     waiters = [Waiter(work.flight).start() for _ in range(3)]
     work.flight.start()
     for waiter in waiters:
-        waiter.grip.let_go()
+        waiter.cancel_scope.cancel()
         assert isinstance(waiter.end(), Abandoned)
     work.go.set()
     assert work.over.wait(PATIENCE) and isinstance(work.error, Abandoned)
@@ -178,16 +178,16 @@ def test_waiting_sleeps() -> None:
         assert busy.wait(PATIENCE)
         flight.waiting_for_user(False)
 
-    work, grip = Work(work_on), Counting()
-    grip.on_standstill = lambda begins: seen.set()
+    work, cancel_scope = Work(work_on), Counting()
+    cancel_scope.on_pause = lambda begins: seen.set()
     ticket = work.flight.join()
     assert ticket is not None
     work.flight.start()
     ends = threading.Timer(0.0, lambda: (work.go.set(), seen.wait(PATIENCE), busy.set()))
     ends.start()
-    work.flight.wait(ticket, grip)
+    work.flight.wait(ticket, cancel_scope)
     ends.join(PATIENCE)
-    assert 1 <= grip.waits <= 4
+    assert 1 <= cancel_scope.waits <= 4
 
 
 def test_who_comes_before_that_pause_keeps_it_going() -> None:
@@ -195,7 +195,7 @@ def test_who_comes_before_that_pause_keeps_it_going() -> None:
     first = Waiter(work.flight).start()
     work.flight.start()
     assert work.begun.wait(PATIENCE)
-    first.grip.let_go()
+    first.cancel_scope.cancel()
     first.end()
     second = Waiter(work.flight).start()
     work.go.set()
@@ -205,7 +205,7 @@ def test_who_comes_before_that_pause_keeps_it_going() -> None:
 def test_a_request_that_was_given_up_before_does_not_wait() -> None:
     work = Work()
     waiter, other = Waiter(work.flight), Waiter(work.flight).start()
-    waiter.grip.let_go()
+    waiter.cancel_scope.cancel()
     work.flight.start()
     assert isinstance(waiter.start().end(), Abandoned)
     work.go.set()
@@ -230,7 +230,7 @@ def test_while_a_person_is_waited_for_nobody_ages() -> None:
     assert asked.wait(PATIENCE) and first.stands.wait(PATIENCE) and leaves.stands.wait(PATIENCE)
     late = Waiter(work.flight).start()
     assert late.stands.wait(PATIENCE)
-    leaves.grip.let_go()
+    leaves.cancel_scope.cancel()
     assert isinstance(leaves.end(), Abandoned) and leaves.still == [True, False]
     answered.set()
     for waiter in (first, late):

@@ -128,7 +128,7 @@ def _():
 @use("MainThreadQueue", "NoThreads", "Connection")
 def _():
     queue = MainThreadQueue()
-    assert queue.pumped and issubclass(NoThreads, McpError) and callable(Connection.notify)
+    assert queue.needs_pump and issubclass(NoThreads, McpError) and callable(Connection.notify)
 
 for name in ("Store", "SqliteStore"):
     try:
@@ -196,7 +196,7 @@ for trace in (Trace(), to_file(io.StringIO())):
     trace.close()
 from my.mcp.messages import ElicitRequestURLParams
 assert UrlRequest(ElicitRequestURLParams(message="m", url="https://example.com/x"), 100).host == "example.com"
-assert MainThreadQueue().pumped and issubclass(NoThreads, RuntimeError)
+assert MainThreadQueue().needs_pump and issubclass(NoThreads, RuntimeError)
 missing = set(own.__all__) - set(re.findall(r"\\w+", SOURCE))
 assert not missing, missing
 print("all", len(own.__all__), "names")

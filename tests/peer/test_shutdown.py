@@ -397,7 +397,7 @@ def test_the_role_hears_of_the_end_once_with_its_reason(role):
     class Listening(Role):
         party = "server"
 
-        def closed(self, connection, reason):
+        def on_closed(self, connection, reason):
             heard.append(reason)
 
     near, far = pair()

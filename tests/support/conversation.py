@@ -158,7 +158,7 @@ class SubjectServer(Server):
     def notification(self, connection: Connection, method: str, params: Dict[str, Any]) -> None:
         self.reached.append(method)
 
-    def opened(self, connection: Connection) -> None:
+    def on_open(self, connection: Connection) -> None:
         self.reached.append("opened")
 
 

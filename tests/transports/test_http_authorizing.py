@@ -39,11 +39,11 @@ class Engine(Authorizer):
     def __init__(self, owner: "Scripted") -> None:
         self.owner = owner
 
-    def fields(self, method: str, url: str, grip: CancelScope) -> Any:
-        return self.owner.fields(method, url, grip)
+    def fields(self, method: str, url: str, cancel_scope: CancelScope) -> Any:
+        return self.owner.fields(method, url, cancel_scope)
 
-    def refused(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
-        return self.owner.refused(refusal, grip)
+    def refused(self, refusal: AuthRefusal, cancel_scope: CancelScope) -> bool:
+        return self.owner.refused(refusal, cancel_scope)
 
     def answered(self, url: str, headers: Headers) -> None:
         self.owner.answered(url, headers)
@@ -65,7 +65,7 @@ class Scripted(Authorizing):
         self.made.append((url, options))
         return Engine(self)
 
-    def fields(self, method: str, url: str, grip: CancelScope) -> Tuple[Tuple[str, str], ...]:
+    def fields(self, method: str, url: str, cancel_scope: CancelScope) -> Tuple[Tuple[str, str], ...]:
         with self._lock:
             self.asked.append((method, url))
             return () if self.mute else (("Authorization", "Bearer secret-%d" % len(self.asked)), ("X-Proof", method))
@@ -75,9 +75,9 @@ class Scripted(Authorizing):
         if self.breaks:
             raise ValueError("secret")
 
-    def refused(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
+    def refused(self, refusal: AuthRefusal, cancel_scope: CancelScope) -> bool:
         self.refusals.append(refusal)
-        return self.mend is not None and self.mend(refusal, grip)
+        return self.mend is not None and self.mend(refusal, cancel_scope)
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_auth_is_an_authorizing() -> None:
 def test_what_getting_a_token_raises_is_the_outcome_of_the_request(server: ScriptedHttp) -> None:
     auth = Scripted()
 
-    def fields(method: str, url: str, grip: CancelScope) -> Any:
+    def fields(method: str, url: str, cancel_scope: CancelScope) -> Any:
         if "tools/call" in failing:
             raise AuthError("no token today")
         return ()
@@ -260,7 +260,7 @@ def test_a_mistake_of_an_authorizer_is_an_error_of_its_request(server: ScriptedH
     """Of a store that somebody has written, say; and nothing is sent that should not be."""
     faults: List[Any] = []
 
-    def fields(method: str, url: str, grip: CancelScope) -> Any:
+    def fields(method: str, url: str, cancel_scope: CancelScope) -> Any:
         if faults == [None]:
             raise RuntimeError("secret")
         return tuple(faults)
@@ -281,7 +281,7 @@ def test_so_is_one_in_what_it_does_about_a_refusal(server: ScriptedHttp, key: st
     """Also where nobody hears of it: nothing hangs."""
     refusing(key, server, 1)
 
-    def fail(refusal: AuthRefusal, grip: CancelScope) -> bool:
+    def fail(refusal: AuthRefusal, cancel_scope: CancelScope) -> bool:
         raise RuntimeError("secret")
 
     expected = pytest.raises(AuthError, match="error of the program: RuntimeError$")
@@ -297,7 +297,7 @@ def test_so_is_one_in_what_it_does_about_a_refusal(server: ScriptedHttp, key: st
 @pytest.mark.parametrize("key", ["initialize", "notifications/initialized", "GET", "tools/call"])
 def test_a_refused_request_is_sent_again_when_it_is_mended(server: ScriptedHttp, key: str, status: int) -> None:
     refusing(key, server, 1, status)
-    auth = Scripted(lambda refusal, grip: True)
+    auth = Scripted(lambda refusal, cancel_scope: True)
     with opened(server, auth) as client:
         client.call_tool("it")
         first, second = server.wait_for(key, 1), server.wait_for(key, 2)
@@ -311,7 +311,7 @@ def test_a_refused_request_is_sent_again_when_it_is_mended(server: ScriptedHttp,
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_what_was_not_refused_is_told_of(server: ScriptedHttp, wire: str) -> None:
-    auth = Scripted(lambda refusal, grip: True)
+    auth = Scripted(lambda refusal, cancel_scope: True)
     with opened(server, auth, era=wire) as client:
         if wire != LATEST.name:
             server.wait_for("GET")
@@ -336,7 +336,7 @@ def test_a_refusal_says_the_revision_offered_named_or_agreed(server: ScriptedHtt
     first = "server/discover" if wire == LATEST.name else "initialize"
     refusing(first, server, 1)
     refusing("tools/call", server, 1)
-    auth = Scripted(lambda refusal, grip: True)
+    auth = Scripted(lambda refusal, cancel_scope: True)
     with opened(server, auth, era=wire) as client:
         client.call_tool("it")
     assert [refusal.revision for refusal in auth.refusals] == [wire, wire]
@@ -354,7 +354,7 @@ def test_a_stream_of_the_older_transport_is_mended(server: ScriptedHttp) -> None
             older.listen(request)
 
     server.on["GET"] = listen
-    auth = Scripted(lambda refusal, grip: True)
+    auth = Scripted(lambda refusal, cancel_scope: True)
     with connect(server.origin + "/sse", auth=auth, era="2024-11-05", check_results=False) as client:
         client.call_tool("it")
     assert [refusal.method for refusal in auth.refusals] == ["GET"]
@@ -377,7 +377,7 @@ def test_what_authorizing_raises_is_the_outcome(server: ScriptedHttp, key: str) 
     """Also where a client finds out what the server is: no other era and no other transport is tried then."""
     refusing(key, server, 9)
 
-    def fail(refusal: AuthRefusal, grip: CancelScope) -> bool:
+    def fail(refusal: AuthRefusal, cancel_scope: CancelScope) -> bool:
         raise InsufficientScope("go away", ["c"])
 
     auth = Scripted(fail)
@@ -391,7 +391,7 @@ def test_what_authorizing_raises_is_the_outcome(server: ScriptedHttp, key: str) 
 @pytest.mark.parametrize("most", [1, 3])
 def test_a_request_that_is_refused_again_and_again_is_given_up(server: ScriptedHttp, most: int) -> None:
     refusing("tools/call", server, 99)
-    auth = Scripted(lambda refusal, grip: True)
+    auth = Scripted(lambda refusal, cancel_scope: True)
     with opened(server, auth, limits=Limits(max_authorizations=most)) as client:
         with pytest.raises(Unauthorized, match=r"max_authorizations") as caught:
             client.call_tool("it")
@@ -403,7 +403,7 @@ def test_a_request_that_is_refused_again_and_again_is_given_up(server: ScriptedH
 @pytest.mark.parametrize("status", [400, 402, 405, 407, 500])
 def test_other_refusals_are_nobodys_business(server: ScriptedHttp, status: int) -> None:
     refusing("tools/call", server, 1, status)
-    auth = Scripted(lambda refusal, grip: True)
+    auth = Scripted(lambda refusal, cancel_scope: True)
     with opened(server, auth) as client:
         with pytest.raises(McpError):
             client.call_tool("it")
@@ -413,7 +413,7 @@ def test_other_refusals_are_nobodys_business(server: ScriptedHttp, status: int) 
 def test_the_farewell_asks_nobody(server: ScriptedHttp) -> None:
     """Who closes a client does not want a browser to open."""
     refusing("DELETE", server, 9)
-    auth = Scripted(lambda refusal, grip: True)
+    auth = Scripted(lambda refusal, cancel_scope: True)
     opened(server, auth).close()
     assert len(server.seen("DELETE")) == 1 and not auth.refusals
 
@@ -422,7 +422,7 @@ def test_a_cancellation_asks_nobody(server: ScriptedHttp) -> None:
     refusing("notifications/cancelled", server, 9)
     gate = Gate()
     server.on["tools/call"] = gate.hold
-    auth = Scripted(lambda refusal, grip: True)
+    auth = Scripted(lambda refusal, cancel_scope: True)
     with gate, opened(server, auth) as client:
         future = client.submit_tool("it")
         gate.entered()
@@ -438,7 +438,7 @@ def test_the_connection_is_free_while_it_is_mended(server: ScriptedHttp) -> None
     refusing("tools/call", server, 1)
     gate = Gate()
 
-    def mend(refusal: AuthRefusal, grip: CancelScope) -> bool:
+    def mend(refusal: AuthRefusal, cancel_scope: CancelScope) -> bool:
         gate.hold()
         return True
 
@@ -456,7 +456,7 @@ def test_other_requests_go_on_meanwhile(server: ScriptedHttp) -> None:
     refusing("tools/call", server, 1)
     gate = Gate()
 
-    def mend(refusal: AuthRefusal, grip: CancelScope) -> bool:
+    def mend(refusal: AuthRefusal, cancel_scope: CancelScope) -> bool:
         gate.hold()
         return True
 
@@ -480,14 +480,14 @@ class Person(Scripted):
         self.allowed = threading.Event()
         self.left: List[bool] = []
 
-    def _wait(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
-        with grip.standstill():
+    def _wait(self, refusal: AuthRefusal, cancel_scope: CancelScope) -> bool:
+        with cancel_scope.pause_clock():
             self.waiting.release()
             try:
                 while not self.allowed.is_set():
-                    grip.pause(0.005)
+                    cancel_scope.pause(0.005)
             except Abandoned:
-                self.left.append(grip.gone)
+                self.left.append(cancel_scope.gone)
                 raise
         return True
 
@@ -755,7 +755,7 @@ def test_the_time_of_machines_counts(server: ScriptedHttp, clock: Clock) -> None
     refusing("tools/call", server, 1)
     gate = Gate()
 
-    def mend(refusal: AuthRefusal, grip: CancelScope) -> bool:
+    def mend(refusal: AuthRefusal, cancel_scope: CancelScope) -> bool:
         gate.hold()
         return True
 
@@ -778,8 +778,8 @@ def test_a_deadline_that_stands_still_has_no_end_and_later_as_much_left(clock: C
     end.stop()
     clock.now += 100
     assert end.left() is None and not end.expired()
-    end.go_on()
-    end.go_on()
+    end.resume()
+    end.resume()
     assert end.left() == 6
     end.extend(60)
     assert end.left() == 16, "the ceiling has moved as well, and holds"
@@ -793,7 +793,7 @@ def test_progress_that_comes_meanwhile_holds_afterwards(clock: Clock, seconds: O
     end.extend(seconds)
     assert end.left() is None
     clock.now += 100
-    end.go_on()
+    end.resume()
     assert end.left() == left
 
 
@@ -802,7 +802,7 @@ def test_a_deadline_without_ceiling_stands_still_too(clock: Clock, seconds: Opti
     end = deadline.Deadline(seconds)
     end.stop()
     clock.now += 100
-    end.go_on()
+    end.resume()
     assert end.left() == seconds
 
 
@@ -812,7 +812,7 @@ def test_no_trace_and_no_log_shows_a_token(server: ScriptedHttp, caplog: pytest.
     refusing("tools/call", server, 2)
     refusing("GET", server, 9, 403)
     seen: List[Any] = []
-    auth = Scripted(lambda refusal, grip: refusal.method == "POST")
+    auth = Scripted(lambda refusal, cancel_scope: refusal.method == "POST")
     with caplog.at_level("DEBUG"), opened(server, auth, trace=Trace(seen.append)) as client:
         client.call_tool("it")
         server.wait_for("GET")
@@ -822,9 +822,9 @@ def test_no_trace_and_no_log_shows_a_token(server: ScriptedHttp, caplog: pytest.
 
 
 def test_what_a_refusal_looks_like_has_no_token_in_it_and_no_query() -> None:
-    refusal = AuthRefusal(401, ('Bearer x="secret"',), Headers([("x", "secret")]), "POST", "https://a.example/mcp?k=secret",
-                      (("Authorization", "Bearer secret"),), None, 2)
-    assert repr(refusal) == "Refusal(401, POST https://a.example/mcp, tries=2)"
+    refusal = AuthRefusal(401, ('Bearer x="secret"',), Headers([("x", "secret")]), "POST",
+                          "https://a.example/mcp?k=secret", (("Authorization", "Bearer secret"),), None, 2)
+    assert repr(refusal) == "AuthRefusal(401, POST https://a.example/mcp, tries=2)"
 
 
 def test_another_session_has_the_same_authorizer(server: ScriptedHttp) -> None:

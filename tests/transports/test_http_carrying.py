@@ -69,7 +69,7 @@ def channel_of(client: Client) -> HttpChannel:
 
 def at_rest(channel: HttpChannel) -> bool:
     """Whether no request and no place is taken; the stream of the GET is urgent and takes none."""
-    return not channel._posts and not channel._waiting and not channel._crew._busy
+    return not channel._posts and not channel._waiting and not channel._threads._busy
 
 
 def call(client: Client, name: str = "it", **options: Any) -> str:
@@ -363,7 +363,7 @@ def test_an_answer_does_not_overtake_what_nobody_has_read(
         assert call(client) == "tools/call" and len(taken) == 2  # and what fails it should it be none
 
 
-@pytest.mark.parametrize("text", ["", "x" * 20_000], ids=["sent here", "left to the crew"])
+@pytest.mark.parametrize("text", ["", "x" * 20_000], ids=["sent here", "left to the pool"])
 def test_a_trace_sees_it_once_and_in_order(server: ScriptedHttp, text: str) -> None:
     events: List[Event] = []
     with opened(server, trace=Trace(events.append)) as client:
@@ -554,7 +554,7 @@ def test_an_interrupt_just_after_it_was_sent_does_not_send_it_again(
             ran.set()
 
         def withdrawn(*arguments: Any) -> bool:
-            ran.wait(PATIENCE)  # the crew is quicker than this thread
+            ran.wait(PATIENCE)  # the pool is quicker than this thread
             return withdraw(*arguments)
 
         monkeypatch.setattr(connection, "_withdraw", withdrawn)
@@ -574,7 +574,7 @@ def test_an_interrupt_just_after_it_was_sent_does_not_send_it_again(
 @pytest.mark.race
 def test_what_is_said_to_be_unsent_is_not_sent(server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     taken, letting = Gate(), Gate()
-    let_go, ids = CancelScope.let_go, []
+    cancel, ids = CancelScope.cancel, []
     send_and_wait = StreamableHttp.send_and_wait
 
     def sent(self: StreamableHttp, message: Outgoing, *arguments: Any) -> bool:
@@ -584,7 +584,7 @@ def test_what_is_said_to_be_unsent_is_not_sent(server: ScriptedHttp, monkeypatch
 
     def let(self: CancelScope) -> None:
         letting.hold()
-        let_go(self)
+        cancel(self)
 
     with opened(server) as client, taken, letting:
         channel = channel_of(client)
@@ -592,7 +592,7 @@ def test_what_is_said_to_be_unsent_is_not_sent(server: ScriptedHttp, monkeypatch
         monkeypatch.setattr(StreamableHttp, "send_and_wait", sent)
         waiting = in_thread(call, client)
         taken.entered()
-        monkeypatch.setattr(CancelScope, "let_go", let)
+        monkeypatch.setattr(CancelScope, "cancel", let)
         ending = in_thread(channel._end, "over")
         letting.entered()
         assert ids and channel.unsent(ids[0])
@@ -670,7 +670,7 @@ def test_two_requests_under_way_are_redirected_to_the_same_place(server: Scripte
         assert one.get() == "new"
 
 
-# --- The crew ---------------------------------------------------------------------------------------------------------
+# --- The pool ---------------------------------------------------------------------------------------------------------
 
 @pytest.mark.race
 def test_no_more_requests_at_a_time_than_the_limit_says(server: ScriptedHttp) -> None:
@@ -683,7 +683,7 @@ def test_no_more_requests_at_a_time_than_the_limit_says(server: ScriptedHttp) ->
             server.on["tools/call"] = answer
             calls = [in_thread(call, client) for _ in range(5)]
             gate.entered(2)
-            eventually(lambda: len(channel_of(client)._crew._later) == 3)
+            eventually(lambda: len(channel_of(client)._threads._later) == 3)
             assert not gate.passed() and len(server.seen("tools/call")) == 3  # and the first
             gate.open()
             assert [each.get() for each in calls] == ["done"] * 5
@@ -691,7 +691,7 @@ def test_no_more_requests_at_a_time_than_the_limit_says(server: ScriptedHttp) ->
 
 
 def test_a_place_is_given_to_who_waits_for_one_and_its_rest_is_done() -> None:
-    crew = RequestPool("test", 1, lambda: None)
+    pool = RequestPool("test", 1, lambda: None)
     done = threading.Semaphore(0)
     order: List[str] = []
 
@@ -699,19 +699,19 @@ def test_a_place_is_given_to_who_waits_for_one_and_its_rest_is_done() -> None:
         return lambda: (order.append(name), done.release())[1]
 
     try:
-        assert crew.take_place() and not crew.take_place()
-        assert crew.submit(job("waits"))
-        crew.leave_place(job("rest"))
+        assert pool.acquire_slot() and not pool.acquire_slot()
+        assert pool.submit(job("waits"))
+        pool.release_slot(job("rest"))
         assert done.acquire(timeout=PATIENCE) and done.acquire(timeout=PATIENCE)
         assert order == ["rest", "waits"]
-        eventually(lambda: not crew._busy)
-        assert crew.take_place() and crew.submit(job("waits too"))
-        crew.leave_place()
+        eventually(lambda: not pool._busy)
+        assert pool.acquire_slot() and pool.submit(job("waits too"))
+        pool.release_slot()
         assert done.acquire(timeout=PATIENCE) and order[-1] == "waits too"
-        eventually(lambda: not crew._busy)
+        eventually(lambda: not pool._busy)
     finally:
-        crew.close()
-    assert not crew.take_place()
+        pool.close()
+    assert not pool.acquire_slot()
 
 
 def test_a_timeout_that_is_no_number_costs_no_place(server: ScriptedHttp) -> None:
@@ -727,35 +727,35 @@ def no_thread(self: threading.Thread) -> None:
 
 
 def test_a_job_that_waits_is_not_lost_where_there_is_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    crew = RequestPool("test", 1, lambda: None)
+    pool = RequestPool("test", 1, lambda: None)
     done = threading.Semaphore(0)
     try:
-        assert crew.take_place() and crew.submit(lambda: (done.release(), None)[1])
+        assert pool.acquire_slot() and pool.submit(lambda: (done.release(), None)[1])
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", no_thread)
-            crew.leave_place()  # whose own job is done: nothing to complain of
-        crew.submit(lambda: (done.release(), None)[1])
+            pool.release_slot()  # whose own job is done: nothing to complain of
+        pool.submit(lambda: (done.release(), None)[1])
         assert done.acquire(timeout=2) and done.acquire(timeout=2)
     finally:
-        crew.close()
+        pool.close()
 
 
 def test_of_those_that_rest_one_stays_while_others_do_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_pool, "REQUEST_IDLE", 0.02)
     rested: List[float] = []
-    crew = RequestPool("test", 4, lambda: rested.append(time.monotonic()))
+    pool = RequestPool("test", 4, lambda: rested.append(time.monotonic()))
     try:
         with Gate() as gate:
-            assert all([crew.submit(gate.hold) for _ in range(3)])
+            assert all([pool.submit(gate.hold) for _ in range(3)])
             gate.entered(3)
-            assert crew.take_place()
-            crew.leave_place()
-            last = crew._left = crew._left + 0.1  # as if another one had just been done then
-        eventually(lambda: len(crew._idle) == 1 or rested)
+            assert pool.acquire_slot()
+            pool.release_slot()
+            last = pool._left = pool._left + 0.1  # as if another one had just been done then
+        eventually(lambda: len(pool._idle) == 1 or rested)
         eventually(lambda: rested)
-        assert len(rested) == 1 and rested[0] >= last + connection_pool.REQUEST_IDLE and not crew._idle
+        assert len(rested) == 1 and rested[0] >= last + connection_pool.REQUEST_IDLE and not pool._idle
     finally:
-        crew.close()
+        pool.close()
 
 
 @pytest.mark.parametrize("possible", [True, False], ids=["", "no thread left"])
@@ -763,12 +763,12 @@ def test_somebody_says_that_they_rest_if_nobody_of_the_crew_has_done_anything(
         monkeypatch: pytest.MonkeyPatch, possible: bool) -> None:
     monkeypatch.setattr(connection_pool, "REQUEST_IDLE", 0.01)
     resting = threading.Event()
-    crew = RequestPool("test", 1, resting.set)
+    pool = RequestPool("test", 1, resting.set)
     if not possible:
         monkeypatch.setattr(threading.Thread, "start", no_thread)
     try:
-        assert crew.take_place()
-        crew.leave_place()
-        assert resting.wait(PATIENCE if possible else 0.05) is possible and not crew._busy
+        assert pool.acquire_slot()
+        pool.release_slot()
+        assert resting.wait(PATIENCE if possible else 0.05) is possible and not pool._busy
     finally:
-        crew.close()
+        pool.close()

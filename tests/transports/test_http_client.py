@@ -860,7 +860,7 @@ def test_close_during_a_connect_that_hangs(monkeypatch: pytest.MonkeyPatch) -> N
         sock.connect_ex(listener.getsockname())  # from now on the next one waits
     transport = StreamableHttp("http://127.0.0.1:%d/mcp" % listener.getsockname()[1])
     opening_it = in_thread(transport.open)
-    eventually(lambda: transport._grip._sock is not None)
+    eventually(lambda: transport._cancel_scope._sock is not None)
     transport.close()
     with pytest.raises(TransportError):
         opening_it.get()

@@ -158,7 +158,8 @@ def refused(made, sent):
 def test_a_post_with_all_faults_is_refused_by_the_first_and_each_that_is_mended_shows_the_next(opened):
     made, session = opened
     long = b'["' + b"x" * made.limits.max_message_bytes + b'"]'
-    made.guard.admits, made.guard.allows_all, made.closing, made.strict = AccessDenied(401), AccessDenied(403), True, True
+    made.guard.admits, made.guard.allows_all = AccessDenied(401), AccessDenied(403)
+    made.closing = made.strict = True
     now = {"fields": {"Host": "evil.example", "Origin": "https://evil.example", "Content-Type": "text/plain",
                       "Accept": "text/html", "Mcp-Session-Id": "none", "MCP-Protocol-Version": "1999-01-01"},
            "path": "/other", "body": long, "several": [("x-host", "a"), ("host", "a"), ("host", "b")]}

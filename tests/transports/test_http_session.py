@@ -314,14 +314,14 @@ def test_a_borrowed_thread_knows_that_it_is_inside_a_job():
 
     class Job:
         def run(self):
-            seen.append((executor.here(), other.here(), executor.may_wait()))
+            seen.append((executor.in_worker(), other.here(), executor.may_wait()))
 
-    assert executor.lend([Job()], None) and seen == [(True, False, True)] and not executor.here()
-    assert executor.lend([Job(), Job(), Job()], ReplyOutbox(HttpSession(None, None, Limits())))
+    assert executor.run_or_submit([Job()], None) and seen == [(True, False, True)] and not executor.in_worker()
+    assert executor.run_or_submit([Job(), Job(), Job()], ReplyOutbox(HttpSession(None, None, Limits())))
     eventually(lambda: len(seen) == 4)
     assert seen[1:] == [(True, False, True)] * 3
     executor.close()
-    assert not executor.lend([Job()], None) and not executor.submit([Job()], None)
+    assert not executor.run_or_submit([Job()], None) and not executor.submit([Job()], None)
     other.close()
 
 

@@ -76,7 +76,8 @@ def test_what_was_taken_out_is_told_and_at_last_forgotten(store, monkeypatch):
     assert store.update("a", {"0": "again"}) == 6 and store.update("a", {"3": None}) == 7
     assert rows(store, "entries") == 6
     assert store.update("a", {"4": None}) == 8 and rows(store, "entries") == 2
-    assert store.read("a", 100, 7) == StoredRecord(8, {"kept": 0, "0": "again"}, True), "who has not heard reads all of it"
+    all_of_it = StoredRecord(8, {"kept": 0, "0": "again"}, True)
+    assert store.read("a", 100, 7) == all_of_it, "who has not heard reads all of it"
     assert store.update("a", {"x": 1}) == 9 and store.read("a", 100, 8) == StoredRecord(9, {"x": 1}, False)
 
 

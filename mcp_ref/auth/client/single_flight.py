@@ -81,7 +81,8 @@ class SingleFlight:
         start_thread(NAME, self._run)
 
     def wait(self, ticket: threading.Event, cancel_scope: CancelScope) -> None:
-        """Wait for the end of the work. Raises what the work raised, and `Abandoned` if ``cancel_scope`` ends before."""
+        """Wait for the end of the work. Raises what the work raised, and `Abandoned` if ``cancel_scope`` ends
+        before."""
         try:
             self._follow(cancel_scope, ticket)
         finally:
@@ -96,7 +97,7 @@ class SingleFlight:
         """Wait until the work is over; while it waits for the user, the clock of the request stands still."""
         while not self._over:
             if self._user_busy:
-                with cancel_scope.standstill():
+                with cancel_scope.pause_clock():
                     self._while_user_busy(True, cancel_scope, ticket)
             else:
                 self._while_user_busy(False, cancel_scope, ticket)

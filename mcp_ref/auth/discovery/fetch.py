@@ -223,7 +223,7 @@ class Fetcher:
             dialler = self._dialler(url, step, deadline)
             request = _head(method, dialler.where, [*self._headers, *headers], body) + (body or b"")
             with dialler.dial(cancel_scope) as sock:
-                cancel_scope.drop()
+                cancel_scope.detach()
                 return self._exchange(_Timed(sock, deadline), method, request, url)
         except (TransportError,) + BROKEN as error:
             late = deadline.expired() or isinstance(error, socket.timeout)
@@ -260,7 +260,7 @@ class Fetcher:
                 return None
             cancel_scope = _DeadlineScope(deadline)
             with dialler.dial(cancel_scope) as sock:
-                cancel_scope.drop()
+                cancel_scope.detach()
                 return str(sock.getpeername()[0])
         except (TransportError,) + BROKEN:
             return None
@@ -342,11 +342,11 @@ class _DeadlineScope(CancelScope):
         super().__init__()
         self._deadline = deadline
 
-    def hold(self, sock: socket.socket) -> None:
-        """Take the socket, unless the time is over; see `CancelScope.hold`."""
+    def attach(self, sock: socket.socket) -> None:
+        """Take the socket, unless the time is over; see `CancelScope.attach`."""
         if self._deadline.expired():
-            self.let_go()
-        super().hold(sock)
+            self.cancel()
+        super().attach(sock)
 
 
 class _Timed(io.RawIOBase):

@@ -274,8 +274,8 @@ class Refusals:
     def read_token(self, request: HttpRequest) -> Tuple[str, str]:
         """Return the scheme, in lower case, and the token of a request: in the field Authorization, and nowhere else.
 
-        Raises `AccessDenied`. The refusal of a request without a token, or with credentials of another kind, says what is
-        wanted and not that something is wrong.
+        Raises `AccessDenied`. The refusal of a request without a token, or with credentials of another kind, says what
+        is wanted and not that something is wrong.
         """
         fields = request.headers.get_all("authorization")
         if "access_token" in parse_qs(request.query, keep_blank_values=True):

@@ -5,8 +5,8 @@ HTTPS_PROXY, HTTP_PROXY and NO_PROXY (and the settings of the system, where it h
 this machine itself is always reached directly. TLS checks certificates against those of the system, or of the file
 that SSL_CERT_FILE names, or of ``cafile``, or by an `ssl.SSLContext` of your own.
 
-A `CancelScope` is the scope of a cancellation: it lets another thread end what a thread waits for on a connection, at every
-stage. `socket.shutdown` frees the thread from connecting, the TLS handshake, sending or receiving. The descriptor
+A `CancelScope` is the scope of a cancellation: it lets another thread end what a thread waits for on a connection, at
+every stage. `socket.shutdown` frees the thread from connecting, the TLS handshake, sending or receiving. The descriptor
 itself is closed by the thread that uses it, so no other connection can get its number meanwhile.
 """
 
@@ -39,7 +39,7 @@ _FAULTS = {
 
 
 class Abandoned(ConnectionLost):
-    """The error of a request that was cancelled; see `CancelScope.let_go`."""
+    """The error of a request that was cancelled; see `CancelScope.cancel`."""
 
 
 class CancelScope:
@@ -50,26 +50,26 @@ class CancelScope:
         self._sock: Optional[socket.socket] = None
         self._waiting: Optional[threading.Event] = None
         self.gone = False
-        self.on_standstill: Optional[Callable[[bool], None]] = None
-        """A function that is called when the clock stops (True) and when it goes on (False); see `standstill`."""
+        self.on_pause: Optional[Callable[[bool], None]] = None
+        """A function that is called when the clock stops (True) and when it goes on (False); see `pause_clock`."""
         self.asked = 0
         """The number of refusals for which authorization was asked, over all connections of this request."""
 
-    def hold(self, sock: socket.socket) -> None:
-        """Attach a socket, which the thread uses from now on. Raises `Abandoned` after `let_go`."""
+    def attach(self, sock: socket.socket) -> None:
+        """Attach a socket, which the thread uses from now on. Raises `Abandoned` after `cancel`."""
         with self._lock:
             if self.gone:
                 raise Abandoned("the request was given up")
             self._sock = sock
 
-    def drop(self) -> None:
+    def detach(self) -> None:
         """Detach the socket. Call this before the socket is closed or kept for others."""
         with self._lock:
             self._sock = None
 
-    def let_go(self) -> None:
+    def cancel(self) -> None:
         """Cancel: free the thread that waits now, and refuse all later waits. Call this from any thread."""
-        # The shutdown happens under the lock: `drop` takes it before the descriptor is closed, so its number cannot
+        # The shutdown happens under the lock: `detach` takes it before the descriptor is closed, so its number cannot
         # belong to another connection yet.
         with self._lock:
             self.gone = True
@@ -88,7 +88,8 @@ class CancelScope:
             raise Abandoned("the request was given up")
 
     def wait(self, event: threading.Event) -> None:
-        """Wait for an event that no other thread waits for. Raises `Abandoned` as `pause` does; the event is set then."""
+        """Wait for an event that no other thread waits for. Raises `Abandoned` as `pause` does; the event is set
+        then."""
         with self._lock:
             before, self._waiting = self._waiting, event
             gone = self.gone
@@ -101,9 +102,9 @@ class CancelScope:
             raise Abandoned("the request was given up")
 
     @contextmanager
-    def standstill(self) -> Iterator[None]:
+    def pause_clock(self) -> Iterator[None]:
         """Stop the clock of the request while a person is asked. Must not be nested."""
-        told = self.on_standstill
+        told = self.on_pause
         if told is None:
             yield
             return
@@ -220,31 +221,33 @@ class Connector:
         """True if requests go to a proxy that reads them, and so have whole URLs as targets."""
         return self.proxy is not None and self._context is None
 
-    def dial(self, grip: CancelScope) -> socket.socket:
-        """Return a connected socket without timeout, attached to the grip. Raises `ConnectFailed`, `Abandoned`."""
+    def dial(self, cancel_scope: CancelScope) -> socket.socket:
+        """Return a connected socket without timeout, attached to the cancel scope. Raises `ConnectFailed`,
+        `Abandoned`."""
         host, port = (self.where.host, self.where.port) if self.proxy is None else self.proxy[:2]
         name = "%s:%d" % ("[%s]" % host if ":" in host else host, port)
         through = "" if self.proxy is None else " (proxy, for %s)" % self.where.origin
         try:
-            sock = self._connect(host, port, grip)
+            sock = self._connect(host, port, cancel_scope)
         except OSError as error:
-            raise _failure(grip, "cannot connect to %s%s: %s" % (name, through, words(error))) from error
+            raise _failure(cancel_scope, "cannot connect to %s%s: %s" % (name, through, words(error))) from error
         try:
             if self.proxy is not None and not self.absolute:
                 self._tunnel(sock, self.proxy)
-            sock = self._secured(sock, grip)
+            sock = self._secured(sock, cancel_scope)
             sock.settimeout(None)
         except BROKEN as error:
-            grip.drop()
+            cancel_scope.detach()
             sock.close()
-            raise _failure(grip, "cannot connect to %s%s: %s" % (self.where.origin, through, words(error))) from error
+            text = "cannot connect to %s%s: %s" % (self.where.origin, through, words(error))
+            raise _failure(cancel_scope, text) from error
         except BaseException:
-            grip.drop()
+            cancel_scope.detach()
             sock.close()
             raise
         return sock
 
-    def _connect(self, host: str, port: int, grip: CancelScope) -> socket.socket:
+    def _connect(self, host: str, port: int, cancel_scope: CancelScope) -> socket.socket:
         """Connect to the first address that answers. Raises OSError, or the error of ``refusal``."""
         failure: Exception = OSError("the name has no address")
         tried = False
@@ -261,14 +264,14 @@ class Connector:
             sock = socket.socket(family, kind, protocol)
             keep_socket_from_forks(sock)
             try:
-                grip.hold(sock)
+                cancel_scope.attach(sock)
                 sock.settimeout(self._timeout)
                 sock.connect(address)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
                 return sock
             except BaseException as error:
-                grip.drop()
+                cancel_scope.detach()
                 sock.close()
                 if not isinstance(error, OSError):
                     raise
@@ -291,24 +294,24 @@ class Connector:
         finally:
             reply.close()
 
-    def _secured(self, sock: socket.socket, grip: CancelScope) -> socket.socket:
+    def _secured(self, sock: socket.socket, cancel_scope: CancelScope) -> socket.socket:
         """Return the socket, for https with TLS on top. Raises OSError (`ssl.SSLError` is one)."""
         if self._context is None:
             return sock
         secure = self._context.wrap_socket(sock, server_hostname=self.where.host, do_handshake_on_connect=False)
         keep_socket_from_forks(secure)
         try:
-            grip.hold(secure)
+            cancel_scope.attach(secure)
             secure.do_handshake()
         except BaseException:
-            grip.drop()
+            cancel_scope.detach()
             secure.close()
             raise
         return secure
 
 
-def _failure(grip: CancelScope, text: str) -> TransportError:
-    return Abandoned("the request was given up") if grip.gone else ConnectFailed(text)
+def _failure(cancel_scope: CancelScope, text: str) -> TransportError:
+    return Abandoned("the request was given up") if cancel_scope.gone else ConnectFailed(text)
 
 
 def _context(cafile: Optional[str]) -> "ssl.SSLContext":

@@ -1,7 +1,8 @@
 """The connections to one HTTP server, kept open between requests, and the threads that wait for replies.
 
-`ConnectionPool.send` takes an idle connection or makes one, writes a request and reads the head of the reply; `ConnectionPool.finish` keeps
-the connection when the body has been read. So there are as many connections as requests at a time.
+`ConnectionPool.send` takes an idle connection or makes one, writes a request and reads the head of the reply;
+`ConnectionPool.finish` keeps the connection when the body has been read. So there are as many connections as requests
+at a time.
 
 The server may close an idle connection at any moment. One that was closed is noticed before anything is sent, and one
 that is idle for longer than the server keeps it is not used. If sending fails all the same, the request was not
@@ -33,7 +34,8 @@ _REPEATABLE = ("GET", "DELETE")
 
 
 class Stale(AnswerLost):
-    """The error of a kept connection that had ended; the request may be sent again. See ``once`` of `ConnectionPool.send`."""
+    """The error of a kept connection that had ended; the request may be sent again. See ``once`` of
+    `ConnectionPool.send`."""
 
 
 class PooledConnection:
@@ -65,20 +67,20 @@ class ConnectionPool:
         self._closed = False
         self._written: Tuple[Any, bytes] = (None, b"")  # the head of the last request, and what it was made of
 
-    def connect(self, grip: CancelScope) -> None:
+    def connect(self, cancel_scope: CancelScope) -> None:
         """Open a connection and keep it for the first request. Raises `ConnectFailed`, `Abandoned`."""
-        link = PooledConnection(self._dialler.dial(grip))
-        self._keep_connection(link, grip, self._keep)
+        link = PooledConnection(self._dialler.dial(cancel_scope))
+        self._keep_connection(link, cancel_scope, self._keep)
 
     def begin(
-        self, method: str, target: str, fields: Fields, grip: CancelScope, body: Optional[bytes] = None,
+        self, method: str, target: str, fields: Fields, cancel_scope: CancelScope, body: Optional[bytes] = None,
     ) -> Optional[Reply]:
         """Send a request, with a short body or none, if that needs no waiting.
 
         Return the reply that is to come, for `send`. Return None if the request was not delivered.
         """
         try:
-            link = self._idle_connection(grip)
+            link = self._idle_connection(cancel_scope)
         except Abandoned:
             return None  # which `send` will say
         if link is None:
@@ -90,12 +92,12 @@ class ConnectionPool:
             link.sock.sendall(self._head(method, target, fields, body) + (body or b""))
             link.sock.settimeout(None)
         except OSError:
-            self._discard(link, reply, grip)
+            self._discard(link, reply, cancel_scope)
             return None
         return reply
 
     def send(
-        self, method: str, target: str, fields: Fields, body: Optional[bytes], grip: CancelScope,
+        self, method: str, target: str, fields: Fields, body: Optional[bytes], cancel_scope: CancelScope,
         timeout: Optional[float] = None, begun: Optional[Reply] = None, once: bool = False,
     ) -> Reply:
         """Send a request, and return its reply, the body of which is not read yet. The caller has to call `finish`.
@@ -107,7 +109,7 @@ class ConnectionPool:
         """
         while True:
             reply, begun = begun, None
-            link: PooledConnection = self._take(grip) if reply is None else reply.link
+            link: PooledConnection = self._take(cancel_scope) if reply is None else reply.link
             sent = reply is not None
             try:
                 if reply is None:
@@ -127,8 +129,8 @@ class ConnectionPool:
                 # Once more only on a connection that the server may have closed while it was idle, and only if the
                 # server cannot have worked on the request, or if working on it twice does no harm.
                 again = link.used and (not sent or method in _REPEATABLE)
-                self._discard(link, reply, grip)
-                if grip.gone:
+                self._discard(link, reply, cancel_scope)
+                if cancel_scope.gone:
                     raise Abandoned("the request was given up") from error
                 if not isinstance(error, BROKEN):
                     raise
@@ -164,11 +166,11 @@ class ConnectionPool:
             raise error from None
         reply.will_close = True
 
-    def _take(self, grip: CancelScope) -> PooledConnection:
-        return self._idle_connection(grip) or PooledConnection(self._dialler.dial(grip))
+    def _take(self, cancel_scope: CancelScope) -> PooledConnection:
+        return self._idle_connection(cancel_scope) or PooledConnection(self._dialler.dial(cancel_scope))
 
-    def _idle_connection(self, grip: CancelScope) -> Optional[PooledConnection]:
-        """Return an idle connection that is still open, attached to the grip, or None."""
+    def _idle_connection(self, cancel_scope: CancelScope) -> Optional[PooledConnection]:
+        """Return an idle connection that is still open, attached to the cancel_scope, or None."""
         while True:
             with self._lock:
                 if self._closed:
@@ -178,23 +180,23 @@ class ConnectionPool:
                 return None
             if link.usable():
                 try:
-                    grip.hold(link.sock)
+                    cancel_scope.attach(link.sock)
                 except Abandoned:
                     link.sock.close()
                     raise
                 return link
             link.sock.close()
 
-    def finish(self, reply: Reply, grip: CancelScope) -> None:
+    def finish(self, reply: Reply, cancel_scope: CancelScope) -> None:
         """Keep or close the connection of a reply that is done with. A second call does nothing."""
         link, reply.link = reply.link, None
         if link is None:
             return
-        if not reply.complete or grip.gone:
-            self._discard(link, reply, grip)
+        if not reply.complete or cancel_scope.gone:
+            self._discard(link, reply, cancel_scope)
             return
         reply.close()
-        self._keep_connection(link, grip, self._kept_by_server(reply))
+        self._keep_connection(link, cancel_scope, self._kept_by_server(reply))
 
     def _kept_by_server(self, reply: Reply) -> float:
         """Return the seconds for which the server keeps the connection, less one, or ``keep`` if it does not say."""
@@ -204,10 +206,10 @@ class ConnectionPool:
                 return min(float(value) - 1.0, 3600.0)
         return self._keep
 
-    def _keep_connection(self, link: PooledConnection, grip: CancelScope, seconds: float) -> None:
+    def _keep_connection(self, link: PooledConnection, cancel_scope: CancelScope, seconds: float) -> None:
         link.used = True
         link.idle_until = deadline.clock() + seconds
-        grip.drop()
+        cancel_scope.detach()
         try:
             link.sock.settimeout(None)
         except OSError:
@@ -218,8 +220,8 @@ class ConnectionPool:
                 return
         link.sock.close()
 
-    def _discard(self, link: PooledConnection, reply: Optional[Reply], grip: CancelScope) -> None:
-        grip.drop()
+    def _discard(self, link: PooledConnection, reply: Optional[Reply], cancel_scope: CancelScope) -> None:
+        cancel_scope.detach()
         if reply is not None:
             reply.link = None
             reply.close()
@@ -252,7 +254,7 @@ class RequestPool(WorkerPool):
     """The threads of one client that wait for replies: ``size`` jobs at a time, and urgent ones besides.
 
     Each job gets a thread at once, because it blocks. A thread that has nothing to do for REQUEST_IDLE seconds ends, so
-    an idle client costs none; but the last of them stays while others do jobs in their place (`take_place`).
+    an idle client costs none; but the last of them stays while others do jobs in their place (`acquire_slot`).
 
     ``resting``: called by the last of its threads that was idle, when it ends. Jobs must not raise.
     """
@@ -271,7 +273,7 @@ class RequestPool(WorkerPool):
         """The time at which a thread that is none of ours last gave its place back."""
 
     def submit(self, job: Callable[[], object], urgent: bool = False) -> bool:
-        """Have this done, later if there is enough to do; ``urgent``: never later. Return False if the crew is closed.
+        """Have this done, later if there is enough to do; ``urgent``: never later. Return False if the pool is closed.
 
         Raises RuntimeError if no thread can be started for it.
         """
@@ -285,10 +287,10 @@ class RequestPool(WorkerPool):
             self._give(job, urgent)
         return True
 
-    def take_place(self) -> bool:
-        """Take a place for a job that the calling thread does itself, up to `leave_place`.
+    def acquire_slot(self) -> bool:
+        """Take a place for a job that the calling thread does itself, up to `release_slot`.
 
-        Return False if there is enough to do, or the crew is closed.
+        Return False if there is enough to do, or the pool is closed.
         """
         with self._lock:
             if self._closed or self._busy >= self._size:
@@ -296,7 +298,7 @@ class RequestPool(WorkerPool):
             self._busy += 1
             return True
 
-    def leave_place(self, rest: Optional[Callable[[], object]] = None) -> None:
+    def release_slot(self, rest: Optional[Callable[[], object]] = None) -> None:
         """Give the place back, but first have one of our threads do the ``rest`` of the job in it."""
         with self._lock:
             self._left = time.monotonic()

@@ -39,7 +39,7 @@ def serve(server: "ServerInterface", transport: Transport, exit_when_stuck: bool
         transport.open()
         with termination:
             try:
-                if server.executor is not None and server.executor.pumped:
+                if server.executor is not None and server.executor.needs_pump:
                     queue: "MainThreadQueue" = server.executor  # type: ignore[assignment]  # nothing else is pumped
                     _pump(connection, queue, exit_when_stuck, termination)
                 else:

@@ -8,9 +8,9 @@ it asks if the request is to be sent again. Both calls may wait: for an authoriz
 authorizes already, for a person. They come from the thread that sends the request, so nothing else waits with it. The
 authorizer is told of replies that are no refusal, too.
 
-The `CancelScope` that comes along is the scope of a cancellation: it ends when nobody wants the request any more. `CancelScope.pause`
-waits until then at most, and within `CancelScope.standstill`, which is for a person's time, the clock of the request is
-paused.
+The `CancelScope` that comes along is the scope of a cancellation: it ends when nobody wants the request any more.
+`CancelScope.pause` waits until then at most, and within `CancelScope.pause_clock`, which is for a person's time, the
+clock of the request is paused.
 """
 
 from contextlib import contextmanager
@@ -50,25 +50,26 @@ class AuthRefusal(NamedTuple):
     """The number of times that `refused` was asked about this request before, up to ``max_authorizations``."""
 
     def __repr__(self) -> str:
-        return "Refusal(%d, %s %s, tries=%d)" % (self.status, self.method, self.url.partition("?")[0], self.tries)
+        return "AuthRefusal(%d, %s %s, tries=%d)" % (self.status, self.method, self.url.partition("?")[0], self.tries)
 
 
 class Authorizer:
     """The authorization at one server. Thread-safe: many requests go out at a time."""
 
-    def fields(self, method: str, url: str, grip: CancelScope) -> Fields:
+    def fields(self, method: str, url: str, cancel_scope: CancelScope) -> Fields:
         """Return the header fields that authorize this one HTTP request; () if there is no token yet.
 
-        May wait, for a token that has to be renewed first. Raises `AuthError`, and `Abandoned` if ``grip`` has ended.
+        May wait, for a token that has to be renewed first. Raises `AuthError`, and `Abandoned` if ``cancel_scope`` has
+        ended.
         """
         raise NotImplementedError
 
-    def refused(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
+    def refused(self, refusal: AuthRefusal, cancel_scope: CancelScope) -> bool:
         """Authorize a request that was refused. Returns True if it is to be sent again, with new `fields`; False if the
         refusal stands.
 
-        Raises `AuthError` if authorization fails, which is then the outcome of the request, and `Abandoned` if ``grip``
-        has ended.
+        Raises `AuthError` if authorization fails, which is then the outcome of the request, and `Abandoned` if
+        ``cancel_scope`` has ended.
         """
         raise NotImplementedError
 
@@ -112,17 +113,17 @@ class AuthBoundary:
         self.authorizer = auth
         self._most = limits.max_authorizations
 
-    def fields(self, method: str, url: str, grip: CancelScope) -> Fields:
+    def fields(self, method: str, url: str, cancel_scope: CancelScope) -> Fields:
         """Return the header fields of `Authorizer.fields`, checked."""
         if self.authorizer is None:
             return ()
         with _in_order():
-            given = self.authorizer.fields(method, url, grip)
+            given = self.authorizer.fields(method, url, cancel_scope)
             for name, value in given:
                 check(name, value)
         return given
 
-    def opens(self, refusal: AuthRefusal, grip: CancelScope) -> bool:
+    def opens(self, refusal: AuthRefusal, cancel_scope: CancelScope) -> bool:
         """Return True if a refused request is to be sent again, see `Authorizer.refused`.
 
         Raises `Unauthorized` after ``max_authorizations`` times.
@@ -133,7 +134,7 @@ class AuthBoundary:
             raise Unauthorized("%s is refused (%d) even after %d authorizations, which is max_authorizations"
                                % (refusal.url.partition("?")[0], refusal.status, refusal.tries))
         with _in_order():
-            return self.authorizer.refused(refusal, grip)
+            return self.authorizer.refused(refusal, cancel_scope)
 
     def answered(self, url: str, headers: Headers) -> None:
         """Tell the authorizer of a reply that is no refusal."""

@@ -65,7 +65,7 @@ _CANCELLED = "notifications/cancelled"
 class Post:
     """A request on its way. ``begun``: a thread has taken it up."""
 
-    __slots__ = ("id", "method", "data", "fields", "grip", "begun")
+    __slots__ = ("id", "method", "data", "fields", "cancel_scope", "begun")
 
     def __init__(self, id: RequestId, message: Outgoing, fields: Fields, begun: bool = False) -> None:
         self.id = id
@@ -73,7 +73,7 @@ class Post:
         self.data = message.data
         self.fields = fields
         """The header fields of a request that belongs to no session, all of them; () for those of every request now."""
-        self.grip = CancelScope()
+        self.cancel_scope = CancelScope()
         self.begun = begun
 
     def may_have(self, id: Any) -> bool:
@@ -116,7 +116,7 @@ class HttpChannel(ExchangeTransport):
         self._added = (("Host", self.where.authority), ("Accept-Encoding", "identity"), *added(headers or {}, token))
         self._dialler = Connector(self.where, limits.connect_timeout, ssl_context, cafile)
         self._pool = ConnectionPool(self._dialler, limits.http_keep_alive)
-        self._crew = RequestPool(self.where.authority, limits.max_http_requests, self._pool.prune)
+        self._threads = RequestPool(self.where.authority, limits.max_http_requests, self._pool.prune)
         self._inbox = Inbox()
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
@@ -128,7 +128,7 @@ class HttpChannel(ExchangeTransport):
         self._in_lane = False  # whether a thread is at it
         self._lane_empty = threading.Event()
         self._lane_empty.set()
-        self._grip = CancelScope()  # connecting, the lane, streams: what belongs to no request
+        self._cancel_scope = CancelScope()  # connecting, the lane, streams: what belongs to no request
         self._version: Optional[str] = None
         self._agreed: Optional[str] = None
         self._made_fields: Dict[str, Fields] = {}
@@ -148,7 +148,7 @@ class HttpChannel(ExchangeTransport):
 
     def open(self) -> None:
         """Make a first connection, and send nothing on it."""
-        self._pool.connect(self._grip)
+        self._pool.connect(self._cancel_scope)
 
     def read(self) -> Optional[List[Received]]:
         """Return the messages that have come; after `close`, wait for the farewell to be sent."""
@@ -191,7 +191,7 @@ class HttpChannel(ExchangeTransport):
         if post is not None:
             self._begin(post)
         elif begin:
-            self._crew.submit(self._run_lane, urgent=True)  # or the server may wait for what all the others wait for
+            self._threads.submit(self._run_lane, urgent=True)  # or the server may wait for what all the others wait for
 
     def _own_fields(self, message: Outgoing) -> Optional[Fields]:
         """Return all header fields of this message. Called under the lock.
@@ -216,7 +216,7 @@ class HttpChannel(ExchangeTransport):
         with self._lock:
             post = self._posts.get(id)
         if post is not None:
-            post.grip.let_go()
+            post.cancel_scope.cancel()
 
     def unsent(self, id: RequestId) -> bool:
         """Return True if the connection has ended before a thread took up our request of this id."""
@@ -232,10 +232,10 @@ class HttpChannel(ExchangeTransport):
             return
         self._inbox.end(drop=True)
         for post in posts:
-            post.grip.let_go()
+            post.cancel_scope.cancel()
         self._stop_listening()
         try:
-            leaving = self._crew.submit(self._leave, urgent=True) and self._crew.submit(self._hurry, urgent=True)
+            leaving = self._threads.submit(self._leave, urgent=True) and self._threads.submit(self._hurry, urgent=True)
         except RuntimeError:  # the interpreter ends, and starts no threads
             leaving = False
         if not leaving:
@@ -275,14 +275,14 @@ class HttpChannel(ExchangeTransport):
             self._under_way |= {post.id for post in posts if post.begun}
             self._room.notify_all()
         for post in posts:
-            post.grip.let_go()
+            post.cancel_scope.cancel()
 
     def _leave(self) -> None:
         """Deliver the messages in the lane, say farewell, free everything."""
         try:
             self._lane_empty.wait(self.limits.shutdown_grace / 2)
-            if not self._grip.gone:
-                self._farewell(self._grip)
+            if not self._cancel_scope.gone:
+                self._farewell(self._cancel_scope)
         except McpError as error:
             self._note("no farewell", str(error))
         finally:
@@ -291,24 +291,24 @@ class HttpChannel(ExchangeTransport):
     def _hurry(self) -> None:
         """Cut `_leave` short after the grace."""
         if not self._left.wait(self.limits.shutdown_grace):
-            self._grip.let_go()
+            self._cancel_scope.cancel()
 
     def _shut(self) -> None:
         self._left.set()
-        self._grip.let_go()
+        self._cancel_scope.cancel()
         self._pool.close()
-        self._crew.close()
+        self._threads.close()
 
     def _stop_listening(self) -> None:
         """End the streams that belong to no request."""
 
-    def _farewell(self, grip: CancelScope) -> None:
+    def _farewell(self, cancel_scope: CancelScope) -> None:
         """Tell the server that this was all."""
 
     # Requests
 
     def _begin(self, post: Post) -> None:
-        if not self._crew.submit(lambda: self._run_post(post), urgent=post.method in LASTING):
+        if not self._threads.submit(lambda: self._run_post(post), urgent=post.method in LASTING):
             self._inbox.put(Failed(post.id, ConnectionLost(self.reason())))
 
     def _run_post(
@@ -323,13 +323,13 @@ class HttpChannel(ExchangeTransport):
             post.begun = True
             self._taken_up(post.data)
         if self._gate.authorizer is not None:
-            post.grip.on_standstill = partial(self._pause_clock, post.id)
+            post.cancel_scope.on_pause = partial(self._pause_clock, post.id)
         last: Sequence[Received] = ()
         try:
-            if not post.grip.gone and not self._why:
+            if not post.cancel_scope.gone and not self._why:
                 last = self._perform(post, begun)
             elif begun is not None:
-                self._pool.finish(begun, post.grip)
+                self._pool.finish(begun, post.cancel_scope)
         except Abandoned:
             pass  # nobody waits for it
         except McpError as error:
@@ -399,13 +399,14 @@ class HttpChannel(ExchangeTransport):
         For ``notifications/cancelled`` authorization is not tried again, so that a user is not asked because of their
         own cancellation.
         """
-        self._grip.asked = 0  # it is that of all of them
-        reply = self._exchange("POST", data, self._grip, fields, self.limits.request_timeout, ask=method != _CANCELLED)
+        self._cancel_scope.asked = 0  # it is that of all of them
+        ask = method != _CANCELLED
+        reply = self._exchange("POST", data, self._cancel_scope, fields, self.limits.request_timeout, ask=ask)
         try:
             self._check(reply)
             reply.whole(_ERROR_BODY)
         finally:
-            self._pool.finish(reply, self._grip)
+            self._pool.finish(reply, self._cancel_scope)
 
     def _initialized(self) -> None:
         """Send the requests that waited until the server has accepted ``notifications/initialized``."""
@@ -417,7 +418,8 @@ class HttpChannel(ExchangeTransport):
     # HTTP
 
     def _exchange(
-        self, method: str, body: Optional[bytes], grip: CancelScope, fields: Fields = (), timeout: Optional[float] = None,
+        self, method: str, body: Optional[bytes], cancel_scope: CancelScope, fields: Fields = (),
+        timeout: Optional[float] = None,
         begun: Optional[Reply] = None, ask: bool = True,
     ) -> Reply:
         """Send a request, have it authorized, and follow redirects within the origin. Returns the reply, which has to
@@ -425,15 +427,18 @@ class HttpChannel(ExchangeTransport):
 
         ``fields``: all header fields but those of authorization; (): those of every request now. ``ask``: ask the
         authorizer about a refusal.
-        Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `AuthError`, `Abandoned`.
+        Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `AuthError`,
+        `Abandoned`.
         """
         target, redirects = self._target if begun is None else begun.target, 0
         while redirects < _MOST_REDIRECTS:
-            given = self._gate.fields(method, self.where.origin + target, grip) if begun is None else begun.given
+            given = begun.given if begun is not None else self._gate.fields(
+                method, self.where.origin + target, cancel_scope)
             all_fields = (fields or self._fields(method)) + given
             sending, begun = begun, None
             try:
-                reply = self._pool.send(method, target, all_fields, body, grip, timeout, sending, once=bool(given))
+                reply = self._pool.send(
+                    method, target, all_fields, body, cancel_scope, timeout, sending, once=bool(given))
             except Stale:
                 continue
             except TransportError as error:
@@ -445,9 +450,9 @@ class HttpChannel(ExchangeTransport):
             reply.given = given
             if self._gate.authorizer is not None:
                 if reply.status not in AuthBoundary.STATUSES:
-                    self._answered(reply, self.where.origin + target, grip)
+                    self._answered(reply, self.where.origin + target, cancel_scope)
                 elif ask:
-                    if not self._let_in(reply, method, target, self._revision(body, fields), grip):
+                    if not self._let_in(reply, method, target, self._revision(body, fields), cancel_scope):
                         return reply
                     continue
             if not 300 <= reply.status < 400:
@@ -457,21 +462,21 @@ class HttpChannel(ExchangeTransport):
                 target = self._redirected(reply, method, target)
                 reply.whole(_ERROR_BODY)
             finally:
-                self._pool.finish(reply, grip)
+                self._pool.finish(reply, cancel_scope)
             if reply.status == 308:
                 self._target = target
         raise HttpStatus("%s is redirected more than %d times" % (self._shown, _MOST_REDIRECTS), reply.status)
 
-    def _answered(self, reply: Reply, url: str, grip: CancelScope) -> None:
+    def _answered(self, reply: Reply, url: str, cancel_scope: CancelScope) -> None:
         """Tell the authorizer of a reply that is no refusal."""
         try:
             self._gate.answered(url, reply.headers)
         except BaseException:
-            self._pool.finish(reply, grip)
+            self._pool.finish(reply, cancel_scope)
             raise
 
     def _let_in(
-        self, reply: Reply, method: str, target: str, revision: Optional[str], grip: CancelScope,
+        self, reply: Reply, method: str, target: str, revision: Optional[str], cancel_scope: CancelScope,
     ) -> bool:
         """Have the authorizer look at a refusal. Returns True if the request is to be sent again.
 
@@ -482,12 +487,13 @@ class HttpChannel(ExchangeTransport):
         except TransportError:
             reply.kept = b""
         finally:
-            self._pool.finish(reply, grip)
+            self._pool.finish(reply, cancel_scope)
         challenges = tuple(reply.headers.get_all("www-authenticate"))
         url = self.where.origin + target
-        refusal = AuthRefusal(reply.status, challenges, reply.headers, method, url, reply.given, revision, grip.asked)
-        grip.asked += 1
-        return self._gate.opens(refusal, grip)
+        refusal = AuthRefusal(
+            reply.status, challenges, reply.headers, method, url, reply.given, revision, cancel_scope.asked)
+        cancel_scope.asked += 1
+        return self._gate.opens(refusal, cancel_scope)
 
     def _revision(self, body: Optional[bytes], fields: Fields) -> Optional[str]:
         """Return the revision of a request with this body and these fields; None if it is not known."""
@@ -496,7 +502,7 @@ class HttpChannel(ExchangeTransport):
     def _redirected(self, reply: Reply, method: str, target: str) -> str:
         """Return the target that a redirect names."""
         goal = server_url_from(self.where.origin + target, reply.headers.get("location") or "",
-                          "%s answered %d and redirects to" % (self._shown, reply.status))
+                               "%s answered %d and redirects to" % (self._shown, reply.status))
         if goal.origin != self.where.origin:
             text = "%s redirects to %s, which is another origin: name that URL instead if you trust it"
             raise HttpStatus(text % (self._shown, goal.origin), reply.status)

@@ -55,8 +55,8 @@ class HttpSse(HttpChannel):
     def open(self) -> None:
         """Open the stream and wait for the endpoint. Raises `ConnectFailed` or, for a status, `HttpStatus`."""
         end = Deadline(self.limits.initialize_timeout)
-        self._stream.on_standstill = partial(self._waits_for_person, end)
-        self._crew.submit(self._listen, urgent=True)
+        self._stream.on_pause = partial(self._waits_for_person, end)
+        self._threads.submit(self._listen, urgent=True)
         left = end.left()
         while left != 0 and not self._ready.wait(_SLICE if left is None else min(left, _SLICE)):
             left = end.left()
@@ -70,7 +70,7 @@ class HttpSse(HttpChannel):
         if begins:
             end.stop()
         else:
-            end.go_on()
+            end.resume()
         if self.opens_for is not None:
             self._pause_clock(self.opens_for, begins)
 
@@ -127,7 +127,7 @@ class HttpSse(HttpChannel):
         if event.event == "endpoint":
             if not self._ready.is_set():
                 goal = server_url_from(self.where.url, event.data.decode("utf-8", "replace"),
-                                  "%s wants messages to be posted to" % self._shown)
+                                       "%s wants messages to be posted to" % self._shown)
                 if goal.origin != self.origin:
                     raise ConnectFailed("%s wants messages to be posted to another origin, %s: that is not done"
                                         % (self._shown, goal.origin))
@@ -138,13 +138,13 @@ class HttpSse(HttpChannel):
 
     def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
         """POST to the endpoint; the answer comes on the stream [2024-11-05 basic/transports §HTTP with SSE] MUST."""
-        reply = self._exchange("POST", post.data, post.grip, begun=begun)
+        reply = self._exchange("POST", post.data, post.cancel_scope, begun=begun)
         try:
             self._check(reply, post)
             reply.whole(self.limits.max_message_bytes)
             return ()
         finally:
-            self._pool.finish(reply, post.grip)
+            self._pool.finish(reply, post.cancel_scope)
 
     def _stop_listening(self) -> None:
-        self._stream.let_go()
+        self._stream.cancel()

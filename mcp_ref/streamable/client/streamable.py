@@ -188,7 +188,7 @@ class StreamableHttp(HttpChannel):
         """Send a small request on the calling thread and wait for its reply; see `direct_send` for the conditions."""
         if not self._direct or len(message.data) > SHORT or message.method in _NOT_DIRECT:
             return False
-        if not self._crew.take_place():
+        if not self._threads.acquire_slot():
             return False
         post: Optional[Post] = None
         begun: Optional[Reply] = None
@@ -203,23 +203,23 @@ class StreamableHttp(HttpChannel):
                     return True
                 fields = self._own_fields(message) or ()
                 post = self._posts[message.id] = Post(message.id, message, fields, begun=True)
-            begun = self._pool.begin("POST", self._target, fields or self._fields("POST"), post.grip, post.data)
+            begun = self._pool.begin("POST", self._target, fields or self._fields("POST"), post.cancel_scope, post.data)
             if begun is not None and wait_for_whole_reply(begun, until):
                 rest = self._run_post(post, begun, take)
             else:
                 rest = partial(self._run_post, post, begun)
         except BaseException:
             if post is not None:
-                post.grip.let_go()  # nobody waits for it, and it may have been sent
+                post.cancel_scope.cancel()  # nobody waits for it, and it may have been sent
                 rest = partial(self._run_post, post, begun)
             raise
         finally:
-            self._crew.leave_place(rest)
+            self._threads.release_slot(rest)
         return True
 
     def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
         session = None if post.fields else self._session
-        reply = self._exchange("POST", post.data, post.grip, post.fields, begun=begun)
+        reply = self._exchange("POST", post.data, post.cancel_scope, post.fields, begun=begun)
         try:
             if reply.status == 404 and (session is not None or self._expired):  # by this request, or another just now
                 raise self._expire()
@@ -239,7 +239,7 @@ class StreamableHttp(HttpChannel):
             self._end(str(error))
             return ()
         finally:
-            self._pool.finish(reply, post.grip)
+            self._pool.finish(reply, post.cancel_scope)
 
     def _take_session(self, reply: Reply) -> None:
         if not 200 <= reply.status < 300:
@@ -264,12 +264,12 @@ class StreamableHttp(HttpChannel):
         trail = Trail()
         while True:
             lost = self._events(reply, trail, post)
-            self._pool.finish(reply, post.grip)
+            self._pool.finish(reply, post.cancel_scope)
             if lost is None:
                 return
             if post.fields:
                 raise lost
-            reply = self._resume(trail, post.grip, lost)
+            reply = self._resume(trail, post.cancel_scope, lost)
 
     def _events(self, reply: Reply, trail: Trail, post: Optional[Post]) -> Optional[AnswerLost]:
         """Read one connection to its end. Returns None if the answer to ``post`` was there, else why it was not."""
@@ -312,16 +312,16 @@ class StreamableHttp(HttpChannel):
                     answered = True
                     reply.link.sock.settimeout(_LINGER)
 
-    def _resume(self, trail: Trail, grip: CancelScope, lost: AnswerLost) -> Reply:
+    def _resume(self, trail: Trail, cancel_scope: CancelScope, lost: AnswerLost) -> Reply:
         """Ask for the rest of a stream until the server gives it. Raises `AnswerLost` if it will not, `Abandoned`.
 
         [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery] SHOULD
         """
         while trail.id:
-            grip.pause(trail.delay(self.limits))
+            cancel_scope.pause(trail.delay(self.limits))
             trail.tries += 1
             try:
-                reply = self._exchange("GET", None, grip, self._fields("GET") + trail.fields())
+                reply = self._exchange("GET", None, cancel_scope, self._fields("GET") + trail.fields())
             except (ConnectFailed, AnswerLost) as error:
                 self._note("stream not resumed yet", str(error))
                 continue
@@ -335,7 +335,7 @@ class StreamableHttp(HttpChannel):
                     text = "%s, and the server does not resume it: %d %s"
                     raise AnswerLost(text % (lost, reply.status, reply.reason))
             finally:
-                self._pool.finish(reply, grip)
+                self._pool.finish(reply, cancel_scope)
         raise AnswerLost("%s, and it had no event id to resume it by" % lost)
 
     # The stream of the server
@@ -344,7 +344,7 @@ class StreamableHttp(HttpChannel):
         """Ask for the stream before the requests that wait go out, so that messages which these set off come on it."""
         begun = self._begin_listening()
         super()._initialized()
-        if not self._crew.submit(lambda: self._listen(begun), urgent=True) and begun is not None:
+        if not self._threads.submit(lambda: self._listen(begun), urgent=True) and begun is not None:
             self._pool.finish(begun, self._listening)
 
     def _begin_listening(self) -> Optional[Reply]:
@@ -363,11 +363,11 @@ class StreamableHttp(HttpChannel):
 
         [2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server] MAY
         """
-        trail, grip = Trail(), self._listening
+        trail, cancel_scope = Trail(), self._listening
         try:
-            while self._listen_once(trail, grip, begun):
+            while self._listen_once(trail, cancel_scope, begun):
                 begun = None
-                grip.pause(trail.delay(self.limits))
+                cancel_scope.pause(trail.delay(self.limits))
                 trail.tries += 1
         except Abandoned:
             pass
@@ -376,7 +376,7 @@ class StreamableHttp(HttpChannel):
         except McpError as error:
             self._note("no stream", "the server's own messages are not heard any more: %s" % error)
 
-    def _listen_once(self, trail: Trail, grip: CancelScope, begun: Optional[Reply]) -> bool:
+    def _listen_once(self, trail: Trail, cancel_scope: CancelScope, begun: Optional[Reply]) -> bool:
         """Read one connection of the standalone stream. Returns True if another one is to be tried.
 
         No caller has asked for this stream, so a person is asked to authorize it once at most: later on the
@@ -384,7 +384,7 @@ class StreamableHttp(HttpChannel):
         """
         try:
             fields = self._fields("GET") + trail.fields()
-            reply = self._exchange("GET", None, grip, fields, begun=begun, ask=not trail.begun)
+            reply = self._exchange("GET", None, cancel_scope, fields, begun=begun, ask=not trail.begun)
         except (ConnectFailed, AnswerLost):
             return True
         try:
@@ -401,18 +401,18 @@ class StreamableHttp(HttpChannel):
                 return True
             raise HttpStatus("GET %s answered %d %s" % (self._shown, reply.status, reply.reason), reply.status)
         finally:
-            self._pool.finish(reply, grip)
+            self._pool.finish(reply, cancel_scope)
 
     def _stop_listening(self) -> None:
-        self._listening.let_go()
+        self._listening.cancel()
 
-    def _farewell(self, grip: CancelScope) -> None:
+    def _farewell(self, cancel_scope: CancelScope) -> None:
         """End the session, which a server may refuse
         [2025-03-26..2025-11-25 basic/transports §Session Management] SHOULD."""
         if self._session is None:
             return
-        reply = self._exchange("DELETE", None, grip, timeout=self.limits.shutdown_grace, ask=False)
-        self._pool.finish(reply, grip)
+        reply = self._exchange("DELETE", None, cancel_scope, timeout=self.limits.shutdown_grace, ask=False)
+        self._pool.finish(reply, cancel_scope)
         if reply.status >= 400 and reply.status not in (404, 405):
             self._note("session not ended", "DELETE was answered %d %s" % (reply.status, reply.reason))
 

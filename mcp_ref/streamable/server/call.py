@@ -209,7 +209,7 @@ class Caller:
     def __init__(self, endpoint: Any) -> None:
         self.endpoint = endpoint
         self.limits: Limits = endpoint.limits
-        self._crew = RequestPool("call", 0, lambda: None)
+        self._threads = RequestPool("call", 0, lambda: None)
         self._ticking = threading.Lock()
         self._ticked = deadline.clock()
 
@@ -250,7 +250,7 @@ class Caller:
                                 " here: make the endpoint with streams=False" % (request.method, request.path))
         else:
             context = contextvars.copy_context()
-            if not self._crew.submit(lambda: context.run(self._handle_apart, exchange), urgent=True):
+            if not self._threads.submit(lambda: context.run(self._handle_apart, exchange), urgent=True):
                 self._handle(exchange)  # the endpoint is closed, and says so
         if not exchange.wait_for_head(timeout, self.tick):
             exchange.abandon()
@@ -292,4 +292,4 @@ class Caller:
     def close(self, grace: float = 0.0) -> None:
         """End the endpoint and the threads. Running requests have ``grace`` seconds."""
         self.endpoint.close(grace)
-        self._crew.close()
+        self._threads.close()

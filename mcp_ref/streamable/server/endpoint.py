@@ -47,7 +47,8 @@ from ...threads import Tally
 from ..shared.store import Store
 from .authenticate import Authenticate, Guard, guard_of
 from .post import (
-    SESSION_ID, VERSION, AnyPost, Case, Guarded, InSession, OpeningPost, OfSession, RequestRefusal, Sessionless, Way, walk,
+    SESSION_ID, VERSION, AnyPost, Case, Guarded, InSession, OfSession, OpeningPost, RequestRefusal, Sessionless, Way,
+    walk,
 )
 from .reply_stream import JSON_HEADERS, ReplyStream, event_id
 from .session import HttpSession

@@ -107,7 +107,7 @@ RUNGS: Dict[str, str] = {
     "closing": "be_open",
     "fields": "compare_fields",
     "no stream": "offer_stream",
-    "busy": "take_place",
+    "busy": "acquire_slot",
     "full": "enter", "full share": "enter",
     "id in use": "expect",
 }
@@ -123,7 +123,7 @@ class Way:
     """
 
     order: Sequence[str] = refusals.ORDER["POST"]
-    guarded = ("admit", "allow", "take_place")
+    guarded = ("admit", "allow", "acquire_slot")
 
     def __init__(self, endpoint: "Endpoint") -> None:
         self.endpoint = endpoint

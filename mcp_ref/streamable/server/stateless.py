@@ -206,7 +206,7 @@ class Stateless(Posted):
             reply.listens = reply.sse = True
         return None
 
-    def take_place(self, case: Case) -> Optional[RequestRefusal]:
+    def acquire_slot(self, case: Case) -> Optional[RequestRefusal]:
         """Count the request among those of its client, unless too many are running."""
         reply, principal = case.reply, case.principal
         if reply is None or principal is None or self.transport().expect(reply, principal):

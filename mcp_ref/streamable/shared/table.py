@@ -165,13 +165,13 @@ class StoreTable(SessionTable):
         with session.syncing:
             if session.changing or record.version <= session.version:
                 return
-            connection.restore(record.values, record.whole)
+            connection.import_state(record.values, record.whole)
             told = record.values.get(_TOLD, session.announced)
             for method in told:
                 if told[method] != session.announced.get(method):
-                    connection.role.arrived(connection, method, {})
+                    connection.role.on_notification_read(connection, method, {})
             session.announced = dict(told)
-            session.version, session.saved = record.version, dict(connection.keep(), **{_TOLD: dict(told)})
+            session.version, session.saved = record.version, dict(connection.export_state(), **{_TOLD: dict(told)})
 
     def remove(self, session: Any) -> bool:
         """Implement `SessionTable.remove`: it ends in every process."""
@@ -224,8 +224,8 @@ class StoreTable(SessionTable):
 
     def save(self, session: ReplicaSession, uris: Sequence[str] = ()) -> None:
         """Store the changes of this process. ``uris``: the resources whose subscriptions may have changed."""
-        now = session.connection.keep()
-        each = session.connection.keep(uris) if uris else {}
+        now = session.connection.export_state()
+        each = session.connection.export_state(uris) if uris else {}
         if session.announced:
             now[_TOLD] = dict(session.announced)
         changes = {name: value for name, value in now.items() if session.saved.get(name) != value}
