@@ -15,7 +15,7 @@ compares the names with the code.
 ==============  ===========================================  =======================================================
 thread          what it does                                 blocks on; freed by
 ==============  ===========================================  =======================================================
-``again``       sends a request of a future once more        the server; its answer, close
+``again``       sends a request of a future again            the server; its answer, close
 ``asking``      a callback about authorization               the callback; no thread has to wait for it
 ``authorize``   one grant for all threads that need a token  authorization servers; time, or no thread waiting
 ``callbacks``   calls `add_done_callback` of futures         the callback

@@ -1,8 +1,8 @@
 """The futures of a client: one class, for both eras.
 
-**The check.** A tool's result is checked by whoever takes it. The check may ask the server for its tools and may run a
-schema of the server's: neither is for the reader, which settles futures. So it happens in `result`, once, in the
-thread that wants to know.
+**The check.** A tool's result is checked by the thread that takes it. The check may ask the server for its tools and
+may run a schema of the server's: neither is for the reader, which settles futures. So it happens in `result`, once, in
+the thread that wants to know.
 
 **The flow.** In the stateless era a request may take several on the wire, see `mcp_ref.client.request_flow`; the
 future drives that flow. The reader only finds out what comes next. Questions are put on the executor, as progress is;

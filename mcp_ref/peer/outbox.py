@@ -1,6 +1,6 @@
 """The queue of messages that wait to be written, shared by every thread of a connection.
 
-Threads `put` messages; whoever is free `flush`es them all with one write. One thread writes at a
+Threads `put` messages; a thread that is free `flush`es them all with one write. One thread writes at a
 time and takes along what the others put meanwhile, so a burst of answers costs one system call,
 and a finished answer never waits behind a running handler: any thread can flush it.
 

@@ -52,7 +52,7 @@ class RegisteredResource:
     """A function that reads a URI or the URIs of a template, and its message for the list."""
 
     chosen = False
-    """See `mcp_ref.server.files.directory.Directory`."""
+    """True if completions come filtered by the typed text; see `mcp_ref.server.files.directory.Directory`."""
 
     def __init__(
         self, function: Callable[..., Any], description: Union[Resource, ResourceTemplate],

@@ -13,12 +13,12 @@ subscriptions of a session or a stream           the request is refused
 what a client says of itself in `initialize`     the request is refused
 large requests over TCP and Unix sockets         the request is refused as busy; so is a line without an end, when its
                                                  end comes, and what has come of it is dropped
-messages that wait to be written to TCP and      senders wait; a client that is told something unasked is let go
+messages that wait to be written to TCP and      senders wait; a client that is told something unasked is cut off
 Unix sockets
 ===============================================  =====================================================================
 
-Bounds: ``max_held_bytes`` for all, ``max_held_bytes_per_peer`` for each peer. A peer is whoever authenticated, by
-whatever sessions and connections; else, and where all show the same secret (``token=``), a session; else a connection.
+Bounds: ``max_held_bytes`` for all, ``max_held_bytes_per_peer`` for each peer. A peer is a client that authenticated,
+over all its sessions and connections; else, and where all show the same secret (``token=``), a session; else a connection.
 A quarter of the room is for peers that hold up to SMALL bytes: a few who hold much cannot keep all others out. A peer
 that holds nothing may have one thing that is larger than ``max_held_bytes_per_peer``, such as a long reply.
 

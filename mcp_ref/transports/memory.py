@@ -9,7 +9,7 @@ still delivered; after that reading returns None and writing raises.
 Each direction is one `_Channel`: a queue with a condition, bounded by the bytes in it. A message
 larger than the bound passes when the queue is empty. Bytes are handed over, never copied.
 
-Where no threads can be started (`mcp_ref.threads`) whoever writes has the other end read that at once, before
+Where no threads can be started (`mcp_ref.threads`) the thread that writes has the other end read that at once, before
 `MemoryTransport.write` returns. Then nothing waits, so nothing is bounded.
 """
 

@@ -193,8 +193,8 @@ class GrantContext:
 def call_in_thread(callback: Callable[..., Any], *arguments: Any) -> "Future[Any]":
     """Call a function that asks a person, on a thread of its own. Returns the future of its result.
 
-    The function may show a page and return, or take as long as the person does, or never return. Whoever waits for the
-    future can stop at any time: the thread is then left to the function, and its result is dropped.
+    The function may show a page and return, or take as long as the person does, or never return. A thread that waits
+    for the future can stop at any time: the thread is then left to the function, and its result is dropped.
     """
     from concurrent.futures import Future
 

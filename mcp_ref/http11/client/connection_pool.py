@@ -6,7 +6,7 @@ at a time.
 
 The server may close an idle connection at any moment. One that was closed is noticed before anything is sent, and one
 that is idle for longer than the server keeps it is not used. If sending fails all the same, the request was not
-delivered whole and cannot have been worked on: it is sent once more, on a new connection. Once all of it is sent, a
+delivered whole and cannot have been worked on: it is sent again, on a new connection. Once all of it is sent, a
 `POST` whose connection ends is not repeated: it is not known how far the server has come.
 """
 

@@ -234,7 +234,7 @@ class Reactor:
         return min(silent, key=lambda found: found.deadline or now) if silent else None
 
     def _is_silent(self, connection: ClientConnection, now: float) -> bool:
-        """Return True if a client has no request here, or is slow: to send one, or to hang up after a last reply."""
+        """Return True if a client has no request here, or is slow: to send one, or to disconnect after a last reply."""
         if connection.exchange is not None or connection.outbox:
             return False
         limits, stage = self.limits, connection.stage

@@ -311,7 +311,7 @@ class Endpoint:
         end = deadline.Deadline(grace)
         shared = self.stateless.connections()
         for connection in shared:
-            connection.role.ending(connection)
+            connection.role.on_closing(connection)
         for connection in shared + [session.connection for session in self._all()]:
             connection.inflight.wait_empty(end.left())
         ended = self._all()

@@ -144,7 +144,7 @@ class Descriptor:
     The reader raises its flag ``reading`` before it looks at ``closing``, and lowers it before it looks again;
     so does the writer with ``writing``; `close` sets ``closing`` before it looks at the flags. So each sees the
     other or is seen, without a lock, and a signal handler may call `close` anywhere. There is one reader and
-    one writer at a time. Whoever waits inside must be woken by other means.
+    one writer at a time. A thread that waits inside must be woken by other means.
     """
 
     __slots__ = ("reading", "writing", "closing", "_to_do")
