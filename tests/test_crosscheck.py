@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, Literal
 import pytest
 
 from mcp_ref import crosscheck, methods, model
-from mcp_ref.codec import Member, members
+from mcp_ref.codec import MemberDeclaration, members
 from mcp_ref.crosscheck import definitions
 from mcp_ref.crosscheck.definitions import all_classes, definition_differences
 from mcp_ref.messages import (
@@ -19,7 +19,7 @@ from mcp_ref.revisions import R2025_11_25, REVISIONS, Revision, revision
 from tests.meta.facts import missing
 from tests.support.official_schema import PRESENT, SPEC
 
-Change = Callable[[Member], None]
+Change = Callable[[MemberDeclaration], None]
 
 
 @pytest.fixture(scope="module")
@@ -126,16 +126,18 @@ def places() -> Iterator[Any]:
             yield cls, m, next(r for r in reversed(REVISIONS) if m.exists(r) and r.has(cls.since, cls.until))
 
 
-def flip(m: Member, when: Revision) -> None:
+def flip(m: MemberDeclaration, when: Revision) -> None:
     m.required = () if m.required_in(when) else ((None, None),)
 
 
-def rename(m: Member, when: Revision) -> None:
+def rename(m: MemberDeclaration, when: Revision) -> None:
     m.wire = "renamed"
 
 
 @pytest.mark.parametrize("how", [flip, rename])
-def test_no_field_can_be_broken_unseen(how: Callable[[Member, Revision], None], schemas: Any, monkeypatch: Any) -> None:
+def test_no_field_can_be_broken_unseen(
+    how: Callable[[MemberDeclaration, Revision], None], schemas: Any, monkeypatch: Any
+) -> None:
     unseen = []
     monkeypatch.setattr(definitions, "frame_differences", lambda name, context: iter(()))  # slow, and about no field
     for cls, m, when in places():

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from ..errors import ConnectFailed, ConnectionLost, NoThreads, PeerError, RequestTimeout
     from ..methods import Method
     from ..peer.context import Context, Route
-    from ..peer.main_thread import MainThreadQueue
     from ..peer.executors import Inline
     from ..peer.extension import Extension
     from ..peer.future import RequestFuture
+    from ..peer.main_thread import MainThreadQueue
     from ..wiretrace import Trace, to_file, to_text
     from .elicitation import Elicitation, UrlRequest
     from .roots import Roots

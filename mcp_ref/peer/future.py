@@ -11,8 +11,7 @@ from ..diagnostics.usercode import log_raised, name_of
 from ..errors import McpError, NoThreads, RequestCancelled
 from ..jsonrpc import Error, Result
 from ..options import REQUEST_TIMEOUT
-from ..threads import available, start_or_call
-from ..threads import Wait
+from ..threads import Wait, available, start_or_call
 from .dispatcher import Connection
 from .executors import Job
 from .jobs import Lane, reraise_interrupt

@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from ..methods import Method
     from ..peer.context import Route
     from ..peer.dispatcher import Connection
-    from ..peer.main_thread import MainThreadQueue
     from ..peer.executors import Inline
     from ..peer.extension import Extension
+    from ..peer.main_thread import MainThreadQueue
     from ..streamable.shared.sqlite import SqliteStore
     from ..streamable.shared.store import Store
     from ..wiretrace import Trace, to_file, to_text

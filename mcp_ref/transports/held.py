@@ -18,9 +18,9 @@ Unix sockets
 ===============================================  =====================================================================
 
 Bounds: ``max_held_bytes`` for all, ``max_held_bytes_per_peer`` for each peer. A peer is a client that authenticated,
-over all its sessions and connections; else, and where all show the same secret (``token=``), a session; else a connection.
-A quarter of the room is for peers that hold up to SMALL bytes: a few who hold much cannot keep all others out. A peer
-that holds nothing may have one thing that is larger than ``max_held_bytes_per_peer``, such as a long reply.
+over all its sessions and connections; else, and where all show the same secret (``token=``), a session; else a
+connection. A quarter of the room is for peers that hold up to SMALL bytes: a few who hold much cannot keep all others
+out. A peer that holds nothing may have one thing that is larger than ``max_held_bytes_per_peer``, such as a long reply.
 
 A message to many (`Shared`) is one piece of memory, however many wait for it, and is counted so.
 

@@ -12,7 +12,7 @@ from mcp_ref.errors import AuthError, DiscoveryFailed, InsufficientScope, TokenR
 from mcp_ref.http11.client.connect import Abandoned
 from mcp_ref.http11.message import Headers
 from mcp_ref.streamable.client.auth_provider import CancelScope, AuthRefusal
-from tests.support.auth_server import OUT, REFRESH, ProtectedServer, AuthRefusal as Refused, browser
+from tests.support.auth_server import OUT, REFRESH, ProtectedServer, Refusal as Refused, browser
 from tests.support.authorized import BOUNDED, Authorized
 from tests.support.scripted_web import Asked, Reply, reply_html, reply_json
 

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from mcp_ref.cli.use import asking, terminal
 from mcp_ref.cli.serve.loading import load
+from mcp_ref.cli.use import asking, terminal
 
 from tests.support.scripted import PATIENCE
 from tests.support.sides import in_thread

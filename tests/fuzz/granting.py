@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl, quote_plus, urlencode
 
 from mcp_ref.auth import urls
 from mcp_ref.auth.client.code_flow import CodeFlow, challenge_of
-from mcp_ref.auth.client.single_flight import GrantContext, SingleFlight
 from mcp_ref.auth.client.registration import Identity, register
+from mcp_ref.auth.client.single_flight import GrantContext, SingleFlight
 from mcp_ref.auth.client.store import MemoryStore
 from mcp_ref.auth.client.token_endpoint import ClientInfo, Token, TokenEndpoint
 from mcp_ref.auth.discovery.discover import AuthorizationServer, Discovered

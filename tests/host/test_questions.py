@@ -4,8 +4,8 @@ import threading
 import pytest
 
 from mcp_ref import Host
-from mcp_ref.client.sampling import ModelCard
 from mcp_ref.client.roots import Roots
+from mcp_ref.client.sampling import ModelCard
 from mcp_ref.errors import LocalProtocolError, PeerError
 from mcp_ref.host import Allow, Deny, Policy, allow
 from mcp_ref.host.questions import AuditEntry, HostCallbacks

@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from mcp_ref.limits import Limits
-from mcp_ref.server import Server
 from mcp_ref.methods import LIST_CHANGED
+from mcp_ref.server import Server
 from tests.support.scripted import PATIENCE, ScriptedPeer
 from tests.support.sides import HANDSHAKE, eventually
 

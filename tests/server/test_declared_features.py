@@ -7,8 +7,8 @@ import pytest
 
 from mcp_ref.client import Client
 from mcp_ref.errors import CapabilityMissing
-from mcp_ref.server import Server
 from mcp_ref.methods import LIST_CHANGED
+from mcp_ref.server import Server
 from mcp_ref.transports.memory import pair
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scripted import PATIENCE

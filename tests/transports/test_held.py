@@ -24,8 +24,8 @@ from mcp_ref.streamable.server.reply_stream import EventId, Replay, ReplyStream
 from mcp_ref.streamable.server.session import HttpSession
 from mcp_ref.transports.base import Transport
 from mcp_ref.transports.held import SLOT, SMALL, Held, Shared, peer_of
-from mcp_ref.transports.lines.stream import LineSplitter
 from mcp_ref.transports.lines.sockets import connect_socket
+from mcp_ref.transports.lines.stream import LineSplitter
 from tests.support.http_exchange import Web, exchange, opening, request
 from tests.support.http_modern import ModernWeb
 from tests.support.scripted import PATIENCE, ScriptedPeer

@@ -41,9 +41,9 @@ from ...protocol.streamable_http.header_values import LOOPBACK, Hosts
 from ...protocol.streamable_http.mirrored import Mirrored
 from ...protocol.streamable_http.refusals import ORDER, REFUSALS
 from ...revisions import REVISIONS, revision
+from ...threads import Tally
 from ...transports.base import Transport
 from ...transports.held import Held
-from ...threads import Tally
 from ..shared.store import Store
 from .authenticate import Authenticate, Guard, guard_of
 from .post import (
