@@ -61,7 +61,7 @@ def test_every_reason_is_found_by_the_header_fields_or_is_a_rung(order):
 def test_every_rung_of_a_post_is_a_check_of_one_of_its_ways():
     kinds = ways(endpoint())
     wanted = {RUNGS[reason] for reason in ORDER["POST"] if reason in RUNGS}
-    found = {name: kind for kind in ("AnyPost", "InSession", "Opening", "Sessionless", "Stateless")
+    found = {name: kind for kind in ("AnyPost", "InSession", "OpeningPost", "Sessionless", "Stateless")
              for name in kinds[kind].rungs()}
     assert set(found) == wanted
 
@@ -74,7 +74,7 @@ def test_the_checks_of_every_way_stand_in_the_order_of_the_table():
         taken = places(way.order, way.rungs())
         assert taken == sorted(set(taken)) and len(way.checks) == len(taken) > 0, type(way)
     first = places(ORDER["POST"], ways(made)["AnyPost"].rungs())[-1]
-    for kind in ("InSession", "Opening", "Sessionless", "Stateless"):
+    for kind in ("InSession", "OpeningPost", "Sessionless", "Stateless"):
         assert places(ORDER["POST"], ways(made)[kind].rungs())[0] > first, "it goes on where the first part ends"
 
 
@@ -114,7 +114,7 @@ def posted(made, message, **fields):
 
 
 @pytest.mark.parametrize("kind, options, message, fields", [
-    ("Opening", {}, opening("2025-11-25"), {}),
+    ("OpeningPost", {}, opening("2025-11-25"), {}),
     ("Sessionless", {"sessions": "none"}, PING, {"MCP-Protocol-Version": "2025-11-25"}),
     ("Stateless", {}, request(1, "server/discover", enveloped()), mirror(request(1, "server/discover", enveloped()))),
 ])

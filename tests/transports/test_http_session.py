@@ -314,7 +314,7 @@ def test_a_borrowed_thread_knows_that_it_is_inside_a_job():
 
     class Job:
         def run(self):
-            seen.append((executor.in_worker(), other.here(), executor.may_wait()))
+            seen.append((executor.in_worker(), other.in_worker(), executor.may_wait()))
 
     assert executor.run_or_submit([Job()], None) and seen == [(True, False, True)] and not executor.in_worker()
     assert executor.run_or_submit([Job(), Job(), Job()], ReplyOutbox(HttpSession(None, None, Limits())))

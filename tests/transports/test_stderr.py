@@ -237,8 +237,8 @@ def test_lines_that_were_left_out_are_counted_when_there_is_room_again(monkeypat
 
 def test_a_stderr_of_ours_that_is_closed_hurts_nobody() -> None:
     program = ("import os, sys; sys.path.insert(0, %r); os.close(2)\n"
-               "from mcp_ref.transports.lines.stderr import Writer\n"
-               "for line in 'ab': Writer('x| ')(line)\nprint('well')" % str(ROOT))
+               "from mcp_ref.transports.lines.stderr import PrefixWriter\n"
+               "for line in 'ab': PrefixWriter('x| ')(line)\nprint('well')" % str(ROOT))
     done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, timeout=PATIENCE)
     assert done.stdout == b"well\n" and done.returncode == 0
 

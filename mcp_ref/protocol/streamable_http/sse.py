@@ -4,9 +4,9 @@ A stream is lines; a line is a field, ``name: value``; a blank line ends an even
 
     >>> encode_event(b'{"jsonrpc":"2.0"}', id="7")
     b'id: 7\ndata: {"jsonrpc":"2.0"}\n\n'
-    >>> parser = Parser()
+    >>> parser = SseParser()
     >>> parser.feed(b'id: 7\r\ndata: {"json'), parser.feed(b'rpc":"2.0"}\r\n\r\n')
-    ([], [Event(data=b'{"jsonrpc":"2.0"}', event='message', id='7')])
+    ([], [SseEvent(data=b'{"jsonrpc":"2.0"}', event='message', id='7')])
 
 Lines end in CR, LF or CRLF, and the bytes may be split anywhere. The parser keeps two values beside the events:
 ``last_id``, which a client sends back to have a stream resumed, and ``retry``, the time to wait before that. They are
