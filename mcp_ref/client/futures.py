@@ -163,6 +163,7 @@ class CallFuture(RequestFuture[Answer]):
 
     def set_result(self, result: Any) -> None:
         """Set the answer, as `Future.set_result`; of no effect after a cancellation, which may come between rounds."""
+        self._flow.release()
         try:
             super().set_result(result)
         except InvalidStateError:
@@ -171,6 +172,7 @@ class CallFuture(RequestFuture[Answer]):
     def set_exception(self, exception: Optional[BaseException]) -> None:
         """Set the error, as `Future.set_exception`; of no effect after a cancellation, which may come between rounds.
         """
+        self._flow.release()
         try:
             super().set_exception(exception)
         except InvalidStateError:

@@ -82,12 +82,7 @@ class RequestFlow:
         Raises `RequestTimeout` if all rounds together took too long, and `PeerProtocolError` for a result that this
         request cannot have.
         """
-        if self._sent_at is not None:
-            self._seconds += deadline.clock() - self._sent_at
-            self._sent_at = None
-            ceiling = self._owner.limits.request_ceiling
-            if self._seconds > ceiling:
-                raise RequestTimeout("%s: its rounds took longer than request_ceiling (%g s)" % (self.method, ceiling))
+        self._count_time()
         self.result = result
         if self._raw or result.get("resultType", COMPLETE) == COMPLETE or not self.connection.session.rules.result_type:
             self.state = DONE
@@ -102,10 +97,28 @@ class RequestFlow:
 
     def failed(self, error: McpError) -> None:
         """Take the error of a round. Raises what the caller gets, if the request is not sent again."""
+        self._count_time()
         if self._retried or not isinstance(error, (PeerError, TransportError)):
             raise final_error(self._owner, self.connection, error, self.method, self.params)
         self._error = error
         self.state = RETRY
+
+    def _count_time(self) -> None:
+        """Add the time of an attempt. Raises `RequestTimeout` if all rounds together took too long.
+
+        A request without rounds is bounded by the deadline of its connection, which pauses while a person is asked.
+        """
+        if self._sent_at is None:
+            return
+        self._seconds += deadline.clock() - self._sent_at
+        self._sent_at = None
+        ceiling = self._owner.limits.request_ceiling
+        if self._rounds is not None and self._seconds > ceiling:
+            raise RequestTimeout("%s: its rounds took longer than request_ceiling (%g s)" % (self.method, ceiling))
+
+    def release(self) -> None:
+        """Drop the params: the call has its outcome, and its future may be kept for long."""
+        self.params = self._first_params = None
 
     def proceed(self) -> None:
         """Do what state RETRY, EXTEND or ANSWER calls for; takes as long as it takes.

@@ -89,6 +89,8 @@ class Pending:
 
     def deliver(self, item: Union[Outcome, Progress]) -> None:
         """Hand over progress or the outcome; called by the table only."""
+        if isinstance(item, (Result, Error)):
+            self.message = None  # a future may be kept for long after its answer; a failure is still to be withdrawn
         if self.settle is not None:
             self.settle(self, item)
         elif self._queue is not None:

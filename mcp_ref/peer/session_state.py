@@ -1,7 +1,7 @@
 """The export and import of a session's state, for sessions that several processes share.
 
-`keep` returns it as named JSON values, `restore` sets a connection of another process to them. That is also called
-when some of the values have changed since, with these alone.
+`export_state` returns it as named JSON values, `import_state` sets a connection of another process to them. That is
+also called when some of the values have changed since, with these alone.
 """
 
 from typing import TYPE_CHECKING, Any, Dict, Iterable
@@ -26,7 +26,8 @@ def export_state(connection: "Connection", uris: Iterable[str] = ()) -> Dict[str
 
 
 def import_state(connection: "Connection", kept: Dict[str, Any], whole: bool) -> None:
-    """Take over values of `keep`: all of them (``whole``), or those that have changed, None for those that are gone.
+    """Take over values of `export_state`: all of them (``whole``), or those that have changed, None for those that are
+    gone.
 
     Raises KeyError where the first ones are not what `export_state` has made.
     """

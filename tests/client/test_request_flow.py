@@ -158,6 +158,38 @@ def test_the_time_of_rounds_is_counted_but_neither_that_of_users_nor_that_of_wha
         flow.received(COMPLETE)
 
 
+def test_an_attempt_that_fails_counts_against_the_ceiling_of_all_rounds(monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(deadline, "clock", lambda: now[0])
+    flow = flow_of(Owner())
+    flow.sent()
+    now[0] += 60.0
+    flow.failed(LOST)
+    flow.proceed()
+    flow.sent()
+    flow.received(ASKS)
+    flow.proceed()
+    flow.sent()
+    now[0] += 60.0
+    with pytest.raises(RequestTimeout, match="request_ceiling"):
+        flow.failed(LOST)
+
+
+def test_an_answer_without_rounds_is_taken_however_long_an_attempt_before_it_took(monkeypatch):
+    """The connection bounds each attempt, by a deadline that pauses while a person is asked."""
+    now = [1000.0]
+    monkeypatch.setattr(deadline, "clock", lambda: now[0])
+    flow = flow_of(Owner())
+    flow.sent()
+    now[0] += 90.0
+    flow.failed(LOST)
+    flow.proceed()
+    flow.sent()
+    now[0] += 150.0
+    flow.received(COMPLETE)
+    assert flow.state is DONE and flow.result is COMPLETE
+
+
 def test_an_extension_makes_a_result_of_its_own_type_another_one():
     finished = []
 

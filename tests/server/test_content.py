@@ -1,5 +1,11 @@
 """Content of every type on its way through a server, in every revision with a handshake: in the form that it has."""
 
+import datetime
+import decimal
+import enum
+import pathlib
+import uuid
+
 import pytest
 
 from mcp_ref import Server
@@ -187,3 +193,17 @@ def test_descriptions_of_tools_that_may_not_be_sent_are_refused_at_registration(
     with pytest.raises(error) as caught:
         server.tool(lambda: "x", name="tool", **options)
     assert words in str(caught.value) and len(server.tools.listing) == 0
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@pytest.mark.parametrize("value, text", [
+    ("red", "red"), (datetime.date(2024, 1, 2), '"2024-01-02"'), (decimal.Decimal("1.50"), '"1.50"'),
+    (uuid.UUID(int=1), '"00000000-0000-0000-0000-000000000001"'), (pathlib.PurePosixPath("/a"), '"/a"'),
+    (Colour.RED, '"red"'), (datetime.timedelta(seconds=90), '"PT1M30S"'), (1.5, "1.5"), (["a"], '["a"]'),
+])
+def test_a_value_that_is_no_text_is_its_json_text(value, text):
+    """See the table of `mcp_ref.server.results.content`."""
+    assert [block.text for block in content_of(value)] == [text]

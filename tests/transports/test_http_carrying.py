@@ -714,6 +714,21 @@ def test_a_place_is_given_to_who_waits_for_one_and_its_rest_is_done() -> None:
     assert not pool.acquire_slot()
 
 
+def test_a_job_that_was_taken_while_no_thread_could_be_started_is_left_to_who_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = RequestPool("test", 1, lambda: None)
+
+    def taken(count: int) -> None:
+        pool._jobs.popleft()
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(pool, "_awaken", taken)
+    assert pool.acquire_slot()
+    pool.release_slot(lambda: None)
+    assert pool._busy == 1 and not pool._later, "its place is given back by the thread that has the job"
+
+
 def test_a_timeout_that_is_no_number_costs_no_place(server: ScriptedHttp) -> None:
     with opened(server, limits=Limits(max_http_requests=1)) as client:
         with pytest.raises(TypeError):

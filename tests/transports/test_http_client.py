@@ -1,9 +1,11 @@
 """The client's Streamable HTTP: what breaks, what is hostile, what is let go, and what is never sent."""
+import gc
 import json
 import pathlib
 import socket
 import ssl
 import threading
+import weakref
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
@@ -788,6 +790,22 @@ def test_more_requests_than_the_limit_wait_for_their_turn(server: ScriptedHttp) 
     with quiet(server, limits=Limits(max_http_requests=2)) as client:
         futures = [client.submit_tool("t%d" % number) for number in range(30)]
         assert [future.result(10).content[0].text for future in futures] == ["t%d" % number for number in range(30)]
+
+
+class Noted(str):
+    """A text that can be referred to weakly."""
+
+
+def test_a_future_that_is_done_keeps_nothing_of_its_request(server: ScriptedHttp) -> None:
+    server.on["tools/call"] = lambda request: request.answer(said("done"))
+    with quiet(server) as client:
+        text = Noted("x" * 100_000)
+        noted = weakref.ref(text)
+        future = client.submit_tool("it", {"text": text})
+        assert future.result(10).content[0].text == "done"
+        del text
+        eventually(lambda: gc.collect() >= 0 and noted() is None)
+        assert future.done()
 
 
 def test_what_the_server_waits_for_goes_out_when_all_threads_are_busy(server: ScriptedHttp) -> None:

@@ -48,6 +48,13 @@ def test_each_refusal_is_a_json_rpc_error_without_id(method, target, headers, st
         assert len(client.endpoint.sessions) == 0 and set(threading.enumerate()) <= before
 
 
+def test_nothing_is_parsed_for_an_address_that_names_no_session(monkeypatch):
+    with web(revision=None) as client:
+        monkeypatch.setattr("mcp_ref.streamable.server.post.parse", lambda *given: pytest.fail("parsed"))
+        for target, status in (("/messages", 400), ("/messages?sessionId=unknown", 404)):
+            assert client.handle(client.made("POST", target, PING, {})).status == status
+
+
 @pytest.mark.parametrize("body, code, id", [
     (b"{", -32700, None), (b"\xff", -32700, None), (b'{"jsonrpc":"2.0","id":7}', -32600, 7), (b"[]", -32600, None),
     (b'{"jsonrpc":"1.0","id":8,"method":"ping"}', -32600, 8), (b"", -32700, None),

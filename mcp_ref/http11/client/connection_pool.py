@@ -326,7 +326,10 @@ class RequestPool(WorkerPool):
         try:
             self._awaken(1)
         except RuntimeError:
-            self._jobs.remove(given)
+            try:
+                self._jobs.remove(given)
+            except ValueError:  # a thread that was about to rest has taken it, and gives its place back in `_run`
+                return
             self._busy -= not urgent
             raise
 

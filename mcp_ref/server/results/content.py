@@ -96,11 +96,11 @@ def content_of(value: Any, path: str = "content") -> List["_blocks.ContentBlock"
         raise TypeError(NO_TYPE)
     if isinstance(value, Model):
         raise TypeError("a %s is not a content block" % type(value).__name__)
-    return [TextContent(text=value)] if isinstance(value, str) else _json_content(to_json(value))
+    return [TextContent(text=value if isinstance(value, str) else dumps(to_json(value)))]
 
 
 def _json_content(plain: Any) -> List["_blocks.ContentBlock"]:
-    """Return the blocks of a JSON value: none for null, a string as it is, anything else as its JSON text."""
+    """Return the blocks of structured content: none for null, a string as it is, anything else as its JSON text."""
     if plain is None:
         return []
     return [TextContent(text=plain if isinstance(plain, str) else dumps(plain))]

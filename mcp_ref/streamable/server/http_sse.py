@@ -178,6 +178,18 @@ class _Messages(Guarded, ReadBody, OfSession, Posted):
             return None
         return RequestRefusal("body", "%s is missing: post to the address in the endpoint event" % SESSION)
 
+    def read(self, case: Case) -> Optional[RequestRefusal]:
+        """Refuse a body that is too long. It is read by `judge_version`, not before its session is known: nobody else
+        has anything parsed here."""
+        return self.measure(case)
+
+    def judge_version(self, case: Case) -> Optional[RequestRefusal]:
+        """Refuse another version than that of the session, and read the message."""
+        refused = super().judge_version(case)
+        if refused is None:
+            self.parse(case)
+        return refused
+
     def judge_batch(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse a batch where the revision has none. What belongs into one, no page says of this transport."""
         batching = bool(case.session.connection.batching)

@@ -78,6 +78,8 @@ class Case:
     """The keys under which answers are expected, see `id_key`; () where nothing is to be answered."""
     about: Any = None
     """The key of the answer to a batch, in `Transport.post`."""
+    transport: Any = None
+    """The `StatelessTransport` that counts the request: if it is closed meanwhile, the endpoint has another one."""
     way: "Optional[Way]" = None
     """The way in which a POST goes on, once its era is known."""
     reply: Optional[ReplyStream] = None
@@ -198,18 +200,26 @@ class ReadBody(Way):
     """The check of the body's size, which also reads the message: the guard is asked about it, whatever it is."""
 
     def read(self, case: Case) -> Optional[RequestRefusal]:
+        """Refuse a body that is too long, and read the message."""
+        refused = self.measure(case)
+        if refused is None:
+            self.parse(case)
+        return refused
+
+    def measure(self, case: Case) -> Optional[RequestRefusal]:
+        """Refuse a body that is too long."""
+        size = len(case.exchange.request.body)
+        return RequestRefusal("length", str(size)) if size > self.endpoint.limits.max_message_bytes else None
+
+    def parse(self, case: Case) -> None:
         """Read the message. One that is none is refused further up, by `need_message`."""
-        body, limits = case.exchange.request.body, self.endpoint.limits
-        if len(body) > limits.max_message_bytes:
-            return RequestRefusal("length", str(len(body)))
         try:
-            frame = case.frame = parse(body, True, limits)
+            frame = case.frame = parse(case.exchange.request.body, True, self.endpoint.limits)
         except Malformed as error:
             case.frame = error
-            return None
+            return
         if type(frame) is Request:
             case.keys = (id_key(frame.id),)
-        return None
 
 
 class Posted(Way):

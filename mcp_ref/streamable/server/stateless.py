@@ -209,7 +209,10 @@ class Stateless(Posted):
     def acquire_slot(self, case: Case) -> Optional[RequestRefusal]:
         """Count the request among those of its client, unless too many are running."""
         reply, principal = case.reply, case.principal
-        if reply is None or principal is None or self.transport().expect(reply, principal):
+        if reply is None or principal is None:
+            return None
+        case.transport = self.transport()
+        if case.transport.expect(reply, principal):
             return None
         text = "Busy: max_inflight (%d) requests of this client are running" % self.endpoint.limits.max_inflight
         return RequestRefusal("busy", text, case.id())
@@ -217,7 +220,8 @@ class Stateless(Posted):
     def answer(self, case: Case) -> Optional[RequestRefusal]:
         """Give the connection the message. The reply comes with the answer, or before it as a stream."""
         exchange, frame, reply = case.exchange, case.frame, case.reply
-        transport = self.transport()
+        # A request that was counted goes to the transport that counted it, also if that was closed meanwhile.
+        transport = case.transport or self.transport()
         connection = transport.connection
         if reply is None:
             # This era defines no notifications of clients here; those of extensions go on, others are counted.
