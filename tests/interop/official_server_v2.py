@@ -149,7 +149,7 @@ async def visit(ctx: Context) -> str:
 
 
 @server.tool()
-async def learn_nonce(name: str, ctx: Context) -> str:
+async def learn(name: str, ctx: Context) -> str:
     """Make one tool more."""
     server.add_tool(lambda: "I am new", name=name, description="A tool made by a tool.")
     await ctx.notify_tools_changed()
