@@ -69,21 +69,26 @@ _HOMES = {
     "connect": ".client",
 }
 """Public name -> module. Resolved on first use (PEP 562), so that importing the package loads next to nothing."""
+_PAGES = ("auth", "client", "contributing", "host", "messages", "server", "threads")
+"""Modules whose help the documentation names: ``help(mcp_ref.auth)`` needs no other import than that of the package."""
 
 
 def __getattr__(name):
     # type: (str) -> Any
     home = _HOMES.get(name)
-    if home is None:
+    if home is None and name not in _PAGES:
         raise AttributeError("module %r has no attribute %r" % (__name__, name))
     from importlib import import_module
 
+    home = home or "." + name
     try:
         module = import_module(home, __name__)
     except ImportError as error:
         if getattr(error, "name", None) != __name__ + home:
             raise
         raise ImportError(_left_out(name, home[1:]))
+    if name in _PAGES:
+        return module  # importing it has made it an attribute
     value = globals()[name] = getattr(module, name)
     return value
 
@@ -104,4 +109,7 @@ def _left_out(name, part):
 
 def __dir__():
     # type: () -> List[str]
-    return sorted(list(globals()) + __all__)
+    from importlib.util import find_spec
+
+    # A copy of some parts lists what it has: `help` and `inspect` look at all of it.
+    return sorted(set(globals()).union(name for name in __all__ if find_spec(_HOMES[name], __name__) is not None))

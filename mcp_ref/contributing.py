@@ -213,7 +213,7 @@ alone.
 .. end of journeys
 
 A test records the journeys again and compares. When it fails, look whether the new way is what you meant, and run the
-command in the line above.
+command ``python3 tests/tools/journeys.py --write``.
 
 Threads
 =======
@@ -228,8 +228,10 @@ To add something, touch these
 ==============  ================================================================================================
 what            where
 ==============  ================================================================================================
-a method        a row of `methods.METHODS`, its dataclasses in the page of `messages`, its module in `server` (what
-                answers) or `client` (what asks), tests in ``tests/spec`` with the ids of the rows they check
+a method        a row of `methods.METHODS`, its dataclasses in the page of `messages`; where a server answers it, its
+                module in `server` and a row of ``ROUTES`` in `server.server`; where a client asks it, a call in
+                `client.calls`; an example and its words in `cli.learn`; tests in ``tests/spec`` with the ids of the
+                rows that they check. One that repeats a parameter in a header: `protocol.streamable_http.mirrored`
 a member        `model.member(since=..., until=...)` in its dataclass; a row of `messages.downgrade` if older
                 revisions get something else; `python3 -m mcp_ref crosscheck` compares with the official schemas
 a difference    a row of `revisions.FEATURES` or `revisions.VALUES`; code asks ``revision.name``, never for a date
@@ -304,6 +306,6 @@ rounds              the requests of one call in which the server asks for input 
 question            a request of the server to the user, the model or the roots of the client
 held                bytes that a server keeps for a peer, counted against ``max_held_bytes``
 finding             a line ``!!`` of a trace: something odd that a connection has counted
-hop                 a function on the way of a call, see above
+hop                 a function on the way of a call, as the journeys of this page list them
 ==================  ===============================================================================================
 """

@@ -50,7 +50,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "complete": (".use.servers", "ask a server for suggestions while an argument is typed"),
     "ping": (".use.servers", "see how quickly a server answers"),
     "demo": (".local", "start a small server, use it, and show the wire"),
-    "explain": (".learn.explain", "tell what a word of the protocol means: a method, a type, a page, a revision ..."),
+    "explain": (".learn.explain", "tell what a word of the protocol means: a method, a type, a page, a revision"),
     "diff": (".learn.diff", "tell what differs between two revisions"),
     "crosscheck": (".local", "compare the dataclasses with the official schemas"),
     "vendor": (".copying.vendor", "copy this package, or a part of it, into another program, and check the copy"),

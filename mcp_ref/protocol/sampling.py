@@ -267,8 +267,11 @@ def _block_faults(path: str, block: Any, revision: Revision) -> Iterator[Fault]:
 
 
 def _media_faults(path: str, block: Any) -> Iterator[Fault]:
-    """Yield the faults of an image or a sound: its type, its base64. Reading: of one major type, as in the page's
-    examples."""
+    """Yield the faults of an image or a sound: its type, its base64.
+
+    Reading: the MIME type of an image begins with ``image/``, that of a sound with ``audio/``, as in the page's
+    examples.
+    """
     if not isinstance(block, (ImageContent, AudioContent)):
         return
     try:

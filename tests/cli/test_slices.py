@@ -1,10 +1,12 @@
 """Slices of the package by themselves: each public name is imported and used where nothing else of the package is."""
 
+import textwrap
+
 import pytest
 
 from mcp_ref.cli.copying import parts
 
-from .running import ECHO, fresh, here
+from .running import ECHO, ROOT, fresh, here
 
 SERVER = '''
 import io, json, os, threading
@@ -244,3 +246,26 @@ def test_a_slice_is_smaller_than_what_it_is_cut_from():
     named = ("stdio-server", "server", "messages")
     sizes = {part: sum(map(len, parts.subset(ours, [part]).values())) for part in named}
     assert sizes["stdio-server"] < 0.8 * sizes["server"] and sizes["messages"] < 0.1 * sizes["server"]
+
+
+def test_a_copy_of_a_part_shows_its_help_and_lists_what_it_has(tmp_path, capsys):
+    assert here(capsys, "vendor", str(tmp_path), "--only", "stdio-server")[0] == 0
+    out = fresh(tmp_path, textwrap.dedent("""
+        import pydoc
+        import mcp_ref
+        page = pydoc.render_doc(mcp_ref)
+        assert "Model Context Protocol" in page and "run_http" in page
+        assert "Server" in dir(mcp_ref) and "Client" not in dir(mcp_ref)
+        try:
+            mcp_ref.auth
+        except ImportError as error:
+            print(error)
+    """))
+    assert out == ("mcp_ref.auth is not in this copy (vendor --only stdio-server); copy again with"
+                   " --only stdio-server,auth\n")
+
+
+@pytest.mark.parametrize("name", ["auth", "client", "contributing", "host", "messages", "server", "threads"])
+def test_the_pages_that_the_documentation_names_need_no_import_of_their_own(name):
+    out = fresh(ROOT, "import mcp_ref\nprint(mcp_ref.%s.__name__)" % name)
+    assert out == "mcp_ref.%s\n" % name

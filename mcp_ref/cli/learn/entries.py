@@ -179,7 +179,8 @@ def topic(name: str, among: Sequence[Revision]) -> Optional[Entry]:
         return None
     last = pages.newest()[found.page]
     shown = (_example(each, among) for each in found.see if each in words.METHODS or each in words.FEATURES)
-    rows = [row for row in pages.requirements().values() if row.page == found.page]
+    rows = [row for row in pages.requirements().values()
+            if row.page == found.page and found.heading in ("", row.heading)]
     return {"kind": "topic", "name": found.word, "also": list(found.also), "text": found.text, "see": list(found.see),
             "page": found.page, "heading": found.heading, "url": pages.url(found.page, last, found.heading),
             "requirements": len(rows), "example": next((each for each in shown if each), None)}

@@ -266,8 +266,8 @@ def _topic(found: Dict[str, Any]) -> List[str]:
     where = "%s §%s" % (found["page"], found["heading"]) if found["heading"] else found["page"]
     lines = [found["name"] + "  topic"] + _paragraph(found["text"])
     lines += ["  see         " + ", ".join(found["see"])] if found["see"] else []
-    lines += ["  page        %s  (%d requirements: explain \"%s\")" % (where, found["requirements"], where),
-              "  read it at  %s" % found["url"]]
+    stated = "  (%d requirements: explain \"%s\")" % (found["requirements"], where) if found["requirements"] else ""
+    lines += ["  page        %s%s" % (where, stated), "  read it at  %s" % found["url"]]
     return lines + _example(found)
 
 

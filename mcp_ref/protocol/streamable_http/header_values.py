@@ -136,7 +136,8 @@ def _row(name: str) -> Tuple[str, Authority]:
 def is_session_id(value: str) -> bool:
     """Return True for visible ASCII of at most 1,024 characters.
 
-    [2025-03-26..2025-11-25 basic/transports §Session Management] MUST; Reading: the bound.
+    [2025-03-26..2025-11-25 basic/transports §Session Management] MUST. Reading: no id is longer
+    than 1,024 characters; the page has no bound.
     """
     return _SESSION_ID.match(value) is not None
 

@@ -84,6 +84,8 @@ class StreamGet(Guarded, OfSession):
     def answer(self, case: Case) -> Optional[RequestRefusal]:
         """Open the stream. Returns the refusal of an event that is not kept, or of a session that has just ended."""
         session, cors = case.session, case.verdict.cors
+        # [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery] MAY: with the id of the last event that
+        # it got, a client asks for what came after it on that stream.
         last = case.exchange.request.headers.get("last-event-id")
         if last is None:
             begun: Optional[bool] = session.listen(case.exchange, cors)
