@@ -55,6 +55,7 @@ from typing import TYPE_CHECKING, Any, Collection, Dict, Iterable, List, Mapping
 from .. import deadline
 from ..jsontext import dumps
 from ..limits import DEFAULT, Limits
+from ..methods import DISCOVER, READ_RESOURCE, RESOURCE_UPDATED
 from ..options import spelt
 from ..protocol.caching import PRIVATE, PUBLIC, Hints, Key
 from ..protocol.capabilities import has
@@ -63,9 +64,6 @@ if TYPE_CHECKING:
     from ..protocol.streamable_http.mirrored import Mirrored
     from .structured import ResultCheck
 
-READ = "resources/read"
-DISCOVER = "server/discover"
-UPDATED = "notifications/resources/updated"
 
 Version = Tuple[int, int]
 """The versions of a client's own store and of the one it shares."""
@@ -342,7 +340,7 @@ def by_name(items: Sequence[Any]) -> Dict[str, Any]:
 
 def capacity(method: str, limits: Limits) -> int:
     """Return the capacity of a store: items of a list, bytes of what was read."""
-    return limits.max_cached_resource_bytes if method == READ else limits.max_cached_items
+    return limits.max_cached_resource_bytes if method == READ_RESOURCE else limits.max_cached_items
 
 
 class ServerCache:
@@ -364,7 +362,7 @@ class ServerCache:
         """The check of tool results, which knows the compiled schemas; made when the first tool is called."""
         self._mirrored: "Tuple[Any, Dict[str, Optional[Sequence[Mirrored]]]]" = (None, {})
         """A list of tools, and what `mirrored` has found in it."""
-        self.others = {method: make(method) for method in (READ, DISCOVER)}
+        self.others = {method: make(method) for method in (READ_RESOURCE, DISCOVER)}
         self._lists = {kind: make(row.method, kind) for kind, row in LISTS.items()}
         for kind, row in LISTS.items():
             self._lists[kind].server_notifies = has(capabilities, row.capability)
@@ -389,8 +387,8 @@ class ServerCache:
             if row.changed == method:
                 self._lists[kind].changed()
         uri = (params or {}).get("uri")
-        if method == UPDATED and isinstance(uri, str):
-            read, changed = self.others[READ], dumps(uri)[:-1]
+        if method == RESOURCE_UPDATED and isinstance(uri, str):
+            read, changed = self.others[READ_RESOURCE], dumps(uri)[:-1]
             for key in [(("uri", dumps(uri)),), *read.keys()]:
                 if any(name == "uri" and _is_related(text[:-1], changed) for name, text in key):
                     read.changed(key)

@@ -9,12 +9,13 @@ import threading
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Union, overload
 
 from ..errors import LocalProtocolError
+from ..methods import DISCOVER, PING, READ_RESOURCE
 from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.dispatcher import Connection
 from ..peer.request_table import ProgressCallback
 from ..peer.role import Role
 from ..revisions import Revision
-from .cache import DISCOVER, READ, by_name
+from .cache import by_name
 from .cached_calls import CachedCalls, bytes_of
 from .handshake import Handshake
 from .owner import Options, UpdateCallback
@@ -87,7 +88,7 @@ class Calls(Role):
         (seconds) and the other options: see `call_tool`.
         """
         options = Options(timeout, progress, extend_on_progress, meta)
-        self._requests.call(DISCOVER if self.revision.stateless else "ping", None, options)
+        self._requests.call(DISCOVER if self.revision.stateless else PING, None, options)
 
     # Tools
 
@@ -297,7 +298,7 @@ class Calls(Role):
         if unknown:
             refuse(Calls.read_resource, unknown)
         options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
-        return self._cached.answer(READ, {"uri": uri}, bytes_of, refresh, options)
+        return self._cached.answer(READ_RESOURCE, {"uri": uri}, bytes_of, refresh, options)
 
     @overload
     def submit_resource(

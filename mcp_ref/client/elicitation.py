@@ -59,6 +59,7 @@ from ..messages.elicitation import (
     ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult, URLElicitationRequiredErrorData,
 )
 from ..messages.lifecycle import ElicitationCapability
+from ..methods import ELICITATION_COMPLETE
 from ..options import spelt
 from ..peer.context import Context, Route, params_reader
 from ..peer.dispatcher import Connection
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     from .owner import Owner
 
 LIMIT = "max_elicitations_per_second"
-COMPLETE = "notifications/elicitation/complete"
 _ACTIONS: Dict[Any, Any] = {
     True: "accept", "accept": "accept",
     False: "decline", "decline": "decline",
@@ -231,7 +231,7 @@ class Elicitation:
         self._open_url = open_url
         self._on_complete = on_complete
         self._approve = approve
-        self.notifications = {COMPLETE: self._completed}
+        self.notifications = {ELICITATION_COMPLETE: self._completed}
 
     def capability(self) -> ElicitationCapability:
         """Return the capability that is declared: the modes that there are callbacks for."""

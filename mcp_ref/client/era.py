@@ -37,13 +37,13 @@ from ..errors import (
     METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION, HttpStatus, McpError, PeerError, PeerProtocolError, RequestTimeout,
 )
 from ..messages.base import COMPLETE
+from ..methods import DISCOVER, INITIALIZE
 from ..peer.dispatcher import Connection
 from ..peer.request_table import Pending, Progress
 from ..peer.session import Session
 from ..protocol import negotiation
 from ..protocol.eras import modern, older
 from ..revisions import Revision
-from .cache import DISCOVER
 
 if TYPE_CHECKING:
     from .owner import Owner
@@ -122,7 +122,7 @@ class Opening:
         opening = self._owner._handshake.introduce(connection, ours)
         self._has_offered = True
         try:
-            answer = connection.request("initialize", opening, timeout=self._limits.initialize_timeout)
+            answer = connection.request(INITIALIZE, opening, timeout=self._limits.initialize_timeout)
         except PeerError as error:
             if not modern(error) or error.code != UNSUPPORTED_PROTOCOL_VERSION or (
                     negotiation.pick(error.data["supported"], self._modern) is None):
@@ -232,7 +232,7 @@ class Opening:
     def _offer_both(self) -> None:
         """Send a silent server `initialize`, too, and go by what it answers first."""
         connection = self._fresh_session()
-        self._send("initialize", self._owner._handshake.introduce(connection, self._legacy))
+        self._send(INITIALIZE, self._owner._handshake.introduce(connection, self._legacy))
         self._restart_deadline(self._limits.initialize_timeout)
         self._has_offered = True
         refused: Optional[McpError] = None
@@ -246,11 +246,11 @@ class Opening:
                 return
             if method == DISCOVER and refused is None:
                 continue  # as expected of a server of the handshake era
-            if method == "initialize" and isinstance(outcome, dict):
+            if method == INITIALIZE and isinstance(outcome, dict):
                 self._drop()
                 self._owner._handshake.accept(connection, outcome, self._legacy)
                 return
-            if method == "initialize" and self._settled(outcome):
+            if method == INITIALIZE and self._settled(outcome):
                 return
             if refused is not None or DISCOVER not in self._open:
                 raise refused or outcome

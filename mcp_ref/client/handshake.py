@@ -12,6 +12,7 @@ from ..errors import PeerProtocolError
 from ..jsonrpc import json_type
 from ..messages.base import Implementation
 from ..messages.lifecycle import ClientCapabilities, InitializeRequestParams, InitializeResult
+from ..methods import INITIALIZED
 from ..peer.dispatcher import Connection
 from ..protocol import envelope, negotiation
 from ..revisions import Revision
@@ -75,7 +76,7 @@ class Handshake:
         connection.agree(agreed)
         if connection.exchanges is not None:
             connection.exchanges.agreed(agreed)
-        connection.notify("notifications/initialized")
+        connection.notify(INITIALIZED)
         connection.keep_alive()
 
     def _begin(self, connection: Connection, capabilities: Mapping[str, Any]) -> ServerCache:

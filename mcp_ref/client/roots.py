@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 from ..codec import encode
 from ..messages.lifecycle import RootsCapability
 from ..messages.roots import ListRootsRequestParams, ListRootsResult, Root
+from ..methods import ROOTS_CHANGED
 from ..options import spelt
 from ..peer.context import Context, Route, params_reader
 from ..protocol import lifecycle
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 Place = Union[str, "os.PathLike[str]", Root]
 """A path, which is made absolute; a ``file://`` URI; or a `Root`, which has a name, too."""
 
-CHANGED = "notifications/roots/list_changed"
 _URI = re.compile(r"file:|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 """The beginning of a URI, also of one that may not be a root; anything else is a path."""
 _LISTED = "roots listed"
@@ -197,8 +197,8 @@ class Roots:
     def _tell(self, client: "Owner") -> None:
         connection = client.connection
         session = connection.session
-        if self._announces and session.phase == lifecycle.OPERATING and session.lookup(CHANGED) is not None:
-            connection.notify(CHANGED)
+        if self._announces and session.phase == lifecycle.OPERATING and session.lookup(ROOTS_CHANGED) is not None:
+            connection.notify(ROOTS_CHANGED)
 
 
 def _root_of(place: Place) -> Root:

@@ -42,22 +42,21 @@ from ..deadline import Deadline
 from ..errors import Busy, ConnectionLost, LocalProtocolError, McpError, PeerError, RequestTimeout
 from ..jsonrpc import Notification, RequestId, Result
 from ..messages.subscriptions import SubscriptionsAcknowledgedNotificationParams
+from ..methods import ACKNOWLEDGED, LISTEN, RESOURCE_UPDATED
 from ..peer.dispatcher import Connection
 from ..peer.request_table import Outcome, Pending, Progress
 from ..protocol.capabilities import has
 from ..protocol.envelope import SUBSCRIPTION
 from ..threads import available, start_thread
-from .cache import LISTS, UPDATED
+from .cache import LISTS
 from .owner import UpdateCallback
 
 if TYPE_CHECKING:
     from .owner import Owner
 
-LISTEN = "subscriptions/listen"
-ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 FEATURES: Dict[str, str] = {kind: kind + "ListChanged" for kind in ("tools", "prompts", "resources")}
 """The lists that a client may listen to -> the member of the filter."""
-STREAMED = frozenset((ACKNOWLEDGED, UPDATED, *(row.changed for row in LISTS.values())))
+STREAMED = frozenset((ACKNOWLEDGED, RESOURCE_UPDATED, *(row.changed for row in LISTS.values())))
 """The notifications that come on a stream and name it."""
 LONGEST_WAIT = 30.0
 """The seconds between attempts to open a stream again, at most."""
@@ -536,7 +535,7 @@ class Listening:
         else:
             # What changed while there was no stream is unknown: each resource is reported once.
             for uri in sorted(self.agreed.uris):
-                connection.hear(Notification(UPDATED, {"uri": uri}))
+                connection.hear(Notification(RESOURCE_UPDATED, {"uri": uri}))
 
     def _give_up(self, error: McpError) -> None:
         with self._lock:

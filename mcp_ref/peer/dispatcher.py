@@ -45,6 +45,7 @@ from ..jsonrpc import (
     Batch, Error, Frame, Malformed, Notification, Request, RequestId, Result, encode, parse, shown,
 )
 from ..limits import DEFAULT, Limits
+from ..methods import BOTH, CANCELLED, INITIALIZE, INITIALIZED, NOTIFICATION, PROGRESS, REQUEST
 from ..protocol import lifecycle
 from ..protocol.envelope import SERVER_INFO, USUAL
 from ..revisions import Revision
@@ -65,7 +66,6 @@ from .stateless import admit, is_stateless
 if TYPE_CHECKING:
     from ..transports.held import Held
 
-CANCELLED = "notifications/cancelled"
 _LARGE = 64 * 1024
 """Bytes from which on a request counts as large; up to ``max_inflight`` smaller ones may run."""
 _STAMP = {SERVER_INFO}
@@ -538,13 +538,13 @@ class Connection(Sender):
         role."""
         session, phase, method = self.session, self.session.phase, request.method
         verdict = lifecycle.consult(session.peer, phase, method, session.lenient)
-        if not verdict.allowed or (method == "initialize" and batch is not None):
+        if not verdict.allowed or (method == INITIALIZE and batch is not None):
             when = "in a batch" if verdict.allowed else lifecycle.WHEN[phase]
             return RpcError(INVALID_REQUEST, "Invalid request: %s is not allowed %s" % (shown(method), when))
         if verdict.lenient:
             self.counters.note("early request", "%s came before notifications/initialized" % shown(method))
         row = session.lookup(method)
-        known = row is None or (row.kind == "request" and row.sender in (session.peer, "both"))
+        known = row is None or (row.kind == REQUEST and row.sender in (session.peer, BOTH))
         route = self.role.route(self, method, session.rules) if known else None
         if route is None:
             return self.role.refused(method) or RpcError(METHOD_NOT_FOUND, "Method not found: %s" % shown(method))
@@ -573,7 +573,7 @@ class Connection(Sender):
         elif row is None and self.role.hears(method):
             if self.role.on_notification_read(self, method, notification.params or {}):
                 self._to_lane(notification, jobs, self._arrived)
-        elif row is None or row.kind != "notification" or row.sender not in (session.peer, "both"):
+        elif row is None or row.kind != NOTIFICATION or row.sender not in (session.peer, BOTH):
             self.counters.note("unknown notification", "%s in revision %s" % (shown(method), session.rules))
         else:
             if verdict.lenient:
@@ -684,8 +684,8 @@ class Connection(Sender):
 
 
 _NOTIFICATIONS: Dict[str, Callable[[Connection, Dict[str, Any]], None]] = {
-    "notifications/initialized": Connection._initialized,
+    INITIALIZED: Connection._initialized,
     CANCELLED: Connection._cancelled,
-    "notifications/progress": Connection._progressed,
+    PROGRESS: Connection._progressed,
 }
 """The notifications that the dispatcher itself handles, on the reader; all others are for the role."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..diagnostics.packagelog import get_logger
 from ..errors import McpError, PeerError, RequestTimeout
+from ..methods import PING
 from ..threads import start_thread
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def keep_alive(connection: "Connection", interval: float) -> None:
 def _ping(connection: "Connection", interval: float) -> None:
     while not connection.wait_closed(interval):
         try:
-            connection.request("ping", timeout=interval)
+            connection.request(PING, timeout=interval)
         except PeerError:
             continue
         except RequestTimeout:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Optional, Sequence, Tuple
 
 from ..errors import INTERNAL_ERROR, RpcError, TooManyQuestions
 from ..jsonrpc import RequestId, shown
-from ..methods import lookup
+from ..methods import PING, lookup
 from ..revisions import Revision
 from .context import Context, Route
 from .raised import report
@@ -40,7 +40,7 @@ class Role:
 
         Both sides answer ping, at once and emptily [..2025-11-25 basic/utilities/ping §Behavior Requirements] MUST.
         """
-        if method == "ping" and lookup("ping", revision) is not None:
+        if method == PING and lookup(PING, revision) is not None:
             return Route(lambda context, params: {}, inline=True)
         return None
 

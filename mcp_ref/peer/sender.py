@@ -16,6 +16,7 @@ from ..errors import ConnectionLost, LocalProtocolError, McpError, NoThreads, Re
 from ..jsonrpc import Error, Message, Notification, Request, RequestId, encode
 from ..jsontext import JsonError, dumps
 from ..limits import Limits
+from ..methods import CANCELLED, INITIALIZE, NOTIFICATION, PROGRESS, REQUEST
 from ..options import REQUEST_TIMEOUT
 from ..protocol.envelope import VERSION
 from ..threads import Tally, Wait, available, count_waiting, start_thread
@@ -156,7 +157,7 @@ class Sender:
         bytes, where others are sent the same.
         """
         session = session or self.session
-        session.check_sending(method, "notification")
+        session.check_sending(method, NOTIFICATION)
         if data is None:
             data = encode(Notification(method, params), self.limits)
         self.check_meta(data, params, session)
@@ -275,7 +276,7 @@ class Sender:
         on_progress: Optional[ProgressCallback], extend_on_progress: bool, settle: Optional[Settle] = None,
     ) -> Tuple[Pending, Any]:
         """Enter a request in the table. Returns it, and the message that is to be sent."""
-        self.session.check_sending(method, "request")
+        self.session.check_sending(method, REQUEST)
         idle = None
         if extend_on_progress:
             idle = self.limits.request_timeout if timeout is REQUEST_TIMEOUT else timeout
@@ -417,9 +418,9 @@ class Sender:
         # [..2025-11-25 basic/utilities/cancellation §Implementation Notes] SHOULD: both parties log the reason.
         get_logger(__name__).info("%s (request %d) given up: %s", pending.method, pending.id, reason)
         # [2026-07-28 basic/patterns/cancellation §Transport-Specific Cancellation]: or the transport shows it
-        if pending.method != "initialize" and not (
+        if pending.method != INITIALIZE and not (
                 self._sealed and self.exchanges is not None and self.exchanges.mirrors):
-            cancelled = Notification("notifications/cancelled", {"requestId": pending.id, "reason": reason})
+            cancelled = Notification(CANCELLED, {"requestId": pending.id, "reason": reason})
             self._send(cancelled, pending.about)
         self.abandon(pending)
         return True
@@ -496,9 +497,9 @@ class Sender:
             params["total"] = total
         if message is not None and session.rules.progress_message:
             params["message"] = message
-        session.check_sending("notifications/progress", "notification")
-        data = encode(Notification("notifications/progress", params))
-        self.outbox.put(self.outbox.outgoing(data, "notifications/progress"), wait=False, about=about)
+        session.check_sending(PROGRESS, NOTIFICATION)
+        data = encode(Notification(PROGRESS, params))
+        self.outbox.put(self.outbox.outgoing(data, PROGRESS), wait=False, about=about)
 
 
 class _Timer:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Optional, Tuple, Union
 
 from ..errors import METHOD_NOT_FOUND, RpcError
 from ..jsonrpc import Request, shown
-from ..methods import WIRE, lookup
+from ..methods import INITIALIZE, REQUEST, WIRE, lookup
 from ..protocol import envelope, lifecycle
 from .context import Route
 from .session import Session
@@ -41,7 +41,7 @@ def admit(
     """Return the route of such a request, or its refusal; and its session. ``principal``: the sender."""
     role, method = connection.role, request.method
     try:
-        if method == "initialize" and not envelope.carries(request.params):
+        if method == INITIALIZE and not envelope.carries(request.params):
             raise envelope.unsupported((request.params or {}).get("protocolVersion"), role.revisions)
         found = envelope.read(request.params, role.revisions)
     except RpcError as refusal:
@@ -58,7 +58,7 @@ def admit(
 
 def _find_route(connection: "Connection", method: str, found: envelope.Envelope) -> Optional[Route]:
     row = lookup(method, found.revision)
-    if row is not None and (row.kind != "request" or row.sender == lifecycle.SERVER or row.carrier != WIRE):
+    if row is not None and (row.kind != REQUEST or row.sender == lifecycle.SERVER or row.carrier != WIRE):
         return None
     route = connection.role.route(connection, method, found.revision)
     if route is not None:

@@ -35,6 +35,7 @@ from ...http11.client.connection_pool import RequestPool, Fields, ConnectionPool
 from ...http11.client.response import Reply
 from ...jsonrpc import RequestId
 from ...limits import DEFAULT, Limits
+from ...methods import CANCELLED, INITIALIZED, LISTEN
 from ...revisions import Revision
 from ...transports.base import Failed, Received
 from ...transports.exchanges import ExchangeTransport, Outgoing, Unanswered
@@ -54,12 +55,10 @@ _MOST_REDIRECTS = 5
 _REDIRECTS = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (307, 308)}
 """The statuses that redirect a request unchanged; the others would make a GET of a POST [RFC 9110 §15.4]."""
 _ERROR_BODY = 64 * 1024
-LASTING = ("subscriptions/listen",)
+LASTING = (LISTEN,)
 """The requests whose answer comes at the end of a long stream: like the streams of GET they do not count against
 ``max_http_requests``."""
 CITATION = "2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server"
-INITIALIZED = "notifications/initialized"
-_CANCELLED = "notifications/cancelled"
 
 
 class Post:
@@ -400,7 +399,7 @@ class HttpChannel(ExchangeTransport):
         own cancellation.
         """
         self._cancel_scope.asked = 0  # it is that of all of them
-        ask = method != _CANCELLED
+        ask = method != CANCELLED
         reply = self._exchange("POST", data, self._cancel_scope, fields, self.limits.request_timeout, ask=ask)
         try:
             self._check(reply)

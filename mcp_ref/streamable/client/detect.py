@@ -21,6 +21,7 @@ from ...deadline import Deadline
 from ...errors import AnswerLost, TransportError
 from ...jsonrpc import RequestId
 from ...limits import DEFAULT, Limits
+from ...methods import INITIALIZE
 from ...options import spelt
 from ...protocol.eras import modern
 from ...revisions import LATEST_HANDSHAKE, Revision, find
@@ -136,7 +137,7 @@ class HttpAuto(Forwarding, ExchangeTransport):
     def _note(self, message: Outgoing) -> None:
         if message.id is not None:
             self._asked.append(message.id)
-        if message.method == "initialize" and self._first.refusal is None:
+        if message.method == INITIALIZE and self._first.refusal is None:
             self._initialize = message
 
     def agreed(self, revision: Revision) -> None:

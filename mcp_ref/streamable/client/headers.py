@@ -12,6 +12,7 @@ from typing import Any, Dict, Mapping, Optional
 from ...errors import LocalProtocolError
 from ...http11.client.connection_pool import Fields
 from ...jsonrpc import json_type, shown
+from ...methods import CALL_TOOL
 from ...protocol import envelope
 from ...protocol.streamable_http import mirrored
 from ...transports.exchanges import Annotations
@@ -34,7 +35,6 @@ ACCEPT: Dict[str, Fields] = {
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*\Z")
 CITATION = "2026-07-28 basic/transports/streamable-http §Client Behavior"
 _VISIBLE = re.compile(r"[!-~]+\Z")
-_TOOL = "tools/call"
 
 
 def added(headers: Mapping[str, str], token: Optional[str]) -> Fields:
@@ -73,7 +73,7 @@ def fields_of(method: str, params: Dict[str, Any], annotations: Optional[Annotat
         if not isinstance(version, str):
             raise ValueError("the version is %s, and no string" % json_type(version))
         fields = _standard(version, method, named)
-        wanted = annotations(named) if annotations is not None and method == _TOOL and named is not None else None
+        wanted = annotations(named) if annotations is not None and method == CALL_TOOL and named is not None else None
         if wanted:
             fields += tuple(mirrored.param_headers(wanted, params.get("arguments")))
     except ValueError as error:

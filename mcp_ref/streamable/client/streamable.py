@@ -44,6 +44,7 @@ from ...http11.client.connect import CancelScope, Abandoned
 from ...http11.client.connection_pool import Fields
 from ...http11.client.response import Reply
 from ...limits import DEFAULT, Limits
+from ...methods import INITIALIZE
 from ...options import spelt
 from ...protocol import envelope
 from ...protocol.streamable_http.header_values import is_session_id, media_type
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
     from ..http_trace import StreamTrace
 
 EVENTS = "text/event-stream"
-_NOT_DIRECT = ("initialize", *LASTING)
+_NOT_DIRECT = (INITIALIZE, *LASTING)
 """The requests with more than a single answer: a handshake's, and those with a lasting reply."""
 _FIRST_DELAY = 0.5
 _LASTED = 1.0
@@ -174,7 +175,7 @@ class StreamableHttp(HttpChannel):
 
     def _own_fields(self, message: Outgoing) -> Optional[Fields]:
         """Return all header fields of a stateless message; None if its request was given up before it could be sent."""
-        if message.method == "initialize":
+        if message.method == INITIALIZE:
             self._stateless_version = None
         if self._stateless_version is None:
             return ()
@@ -223,7 +224,7 @@ class StreamableHttp(HttpChannel):
         try:
             if reply.status == 404 and (session is not None or self._expired):  # by this request, or another just now
                 raise self._expire()
-            if post.method == "initialize":
+            if post.method == INITIALIZE:
                 self._take_session(reply)
             self._check(reply, post)
             kind = media_type(reply.headers.get("content-type"))

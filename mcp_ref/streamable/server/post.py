@@ -28,6 +28,7 @@ from ...diagnostics.usercode import log_raised
 from ...errors import RpcError
 from ...http11.message import Exchange
 from ...jsonrpc import Batch, Malformed, Notification, Request, RequestId, id_key, parse, shown
+from ...methods import INITIALIZE
 from ...protocol.streamable_http import refusals
 from ...protocol.streamable_http.era import MODERN
 from ...protocol.streamable_http.refusals import HeaderVerdict
@@ -356,7 +357,7 @@ class OpeningPost(Posted):
         """Refuse anything but `initialize`."""
         # Step 2 [2025-03-26..2025-11-25 basic/transports §Session Management]: without an id SHOULD be 400.
         frame = case.frame
-        if isinstance(frame, Request) and frame.method == "initialize":
+        if isinstance(frame, Request) and frame.method == INITIALIZE:
             return None
         return RequestRefusal("no session", "", case.id())
 
@@ -441,7 +442,7 @@ class Sessionless(Posted):
 
     @staticmethod
     def _is_opening(case: Case) -> bool:
-        return isinstance(case.frame, Request) and case.frame.method == "initialize"
+        return isinstance(case.frame, Request) and case.frame.method == INITIALIZE
 
     def _version(self, case: Case) -> Optional[str]:
         """Return the version header; None where there is none, or `initialize` makes it meaningless."""

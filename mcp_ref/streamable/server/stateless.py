@@ -34,9 +34,11 @@ from ...errors import (
 from ...http11.message import Exchange
 from ...jsonrpc import Error, Request, encode
 from ...limits import Limits
+from ...methods import CALL_TOOL, LISTEN
 from ...protocol import envelope
 from ...protocol.streamable_http import mirrored
 from ...protocol.streamable_http.era import mismatch
+from ...threads import Tally
 from ...transports.replies import ReplyTransport
 from .authenticate import Guard
 from .post import Case, Posted, RequestRefusal
@@ -45,7 +47,6 @@ from .reply_stream import ReplyStream
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
-LISTEN = "subscriptions/listen"
 STATUSES: Dict[int, int] = {
     METHOD_NOT_FOUND: 404,  # [2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST
     UNSUPPORTED_PROTOCOL_VERSION: 400,  # [2026-07-28 basic/transports/streamable-http §Protocol Version Header] MUST
@@ -64,7 +65,7 @@ class StatelessTransport(ReplyTransport):
 
     def __init__(self, limits: Limits) -> None:
         super().__init__(limits)
-        self._clients: Dict[Hashable, int] = {}
+        self._clients = Tally("max_inflight", limits.max_inflight)
 
     # What the dispatcher asks for
 
@@ -99,7 +100,7 @@ class StatelessTransport(ReplyTransport):
                 self._count("messages after the client left" if about.gone else "messages without a stream")
         else:
             if about.client is not None:
-                self._release(about.client)
+                self._clients.leave(about.client)
             if message is not None:
                 about.answer(message)
             elif not about.gone:
@@ -110,21 +111,10 @@ class StatelessTransport(ReplyTransport):
     def expect(self, reply: ReplyStream, principal: Any) -> bool:
         """Count a request of this principal, which is about to be received. Returns False if too many are running."""
         client: Hashable = principal if isinstance(principal, Hashable) else repr(principal)
-        with self._lock:
-            running = self._clients.get(client, 0)
-            if running >= self._limits.max_inflight:
-                return False
-            self._clients[client] = running + 1
+        if not self._clients.enter(client):
+            return False
         reply.client = client
         return True
-
-    def _release(self, client: Hashable) -> None:
-        with self._lock:
-            left = self._clients[client] - 1
-            if left:
-                self._clients[client] = left
-            else:
-                del self._clients[client]
 
     def lost(self, reply: ReplyStream, exchange: Exchange) -> None:
         """Cancel the request of a client that has gone away [2026-07-28 basic/patterns/cancellation §Transport-Specific
@@ -175,7 +165,7 @@ class Stateless(Posted):
         asked: Sequence[mirrored.Mirrored] = ()
         # Step 2 [2026-07-28 basic/transports/streamable-http §Server Behavior for Custom Headers] MUST: the fields of
         # arguments that the schema of the tool annotates are compared; other Mcp-Param-* fields are not recognized.
-        if method == "tools/call" and params and self.endpoint.mirrored is not None:
+        if method == CALL_TOOL and params and self.endpoint.mirrored is not None:
             asked = self.endpoint.mirrored(params.get("name"))
         headers = case.exchange.request.headers
         fault = mirrored.fault(method, params, asked, headers.get)

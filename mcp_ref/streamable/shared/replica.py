@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Union
 from ...http11.message import Exchange, Pairs
 from ...jsonrpc import Batch, Error, Frame, Malformed, Message, Notification, Request, RequestId, Result
 from ...limits import Limits
+from ...methods import (
+    BOTH, CANCELLED, INITIALIZE, INITIALIZED, NOTIFICATION, PROGRESS, SET_LOG_LEVEL, SUBSCRIBE, UNSUBSCRIBE,
+)
 from ..server.reply_stream import EventId, ReplyStream
 from ..server.session import HttpSession
 from .store import Values
@@ -16,11 +19,11 @@ if TYPE_CHECKING:
 
 END, MESSAGE = ["end"], ["message"]
 """The subjects of letters that concern a whole session; for the others see `subject_of`."""
-_CHANGING = frozenset(("initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"))
+_CHANGING = frozenset((INITIALIZE, SET_LOG_LEVEL, SUBSCRIBE, UNSUBSCRIBE))
 """The requests that may change what the record of a session holds."""
 _QUESTION = re.compile(rb'\{"jsonrpc":"2\.0","id":(\d+),"method":')
 """The beginning of a request of ours, as `jsonrpc.encode` writes it; no other message begins so."""
-_OURS = frozenset(("notifications/initialized", "notifications/cancelled", "notifications/progress"))
+_OURS = frozenset((INITIALIZED, CANCELLED, PROGRESS))
 
 
 class ReplicaSession(HttpSession):
@@ -92,7 +95,7 @@ class ReplicaSession(HttpSession):
         """Return True if the revision has this notification of clients. Invented ones must not fill the record."""
         session = self.connection.session
         row = session.lookup(method)
-        return row is not None and row.kind == "notification" and row.sender in (session.peer, "both")
+        return row is not None and row.kind == NOTIFICATION and row.sender in (session.peer, BOTH)
 
     @property
     def changing(self) -> bool:
@@ -172,10 +175,10 @@ def subject_of(item: Union[Message, Malformed], longest: int) -> Optional[List[A
     if isinstance(item, (Result, Error)):
         return ["answer", item.id] if type(item.id) is int else None
     if isinstance(item, Notification) and isinstance(item.params, dict):
-        if item.method == "notifications/cancelled":
+        if item.method == CANCELLED:
             id = item.params.get("requestId")
             return ["cancel", id] if type(id) is int or type(id) is str and len(id) <= longest else None
-        if item.method == "notifications/progress":
+        if item.method == PROGRESS:
             token = item.params.get("progressToken")
             return ["progress", token] if type(token) is int else None
     return None
