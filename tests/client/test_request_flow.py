@@ -44,6 +44,14 @@ class Owner:
         return self.other
 
 
+@pytest.fixture
+def now(monkeypatch):
+    """The clock, in a list of one: adding to it lets time pass."""
+    seconds = [1000.0]
+    monkeypatch.setattr(deadline, "clock", lambda: seconds[0])
+    return seconds
+
+
 def flow_of(owner, **options):
     return RequestFlow(owner, owner.connection, "prompts/get", {"name": "p"}, **options)
 
@@ -135,32 +143,29 @@ def test_after_a_cancellation_the_user_is_asked_nothing(early):
         flow.proceed()
 
 
-def test_the_time_of_rounds_is_counted_but_neither_that_of_users_nor_that_of_what_failed(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(deadline, "clock", lambda: now[0])
+@pytest.mark.parametrize("last, is_over", [(49.0, False), (51.0, True)])
+def test_the_time_of_rounds_and_of_attempts_that_fail_is_counted_but_not_that_of_users(now, last, is_over):
     flow = flow_of(Owner())
-
-    def pass_seconds(seconds):
-        now[0] += seconds
-
     flow.sent()
-    pass_seconds(90.0)
+    now[0] += 30.0
     flow.failed(LOST)
     flow.proceed()
     flow.sent()
-    pass_seconds(60.0)
+    now[0] += 20.0
     flow.received(ASKS)
-    pass_seconds(1000.0)
+    now[0] += 1000.0
     flow.proceed()
     flow.sent()
-    pass_seconds(41.0)
-    with pytest.raises(RequestTimeout, match="request_ceiling"):
+    now[0] += last
+    if is_over:
+        with pytest.raises(RequestTimeout, match="request_ceiling"):
+            flow.received(COMPLETE)
+    else:
         flow.received(COMPLETE)
+        assert flow.state is DONE
 
 
-def test_an_attempt_that_fails_counts_against_the_ceiling_of_all_rounds(monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr(deadline, "clock", lambda: now[0])
+def test_an_attempt_that_fails_counts_against_the_ceiling_of_all_rounds(now):
     flow = flow_of(Owner())
     flow.sent()
     now[0] += 60.0
@@ -175,10 +180,8 @@ def test_an_attempt_that_fails_counts_against_the_ceiling_of_all_rounds(monkeypa
         flow.failed(LOST)
 
 
-def test_an_answer_without_rounds_is_taken_however_long_an_attempt_before_it_took(monkeypatch):
+def test_an_answer_without_rounds_is_taken_however_long_an_attempt_before_it_took(now):
     """The connection bounds each attempt, by a deadline that pauses while a person is asked."""
-    now = [1000.0]
-    monkeypatch.setattr(deadline, "clock", lambda: now[0])
     flow = flow_of(Owner())
     flow.sent()
     now[0] += 90.0
