@@ -1,10 +1,66 @@
-"""The wire made visible: every message, state change and finding as an event, for people and for programs.
+"""The wire made visible: every message, HTTP exchange, process and finding as an event, for people and for programs.
 
-A `Trace` takes events and gives them to its sinks. `transports.tap` puts one around a transport. Other parts report
-to it by `Trace.state` (a state change), `Trace.transport` (an HTTP status) and `Trace.finding` (a broken rule).
-Without a tap there is no trace, and it costs nothing.
+A `Trace` takes events and gives them to its sinks. `transports.tap` puts one around a transport, `streamable.http_trace`
+around HTTP. Other parts report to it by `Trace.tell`. Without a tap there is no trace, and it costs nothing.
 
-For people, one line for each message::
+The format, version 1
+---------------------
+JSON Lines: one object a line, UTF-8. ``#`` begins a comment line, empty lines do not count. The first object is the
+header; all others are events, in the order in which they were reported (with two threads that order may differ from
+the order of the times by microseconds).
+
+The header: ``{"trace": 1, "recorder": "mcp_ref 0.7.0 tap", "started": "2026-11-23T01:40:00Z", "recorded": [...]}``.
+``trace`` is the version; a reader refuses versions that it does not know. ``recorded`` names what the recorder sees:
+what is not named was not recorded, and says nothing (`RECORDED` has the names). A file without a header is read as one
+that has recorded messages only.
+
+Members that every event may have:
+
+==============  =====================================================================================================
+``time``        seconds since the start of the trace, a number (needed)
+``from``        ``client`` or ``server``: the sender, or the party that did it; absent: not known, or neither
+``kind``        one of those below; absent: ``message``
+``connection``  the name of the connection, a string; absent: the only one. A pipe, a socket, or the HTTP traffic of
+                one client with one server (which may use several sockets)
+``exchange``    the number of the HTTP exchange, an integer from 1 that is used once in a trace
+==============  =====================================================================================================
+
+The kinds, and their members:
+
+============  =======================================================================================================
+message       ``message``: the JSON value, an object or a batch, if the bytes are canonical: UTF-8 without a byte order
+              mark, on one line, no member name twice in an object. Otherwise (also) ``raw``, the text of the bytes,
+              or ``base64`` where they are not UTF-8. ``sse``: of the event that carried it, an object of ``id``,
+              ``event`` and ``retry``, each only if the event had it
+open          a connection begins. ``transport``: stdio, streamable-http, http+sse, tcp, unix, memory
+close         a connection is over, ended by ``from``. ``note``: the reason
+process       the server's process. ``did``: start (``command``: array of strings), exit (``code``: integer, negative
+              for a signal), signal (``signal``: such as TERM), stdin-closed
+stderr        ``text``: a line that the server's process wrote on its standard error
+request       the head of an HTTP request: ``method``, ``target``, ``fields`` (array of pairs of name and value, names
+              as they were written), ``url`` (scheme and authority of the server, if known)
+response      the head of an HTTP response: ``status`` (integer), ``fields``
+body          a body that is no message of the protocol (a metadata document, a form, an error page): ``json``, ``form``
+              (array of pairs), ``text`` or ``base64``; ``size`` in bytes where it was shortened
+event         an SSE event without a message: ``id``, ``event``, ``retry``, ``data``, each only if it had it
+end           an HTTP exchange is over, ended by ``from``. ``complete``: false if bytes are missing; ``note``
+state         ``note``: the conversation entered another state, as the recording party sees it
+transport     ``note``: anything else of the transport
+finding       ``note``: what the recording party has counted as odd; ``from`` is the party that did it
+gap           ``note``: what was not recorded from here on, such as a body that was too long
+============  =======================================================================================================
+
+An HTTP exchange is a ``request``, the messages or the ``body`` of the client with its number, a ``response``, the
+messages, events or body of the server with its number, and an ``end``.
+
+Secrets are masked before any sink sees them (`mcp_ref.diagnostics.redaction`): tokens, codes, verifiers,
+``Authorization``, cookies, session ids, configured keys, and request states. A mask is ``***`` and eight hexadecimal
+digits of a digest that is salted for each trace: equal secrets have equal masks in one trace, and nothing can be read
+or tried out, because the salt is not kept. So a trace cannot be replayed to log in. A masked session id says in the
+mask's end what its characters were, where a rule asks for it: ``***1f2e3d4c`` was of visible ASCII, ``***1f2e3d4c!``
+was not.
+
+For people, one line for each event (`to_text`)::
 
     # 2025-06-18 basic/lifecycle §Initialization
       0.000 C> initialize #1            {"protocolVersion":"2025-06-18", ...}
@@ -13,28 +69,10 @@ For people, one line for each message::
       0.006 == phase operating
       0.310 !! S  late response #4 dropped
 
-Seconds since the start; ``C>`` and ``S>`` messages of client and server, ``==`` a state change, ``~~`` the
-transport (HTTP status and header fields, streams, a child's stderr and exit), ``!!`` a finding, which is anything that
-the connection counts as odd; the last two are followed by the party. Members keep their order, long values and long
-lines lose their middle, a string id keeps its quotes. Control characters in a peer's text are escaped, so that it
-cannot paint over other lines.
-
-For programs, JSON Lines (`to_file`, `read`): one object a line, UTF-8, ``#`` begins a comment line.
-
-=================================================================  ===================================
-object                                                             an event that is
-=================================================================  ===================================
-``{"time": 0.004, "from": "server", "message": {...}}``            a message (or a batch: an array)
-``{"time": 0.1, "from": "server", "raw": "Listening on ..."}``     bytes that are no message; text
-``{"time": 0.1, "from": "server", "base64": "gICA"}``              the same, not even UTF-8
-``{"time": 0.2, "kind": "state", "note": "phase operating"}``      ``kind`` state, transport or finding,
-                                                                   with ``from`` where one party is meant
-=================================================================  ===================================
-
-``time`` is seconds since the start of the trace. Events are written in the order in which they were
-reported; with two threads that order may differ from the order of the times by microseconds.
-
-Secrets are masked before any sink sees them (`mcp_ref.diagnostics.redaction`), so a trace cannot be replayed to log in.
+Seconds since the start; ``C>`` and ``S>`` messages of client and server, ``==`` a state change, ``~~`` HTTP, processes
+and other events of the transport, ``!!`` a finding; the last two are followed by the party. Members keep their order,
+long values and long lines lose their middle, a string id keeps its quotes. Control characters in a peer's text are
+escaped, so that it cannot paint over other lines.
 
 Threads: any thread may report. Each sink has a lock of its own and is called under it, so a sink that
 blocks (a full pipe) blocks the thread that reports: never report while holding a lock of the protocol. A
@@ -43,7 +81,7 @@ sink that raises is dropped, with a log record; the conversation goes on.
 
 import threading
 from itertools import count
-from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import IO, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import deadline
 from .diagnostics.redaction import redact, redact_text
@@ -54,17 +92,54 @@ from .options import spelt
 
 CLIENT, SERVER = "client", "server"
 MESSAGE, STATE, TRANSPORT, FINDING = "message", "state", "transport", "finding"
+OPEN, CLOSE, PROCESS, STDERR, GAP, HEADER = "open", "close", "process", "stderr", "gap", "trace"
+REQUEST, RESPONSE, BODY, SSE_EVENT, END = "request", "response", "body", "event", "end"
+
+FORMAT = 1
+"""The version of the format; see the module."""
+
+MEMBERS: Dict[str, Dict[str, Any]] = {
+    MESSAGE: {"message": (dict, list), "raw": str, "base64": str, "sse": dict},
+    OPEN: {"transport": str},
+    CLOSE: {"note": str},
+    PROCESS: {"did": str, "command": list, "code": int, "signal": str},
+    STDERR: {"text": str},
+    REQUEST: {"method": str, "target": str, "fields": list, "url": str},
+    RESPONSE: {"status": int, "fields": list},
+    BODY: {"json": object, "form": list, "text": str, "base64": str, "size": int},
+    SSE_EVENT: {"id": str, "event": str, "retry": int, "data": str},
+    END: {"complete": bool, "note": str},
+    STATE: {"note": str}, TRANSPORT: {"note": str}, FINDING: {"note": str}, GAP: {"note": str},
+}
+"""The kinds of events, and the members that each may have beside those that all have, with their JSON types."""
+
+RECORDED: Dict[str, str] = {
+    "start": "the trace begins before the first byte of the conversation",
+    "both": "messages of both parties",
+    "bytes": "bytes that are no canonical message are there as they were",
+    "http": "HTTP requests and responses with their header fields",
+    "sse": "ids, types and retry times of SSE events",
+    "end": "which party ended a connection or an exchange",
+    "documents": "HTTP requests beside the protocol's own: metadata documents, token requests",
+    "process": "start, exit and signals of the server's process",
+    "stderr": "what the server's process wrote on standard error",
+}
+"""The names in ``recorded`` of the header, and what each promises."""
 
 WIDTH = 200
 """Characters of a message's contents that one line of text shows."""
 
+_NONE: Dict[str, Any] = {}
+
 
 class Event(NamedTuple):
-    """An event on the wire, secrets masked.
+    """An event on the wire, secrets masked; the module has the kinds.
 
     ``time``: seconds since the start. ``direction``: "client" or "server", the sender or the party concerned; "" for
-    neither. ``kind``: "message", "state", "transport" or "finding". ``message``: the JSON value, an object or a batch;
-    None for bytes that are no message. ``text``: the note, or those bytes (no UTF-8 as lone surrogates).
+    neither. ``kind``: a key of MEMBERS, or "trace" for the header. ``message``: the JSON value of a message, an object
+    or a batch; None for bytes that are no message. ``text``: the note of an event, the text of stderr, or the bytes of
+    a message that are not canonical (no UTF-8 as lone surrogates). ``connection``, ``exchange``: as in the format, ""
+    and 0 if absent. ``more``: the other members of the kind; never changed.
     """
 
     time: float
@@ -72,6 +147,9 @@ class Event(NamedTuple):
     kind: str
     message: Any = None
     text: str = ""
+    connection: str = ""
+    exchange: int = 0
+    more: Mapping[str, Any] = _NONE
 
     def data(self) -> bytes:
         """Return the bytes of a message, to send it again."""
@@ -307,21 +385,36 @@ def _create(path: Any) -> IO[str]:
 def to_object(event: Event) -> Dict[str, Any]:
     """Return an event as the JSON object of one line."""
     value: Dict[str, Any] = {"time": event.time}
+    if event.kind == HEADER:
+        return dict(event.more)
     if event.direction:
         value["from"] = event.direction
+    if event.connection:
+        value["connection"] = event.connection
+    if event.exchange:
+        value["exchange"] = event.exchange
     if event.kind != MESSAGE:
-        value.update(kind=event.kind, note=event.text)
-    elif event.message is not None:
-        value["message"] = event.message
+        value["kind"] = event.kind
+        if event.text or "note" in MEMBERS[event.kind]:
+            value["text" if "text" in MEMBERS[event.kind] else "note"] = event.text
     else:
-        try:
-            event.text.encode("utf-8")
-            value["raw"] = event.text
-        except UnicodeEncodeError:
-            from base64 import b64encode
-
-            value["base64"] = b64encode(event.data()).decode("ascii")
+        if event.message is not None:
+            value["message"] = event.message
+        if event.text or event.message is None:
+            value.update(_bytes(event.text))
+    value.update(event.more)
     return value
+
+
+def _bytes(text: str) -> Dict[str, Any]:
+    """Return the member for bytes: ``raw``, or ``base64`` if they are not UTF-8."""
+    try:
+        text.encode("utf-8")
+        return {"raw": text}
+    except UnicodeEncodeError:
+        from base64 import b64encode
+
+        return {"base64": b64encode(text.encode("utf-8", "surrogateescape")).decode("ascii")}
 
 
 def read(source: Any) -> Iterator[Event]:
@@ -344,26 +437,52 @@ def from_object(value: Any) -> Event:
     """Return the event of one line's JSON object. Raises `TraceError`."""
     if not isinstance(value, dict):
         raise TraceError("not an object")
-    time, direction, kind = value.get("time"), value.get("from", ""), value.get("kind", MESSAGE)
+    if "trace" in value:
+        return _header(value)
+    rest = dict(value)
+    time, direction, kind = rest.pop("time", None), rest.pop("from", ""), rest.pop("kind", MESSAGE)
+    connection, exchange = rest.pop("connection", ""), rest.pop("exchange", 0)
     if isinstance(time, bool) or not isinstance(time, (int, float)):
         raise TraceError("time: expected seconds, got %s" % dumps(time)[:80])
-    if direction not in (CLIENT, SERVER, "") or kind not in (MESSAGE, *_MARKS) or (kind == MESSAGE and not direction):
-        raise TraceError("from: expected client or server; kind: expected state, transport or finding")
-    if kind != MESSAGE:
-        if not isinstance(value.get("note"), str):
+    if not isinstance(kind, str) or kind not in MEMBERS:
+        raise TraceError("kind: expected one of %s" % ", ".join(MEMBERS))
+    if direction not in (CLIENT, SERVER, "") or (kind == MESSAGE and not direction):
+        raise TraceError("from: expected client or server")
+    if not isinstance(connection, str) or type(exchange) is not int:
+        raise TraceError("connection: expected a string; exchange: expected an integer")
+    known = MEMBERS[kind]
+    for name, member in rest.items():  # unknown members belong to later versions
+        if name in known and not (isinstance(member, known[name])
+                                  and (known[name] is not int or type(member) is int)):
+            raise TraceError("%s: not of the right type" % name)
+    message, text = rest.pop("message", None), ""
+    if kind == MESSAGE:
+        text = _raw(rest, message is not None)
+    elif "note" in known:
+        if "note" not in rest and kind in (STATE, TRANSPORT, FINDING, GAP):
             raise TraceError("note: expected a string")
-        return Event(float(time), direction, kind, None, value["note"])
-    if isinstance(value.get("message"), (dict, list)):
-        return Event(float(time), direction, MESSAGE, value["message"])
-    return Event(float(time), direction, MESSAGE, None, _raw(value))
+        text = rest.pop("note", "")
+    elif kind == STDERR:
+        text = rest.pop("text", "")
+    return Event(float(time), direction, kind, message, text, connection, exchange, rest or _NONE)
 
 
-def _raw(value: Dict[str, Any]) -> str:
+def _header(value: Dict[str, Any]) -> Event:
+    if value["trace"] != FORMAT:
+        raise TraceError("trace: version %s is not known, only %d" % (dumps(value["trace"])[:80], FORMAT))
+    return Event(0.0, "", HEADER, more=value)
+
+
+def _raw(rest: Dict[str, Any], optional: bool) -> str:
+    """Take the text of a message's bytes out of the members; "" if there is none and it is ``optional``."""
     from base64 import b64decode
 
-    if isinstance(value.get("raw"), str):
-        return str(value["raw"])
+    raw, coded = rest.pop("raw", None), rest.pop("base64", None)
+    if isinstance(raw, str):
+        return raw
+    if coded is None and optional:
+        return ""
     try:
-        return b64decode(value["base64"], validate=True).decode("utf-8", "surrogateescape")
-    except (KeyError, TypeError, ValueError):
+        return b64decode(coded, validate=True).decode("utf-8", "surrogateescape")
+    except (TypeError, ValueError):
         raise TraceError("expected message (an object or array), raw, base64, or kind and note") from None
