@@ -1,0 +1,30 @@
+"""The oracle: judges a recorded or live conversation, and says which rule was broken, by whom, at which message.
+
+::
+
+    from mcp_ref.checker import check
+
+    for finding in check("session.jsonl"):
+        print(finding.party, finding.rule.id, finding.evidence)
+
+`checker` takes the events, `observed` is what it knows of a conversation, `rules` says what a rule is, `pages` has the
+rules, `scenes` makes traces of short texts, `requirements` is the table of the specification's rows.
+"""
+
+from typing import Any, Iterable, List, Union
+
+from ..wiretrace import Event, read
+from .bounds import Bounds
+from .checker import Checker, Finding
+from .rules import KEPT, Broken, CannotTell, Rule
+
+__all__ = ["Bounds", "Broken", "CannotTell", "Checker", "Finding", "KEPT", "Rule", "check"]
+
+
+def check(trace: Union[str, Iterable[Event], Any], bounds: Bounds = Bounds()) -> List[Finding]:
+    """Return the findings about a trace: a path of a file in the format of `mcp_ref.wiretrace`, or events.
+
+    Raises `mcp_ref.wiretrace.TraceError` for a line that is no event, OSError for a file that cannot be read.
+    """
+    events = read(trace) if isinstance(trace, (str, bytes)) or hasattr(trace, "__fspath__") else trace
+    return Checker(bounds).check(events)

@@ -1,0 +1,533 @@
+"""The checker: takes the events of a trace one by one, and gives findings.
+
+One pass; memory is bounded by `Bounds`, whatever the length of the trace. The checker is independent of the code that
+it judges: it imports frames, vocabulary, tables and the trace, and has its own small idea of a conversation
+(`mcp_ref.checker.observed`).
+"""
+
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
+
+from ..methods import known_since
+from ..revisions import NAMES, Revision, revision
+from ..wiretrace import (
+    BODY, CLIENT, CLOSE, END, GAP, HEADER, MESSAGE, OPEN, PROCESS, RECORDED, REQUEST, RESPONSE, SERVER, SSE_EVENT,
+    STDERR, Event,
+)
+from . import observed, rules
+from .bounds import Bounds, Forgetful
+from .observed import META_CAPABILITIES, META_REVISION, Connection, Exchange, Message, Session, SseEvent, id_key
+from .rules import KEPT, Broken, CannotTell, Happening, Observer, Rule, Verdict
+
+VIOLATION, WARNING, DISAGREE, UNSURE = "violation", "warning", "disagreement", "cannot tell"
+
+_MESSAGES_ONLY = frozenset(("both",))
+
+
+class Finding(NamedTuple):
+    """A rule that was broken, at one place of a trace."""
+
+    rule: Rule
+    verdict: str
+    """``violation`` for a MUST, ``warning`` for a SHOULD, ``disagreement`` where page and schema differ."""
+    party: str
+    """client, server, recorder, proxy or environment."""
+    evidence: str
+    where: str
+    """The member or the header field; "" if there is none."""
+    number: int
+    """The number of the message, 0 if it is about none."""
+    exchange: int
+    """The number of the HTTP exchange, 0 if it is about none."""
+    connection: str
+    time: float
+    id: Any
+    """The id of the message, None if it has none."""
+    method: str
+    revision: Optional[Revision]
+    """The revision in force, None if it is not known."""
+    cause: "Optional[Finding]" = None
+    """The finding that this one follows from; None for a root cause."""
+
+    @property
+    def key(self) -> str:
+        """The stable id: the same for the same fault of the same party, in every trace."""
+        from hashlib import sha256
+
+        said = "\n".join((self.rule.id, self.party, self.method, self.where))
+        return "%s:%s" % (self.rule.id, sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:8])
+
+
+class Tally(NamedTuple):
+    """What came of one rule."""
+
+    judged: int
+    """How often it was kept or broken."""
+    broken: int
+    """How often it was broken, causes and consequences."""
+    unsure: Tuple[str, ...]
+    """Why it could not be told, each reason once."""
+
+
+class Checker:
+    """Judges a conversation; see the module. One thread at a time may use it.
+
+    >>> from mcp_ref.wiretrace import read
+    >>> checker = Checker()
+    >>> checker.check([])
+    []
+    """
+
+    def __init__(self, bounds: Bounds = Bounds()) -> None:
+        self.bounds = bounds
+        self.findings: List[Finding] = []
+        """Those that are kept, in the order in which they were found; `Bounds.findings` of each rule and party."""
+        self.messages = 0
+        """Messages so far."""
+        self.connections: Dict[str, Connection] = {}
+        self._rules = list(rules.load().values())
+        self._observers = list(rules.OBSERVERS)
+        self._recorded: FrozenSet[str] = _MESSAGES_ONLY
+        self._tables: Dict[Tuple[str, str, Optional[int]], Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]] = {}
+        self._kept: Dict[Tuple[str, str], int] = {}
+        self._judged: Dict[str, int] = {}
+        self._broken: Dict[str, int] = {}
+        self._unsure: Dict[str, Dict[str, None]] = {}
+        self._subjects: "Forgetful[Any, List[Finding]]" = Forgetful(bounds.entries)
+        self._fresh: List[Finding] = []
+        self._finished = False
+        self._take: Dict[str, Callable[[Event], None]] = {
+            HEADER: self._header, OPEN: self._open, CLOSE: self._close, MESSAGE: self._message, REQUEST: self._request,
+            RESPONSE: self._response, BODY: self._body, SSE_EVENT: self._sse_event, END: self._end,
+            PROCESS: self._process, STDERR: self._stderr, GAP: self._gap,
+        }
+
+    def check(self, events: Iterable[Event]) -> List[Finding]:
+        """Judge a whole trace, and return all findings that are kept."""
+        for event in events:
+            self.feed(event)
+        self.finish()
+        return self.findings
+
+    def feed(self, event: Event) -> List[Finding]:
+        """Take one event, and return the findings about it."""
+        self._fresh = []
+        take = self._take.get(event.kind)
+        if take is not None:
+            take(event)
+        return self._fresh
+
+    def finish(self) -> List[Finding]:
+        """Judge what can only be judged at the end, once, and return the findings."""
+        self._fresh = []
+        if not self._finished:
+            self._finished = True
+            for connection in list(self.connections.values()):
+                self._over(connection)
+        return self._fresh
+
+    def tallies(self) -> Dict[str, Tally]:
+        """Return what came of each rule, by id. A rule that never applied has zeros."""
+        found = {}
+        for row in self._rules:
+            unsure = list(self._unsure.get(row.id, ()))
+            if not row.needs <= self._recorded:
+                unsure.append("not recorded: " + ", ".join(sorted(row.needs - self._recorded)))
+            found[row.id] = Tally(self._judged.get(row.id, 0), self._broken.get(row.id, 0), tuple(unsure))
+        return found
+
+    def counted(self, row: Rule, party: str) -> int:
+        """Return how often a party has broken a rule, kept or not."""
+        return self._kept.get((row.id, party), 0)
+
+    # Events
+
+    def _header(self, event: Event) -> None:
+        names = event.more.get("recorded")
+        self._recorded = frozenset(RECORDED).intersection(
+            each for each in (names if isinstance(names, list) else ()) if isinstance(each, str))
+        self._tables.clear()
+
+    def _connection(self, name: str) -> Connection:
+        found = self.connections.get(name)
+        if found is None:
+            if len(self.connections) >= self.bounds.connections:
+                oldest = next(iter(self.connections))
+                self._over(self.connections.pop(oldest))
+            found = self.connections[name] = Connection(name, self._recorded, self.bounds)
+        return found
+
+    def _open(self, event: Event) -> None:
+        if event.connection in self.connections:  # the same name again: a new connection
+            self._over(self.connections.pop(event.connection))
+        self._connection(event.connection).transport = str(event.more.get("transport", ""))
+
+    def _close(self, event: Event) -> None:
+        connection = self._connection(event.connection)
+        if connection.closed is None:
+            connection.closed = connection.last_time = event.time
+            connection.closed_by = event.direction
+            self._over(connection)
+
+    def _over(self, connection: Connection) -> None:
+        if not connection.state(_Finished).done:
+            connection.state(_Finished).done = True
+            self._judge(rules.FINISH, "", connection.default.revision, connection, connection)
+
+    def _gap(self, event: Event) -> None:
+        connection = self._connection(event.connection)
+        connection.recorded = frozenset()
+        connection.from_start = connection.default.from_start = False
+
+    def _process(self, event: Event) -> None:
+        connection = self._connection(event.connection)
+        connection.last_time = event.time
+        self._judge(rules.PROCESS, "", connection.default.revision, Happening(event, connection), connection)
+
+    def _stderr(self, event: Event) -> None:
+        connection = self._connection(event.connection)
+        self._judge(rules.STDERR, "", connection.default.revision, Happening(event, connection), connection)
+
+    # HTTP
+
+    def _request(self, event: Event) -> None:
+        connection = self._connection(event.connection)
+        connection.last_time = event.time
+        connection.transport = connection.transport or "streamable-http"
+        exchange = Exchange(event.exchange, connection, event, self.bounds)
+        connection.exchanges[event.exchange] = exchange
+        if connection.transport == "http+sse" and exchange.method == "GET":
+            connection.default = Session(connection)
+        exchange.session = self._session(connection, exchange)
+        exchange.revision = exchange.session.revision
+        version = exchange.header("mcp-protocol-version")
+        if exchange.revision is None and version in NAMES:
+            exchange.revision = revision(str(version))
+        self._judge(rules.HEAD, "", exchange.revision, exchange, connection)
+
+    @staticmethod
+    def _session(connection: Connection, exchange: Exchange) -> Session:
+        """Return the session of an exchange: that of its header field, or the default one of the connection."""
+        id = exchange.header("mcp-session-id")
+        if id is None:
+            return connection.default
+        found: Optional[Session] = connection.sessions.get(id)
+        if found is None:
+            found = connection.sessions[id] = Session(connection, id)
+            found.from_start = False
+        return found
+
+    def _exchange(self, event: Event) -> Optional[Exchange]:
+        connection = self._connection(event.connection)
+        connection.last_time = event.time
+        if not event.exchange:
+            return None
+        found: Optional[Exchange] = connection.exchanges.get(event.exchange) or connection.over.get(event.exchange)
+        return found
+
+    def _response(self, event: Event) -> None:
+        exchange = self._exchange(event)
+        if exchange is None:
+            return
+        status = event.more.get("status")
+        exchange.status = status if type(status) is int else None
+        exchange.answer_fields = observed.pairs_of(event)
+        exchange.answered = event.time
+        if exchange.revision is None:
+            exchange.revision = exchange.session.revision
+        self._judge(rules.RESPONSE, exchange.request.method if exchange.request else "", exchange.revision, exchange,
+                    exchange.connection)
+        if exchange.session.id is not None and (
+                exchange.status == 404 or (exchange.method == "DELETE" and exchange.status in (200, 202, 204))):
+            exchange.session.ended = exchange.session.ended or event.time
+
+    def _body(self, event: Event) -> None:
+        exchange = self._exchange(event)
+        if exchange is not None:
+            if event.direction == CLIENT:
+                exchange.sent_body = event
+            else:
+                exchange.answer_body = event
+
+    def _sse_event(self, event: Event) -> None:
+        exchange = self._exchange(event)
+        if exchange is not None:
+            seen = SseEvent(exchange, event, event.more, str(event.more.get("data", "")))
+            if seen.name == "endpoint":
+                exchange.connection.endpoints[str(seen.data).partition("?")[0]] = None
+            self._streamed(seen)
+
+    def _streamed(self, seen: SseEvent) -> None:
+        exchange = seen.exchange
+        self._judge(rules.SSE_EVENT, seen.message.method if seen.message else "", exchange.revision, seen,
+                    exchange.connection)
+        exchange.events.append(seen)
+        exchange.event_count += 1
+        exchange.last_id = exchange.last_id if seen.id is None else seen.id
+        exchange.retry = exchange.retry if seen.retry is None else seen.retry
+
+    def _end(self, event: Event) -> None:
+        exchange = self._exchange(event)
+        if exchange is None or exchange.ended is not None:
+            return
+        exchange.ended = event.time
+        exchange.ended_by = event.direction
+        complete = event.more.get("complete")
+        exchange.complete = complete if isinstance(complete, bool) else None
+        self._judge(rules.END, exchange.request.method if exchange.request else "", exchange.revision, exchange,
+                    exchange.connection)
+        exchange.connection.exchanges.pop(exchange.number)
+        exchange.connection.over[exchange.number] = exchange
+
+    # Messages
+
+    def _message(self, event: Event) -> None:
+        connection = self._connection(event.connection)
+        connection.last_time = event.time
+        exchange = self._exchange(event)
+        if not isinstance(event.message, list):
+            self._one(event, event.message, connection, exchange, None)
+            return
+        total = len(event.message)
+        batch = [self._one(event, item, connection, exchange, (place, total))
+                 for place, item in enumerate(event.message)]
+        where = batch[0].revision if batch else connection.default.revision
+        self._judge(rules.BATCH, "", where, batch, connection)
+
+    def _one(self, event: Event, data: Any, connection: Connection, exchange: Optional[Exchange],
+             batch: Optional[Tuple[int, int]]) -> Message:
+        self.messages += 1
+        connection.messages += 1
+        message = Message(self.messages, event, data, connection)
+        message.batch = batch
+        message.session = connection.default
+        if exchange is not None:
+            message.exchange = exchange
+            message.session = exchange.session
+            if message.kind != observed.NOISE:
+                connection.endpoints[exchange.path] = None
+        self._relate(message)
+        if exchange is not None:
+            if message.sender == CLIENT:
+                exchange.sent.append(message)
+                exchange.revision = message.revision or exchange.revision
+            else:
+                exchange.received.append(message)
+                exchange.received_count += 1
+        if message.kind == observed.NOISE:
+            connection.noise[message.sender] += 1
+        else:
+            self._judge(rules.MESSAGE, message.method, message.revision, message, connection)
+        self._judge(message.kind, message.method, message.revision, message, connection)
+        self._follow(message)
+        if message.sse is not None and exchange is not None:
+            seen = SseEvent(exchange, event, message.sse, None)
+            seen.message = message
+            self._streamed(seen)
+        return message
+
+    def _relate(self, message: Message) -> None:
+        """Find the request, the session and the revision of a message, before it is judged."""
+        connection, kind = message.connection, message.kind
+        if kind == observed.REQUEST:
+            key = id_key(message.id)
+            if message.method == "initialize" and message.sender == CLIENT and message.exchange is not None:
+                if message.session.initialize is not None and message.exchange.header("mcp-session-id") is None and (
+                        connection.transport != "http+sse"):
+                    connection.default = Session(connection)  # HTTP: a handshake without session id opens another
+                message.session = message.exchange.session = (
+                    message.session if message.exchange.header("mcp-session-id") else connection.default)
+            message.reused = type(message.id) in (str, int) and not connection.ids[message.sender].add(message.id)
+            message.pending = connection.pending[message.sender].get(key)
+            connection.pending[message.sender][key] = message
+        elif kind in (observed.RESULT, observed.ERROR) and message.id is not None:
+            key, asker = id_key(message.id), message.receiver
+            own = message.exchange.request if message.exchange is not None and message.sender == SERVER else None
+            if own is not None and id_key(own.id) == key:
+                message.request = own
+                message.again = own.answer is not None
+                if connection.pending[asker].get(key) is own:
+                    connection.pending[asker].pop(key)
+            else:
+                found: Optional[Message] = connection.pending[asker].pop(key)
+                message.again = found is None
+                message.request = found or connection.answered[asker].get(key)
+            if message.request is not None:
+                message.method = message.request.method
+                connection.answered[asker][key] = message.request
+        elif message.method == "notifications/cancelled":
+            key = id_key(message.params.get("requestId"))
+            for party in (message.sender, message.receiver):
+                message.request = message.request or connection.pending[party].get(key) or (
+                    connection.answered[party].get(key))
+        message.revision = self._revision(message)
+
+    @staticmethod
+    def _revision(message: Message) -> Optional[Revision]:
+        """Return the revision in force for a message."""
+        session = message.session
+        if message.kind in (observed.REQUEST, observed.NOTIFICATION):
+            named = message.params.get("protocolVersion") if message.method == "initialize" else (
+                message.meta.get(META_REVISION))
+            if isinstance(named, str) and named in NAMES:
+                return revision(named)
+        if message.method == "initialize" and message.kind == observed.RESULT:
+            named = message.result.get("protocolVersion")
+            return revision(named) if isinstance(named, str) and named in NAMES else session.revision
+        if message.request is not None and message.request.revision is not None and message.kind in (
+                observed.RESULT, observed.ERROR):
+            return message.request.revision
+        if message.exchange is not None and message.exchange.revision is not None:
+            return message.exchange.revision
+        return session.revision
+
+    def _follow(self, message: Message) -> None:
+        """Note what a message changes, after it was judged."""
+        session, request = message.session, message.request
+        if message.kind in (observed.RESULT, observed.ERROR):
+            if request is not None and request.answer is None:
+                request.answer, request.answered = message.kind, message.time
+        elif message.method == "notifications/cancelled" and request is not None and request.cancelled is None:
+            request.cancelled = message.time
+        if message.kind == observed.REQUEST and message.method == "initialize" and message.sender == CLIENT:
+            if session.initialize is None:
+                session.initialize = message
+                session.capabilities[CLIENT] = _object(message.params.get("capabilities"))
+                session.info[CLIENT] = _object(message.params.get("clientInfo")) or {}
+        elif message.kind == observed.RESULT and message.method == "initialize" and request is session.initialize:
+            if session.initialize_result is None:
+                session.initialize_result = message
+                session.revision = message.revision
+                session.capabilities[SERVER] = _object(message.result.get("capabilities"))
+                session.info[SERVER] = _object(message.result.get("serverInfo")) or {}
+                self._named(message)
+        elif message.method == "notifications/initialized" and message.kind == observed.NOTIFICATION:
+            session.initialized = session.initialized or message
+        elif message.method == "server/discover" and message.kind == observed.RESULT:
+            session.capabilities[SERVER] = _object(message.result.get("capabilities"))
+        if message.kind == observed.REQUEST and message.revision is not None and message.revision.stateless and (
+                session.initialize is None):
+            session.revision = message.revision
+            session.capabilities[CLIENT] = _object(message.meta.get(META_CAPABILITIES))
+
+    @staticmethod
+    def _named(message: Message) -> None:
+        """Note the session id that an `initialize` over HTTP was answered with."""
+        exchange = message.exchange
+        id = exchange.answer_header("mcp-session-id") if exchange is not None else None
+        if exchange is not None:
+            exchange.revision = message.revision
+        if id is not None:
+            message.session.id = id
+            message.connection.sessions[id] = message.session
+            message.connection.default = Session(message.connection)
+
+    # Verdicts
+
+    def _judge(self, moment: str, method: str, where: Optional[Revision], subject: Any, connection: Connection) -> None:
+        key = (moment, method, None if where is None else where.rank)
+        table = self._tables.get(key)
+        if table is None:
+            table = self._tables[key] = self._table(moment, method, key[2])
+        broken: List[Finding] = []
+        for row in table[0]:
+            verdict: Verdict = row.decide(subject)
+            if verdict is None:
+                continue
+            if verdict is KEPT:
+                self._judged[row.id] = self._judged.get(row.id, 0) + 1
+            elif isinstance(verdict, CannotTell):
+                reasons = self._unsure.setdefault(row.id, {})
+                if len(reasons) < self.bounds.findings:
+                    reasons[verdict.missing] = None
+            else:
+                self._judged[row.id] = self._judged.get(row.id, 0) + 1
+                for each in verdict if isinstance(verdict, list) else [verdict]:
+                    made = each if isinstance(each, Broken) else Broken(str(each))
+                    broken.append(self._finding(row, made, subject, where, connection))
+        for observer in table[1]:
+            observer.note(subject)
+        if broken:
+            self._add(broken, subject)
+
+    def _table(self, moment: str, method: str, rank: Optional[int]) -> Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]:
+        if method and not known_since(method) and len(self._tables) > self.bounds.entries:
+            self._tables.clear()  # a peer that makes up methods
+        return (tuple(row for row in rules.matching(self._rules, moment, method, rank) if row.needs <= self._recorded),
+                tuple(rules.matching(self._observers, moment, method, rank)))
+
+    @staticmethod
+    def _finding(row: Rule, made: Broken, subject: Any, where: Optional[Revision], connection: Connection) -> Finding:
+        at = made.at or (subject[0] if isinstance(subject, list) and subject else subject)
+        message = at if isinstance(at, Message) else at.message if isinstance(at, SseEvent) else None
+        exchange = at if isinstance(at, Exchange) else getattr(at, "exchange", None)
+        party = made.party or (row.party if row.party != rules.SENDER else message.sender if message else "")
+        verdict = DISAGREE if row.disagree else VIOLATION if "MUST" in row.requirement.level else WARNING
+        asked = exchange.request if exchange is not None else None
+        return Finding(
+            row, verdict, party, made.evidence, made.where, message.index if message else 0,
+            exchange.number if exchange is not None else 0, connection.name,
+            message.time if message else exchange.opened if exchange is not None else connection.last_time,
+            message.id if message else None, message.method if message else asked.method if asked else "",
+            message.revision if message else where)
+
+    def _add(self, broken: List[Finding], subject: Any) -> None:
+        """Add the findings of one moment; those that follow from another get it as their cause."""
+        places = [self._places(each, subject) for each in broken]
+        for finding, place in zip(broken, places):
+            for where in place:
+                known = self._subjects.get(where)
+                if known is None:
+                    known = self._subjects[where] = []
+                if len(known) < self.bounds.findings:
+                    known.append(finding)
+        for number, finding in enumerate(broken):
+            cause = self._cause(finding, places[number])
+            if cause is not None:
+                finding = finding._replace(cause=cause)
+            self._broken[finding.rule.id] = self._broken.get(finding.rule.id, 0) + 1
+            count = self._kept.get((finding.rule.id, finding.party), 0)
+            self._kept[finding.rule.id, finding.party] = count + 1
+            if count < self.bounds.findings:
+                self.findings.append(finding)
+            self._fresh.append(finding)
+
+    @staticmethod
+    def _places(finding: Finding, subject: Any) -> List[Any]:
+        """Return where causes of a finding are looked for: its message, the request of that, exchange and session."""
+        places: List[Any] = []
+        if finding.number:
+            places.append(("message", finding.number))
+        request = getattr(subject, "request", None)
+        if isinstance(request, Message):
+            places.append(("message", request.index))
+        if finding.exchange:
+            places.append(("exchange", finding.exchange))
+        session = getattr(subject, "session", None) or getattr(subject, "default", None)
+        if session is not None:
+            places.append(("session", finding.connection, session.id))
+        return places
+
+    def _cause(self, finding: Finding, places: List[Any]) -> Optional[Finding]:
+        for place in places:
+            wanted = [name[8:] if name.startswith("session:") else name for name in finding.rule.follows
+                      if name.startswith("session:") == (place[0] == "session")]
+            for other in self._subjects.get(place, ()):
+                if other.rule.id != finding.rule.id and any(_fits(other.rule.id, name) for name in wanted):
+                    while other.cause is not None:
+                        other = other.cause
+                    return other  # type: ignore[no-any-return]
+        return None
+
+
+class _Finished:
+    """The state of a connection: True once the rules for its end were asked."""
+
+    done = False
+
+
+def _fits(id: str, name: str) -> bool:
+    return id.startswith(name[:-1]) if name.endswith("*") else id == name
+
+
+def _object(value: Any) -> Optional[Dict[str, Any]]:
+    return value if isinstance(value, dict) else None

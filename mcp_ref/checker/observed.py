@@ -1,0 +1,335 @@
+"""What the checker knows of a conversation: messages, HTTP exchanges, sessions and connections.
+
+These classes hold what was observed, and judge nothing. `mcp_ref.checker.checker` fills them in, event by event; rules
+read them. A rule keeps what it has to remember in a class of its own: ``session.state(Progress)`` makes one for each
+session when it is first asked for, ``connection.state(...)`` one for each connection.
+"""
+
+from collections import deque
+from typing import Any, Deque, Dict, FrozenSet, List, Mapping, Optional, Tuple, Type, TypeVar
+
+from ..revisions import Revision
+from ..wiretrace import CLIENT, SERVER, Event
+from .bounds import Bounds, Forgetful, Seen
+
+REQUEST, NOTIFICATION, RESULT, ERROR = "request", "notification", "result", "error"
+ODD, NOISE = "odd", "noise"
+"""Kinds of messages: the four of JSON-RPC, an object that is none of them, and bytes that are no JSON object."""
+
+OTHER = {CLIENT: SERVER, SERVER: CLIENT}
+STATE = TypeVar("STATE")
+
+META_REVISION = "io.modelcontextprotocol/protocolVersion"
+META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+META_CLIENT = "io.modelcontextprotocol/clientInfo"
+META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+
+_EMPTY: Dict[str, Any] = {}
+
+
+def id_key(id: Any) -> Tuple[str, Any]:
+    """Return a key under which ids are the same only if their JSON types are: 1, "1" and true differ."""
+    return ("string", id) if isinstance(id, str) else (type(id).__name__, repr(id))
+
+
+class Message:
+    """A message, or bytes that are none."""
+
+    __slots__ = ("index", "event", "time", "sender", "kind", "data", "id", "method", "params", "result", "error",
+                 "request", "answer", "answered", "again", "reused", "pending", "cancelled", "revision", "session",
+                 "connection", "exchange", "sse", "batch", "notes")
+
+    def __init__(self, index: int, event: Event, data: Any, connection: "Connection") -> None:
+        self.index = index
+        """The number of the message in the trace, from 1. Messages of a batch have numbers of their own."""
+        self.event = event
+        self.time = event.time
+        """Seconds since the start of the trace."""
+        self.sender = event.direction
+        """``client`` or ``server``."""
+        self.data: Mapping[str, Any] = data if isinstance(data, dict) else _EMPTY
+        """The members of the message; empty for bytes that are none."""
+        self.kind = kind_of(data)
+        self.id: Any = self.data.get("id")
+        self.method: str = ""
+        """The method; of a response, that of its request, "" if it is not known."""
+        self.params: Mapping[str, Any] = _EMPTY
+        """The params of a request or notification, empty if there are none or they are no object."""
+        self.result: Mapping[str, Any] = _EMPTY
+        """The result of a response, empty if it has none or it is no object."""
+        self.error: Mapping[str, Any] = _EMPTY
+        """The error of a response, empty if it has none or it is no object."""
+        self.request: Optional[Message] = None
+        """The request that a response answers, or that `notifications/cancelled` names; None if none is known."""
+        self.answer: Optional[str] = None
+        """The kind of the first response to a request, ``result`` or ``error``; None if there was none yet."""
+        self.answered = 0.0
+        """When the first response to a request was seen."""
+        self.again = False
+        """True for a response to a request that has one already, or to none that is known."""
+        self.reused = False
+        """True for a request whose id its sender has used before on this connection."""
+        self.pending: Optional[Message] = None
+        """The request with the same id of the same sender that had no response when this request was sent."""
+        self.cancelled: Optional[float] = None
+        """When `notifications/cancelled` for a request was seen; None if it was not."""
+        self.revision: Optional[Revision] = None
+        """The revision in force for this message; None if it is not known."""
+        self.session: Session
+        self.connection = connection
+        self.exchange: Optional[Exchange] = None
+        """The HTTP exchange that carries it, or None."""
+        self.sse: Optional[Mapping[str, Any]] = event.more.get("sse")
+        """Members ``id``, ``event`` and ``retry`` of the SSE event that carries it; None if none does."""
+        self.batch: Optional[Tuple[int, int]] = None
+        """The position in a batch, from 0, and the number of messages in it; None outside of batches."""
+        self.notes: Dict[str, Any] = {}
+        """What rules have noted about the message."""
+        for name in ("params", "result", "error"):
+            value = self.data.get(name)
+            if isinstance(value, dict):
+                setattr(self, name, value)
+        if self.kind in (REQUEST, NOTIFICATION):
+            self.method = self.data["method"]
+
+    @property
+    def receiver(self) -> str:
+        """The party that the message is for."""
+        return OTHER[self.sender]
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """The ``_meta`` of the params or of the result; empty if there is none or it is no object."""
+        value = (self.result if self.kind == RESULT else self.params).get("_meta")
+        return value if isinstance(value, dict) else _EMPTY
+
+    def capabilities(self, party: str) -> Optional[Mapping[str, Any]]:
+        """Return the capabilities of a party that are in force for this message; None if they are not known.
+
+        Without a handshake those of the client are in ``_meta`` of the request; those of the server are known after
+        `server/discover`.
+        """
+        if party == CLIENT and self.revision is not None and self.revision.stateless:
+            asked = self.request or self
+            value = asked.meta.get(META_CAPABILITIES)
+            return value if isinstance(value, dict) else None
+        return self.session.capabilities[party]
+
+    def has_capability(self, party: str, dotted: str) -> Optional[bool]:
+        """Return whether a party has declared a capability, such as ``resources.subscribe``; None if unknown."""
+        value: Any = self.capabilities(party)
+        if value is None:
+            return None
+        for name in dotted.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+            if value is None or value is False:
+                return False
+        return True
+
+
+def kind_of(data: Any) -> str:
+    """Return the kind of a JSON value as a message: by its members ``method``, ``result`` and ``error``."""
+    if not isinstance(data, dict):
+        return NOISE
+    if "method" in data:
+        if not isinstance(data["method"], str):
+            return ODD
+        return REQUEST if "id" in data else NOTIFICATION
+    if "error" in data:
+        return ERROR
+    return RESULT if "result" in data else ODD
+
+
+class SseEvent:
+    """An event of an SSE stream."""
+
+    __slots__ = ("exchange", "event", "id", "name", "retry", "data", "message", "time")
+
+    def __init__(self, exchange: "Exchange", event: Event, fields: Mapping[str, Any], data: Optional[str]) -> None:
+        self.exchange = exchange
+        self.event = event
+        self.time = event.time
+        self.id: Optional[str] = fields.get("id")
+        self.name: Optional[str] = fields.get("event")
+        """The type of the event; None is ``message``."""
+        self.retry: Optional[int] = fields.get("retry")
+        """Milliseconds."""
+        self.data = data
+        """The data of an event that has no message; None if it has one."""
+        self.message: Optional[Message] = None
+
+
+class Exchange:
+    """An HTTP request and its response."""
+
+    def __init__(self, number: int, connection: "Connection", event: Event, bounds: Bounds) -> None:
+        self.number = number
+        self.connection = connection
+        self.session: Session = connection.default
+        self.opened = event.time
+        self.method = str(event.more.get("method", ""))
+        target = str(event.more.get("target", ""))
+        self.path, _, self.query = target.partition("?")
+        self.url = str(event.more.get("url", ""))
+        """Scheme and authority of the server; "" if not recorded."""
+        self.fields = pairs_of(event)
+        """The header fields of the request, in order."""
+        self.sent: List[Message] = []
+        """The messages that the client has sent in it."""
+        self.sent_body: Optional[Event] = None
+        """The body of the request, if it is no message."""
+        self.status: Optional[int] = None
+        self.answer_fields: List[Tuple[str, str]] = []
+        """The header fields of the response, in order."""
+        self.answered: Optional[float] = None
+        """When the head of the response was seen."""
+        self.answer_body: Optional[Event] = None
+        """The body of the response, if it is no message."""
+        self.received: Deque[Message] = deque(maxlen=bounds.messages)
+        """The last messages that the server has sent in it."""
+        self.received_count = 0
+        self.events: Deque[SseEvent] = deque(maxlen=bounds.messages)
+        """The last SSE events."""
+        self.event_count = 0
+        self.retry: Optional[int] = None
+        """The last ``retry`` of the stream, in milliseconds."""
+        self.last_id: Optional[str] = None
+        """The last event id of the stream."""
+        self.ended: Optional[float] = None
+        self.ended_by = ""
+        """``client``, ``server`` or "" if it is not known."""
+        self.complete: Optional[bool] = None
+        """False if bytes of the exchange are missing, None if that is not known."""
+        self.revision: Optional[Revision] = None
+        """The revision in force: that of the message that was sent, or that of the session."""
+        self.notes: Dict[str, Any] = {}
+        """What rules have noted about the exchange."""
+
+    def header(self, name: str) -> Optional[str]:
+        """Return the value of a header field of the request (lower-case name); several are joined by commas."""
+        return joined(self.fields, name)
+
+    def answer_header(self, name: str) -> Optional[str]:
+        """Return the value of a header field of the response (lower-case name); several are joined by commas."""
+        return joined(self.answer_fields, name)
+
+    @property
+    def request(self) -> Optional[Message]:
+        """The first request that was sent in it."""
+        return next((each for each in self.sent if each.kind == REQUEST), None)
+
+    @property
+    def media_type(self) -> str:
+        """The media type of the response, in lower case, without parameters; "" if there is none."""
+        return (self.answer_header("content-type") or "").partition(";")[0].strip().lower()
+
+    @property
+    def stream(self) -> bool:
+        """True if the response is a stream of events."""
+        return self.media_type == "text/event-stream"
+
+    @property
+    def is_mcp(self) -> bool:
+        """True if the exchange belongs to the protocol's endpoint: it carried a message, or its path did before."""
+        return bool(self.sent) or (self.path in self.connection.endpoints)
+
+
+def pairs_of(event: Event) -> List[Tuple[str, str]]:
+    """Return the header fields of an event; what is no pair of strings is left out."""
+    fields = event.more.get("fields")
+    return [(pair[0], pair[1]) for pair in fields if isinstance(pair, (list, tuple)) and len(pair) == 2
+            and isinstance(pair[0], str) and isinstance(pair[1], str)] if isinstance(fields, list) else []
+
+
+def joined(fields: List[Tuple[str, str]], name: str) -> Optional[str]:
+    """Return the values of a header field, joined by commas; None if it is not there."""
+    values = [value for key, value in fields if key.lower() == name]
+    return ", ".join(values) if values else None
+
+
+class _Stateful:
+    def __init__(self) -> None:
+        self._states: Dict[Any, Any] = {}
+
+    def state(self, kind: Type[STATE]) -> STATE:
+        """Return the instance of a class that belongs here; it is made when it is first asked for."""
+        found = self._states.get(kind)
+        if found is None:
+            found = self._states[kind] = kind()
+        return found
+
+
+class Session(_Stateful):
+    """A conversation with one state: a pipe, a socket, an HTTP session; or the stateless requests of a connection."""
+
+    def __init__(self, connection: "Connection", id: Optional[str] = None) -> None:
+        super().__init__()
+        self.connection = connection
+        self.id = id
+        """The session id of HTTP, masked; None without one."""
+        self.revision: Optional[Revision] = None
+        """The revision that was negotiated; without a handshake that of the last request."""
+        self.initialize: Optional[Message] = None
+        """The first `initialize`."""
+        self.initialized: Optional[Message] = None
+        """The first `notifications/initialized`."""
+        self.initialize_result: Optional[Message] = None
+        """The result of `initialize`."""
+        self.capabilities: Dict[str, Optional[Mapping[str, Any]]] = {CLIENT: None, SERVER: None}
+        """What each party has declared; None if that was not seen."""
+        self.info: Dict[str, Mapping[str, Any]] = {}
+        self.from_start = connection.from_start
+        """True if the first message of the session is in the trace."""
+        self.ended: Optional[float] = None
+        """When the session was deleted, or refused by 404."""
+
+    @property
+    def stateless(self) -> Optional[bool]:
+        """True without a handshake; None if that is not known."""
+        return None if self.revision is None else self.revision.stateless
+
+
+class Connection(_Stateful):
+    """A pipe, a socket, or the HTTP traffic of one client with one server."""
+
+    def __init__(self, name: str, recorded: FrozenSet[str], bounds: Bounds) -> None:
+        super().__init__()
+        self.name = name
+        self.bounds = bounds
+        self.recorded = recorded
+        """The names of what the recorder sees (`wiretrace.RECORDED`)."""
+        self.transport = ""
+        """stdio, streamable-http, http+sse, tcp, unix or memory; "" if that is not known."""
+        self.from_start = "start" in recorded
+        self.default = Session(self)
+        """The session of a pipe or socket, and of HTTP requests without a session id."""
+        self.sessions: "Forgetful[str, Session]" = Forgetful(bounds.sessions)
+        self.pending: Dict[str, "Forgetful[Tuple[str, Any], Message]"] = {
+            CLIENT: Forgetful(bounds.pending), SERVER: Forgetful(bounds.pending)}
+        """Requests by sender and `id_key` that have no response yet."""
+        self.answered: Dict[str, "Forgetful[Tuple[str, Any], Message]"] = {
+            CLIENT: Forgetful(bounds.answered), SERVER: Forgetful(bounds.answered)}
+        """Requests by sender and `id_key` that have one; the last."""
+        self.ids: Dict[str, Seen] = {CLIENT: Seen(bounds.ids), SERVER: Seen(bounds.ids)}
+        """Ids of requests by sender."""
+        self.exchanges: "Forgetful[int, Exchange]" = Forgetful(bounds.exchanges)
+        """HTTP exchanges by number that are not over."""
+        self.over: "Forgetful[int, Exchange]" = Forgetful(bounds.exchanges)
+        """HTTP exchanges by number that are; the last."""
+        self.endpoints: "Forgetful[str, None]" = Forgetful(bounds.entries)
+        """Paths on which messages were exchanged."""
+        self.closed: Optional[float] = None
+        self.closed_by = ""
+        self.messages = 0
+        """The number of messages so far."""
+        self.last_time = 0.0
+        self.noise = {CLIENT: 0, SERVER: 0}
+
+    @property
+    def http(self) -> bool:
+        """True if the transport is one of HTTP."""
+        return self.transport in ("streamable-http", "http+sse")
+
+    def open_exchanges(self) -> List[Exchange]:
+        """Return the exchanges that are not over, oldest first."""
+        return self.exchanges.values()

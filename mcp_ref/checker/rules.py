@@ -1,0 +1,224 @@
+"""The rules as rows: what a rule is, what it may answer, and how the pages declare theirs.
+
+A rule is a function with a row around it::
+
+    @rule("progress.increases", on=NOTIFICATION, method=methods.PROGRESS, scene='''
+        on stdio 2025-06-18
+        C #1 tools/call {"name": "slow", "_meta": {"progressToken": "p"}}
+        S notifications/progress {"progressToken": "p", "progress": 1}
+      + S notifications/progress {"progressToken": "p", "progress": 2}
+      - S notifications/progress {"progressToken": "p", "progress": 1}
+        S #1 {"content": []}
+    ''')
+    def increases(message: Message) -> Verdict:
+        "The progress of a token rises with each notification."
+        ...
+
+The docstring is the rule in our own words. Level, revisions, party and citation are those of the requirement of this id
+(`mcp_ref.checker.requirements`). The scene is two traces in one (`mcp_ref.checker.scenes`): the lines that begin with
+``+`` are in the one that keeps the rule, those with ``-`` in the one that breaks it. Both are the rule's tests and its
+page in `explain`.
+
+What the function is called with depends on the moment:
+
+============================================  =====================================================================
+moments                                       subject
+============================================  =====================================================================
+REQUEST, NOTIFICATION, RESULT, ERROR          the `Message`; ``method`` narrows them, of responses by the request's
+MESSAGE                                       each `Message` that is a JSON object, of whatever kind
+ODD, NOISE                                    the `Message`: an object that is none of the four; bytes that are no JSON
+BATCH                                         the list of the `Message` objects of a batch
+HEAD, RESPONSE, END                           the `Exchange`: its request's head, its response's head, its end was seen
+SSE_EVENT                                     the `SseEvent`, after its message was judged
+PROCESS, STDERR                               the `Happening`
+FINISH                                        the `Connection`: it is closed, or the trace is over
+============================================  =====================================================================
+
+What it returns:
+
+====================  ==========================================================================================
+None                  nothing of the kind was seen, the rule says nothing
+``KEPT``              the rule was kept here
+a string, `Broken`    the rule was broken: the evidence, shortened, perhaps with the party and the member
+`CannotTell`          it depends on what was not recorded, or was forgotten
+====================  ==========================================================================================
+
+A page also has the table UNDECIDED: the ids of binding requirements that nobody who only observes can decide, each with
+its reason.
+
+An observer (`observe`) judges nothing: it notes what rules need later. Observers run after the rules of the same
+moment.
+"""
+
+from importlib import import_module
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, Union
+
+from ..wiretrace import Event
+from .observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Session
+from .requirements import Requirement, requirements
+
+MESSAGE, BATCH, HEAD, RESPONSE, END = "message", "batch", "head", "response", "end"
+SSE_EVENT, PROCESS, STDERR, FINISH = "event", "process", "stderr", "finish"
+MOMENTS = (REQUEST, NOTIFICATION, RESULT, ERROR, MESSAGE, ODD, NOISE, BATCH, HEAD, RESPONSE, END, SSE_EVENT, PROCESS,
+           STDERR, FINISH)
+
+SENDER = "sender"
+"""The party of a rule that binds both: the sender of the message."""
+
+
+class Broken(NamedTuple):
+    """A verdict: the rule was broken."""
+
+    evidence: str
+    """What was seen, in one short sentence without secrets."""
+    where: str = ""
+    """The member or the header field, such as ``params.progressToken`` or ``Mcp-Name``."""
+    party: str = ""
+    """The party at fault, if it is not the rule's: client, server, recorder, proxy or environment."""
+    at: Any = None
+    """The `Message` or `Exchange` at fault, if it is not the subject."""
+
+
+class CannotTell(NamedTuple):
+    """A verdict: it cannot be told."""
+
+    missing: str
+    """What would be needed."""
+
+
+class Kept:
+    """A verdict: the rule was kept. The only instance is KEPT."""
+
+
+KEPT = Kept()
+Verdict = Union[None, Kept, str, Broken, CannotTell, List[Union[str, Broken]]]
+
+
+class Happening(NamedTuple):
+    """An event of a process."""
+
+    event: Event
+    connection: Connection
+
+    @property
+    def session(self) -> Session:
+        """The session that was in force."""
+        return self.connection.default
+
+
+class Rule(NamedTuple):
+    """A row."""
+
+    id: str
+    also: Tuple[str, ...]
+    """Other requirements that say the same: a finding names them too."""
+    requirement: Requirement
+    on: Tuple[str, ...]
+    methods: Optional[Tuple[str, ...]]
+    party: str
+    """client, server, or SENDER."""
+    decide: Callable[[Any], Verdict]
+    text: str
+    """The rule in our own words."""
+    scene: str
+    follows: Tuple[str, ...]
+    """Ids of rules, or ``area.*``: a violation of one of them at the same message, its request or its exchange is the
+    cause of this one. With ``session:`` before it, a violation anywhere in the session."""
+    needs: FrozenSet[str]
+    """Names of `wiretrace.RECORDED` without which the rule cannot tell."""
+    ranks: FrozenSet[int]
+    reading: str
+    """The reading that is applied where the page leaves a choice; "" if it leaves none."""
+    disagree: str
+    """Where page and schema disagree: both places; "" if they do not."""
+
+
+class Observer(NamedTuple):
+    """A function that notes what rules need."""
+
+    on: Tuple[str, ...]
+    methods: Optional[Tuple[str, ...]]
+    note: Callable[[Any], None]
+
+
+RULES: Dict[str, Rule] = {}
+"""All rules by id; `load` fills it."""
+OBSERVERS: List[Observer] = []
+UNDECIDED: Dict[str, str] = {}
+"""The binding requirements that no observer can decide, with the reason; `load` fills it from the pages."""
+OWN: Dict[str, Requirement] = {}
+"""The rows of rules that are no requirement of the list: definitions of a schema."""
+
+Decide = Callable[[Any], Verdict]
+Note = Callable[[Any], None]
+
+
+def rule(
+    id: str, *also: str, on: Union[str, Tuple[str, ...]], scene: str,
+    method: Union[None, str, Tuple[str, ...]] = None, party: str = "", follows: Union[str, Tuple[str, ...]] = (),
+    needs: str = "", reading: str = "", disagree: str = "", row: Optional[Requirement] = None,
+) -> Callable[[Decide], Decide]:
+    """Declare the decorated function as the rule of a requirement; see the module.
+
+    ``also``: ids of requirements that say the same. ``party``: client or server, if the requirement binds both and the
+    subject is no message, or if the role is the author of one. ``needs``: names of `wiretrace.RECORDED`, with blanks
+    between. ``row``: the requirement, if the id is not in the list. Raises ValueError for an id that is not in the list
+    or was declared before, for an unknown moment, and if no party can be told.
+    """
+    requirement = row or requirements().get(id)
+    if requirement is None or any(each not in requirements() for each in also):
+        raise ValueError("rule %s: no such requirement among %r" % (id, (id, *also)))
+    if id in RULES:
+        raise ValueError("rule %s is declared twice" % id)
+    moments = (on,) if isinstance(on, str) else on
+    if not set(moments) <= set(MOMENTS):
+        raise ValueError("rule %s: on is among %s" % (id, ", ".join(MOMENTS)))
+    fallback = {"client": "client", "server": "server", "host": "client", "author": "server"}.get(requirement.role, "")
+    messages = set(moments) <= {REQUEST, NOTIFICATION, RESULT, ERROR, MESSAGE, ODD, NOISE}
+    bound = party or fallback or (SENDER if messages else "")
+    if not bound:
+        raise ValueError("rule %s: party is needed" % id)
+    ranks = requirement.ranks().union(*(requirements()[each].ranks() for each in also))
+
+    def declare(decide: Decide) -> Decide:
+        text = " ".join((decide.__doc__ or "").split())
+        if not text:
+            raise ValueError("rule %s: its docstring is the rule in our own words" % id)
+        if row is not None:
+            OWN[id] = row
+        RULES[id] = Rule(
+            id, also, requirement, moments, (method,) if isinstance(method, str) else method, bound, decide, text,
+            scene, (follows,) if isinstance(follows, str) else follows, frozenset(needs.split()), ranks, reading,
+            disagree)
+        return decide
+
+    return declare
+
+
+def observe(
+    on: Union[str, Tuple[str, ...]], method: Union[None, str, Tuple[str, ...]] = None,
+) -> Callable[[Note], Note]:
+    """Declare the decorated function as an observer; see the module."""
+    moments, names = (on,) if isinstance(on, str) else on, (method,) if isinstance(method, str) else method
+
+    def declare(note: Note) -> Note:
+        OBSERVERS.append(Observer(moments, names, note))
+        return note
+
+    return declare
+
+
+def load() -> Dict[str, Rule]:
+    """Import the pages, and return all rules by id."""
+    from . import pages
+
+    for name in pages.NAMES:
+        page = import_module("%s.%s" % (pages.__name__, name))
+        UNDECIDED.update(page.UNDECIDED)
+    return RULES
+
+
+def matching(rows: Iterable[Any], moment: str, method: str, rank: Optional[int]) -> List[Any]:
+    """Return the rules or observers for a moment, a method and the rank of a revision (None: not known)."""
+    return [row for row in rows if moment in row.on and (row.methods is None or method in row.methods)
+            and (not isinstance(row, Rule) or (len(row.ranks) == 5 if rank is None else rank in row.ranks))]

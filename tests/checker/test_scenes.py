@@ -1,0 +1,43 @@
+"""Each rule has two traces: all rules are silent about one, and this rule is the root of what is found in the other."""
+import pytest
+
+from mcp_ref.checker import Checker
+from mcp_ref.checker.requirements import requirements
+from mcp_ref.checker.rules import RULES, load
+from mcp_ref.checker.scenes import traces
+from mcp_ref.wiretrace import from_object, to_object
+
+load()
+
+
+def said(checker):
+    return ["%s%s: %s (message %d, exchange %d, %s, %s)" % (
+        "  follows from %s: " % each.cause.rule.id if each.cause else "", each.rule.id, each.evidence, each.index,
+        each.exchange, each.party, each.revision) for each in checker.findings]
+
+
+@pytest.mark.parametrize("id", sorted(RULES))
+def test_rule_names_the_trace_that_breaks_it_and_no_other(id):
+    rule = RULES[id]
+    kept, broken = traces(rule.scene)
+    silent = Checker()
+    silent.check(kept)
+    assert said(silent) == []
+    assert silent.tallies()[id].judged, "the trace that keeps the rule has nothing that it could judge"
+    checker = Checker()
+    checker.check(broken)
+    roots = {each.rule.id for each in checker.findings if each.cause is None}
+    assert roots == {id}, "\n".join(said(checker))
+
+
+@pytest.mark.parametrize("id", sorted(RULES))
+def test_scene_is_a_trace_that_can_be_written_and_read(id):
+    for events in traces(RULES[id].scene):
+        assert [from_object(to_object(event)) for event in events] == events
+
+
+@pytest.mark.parametrize("id", sorted(RULES))
+def test_rule_has_words_of_its_own_and_binds(id):
+    rule = RULES[id]
+    assert rule.text.endswith(".") and rule.text[0].isupper()
+    assert all(requirements()[each].binding for each in (id, *rule.also) if each in requirements())
