@@ -80,7 +80,7 @@ class Checker:
     def __init__(self, bounds: Bounds = Bounds()) -> None:
         self.bounds = bounds
         self.findings: List[Finding] = []
-        """Those that are kept, in the order in which they were found; `Bounds.findings` of each rule and party."""
+        """The findings that are kept, in the order in which they were found; `Bounds.findings` of each rule and party."""
         self.messages = 0
         """Messages so far."""
         self.connections: Dict[str, Connection] = {}

@@ -1,4 +1,4 @@
-"""What the checker knows of a conversation: messages, HTTP exchanges, sessions and connections.
+"""The state of a conversation as the checker knows it: messages, HTTP exchanges, sessions and connections.
 
 These classes hold what was observed, and judge nothing. `mcp_ref.checker.checker` fills them in, event by event; rules
 read them. A rule keeps what it has to remember in a class of its own: ``session.state(Progress)`` makes one for each
@@ -84,7 +84,7 @@ class Message:
         self.batch: Optional[Tuple[int, int]] = None
         """The position in a batch, from 0, and the number of messages in it; None outside of batches."""
         self.notes: Dict[str, Any] = {}
-        """What rules have noted about the message."""
+        """Notes of rules about the message."""
         for name in ("params", "result", "error"):
             value = self.data.get(name)
             if isinstance(value, dict):
@@ -203,7 +203,7 @@ class Exchange:
         self.revision: Optional[Revision] = None
         """The revision in force: that of the message that was sent, or that of the session."""
         self.notes: Dict[str, Any] = {}
-        """What rules have noted about the exchange."""
+        """Notes of rules about the exchange."""
 
     def header(self, name: str) -> Optional[str]:
         """Return the value of a header field of the request (lower-case name); several are joined by commas."""
@@ -276,7 +276,7 @@ class Session(_Stateful):
         self.initialize_result: Optional[Message] = None
         """The result of `initialize`."""
         self.capabilities: Dict[str, Optional[Mapping[str, Any]]] = {CLIENT: None, SERVER: None}
-        """What each party has declared; None if that was not seen."""
+        """The capabilities that each party has declared; None if that was not seen."""
         self.info: Dict[str, Mapping[str, Any]] = {}
         self.from_start = connection.from_start
         """True if the first message of the session is in the trace."""

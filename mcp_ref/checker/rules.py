@@ -70,7 +70,7 @@ class Broken(NamedTuple):
     """A verdict: the rule was broken."""
 
     evidence: str
-    """What was seen, in one short sentence without secrets."""
+    """The observation, in one short sentence without secrets."""
     where: str = ""
     """The member or the header field, such as ``params.progressToken`` or ``Mcp-Name``."""
     party: str = ""
@@ -83,7 +83,7 @@ class CannotTell(NamedTuple):
     """A verdict: it cannot be told."""
 
     missing: str
-    """What would be needed."""
+    """The information that would be needed."""
 
 
 class Kept:
@@ -130,7 +130,7 @@ class Rule(NamedTuple):
     reading: str
     """The reading that is applied where the page leaves a choice; "" if it leaves none."""
     disagree: str
-    """Where page and schema disagree: both places; "" if they do not."""
+    """Both places, if page and schema disagree; "" if they do not."""
 
 
 class Observer(NamedTuple):

@@ -129,7 +129,7 @@ class _Maker:
         self.time = 0.0
         self.next = 101
         self.heads: Dict[int, Dict[str, Any]] = {}
-        """What is known of each exchange: ``request`` (its id), ``answered``, ``stream``, ``over``."""
+        """The facts known of each exchange: ``request`` (its id), ``answered``, ``stream``, ``over``."""
         self.methods: Dict[str, str] = {}
         """The methods of requests by party and id."""
         self.get = 0
