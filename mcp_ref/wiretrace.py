@@ -1,7 +1,8 @@
 """The wire made visible: every message, HTTP exchange, process and finding as an event, for people and for programs.
 
 A `Trace` takes events and gives them to its sinks. `transports.tap` puts one around a transport,
-`streamable.http_trace` around HTTP. Other parts report to it by `Trace.tell`. Without a tap there is no trace, and it costs nothing.
+`streamable.http_trace` around HTTP. Other parts report to it by `Trace.tell`. Without a tap there is no trace,
+and it costs nothing.
 
 The format, version 1
 ---------------------

@@ -1,4 +1,4 @@
-"""What the checker may hold in memory, whatever the length of a trace, and containers that forget the oldest.
+"""Limits of what the checker holds in memory, whatever the length of a trace, and containers that forget the oldest.
 
 A rule that looks for something that was forgotten cannot tell: `Forgetful.forgot` and `Seen.forgot` say so.
 """

@@ -58,14 +58,14 @@ class Finding(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What came of one rule."""
+    """The result of one rule."""
 
     judged: int
-    """How often it was kept or broken."""
+    """The number of times that it was kept or broken."""
     broken: int
-    """How often it was broken, causes and consequences."""
+    """The number of times that it was broken, causes and consequences."""
     unsure: Tuple[str, ...]
-    """Why it could not be told, each reason once."""
+    """The reasons why it could not be told, each once."""
 
 
 class Checker:
@@ -80,7 +80,7 @@ class Checker:
     def __init__(self, bounds: Bounds = Bounds()) -> None:
         self.bounds = bounds
         self.findings: List[Finding] = []
-        """The findings that are kept, in the order in which they were found; `Bounds.findings` of each rule and party."""
+        """The findings that are kept, in the order in which they were found: `Bounds.findings` of a rule and party."""
         self.messages = 0
         """Messages so far."""
         self.connections: Dict[str, Connection] = {}
