@@ -37,13 +37,12 @@ The ids ``1`` and ``"1"`` are different ids. Sources: [JSON-RPC 2.0 §4], [JSON-
 """
 
 import sys
-from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Union
 
 from .errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError
 from .jsontext import JsonError, dumps, loads
 from .limits import DEFAULT, Limits
-from .records import Record
+from .records import Record, dataclass
 
 RequestId = Union[str, int]
 """A string or an integer; never null, never a float, and ``True`` is no integer

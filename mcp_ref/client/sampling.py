@@ -44,7 +44,6 @@ decides, with `choose_model`:
 """
 
 from copy import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from ..codec import encode
@@ -58,7 +57,7 @@ from ..options import spelt
 from ..peer.context import Context, Route, params_reader
 from ..protocol import sampling as rules
 from ..protocol.items import odd_priorities
-from ..records import Record
+from ..records import Record, dataclass
 from ..revisions import Revision
 
 if TYPE_CHECKING:

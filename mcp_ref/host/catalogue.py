@@ -22,7 +22,6 @@ and users see have them only if the host was told to trust the server [2025-03-2
 import hashlib
 import re
 from copy import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..codec import encode
@@ -32,7 +31,7 @@ from ..messages.prompts import Prompt
 from ..messages.resources import Resource, ResourceTemplate
 from ..messages.tools import Tool, ToolAnnotations
 from ..options import spelt
-from ..records import Record
+from ..records import Record, dataclass
 from ..revisions import Revision
 from .audit import digest
 

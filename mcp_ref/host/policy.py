@@ -36,13 +36,12 @@ A function that is given to `Policy` as it is, ``Policy(tool_call=ask_the_user)`
 
 import json
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, MutableSet, Optional, Set, Tuple, Union
 
 from ..diagnostics.usercode import log_raised, name_of
 from ..errors import McpError
 from ..options import spelt
-from ..records import Record
+from ..records import Record, dataclass
 
 if TYPE_CHECKING:
     from ..client.elicitation import UrlRequest

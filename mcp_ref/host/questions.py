@@ -12,7 +12,6 @@ Roots [.. client/roots §Implementation Guidelines] SHOULD: consent before roots
 time a server asks, so it may change its mind; URIs and accessibility are the business of `mcp_ref.client.roots`.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 
 from .. import deadline
@@ -23,7 +22,7 @@ from ..messages.lifecycle import RootsCapability
 from ..messages.roots import ListRootsResult, Root
 from ..peer.context import Context, Route
 from ..peer.dispatcher import Connection
-from ..records import Record
+from ..records import Record, dataclass
 from ..revisions import Revision
 from .audit import digest
 from .policy import Decision, Deny, ElicitationRequest, Policy, RootsRequest, SamplingRequest

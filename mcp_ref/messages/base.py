@@ -8,11 +8,11 @@ there. A `_meta` is checked against them, and read with them: ``decode(RequestMe
 params.meta, revision)``.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional, Union
 
 from ..codec import ABSENT, Model, member
 from ..options import spelt
+from ..records import dataclass
 from ..revisions import R2025_06_18, R2025_11_25, R2026_07_28
 
 if TYPE_CHECKING:

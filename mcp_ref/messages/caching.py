@@ -4,10 +4,10 @@ The hints are required in the results of lists, reads and discovery. A result wi
 once*, as the page says; Reading: and as private, which is the safe choice.
 """
 
-from dataclasses import dataclass
 from typing import Any, Literal, Optional
 
 from ..codec import Model, member
+from ..records import dataclass
 from ..revisions import R2026_07_28
 from .base import MetaObject, result_meta, result_type
 

@@ -4,10 +4,10 @@
 §Cancellation Flow].
 """
 
-from dataclasses import dataclass
 from typing import Optional
 
 from ..codec import Model, member
+from ..records import dataclass
 from ..revisions import R2025_06_18, R2026_07_28
 from .base import MetaObject, RequestId, notification_meta
 

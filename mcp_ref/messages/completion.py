@@ -1,9 +1,10 @@
 """Completion of arguments while a user types. [.. server/utilities/completion §Requesting Completions]"""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Dict, List, Optional, Union
 
 from ..codec import Model, member
+from ..records import dataclass
 from ..revisions import R2025_06_18
 from .base import MetaObject, request_meta, result_meta, result_type
 

@@ -7,10 +7,11 @@ links to resources with 2025-06-18. `mcp_ref.messages.downgrade` has the blocks 
 Binary data is base64 text here, as on the wire.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, List, Optional, Union
 
 from ..codec import Mark, Model, member, tell_apart
+from ..records import dataclass
 from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25
 from .base import Annotations, Icon, MetaObject
 

@@ -4,10 +4,10 @@ Also the details of the two errors by which such a server refuses a request whos
 serve: [2026-07-28 basic/versioning §Protocol Version Negotiation], [2026-07-28 basic/index §Error Codes].
 """
 
-from dataclasses import dataclass
 from typing import List, Optional
 
 from ..codec import Model, member
+from ..records import dataclass
 from ..revisions import R2026_07_28
 from .base import MetaObject, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms

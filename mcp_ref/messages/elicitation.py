@@ -5,10 +5,11 @@ properties are the classes of this page that end in ``Schema``. In URL mode, sin
 user follows a link and what is entered there never passes through the client.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Dict, List, Literal, Optional, Union
 
 from ..codec import Mark, Model, member, tell_apart
+from ..records import dataclass
 from ..revisions import R2025_06_18, R2025_11_25
 from .base import MetaObject, RequestMetaObject, notification_meta
 from .tasks import TaskMetadata

@@ -7,10 +7,10 @@ Negotiation]. The revision without a handshake declares the same objects elsewhe
 `_meta` of each request, a server in its answer to `server/discover`.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from ..codec import Model, member
+from ..records import dataclass
 from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
 from .base import Implementation, MetaObject, request_meta, result_meta
 

@@ -4,10 +4,10 @@ Up to 2025-11-25 the client sets the least severe level once, by a request; sinc
 request has the level for the messages that are sent while it runs.
 """
 
-from dataclasses import dataclass
 from typing import Any, Literal, Optional, Tuple
 
 from ..codec import Model, member
+from ..records import dataclass
 from ..revisions import R2025_11_25
 from .base import MetaObject, notification_meta, request_meta
 

@@ -5,10 +5,11 @@ client travel inside an `InputRequiredResult`, each under a key; the client send
 request again with an answer under each key, and with the server's ``request_state`` untouched.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Dict, Optional, Union
 
 from ..codec import Mark, Model, member, tell_apart
+from ..records import dataclass
 from ..revisions import R2026_07_28
 from .base import MetaObject, result_meta, result_type
 from .elicitation import ElicitRequestParams, ElicitResult

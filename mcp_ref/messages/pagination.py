@@ -4,10 +4,10 @@ A cursor has a meaning for the server only that made it. The empty string is a c
 other; only a missing one ends the list. [.. server/utilities/pagination §Implementation Guidelines]
 """
 
-from dataclasses import dataclass
 from typing import Optional
 
 from ..codec import Model, member
+from ..records import dataclass
 from .base import MetaObject, request_meta, result_meta, result_type
 
 Cursor = str

@@ -3,10 +3,10 @@
 [..2025-11-25 basic/utilities/progress §Progress Flow], [2026-07-28 basic/patterns/progress §Progress Flow].
 """
 
-from dataclasses import dataclass
 from typing import Optional
 
 from ..codec import Model, member
+from ..records import dataclass
 from ..revisions import R2025_03_26
 from .base import MetaObject, ProgressToken, notification_meta
 

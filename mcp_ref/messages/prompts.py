@@ -1,10 +1,10 @@
 """Prompts: templates that a user picks. [.. server/prompts §Protocol Messages]"""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Dict, List, Optional
 
 from ..codec import Model, member
 from ..options import spelt
+from ..records import dataclass
 from ..revisions import R2025_06_18, R2025_11_25, R2026_07_28
 from .base import Icon, MetaObject, Role, request_meta, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms

@@ -1,9 +1,9 @@
 """Resources: what a server lets an application read. [.. server/resources §Protocol Messages]"""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, List, Optional
 
 from ..codec import Model, member
+from ..records import dataclass
 from ..revisions import R2025_06_18, R2025_11_25, R2026_07_28
 from .base import Annotations, Icon, MetaObject, notification_meta, request_meta, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms

@@ -1,9 +1,9 @@
 """Roots: the places where a client lets a server work. [.. client/roots §Data Types]"""
 
-from dataclasses import dataclass
 from typing import List, Optional
 
 from ..codec import Model, member
+from ..records import dataclass
 from ..revisions import R2025_06_18, R2025_11_25
 from .base import MetaObject, ProgressToken
 

@@ -4,10 +4,11 @@ Since 2025-11-25 a message may have several blocks, and the model may use tools:
 `ToolUseContent`, and the next message carries `ToolResultContent` back.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional, Union
 
 from ..codec import ABSENT, Model, member, nullable
+from ..records import dataclass
 from ..revisions import R2025_06_18, R2025_11_25
 from .base import MetaObject, RequestMetaObject, Role, Structured
 from .content import AudioContent, ContentBlock, ImageContent, TextContent, text_of

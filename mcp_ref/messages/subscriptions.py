@@ -4,10 +4,10 @@ Stream]
 The stream stays open; every message on it has the id of the request in its `_meta`.
 """
 
-from dataclasses import dataclass
 from typing import List, Optional
 
 from ..codec import Model, member
+from ..records import dataclass
 from ..revisions import R2026_07_28
 from .base import Implementation, MetaObject, RequestId, notification_meta, request_meta, result_type
 

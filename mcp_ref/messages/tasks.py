@@ -4,10 +4,10 @@
 tasks, as its capabilities say: a server `tools/call`, a client sampling and elicitation.
 """
 
-from dataclasses import dataclass
 from typing import Any, Dict, List, Literal, Optional
 
 from ..codec import Model, member
+from ..records import dataclass
 from ..revisions import R2025_11_25
 from .base import MetaObject, notification_meta, request_meta, result_meta
 from .pagination import Cursor

@@ -5,11 +5,11 @@ result. Both schemas stay plain dicts here: they are documents with rules of the
 `mcp_ref.jsonschema`). `ToolInputSchema` and `ToolOutputSchema` say what this protocol adds to those.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional
 
 from ..codec import ABSENT, Model, held, member, nullable
 from ..options import spelt
+from ..records import dataclass
 from ..revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
 from .base import Icon, MetaObject, Structured, request_meta, result_meta, result_type
 from .caching import CacheScope, cache_scope, ttl_ms

@@ -35,12 +35,11 @@ server about a refusal is cleaned of all that we sent before it goes into an err
 import re
 import secrets
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from urllib.parse import quote_plus
 
 from ...errors import AuthError, TokenRefused
-from ...records import Record
+from ...records import Record, dataclass
 from ..discovery.challenge import scope_list
 
 if TYPE_CHECKING:

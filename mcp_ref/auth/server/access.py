@@ -4,13 +4,13 @@ A verifier turns the text of a token into an `AccessToken`; the resource server 
 (audience, expiry, scopes) and makes a `Principal` of it. Neither keeps the token itself.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from json import dumps
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ...options import spelt
-from ...records import Record
+from ...records import Record, dataclass
 
 
 @spelt
