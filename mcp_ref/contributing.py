@@ -16,9 +16,9 @@ floor  name               what it has
 1      `revisions`        the five revisions, and what differs between them, as two tables
        `deadline`         time left across several steps, on a clock that tests can replace
        `records`          a base of dataclasses that are cheap to define
-       `options`          refusals of misspelt options
        `urls`             URLs and their parts
 2      `diagnostics`      log records, counts, redaction of secrets
+       `options`          refusals of misspelt options
 3      `limits`           every limit, with its default and its reason
        `deprecations`     the registry of deprecated features
 4      `errors`           the tree of exceptions, and the table of error codes

@@ -15,8 +15,8 @@ import pytest
 from tests.meta.facts import PACKAGE, expect_nothing, imported_names, nodes_of, python_files, shown, tree_of
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
-    ("revisions", "deadline", "records", "options", "urls"),
-    ("diagnostics",),
+    ("revisions", "deadline", "records", "urls"),
+    ("diagnostics", "options"),
     ("limits", "deprecations"),
     ("errors",),
     ("jsontext", "uritemplate", "jsonschema", "model", "threads"),
