@@ -76,7 +76,7 @@ def methods_of(name: str, kind: type) -> Iterator[Tuple[str, str, Callable[..., 
         found = inspect.getattr_static(kind, attribute)
         found = found.__func__ if isinstance(found, (classmethod, staticmethod)) else found
         ours = inspect.isfunction(found) and found.__module__.startswith("mcp_ref")
-        if attribute == "__init__" and inspect.isfunction(found):
+        if attribute == "__init__" and inspect.isfunction(getattr(kind, attribute)):  # of a dataclass it is written now
             yield name, kind.__name__, kind
         elif ours and not attribute.startswith("_"):
             instance = kind if isinstance(inspect.getattr_static(kind, attribute), classmethod) else kind.__new__(kind)
