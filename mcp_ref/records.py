@@ -8,7 +8,7 @@ knows revisions.)
 """
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -45,18 +45,46 @@ class LateInit:
         return init if instance is None else init.__get__(instance, cls)
 
 
+class _Factory:
+    """The default of a parameter whose value a factory makes, as signatures show it."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_MADE = _Factory()
+
+
 def _init_of(cls: Any) -> Any:
-    """Return the ``__init__`` that the standard library writes for the fields of a dataclass."""
-    names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__annotations__": {}}
+    """Return the ``__init__`` that the standard library would have written for the fields of a dataclass.
+
+    Not by the standard library: it runs a text, and CPython marks a Ctrl-C that comes within. It then ends the process
+    by the signal, whatever the program makes of the exception. Compiled code leaves no mark.
+    """
+    taken, lines = ["self"], []
+    names: Dict[str, Any] = {"_made": _MADE}
     for field in dataclasses.fields(cls):
-        names["__annotations__"][field.name] = field.type
-        if field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING:
-            names[field.name] = dataclasses.field(
-                default=field.default, default_factory=field.default_factory, init=field.init)
+        default, factory = "_default_" + field.name, "_factory_" + field.name
+        names[default], names[factory] = field.default, field.default_factory
+        value = field.name
+        if field.default_factory is not dataclasses.MISSING:
+            default = "_made"
+            value = "%s() if %s is _made else %s" % (factory, value, value) if field.init else factory + "()"
+        if field.init:
+            required = field.default is dataclasses.MISSING and default != "_made"
+            taken.append(field.name if required else "%s=%s" % (field.name, default))
+        elif default != "_made":
+            continue  # the attribute of the class is the value
+        lines.append("    self.%s = %s" % (field.name, value))
     if hasattr(cls, "__post_init__"):
-        names["__post_init__"] = cls.__post_init__
-    twin: Any = dataclasses.dataclass(eq=False, repr=False)(type(cls.__name__, (), names))
-    return twin.__init__
+        lines.append("    self.__post_init__()")
+    text = "def __init__(%s):\n%s" % (", ".join(taken), "\n".join(lines) or "    pass")
+    exec(compile(text, "<__init__ of %s>" % cls.__qualname__, "exec"), names)
+    init: Any = names["__init__"]
+    init.__module__, init.__qualname__ = cls.__module__, cls.__qualname__ + ".__init__"
+    init.__annotations__ = {field.name: field.type for field in dataclasses.fields(cls) if field.init}
+    init.__annotations__["return"] = None
+    return init
 
 
 class Record:
