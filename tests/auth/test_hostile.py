@@ -17,7 +17,7 @@ import pytest
 
 from mcp_ref import connect
 from mcp_ref.auth import ClientCredentials, EnterpriseManaged, WorkloadIdentity
-from mcp_ref.auth.client.redirect import MAX_OPEN, RedirectListener
+from mcp_ref.auth.client.oauth import MAX_OPEN, RedirectListener
 from mcp_ref.errors import AuthError, McpError
 from mcp_ref.limits import Limits
 from mcp_ref.wiretrace import JsonLinesSink, Trace

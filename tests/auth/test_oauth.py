@@ -9,7 +9,7 @@ import pytest
 
 from mcp_ref.auth import MemoryStore, OAuth
 from mcp_ref.auth.client import registration
-from mcp_ref.auth.client.redirect import RedirectListener
+from mcp_ref.auth.client.oauth import RedirectListener
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, RegistrationRefused, TokenRefused, Unauthorized
 from mcp_ref.limits import Limits
 from tests.support.auth_server import OUT, Browser, browser, fetched

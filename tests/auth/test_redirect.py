@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 import pytest
 
 from mcp_ref import deadline
-from mcp_ref.auth.client.redirect import MAX_HEAD, MAX_OPEN, RedirectListener, place_of
+from mcp_ref.auth.client.oauth import MAX_HEAD, MAX_OPEN, RedirectListener, place_of
 from mcp_ref.errors import AuthError, Unauthorized
 
 STATE = "the-state-1"

@@ -9,8 +9,8 @@ module              contents
 `grant`             the contract: one way to a token
 `registration`      the ways to become known to an authorization server; the client's metadata document
 `code_flow`         the authorization code grant, without the browser
-`redirect`          the listener on this machine to which the browser comes back
-`oauth`             `OAuth`: the code grant with a person and a browser
+`oauth`             `OAuth`: the code grant with a person and a browser; the listener on this machine to which the
+                    browser comes back
 `machine`           the grants without a person: services, workloads, enterprise sign-in
 `oauth_session`     the calls of the HTTP client, before a request and after a refusal; the token of one server:
                     good enough, renewed, or asked for anew; the scopes to ask for
