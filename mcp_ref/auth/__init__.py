@@ -135,7 +135,7 @@ a broad one includes::
 A token with too few scopes gets 403 and the scopes that the request needs, so that the client can step up. Other
 options: ``audience`` (other names that tokens may have for this server), ``dpop``, ``publish_server_metadata=False``
 (nothing for clients of 2025-03-26, which look for the authorization server at this origin); see
-``help(ResourceServer)`` and ``help("mcp_ref.auth.server.scopes")``.
+``help(ResourceServer)`` and ``help("mcp_ref.auth.server.access")``.
 
 
 A client with a browser

@@ -1,4 +1,4 @@
-"""The keys of an authorization server (`mcp_ref/auth/tokens/jwks.py`), which are fetched from a scripted one."""
+"""The keys of an authorization server (`mcp_ref/auth/tokens/jws.py`), which are fetched from a scripted one."""
 import logging
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Optional
@@ -6,10 +6,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import pytest
 
 from mcp_ref.auth.discovery.fetch import Fetcher
-from mcp_ref.auth.tokens import jwks
+from mcp_ref.auth.tokens import jws
 from mcp_ref.auth.tokens.jose import Jwt, Signer, make_jwt, split_jwt
-from mcp_ref.auth.tokens.jwks import MAX_KEYS, KeySet
-from mcp_ref.auth.tokens.jws import key_of, secret_key
+from mcp_ref.auth.tokens.jws import MAX_KEYS, KeySet, key_of, secret_key
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from tests.conformance.es256 import Es256Signer
 from tests.support.auth_server import AuthorizationServer
@@ -292,7 +291,7 @@ def test_who_has_a_known_key_does_not_wait_for_a_fetch(issuing: AuthorizationSer
 
 @pytest.mark.race
 def test_no_more_than_so_many_threads_wait(issuing: AuthorizationServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jwks, "MAX_WAITING", 0)
+    monkeypatch.setattr(jws, "MAX_WAITING", 0)
     gate, said = issuing.gate(), []
 
     def slowly(asked: Any) -> Reply:

@@ -3,7 +3,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from mcp_ref.auth.server.scopes import ScopePolicy
+from mcp_ref.auth.server.access import ScopePolicy
 from mcp_ref.protocol.uris import folded, normal
 from tests.support.http_exchange import request
 from tests.support.http_modern import STATELESS, enveloped, made

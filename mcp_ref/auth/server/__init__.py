@@ -4,9 +4,9 @@ order to read them:
 ===================  ======================================================================================
 module               contents
 ===================  ======================================================================================
-`access`             the contents of a token, and the principal that sends a request
+`access`             the contents of a token, the principal that sends a request, and the scopes that a message
+                     needs
 `verifiers`          the checks of tokens: JWTs, introspection, and the cache of both
-`scopes`             the scopes that a message needs
 `metadata`           the well-known documents that the server publishes
 `resource_server`    `ResourceServer`, which `Server(auth=...)` takes, and its refusals
 ===================  ======================================================================================

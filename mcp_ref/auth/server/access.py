@@ -1,16 +1,47 @@
-"""The contents of a verified access token, and the principal that sends a request with it.
+"""The contents of a verified access token, the principal that sends a request with it, and the scopes that it needs.
 
 A verifier turns the text of a token into an `AccessToken`; the resource server checks what every token has to pass
-(audience, expiry, scopes) and makes a `Principal` of it. Neither keeps the token itself.
+(audience, expiry, scopes) and makes a `Principal` of it. Neither keeps the token itself. A `ScopePolicy` says which
+scopes a message needs: those of everything, those of its method, and those of the one thing that it names.
+
+>>> policy = ScopePolicy(["files:read"], {"tools/call:delete": "files:write", "resources/subscribe": ["files:watch"]})
+>>> policy.scopes_for([("tools/call", {"name": "delete"})])
+['files:read', 'files:write']
+
+All keys that fit count, not just the one that fits best: a tool that needs more than other tools need not repeat what
+they need. All messages of a batch count, so that a client gets to know at once what it has to ask for
+[2026-07-28 basic/authorization/index §Runtime Insufficient Scope Errors] SHOULD.
+
+Messages that lead to the same thing need the same: `subscriptions/listen` needs what `resources/subscribe` needs for
+each resource that it names, for it took its place; `completion/complete` needs what it takes to get the prompt or to
+read the resource (by its template) whose arguments it helps to find, for it may tell what is in there.
+
+A name that is a URI stands for every spelling of it that may lead to the same resource, see
+`mcp_ref.protocol.uris.folded`: if that is in doubt, the scopes are needed. A URI without a query holds with any
+query. A URI template (``resources/read:repo://{owner}/{name}``) holds for all URIs that fit it. A client that
+subscribes to a resource, or opens `subscriptions/listen` for it, needs what its readers need by URI, and for a URI that
+ends with a slash what anything below it needs, for it hears of all of that.
+
+Reading: the names in a list or a completion are not kept secret by these keys. ``resources/list``,
+``resources/templates/list`` and ``completion/complete`` have keys of their own.
+
+If the scopes depend on more than that, a function ``f(method, params)`` returns them, for requests and notifications
+alike, each as it came. URIs come in whatever spelling the client has chosen: compare them by
+`mcp_ref.protocol.uris.folded`, for a function behind a template gets its variables decoded.
 """
 
 from dataclasses import field
+from functools import lru_cache
 from hashlib import sha256
 from json import dumps
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
+from ...methods import METHODS
 from ...options import spelt
+from ...protocol.uris import Folded, folded, normal
 from ...records import Record, dataclass
+from ...uritemplate import Template
+from ..discovery.challenge import OFFLINE, SCOPE
 
 
 @spelt
@@ -138,3 +169,166 @@ class Principal(str):
     def claims(self) -> Dict[str, Any]:
         """The claims of the token, or the answer of an introspection."""
         return self.access.claims
+
+
+Scopes = Union[str, Iterable[str], None]
+"""Names of scopes, or one text of names with blanks between; None: no scopes."""
+Asked = Callable[[str, Dict[str, Any]], Scopes]
+Message = Tuple[str, Optional[Mapping[str, Any]]]
+"""Method and params."""
+
+NAMED: Dict[str, str] = {
+    "tools/call": "name", "prompts/get": "name", "resources/read": "uri", "resources/subscribe": "uri",
+    "resources/unsubscribe": "uri",
+}
+"""Method -> the member of its params that names the one thing."""
+_COMPLETED = {"ref/prompt": "prompts/get", "ref/resource": "resources/read"}
+"""Type of the reference that is completed -> the method that uses it."""
+_BY_URI = tuple(method for method, member in NAMED.items() if member == "uri")
+_WATCHED = ("resources/subscribe", "resources/read")
+"""Methods whose keys hold for a subscription to a URI, too."""
+_METHODS = frozenset(row.name for row in METHODS)
+
+
+def checked_scopes(scopes: Scopes) -> List[str]:
+    """Return the scopes in order, each once, without `OFFLINE`. Raises ValueError for a text that is no scope
+    [RFC 6749 §3.3]."""
+    names = scopes.split(" ") if isinstance(scopes, str) else list(scopes or ())
+    for name in names:
+        if not isinstance(name, str) or not SCOPE.match(name):
+            raise ValueError("%.80r is no scope: it has visible ASCII characters, and no quotes, backslashes or blanks"
+                             % (name,))
+    return [name for name in dict.fromkeys(names) if name != OFFLINE]
+
+
+class ScopePolicy:
+    """The scopes that messages need: ``everything`` for all of them, ``more`` for some of them.
+
+    Raises ValueError for a key of ``more`` that would never fit.
+    """
+
+    def __init__(self, everything: Scopes, more: Union[Mapping[str, Scopes], Asked, None] = None) -> None:
+        self.everything = checked_scopes(everything)
+        self._asked: Optional[Asked] = None
+        self._table: Dict[str, List[str]] = {}
+        self._uris: Dict[str, _Uris] = {}
+        if callable(more):
+            self._asked = more
+            return
+        for key, scopes in (more or {}).items():
+            method, _, name = _checked(key).partition(":")
+            if name and method in _BY_URI:
+                self._uris.setdefault(method, _Uris()).add(name, checked_scopes(scopes))
+            else:
+                self._table[key] = checked_scopes(scopes)
+
+    def scopes_for(self, messages: Sequence[Message]) -> List[str]:
+        """Return all scopes that these messages need, each once."""
+        found = list(self.everything)
+        for method, params in messages:
+            if self._asked is not None:
+                found += checked_scopes(self._asked(method, dict(params or {})))
+            elif self._table or self._uris:
+                for meant, named in _meanings(method, params or {}):
+                    found += self._table.get(meant, ())
+                    name = named.get(NAMED.get(meant, ""))
+                    if isinstance(name, str):
+                        found += self._by_name(meant, name)
+        return list(dict.fromkeys(found))
+
+    def _by_name(self, method: str, name: str) -> List[str]:
+        """Return the scopes that a message of this method needs for the one thing that it names."""
+        if method not in _BY_URI:
+            return self._table.get("%s:%s" % (method, name), [])
+        if not self._uris:
+            return []
+        watched = method == "resources/subscribe"
+        tables = [self._uris[each] for each in (_WATCHED if watched else (method,)) if each in self._uris]
+        asked = _often(name) if len(name) <= _SHORT else folded(name)
+        return [scope for table in tables for scope in table.of(name, asked, watched and asked.is_folder)]
+
+
+_SHORT = 256
+"""Characters of a URI whose folded form is kept: peers choose them, and 1,000 are kept at a time."""
+_often = lru_cache(maxsize=1000)(folded)
+
+
+class _Uris:
+    """The scopes for URIs and templates of them, in the keys of one method."""
+
+    def __init__(self) -> None:
+        self._fixed: Dict[Tuple[str, Tuple[str, ...]], List[Tuple[Folded, List[str]]]] = {}
+        """Place and path -> URIs and scopes, whatever the query."""
+        self._templates: List[Tuple[Template, List[str]]] = []
+
+    def add(self, name: str, scopes: List[str]) -> None:
+        """Enter the scopes of a URI or a template. Raises ValueError for a malformed template."""
+        if "{" in name or "}" in name:
+            self._templates.append((Template(name).prepare(), scopes))
+        else:
+            uri = folded(name)
+            self._fixed.setdefault((uri.place, uri.path), []).append((uri, scopes))
+
+    def of(self, name: str, asked: Folded, below: bool) -> Iterator[str]:
+        """Yield the scopes that this URI needs, which folded is ``asked``; ``below``: and those of all that lies below
+        it."""
+        if below:
+            for same in self._fixed.values():
+                for uri, scopes in same:
+                    if uri.lies_in(asked):
+                        yield from scopes
+        else:
+            for uri, scopes in self._fixed.get((asked.place, asked.path), ()):
+                if not uri.query or uri.query == asked.query:
+                    yield from scopes
+        for template, scopes in self._templates:
+            if _fits(template, name) or below and _may_lie_in(template, asked):
+                yield from scopes
+
+
+def _fits(template: Template, name: str) -> bool:
+    """True if this is the template itself, as completion names it, or a URI that fits it."""
+    return name == template.template or template.match(name) is not None or template.match(normal(name)) is not None
+
+
+def _may_lie_in(template: Template, folder: Folded) -> bool:
+    """True if a URI that fits the template may lie below a folder, by the template's text before the first variable.
+
+    A name that the first variable ends does not count, for it is not known how it goes on.
+    """
+    text = template.template.partition("{")[0]
+    begin, slash, _ = text.rpartition("/")
+    if "://" not in begin + slash or begin.endswith(":/"):
+        return True  # a variable in the scheme or the authority
+    above = folded(begin + slash)
+    return folder.lies_in(above) or above.lies_in(folder)
+
+
+def _meanings(method: str, params: Mapping[str, Any]) -> Iterator[Tuple[str, Mapping[str, Any]]]:
+    """Yield this message, and those that lead to the same thing."""
+    yield method, params
+    if method == "subscriptions/listen":
+        uris = _member(params, "notifications").get("resourceSubscriptions")
+        for uri in uris if isinstance(uris, list) else ():
+            yield "resources/subscribe", {"uri": uri}
+    elif method == "completion/complete":
+        reference = _member(params, "ref")
+        meant = _COMPLETED.get(str(reference.get("type")))
+        if meant is not None:
+            yield meant, reference
+
+
+def _member(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a member that is an object; {} if it is none."""
+    found = params.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _checked(key: str) -> str:
+    """Return a key of the table as it is. Raises ValueError for one that would never fit."""
+    method, colon, name = key.partition(":")
+    if method not in _METHODS:
+        raise ValueError("%r: there is no method %s; for those of extensions let needs be a function" % (key, method))
+    if colon and (method not in NAMED or not name):
+        raise ValueError("%r: names can follow %s" % (key, ", ".join(NAMED)))
+    return key

@@ -58,9 +58,8 @@ from ..discovery.challenge import format_challenge
 from ..discovery.fetch import Fetcher
 from ..tokens.dpop import ALGORITHMS, ProofChecker
 from ..urls import canonical, checked, split
-from .access import AccessToken, Principal, Verify
+from .access import AccessToken, Asked, Principal, ScopePolicy, Scopes, Verify, checked_scopes
 from .metadata import ServerMetadata, WellKnownPages
-from .scopes import Asked, ScopePolicy, Scopes, checked_scopes
 
 _TOKEN = re.compile(r"[\x21-\x7e]+\Z")
 _UNFIT = re.compile(r"[^\x20\x21\x23-\x5b\x5d-\x7e]")
@@ -76,7 +75,7 @@ class ResourceServer(Guard):
     at least one. ``verify(token)``: returns the contents of a token; see `Verify` and `mcp_ref.auth.server.verifiers`.
 
     ``scopes``: those that every request needs. ``needs``: those that some need besides, a mapping such as
-    ``{"tools/call:delete": ["files:write"]}``, or a function of method and params; see `mcp_ref.auth.server.scopes`.
+    ``{"tools/call:delete": ["files:write"]}``, or a function of method and params; see `mcp_ref.auth.server.access`.
     ``implies(scopes)``: the set of scopes that these include, where broad ones stand for narrow ones
     [2026-07-28 basic/authorization/index §Step-Up Authorization Flow] MUST.
 

@@ -58,8 +58,7 @@ from ...options import spelt
 from ..discovery.discover import metadata_of
 from ..discovery.fetch import Fetcher, basic
 from ..tokens.jose import split_jwt
-from ..tokens.jwks import KeySet, configured
-from ..tokens.jws import ALGORITHMS, secret_key
+from ..tokens.jws import ALGORITHMS, KeySet, configured, secret_key
 from .access import AccessToken, Verify
 
 Now = Callable[[], float]
