@@ -9,8 +9,7 @@ import pytest
 
 from mcp_ref import crosscheck, methods, model
 from mcp_ref.codec import MemberDeclaration, members
-from mcp_ref.crosscheck import definitions
-from mcp_ref.crosscheck.definitions import all_classes, definition_differences
+from mcp_ref.crosscheck import all_classes, definition_differences
 from mcp_ref.messages import (
     CallToolRequestParams, CallToolResult, CancelledNotificationParams, Icon, ImageContent, SetLevelRequestParams, Tool,
     ToolAnnotations,
@@ -139,7 +138,7 @@ def test_no_field_can_be_broken_unseen(
     how: Callable[[MemberDeclaration, Revision], None], schemas: Any, monkeypatch: Any
 ) -> None:
     unseen = []
-    monkeypatch.setattr(definitions, "frame_differences", lambda name, context: iter(()))  # slow, and about no field
+    monkeypatch.setattr(crosscheck, "frame_differences", lambda name, context: iter(()))  # slow, and about no field
     for cls, m, when in places():
         with monkeypatch.context() as patch:
             change(patch, cls, m.attr, lambda changed: how(changed, when))
@@ -231,13 +230,13 @@ def test_a_change_of_a_schema_is_found(when: str, how: Any, line: str, schemas: 
 
 
 def test_a_frame_that_is_read_too_freely_is_found(schemas: Any, monkeypatch: Any) -> None:
-    from mcp_ref.crosscheck import frames
+    from mcp_ref.crosscheck import shapes
 
     def lenient(data: bytes, batching: bool) -> Any:
         return json.loads(data)
 
-    monkeypatch.setattr(frames, "parse", lenient)
-    monkeypatch.setattr(frames, "to_object", lambda frame: frame)
+    monkeypatch.setattr(shapes, "parse", lenient)
+    monkeypatch.setattr(shapes, "to_object", lambda frame: frame)
     found = differences(revision("2025-06-18"), schemas)
     assert "JSONRPCRequest.method: required in the schema, optional here" in found
     assert "JSONRPCRequest.id: null is accepted" in found

@@ -16,7 +16,7 @@ from mcp_ref import messages
 from mcp_ref.codec import (
     ABSENT, NULL, DecodeError, Model, Unrepresentable, attribute_name, decode, encode, members, wire_name,
 )
-from mcp_ref.crosscheck.definitions import ALIASES, all_classes, method_of
+from mcp_ref.crosscheck import ALIASES, all_classes, method_of
 from mcp_ref.messages import (
     Annotations, AudioContent, BlobResourceContents, CallToolResult, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestFormParams,

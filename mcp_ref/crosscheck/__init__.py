@@ -3,20 +3,323 @@
 The folder holds one folder for each revision with its ``schema.json``. Every definition of every
 schema is compared with what stands for it here, and everything that is here with the schemas:
 names and types of members, required or optional, the values of enumerations, the methods, who
-sends them and what answers them, the frames, the codes of errors. `mcp_ref.crosscheck.definitions`
-has the table. Each difference is printed on a line; the exit code is 1 if there are any beyond
-ERRATA.
+sends them and what answers them, the frames, the codes of errors. Each difference is printed
+on a line; the exit code is 1 if there are any beyond ERRATA. No definition is passed over:
+
+=====================================  ==========================================================
+a definition that                      is compared with
+=====================================  ==========================================================
+has the name of something in messages  that class, or that type
+has another name there (ALIASES)       the same
+is a part of others (PARTS)            those members of every class that contains the part
+names a method                         the row of the method: kind, params, result, carrier
+lists methods or results (LISTS)       the rows with that sender or receiver
+is the answer to a method              the row's results
+is an error with a code                the registry of codes, and the class of its data
+is a frame                             what `mcp_ref.jsonrpc` does
+=====================================  ==========================================================
 """
 
 import json
 import os
 import sys
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple, Type
 
-from ..revisions import (
-    R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, REVISIONS, Revision,
+from .. import messages
+from ..codec import Model, alternatives
+from ..errors import CODES
+from ..methods import (
+    BOTH, CLIENT, EMBEDDED, NOTIFICATION, REQUEST, SERVER, WIRE, Method, load, lookup, methods, params_class,
+    result_class,
 )
-from .definitions import definition_differences
+from ..revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, REVISIONS, Revision
+from .shapes import FRAMES, Comparison, Schema, Shape, frame_differences, of_class, of_schema, of_type
+
+ALIASES: Tuple[Tuple[str, str, str], ...] = (
+    ("ResourceReference", R2025_03_26, "ResourceTemplateReference"),
+    ("EnumSchema", R2025_06_18, "LegacyTitledEnumSchema"),
+)
+"""Definition, last revision in which it has this name, and the class: the name it has today."""
+
+PARTS: Dict[str, Tuple[str, ...]] = {
+    "Annotated": ("EmbeddedResource", "ImageContent", "Resource", "ResourceTemplate", "TextContent"),
+    "BaseMetadata": ("Implementation", "Prompt", "PromptArgument", "PromptReference", "Resource", "ResourceLink",
+                     "ResourceTemplate", "Tool"),
+    "Icons": ("Implementation", "Prompt", "Resource", "ResourceLink", "ResourceTemplate", "Tool"),
+    "ResourceContents": ("BlobResourceContents", "TextResourceContents"),
+    "ResourceRequestParams": ("ReadResourceRequestParams", "SubscribeRequestParams", "UnsubscribeRequestParams"),
+    "TaskAugmentedRequestParams": ("CallToolRequestParams", "CreateMessageRequestParams",
+                                   "ElicitRequestFormParams", "ElicitRequestURLParams"),
+    "InputResponseRequestParams": ("CallToolRequestParams", "GetPromptRequestParams", "ReadResourceRequestParams"),
+}
+"""Definitions that only others extend: no class of their own, but each class named here has their members."""
+
+
+# -- Classes and types -------------------------------------------------------------------------
+
+
+def _class_or_type(name: str, context: Comparison) -> Iterator[str]:
+    ours = getattr(messages, name)
+    shape = of_type(ours, context.revision)
+    if isinstance(ours, type) and issubclass(ours, Model):
+        context.met.add(ours)
+        shape = of_class(ours, context.revision)
+    yield from context.differences(name, of_schema(context.definitions[name]), shape)
+
+
+def _alias(name: str, context: Comparison) -> Iterator[str]:
+    cls = getattr(messages, context.aliases[name])
+    context.met.add(cls)
+    theirs = of_schema(context.definitions[name])
+    yield from context.differences("%s (%s)" % (name, cls.__name__), theirs, of_class(cls, context.revision))
+
+
+def _part(name: str, context: Comparison) -> Iterator[str]:
+    theirs = context.schema(Shape("definition", name=name))
+    for owner in PARTS[name]:
+        cls = getattr(messages, owner)
+        if context.revision.has(cls.since, cls.until):
+            ours = of_class(cls, context.revision)
+            kept = {k: v for k, v in ours.members.items() if k in theirs.members}
+            yield from context.members("%s as %s" % (owner, name), theirs, ours._replace(members=kept))
+
+
+# -- Methods -----------------------------------------------------------------------------------
+
+
+def method_of(schema: Schema) -> Optional[str]:
+    """The method that a definition is the message of, if it is one."""
+    found = schema.get("properties", {}).get("method", {}).get("const")
+    return found if isinstance(found, str) else None
+
+
+def _message(name: str, context: Comparison) -> Iterator[str]:
+    schema = context.definitions[name]
+    method = str(method_of(schema))
+    row = lookup(method, context.revision)
+    if row is None:
+        yield "%s: method %s is missing here" % (name, method)
+        return
+    kind = NOTIFICATION if name.endswith("Notification") else REQUEST
+    if row.kind != kind:
+        yield "%s: a %s in the schema, a %s here" % (name, kind, row.kind)
+    yield from _envelope(name, schema, row, context)
+    yield from _params(name, schema, row, context)
+    if kind == REQUEST:
+        yield from _result_name(name, row, context)
+
+
+def _envelope(name: str, schema: Schema, row: Method, context: Comparison) -> Iterator[str]:
+    """Since 2025-11-25 a message is a whole frame; an embedded one is none."""
+    theirs = {k: v for k, v in of_schema(schema).members.items() if k not in ("method", "params")}
+    names = ("jsonrpc", "id") if row.kind == REQUEST else ("jsonrpc",)
+    whole = "id" in context.definitions["PaginatedRequest"]["properties"]
+    ours = _frame_members(context, *(names if whole and row.carrier == WIRE else ()))
+    yield from context.members(name, Shape("object", members=theirs), ours)
+
+
+def _frame_members(context: Comparison, *names: str) -> Shape:
+    """The members that make a frame of a message."""
+    found = {"jsonrpc": (True, Shape("words", words=frozenset(["2.0"]))),
+             "id": (True, of_type(messages.RequestId, context.revision))}
+    return Shape("object", members={name: found[name] for name in names})
+
+
+def _params(name: str, schema: Schema, row: Method, context: Comparison) -> Iterator[str]:
+    cls = params_class(row)
+    here = [c for c in alternatives(cls) if context.revision.has(c.since, c.until)]
+    needed = all(any(required for required, _ in of_class(c, context.revision).members.values()) for c in here)
+    required, theirs = of_schema(schema).members.get("params", (False, Shape("map", item=Shape("any"))))
+    if required != needed:
+        yield "%s.params: %s in the schema, %s here" % (
+            name, "required" if required else "optional", "required" if needed else "optional")
+    if theirs.kind != "definition" and row.carrier == WIRE:
+        theirs = _with_meta(context.schema(theirs), "Request" if row.kind == REQUEST else "Notification", context)
+    yield from context.differences(name + ".params", theirs, of_type(cls, context.revision))
+
+
+def _with_meta(inline: Shape, base: str, context: Comparison) -> Shape:
+    """Params that are written out leave `_meta` to the definition of all requests or all notifications."""
+    schema = context.definitions.get(base + "Params") or context.definitions[base]["properties"]["params"]
+    common = {k: v for k, v in of_schema(schema).members.items() if k == "_meta"}
+    return Shape("object", members=dict(common, **inline.members)) if common else inline
+
+
+def _result_name(name: str, row: Method, context: Comparison) -> Iterator[str]:
+    wanted = name[:-len("Request")] + "Result"
+    found = result_class(row).__name__
+    if found != (wanted if wanted in context.definitions else "Result"):
+        yield "%s: answered by %s in the schema, by %s here" % (name, wanted, found)
+
+
+# -- Lists of methods and results --------------------------------------------------------------
+
+
+def _rows(context: Comparison, kind: str, sender: str, carrier: str) -> List[Method]:
+    return [row for row in methods(context.revision)
+            if row.kind == kind and row.carrier == carrier and row.sender in (sender, BOTH)]
+
+
+def _sent(kind: str, sender: str, carrier: str = WIRE) -> Callable[[Comparison], Set[str]]:
+    return lambda context: {row.name for row in _rows(context, kind, sender, carrier)}
+
+
+def _results(sender: str) -> Callable[[Comparison], Set[str]]:
+    def results(context: Comparison) -> Set[str]:
+        rows = _rows(context, REQUEST, sender, WIRE)
+        return {"Result"} | {load(path).__name__ for row in rows for path in (row.result, row.other) if path}
+
+    return results
+
+
+LISTS: Dict[str, Callable[[Comparison], Set[str]]] = {
+    "ClientRequest": _sent(REQUEST, CLIENT),
+    "ServerRequest": _sent(REQUEST, SERVER),
+    "ClientNotification": _sent(NOTIFICATION, CLIENT),
+    "ServerNotification": _sent(NOTIFICATION, SERVER),
+    "InputRequest": _sent(REQUEST, SERVER, EMBEDDED),
+    "ClientResult": _results(SERVER),
+    "ServerResult": _results(CLIENT),
+}
+"""Definition -> a function that returns what it lists: methods, or results by class."""
+
+
+def list_differences(name: str, context: Comparison) -> Iterator[str]:
+    """The methods (or results) that only one side knows; a definition that is not there lists nothing."""
+    theirs = {_listed(option, context) for option in _options(name, context)}
+    ours = LISTS[name](context)
+    if name not in context.definitions and name.endswith("Result"):
+        return
+    for each in sorted(theirs - ours):
+        yield "%s: %s is missing here" % (name, each)
+    for each in sorted(ours - theirs):
+        yield "%s: %s is not in the schema" % (name, each)
+
+
+def _options(name: str, context: Comparison) -> List[Schema]:
+    schema: Schema = context.definitions.get(name, {"anyOf": []})
+    found: List[Schema] = schema.get("anyOf", [schema])
+    return found
+
+
+def _listed(option: Schema, context: Comparison) -> str:
+    name = option.get("$ref", "").rpartition("/")[2]
+    return method_of(context.definitions.get(name, option)) or name
+
+
+def _listed_somewhere(context: Comparison) -> Iterator[str]:
+    """Check that each message is in a list (no side could send it otherwise), and that each row is in the schema."""
+    listed: Set[str] = set()
+    for name in LISTS:
+        yield from list_differences(name, context) if name not in context.definitions else ()
+        listed |= {_listed(option, context) for option in _options(name, context)}
+    messages_of = {method_of(schema) for schema in context.definitions.values()} - {None}
+    for method in sorted(str(m) for m in messages_of - listed):
+        yield "%s: a message that no list has" % method
+
+
+# -- Answers and errors ------------------------------------------------------------------------
+
+
+def _answer(name: str, context: Comparison) -> Iterator[str]:
+    """``XResultResponse``: a frame with the results that X may have."""
+    request = name[:-len("ResultResponse")] + "Request"
+    row = lookup(str(method_of(context.definitions[request])), context.revision)
+    shape = of_schema(context.definitions[name])
+    theirs = shape.members["result"][1]
+    names = {option.name for option in (theirs.options or (theirs,))}
+    ours = {load(path).__name__ for path in (row.result, row.other) if path} if row else set()
+    if names != ours:
+        yield "%s: %s in the schema, %s here" % (name, " or ".join(sorted(names)), " or ".join(sorted(ours)))
+    theirs = shape._replace(members={k: v for k, v in shape.members.items() if k != "result"})
+    yield from context.members(name, theirs, _frame_members(context, "jsonrpc", "id"))
+
+
+def _error(name: str, context: Comparison) -> Iterator[str]:
+    """``XError``: its code is in the registry for this revision, its data is the class ``XErrorData``."""
+    shape = context.schema(Shape("definition", name=name))
+    error = context.schema(shape.members["error"][1]) if "error" in shape.members else shape
+    code = next(iter(error.members["code"][1].words))
+    row = CODES.get(code)
+    if row is None or not context.revision.has(row.since, row.until):
+        yield "%s: code %s is missing here" % (name, code)
+    data = error.members["data"][1]
+    if context.schema(data).kind == "any":
+        return
+    cls = getattr(messages, name + "Data", None)
+    if cls is None:
+        yield "%s.data: missing here" % name
+    else:
+        yield from context.differences(name + ".data", data, Shape("class", cls=cls))
+
+
+# -- All of them -------------------------------------------------------------------------------
+
+
+def _in_messages(name: str, revision: Revision) -> bool:
+    ours = getattr(messages, name) if name in messages.__all__ else None
+    return ours is not None and revision.has(getattr(ours, "since", None), getattr(ours, "until", None))
+
+
+def _kind_of(name: str, context: Comparison) -> Optional[Callable[[str, Comparison], Iterator[str]]]:
+    """Return the comparison for a definition: the first row of the module's table that holds."""
+    schema = context.definitions[name]
+    rows: Tuple[Tuple[Any, Callable[[str, Comparison], Iterator[str]]], ...] = (
+        (name in context.aliases, _alias),
+        (name in PARTS, _part),
+        (name in FRAMES or name == "PaginatedRequest", _frame),
+        (name in LISTS, list_differences),
+        (_in_messages(name, context.revision), _class_or_type),
+        (method_of(schema), _message),
+        (name.endswith("ResultResponse"), _answer),
+        (name.endswith("Error") and "code" in str(schema), _error),
+    )
+    return next((compare for holds, compare in rows if holds), None)
+
+
+_INSIDE_FRAMES: Dict[str, Tuple[str, str]] = {
+    "Request": ("params", "RequestParams"),
+    "Notification": ("params", "NotificationParams"),
+    "PaginatedRequest": ("params", "PaginatedRequestParams"),
+    "JSONRPCRequest": ("params", "RequestParams"),
+    "JSONRPCNotification": ("params", "NotificationParams"),
+    "JSONRPCError": ("error", "Error"),
+}
+"""Frame -> a member that its definition may write out instead of naming, and the class of that member."""
+
+
+def _frame(name: str, context: Comparison) -> Iterator[str]:
+    """A frame, and what its definition says about things inside it."""
+    if name in FRAMES:
+        yield from frame_differences(name, context)
+    member, cls = _INSIDE_FRAMES.get(name, ("", ""))
+    theirs = context.schema(Shape("definition", name=name)).members.get(member, (False, Shape("map")))[1]
+    if context.schema(theirs).members:
+        if name == "PaginatedRequest" and theirs.kind != "definition":
+            theirs = _with_meta(theirs, "Request", context)
+        yield from context.differences("%s.%s" % (name, member), theirs, Shape("class", cls=getattr(messages, cls)))
+
+
+def all_classes() -> List[Type[Model]]:
+    """Return all message classes, by name."""
+    found = (getattr(messages, name) for name in messages.__all__)
+    return sorted({c for c in found if isinstance(c, type) and issubclass(c, Model)}, key=lambda c: c.__name__)
+
+
+def definition_differences(revision: Revision, definitions: Dict[str, Schema]) -> Iterator[str]:
+    """Yield all differences between the definitions of a revision's schema and ours, in both directions."""
+    aliases = {name: cls for name, until, cls in ALIASES if revision.has(None, until)}
+    context = Comparison(revision, definitions, aliases)
+    for name in definitions:
+        compare = _kind_of(name, context)
+        if compare is None:
+            yield "%s: missing here" % name
+        else:
+            yield from compare(name, context)
+    yield from _listed_somewhere(context)
+    for cls in all_classes():
+        if revision.has(cls.since, cls.until) and cls not in context.met:
+            yield "%s: not in the schema" % cls.__name__
 
 
 class Erratum(NamedTuple):
