@@ -6,7 +6,7 @@ the application has set up. `logging` is loaded with the first record.
 
 Where the process is ours (`Server.run`, `Server.run_http`, the command line and its workers) no other code may set up
 `logging`, and a record without a handler says nothing. There `own_process` has records from WARNING
-up written to standard error, as long as the application has set up nothing; see `mcp_ref.diagnostics.stderrlog`.
+up written to standard error, as long as the application has set up nothing; see `mcp_ref.diagnostics.loghandlers`.
 
 Every odd message of a peer raises a count (`Counters`) and writes a log record. A peer that repeats itself must not
 flood the log, so a rule says which of the records of one kind are written:
@@ -28,7 +28,7 @@ from .. import deadline
 if TYPE_CHECKING:
     import logging
 
-    from .stderrlog import StderrHandler
+    from .loghandlers import StderrHandler
 
 _PACKAGE = __name__.rpartition(".diagnostics.")[0]
 _lock = threading.Lock()
@@ -66,7 +66,7 @@ def own_process(owned: bool = True) -> None:
 
 def _show(top: "logging.Logger") -> None:
     global _shown
-    from .stderrlog import StderrHandler
+    from .loghandlers import StderrHandler
 
     with _lock:
         if _owned and _shown is None:

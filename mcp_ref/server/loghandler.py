@@ -25,8 +25,8 @@ import sys
 from typing import TYPE_CHECKING, Any, Dict, Tuple
 
 from ..diagnostics import packagelog
+from ..diagnostics.loghandlers import extras_of, message_of
 from ..diagnostics.redaction import redact
-from ..diagnostics.redactionfilter import extras_of, message_of
 from ..diagnostics.usercode import log_raised
 from ..jsontext import JsonError, dumps, is_deep
 from ..limits import DEFAULT

@@ -11,8 +11,8 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import pytest
 
 from mcp_ref import Client, Context, Limits, Server, deadline
+from mcp_ref.diagnostics.loghandlers import RedactionFilter
 from mcp_ref.diagnostics.redaction import RULES
-from mcp_ref.diagnostics.redactionfilter import RedactionFilter
 from mcp_ref.errors import CapabilityMissing, RequestCancelled
 from mcp_ref.jsontext import JsonError
 from mcp_ref.messages.logs import LEVELS

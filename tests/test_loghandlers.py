@@ -132,9 +132,9 @@ server.run()
 
 def test_what_could_not_be_written_is_told_as_a_number(app: str) -> None:
     pathlib.Path(app).write_text(FAILING + """
-import mcp_ref.diagnostics.usercode, mcp_ref.diagnostics.stderrlog
+import mcp_ref.diagnostics.usercode, mcp_ref.diagnostics.loghandlers
 mcp_ref.diagnostics.usercode.RECORDS_PER_MINUTE = 10 ** 6
-mcp_ref.diagnostics.stderrlog.MOST_WAITING_BYTES = 4096
+mcp_ref.diagnostics.loghandlers.MOST_WAITING_BYTES = 4096
 server.run()
 """)
     process = subprocess.Popen([sys.executable, app], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -174,7 +174,7 @@ def test_without_standard_error_the_server_works(app: str) -> None:
 def test_a_stream_that_the_program_has_put_in_its_place_gets_the_log(tmp_path: pathlib.Path) -> None:
     (tmp_path / "program.py").write_text("""
 import io, sys
-from mcp_ref.diagnostics import packagelog, stderrlog
+from mcp_ref.diagnostics import loghandlers, packagelog
 sys.stderr = io.StringIO()
 packagelog.own_process()
 packagelog.get_logger("mcp_ref.x").warning("caf\\u00e9 %d", 1)
@@ -233,7 +233,7 @@ def test_nothing_of_it_is_loaded_before_the_first_record(app: str) -> None:
 import sys
 from mcp_ref import Server
 server = Server("quick")
-watched = {"logging", "mcp_ref.diagnostics.stderrlog"}
+watched = {"logging", "mcp_ref.diagnostics.loghandlers"}
 server.tool(lambda: ", ".join(watched & set(sys.modules)) or "nothing", name="burn")
 server.run()
 """)

@@ -1,7 +1,7 @@
-"""A `logging` handler for standard error, for a process that is ours and in which `logging` is not set up.
+"""Two parts for `logging`: a handler for standard error, and a filter that masks secrets in records.
 
-`mcp_ref.diagnostics.packagelog.own_process` decides whether there is a `StderrHandler`. This module is loaded with the
-first record.
+`StderrHandler` is for a process that is ours and in which `logging` is not set up;
+`mcp_ref.diagnostics.packagelog.own_process` decides whether there is one. This module is loaded with the first record.
 
 ::
 
@@ -20,6 +20,10 @@ A host may start a server with a pipe as standard error and never read it. Writi
 only a thread of this module writes (``mcp-ref:stderr``), and a thread that logs puts a text into a bounded queue. A
 text without room is counted, and the count is written as soon as standard error takes text again. The thread writes to
 the descriptor and not to ``sys.stderr``, whose lock it would hold while it waits: the interpreter could not end.
+
+`RedactionFilter` is for any `logging` handler or logger; `mcp_ref.diagnostics.redaction` says what is masked::
+
+    handler.addFilter(RedactionFilter())
 """
 
 import atexit
@@ -31,9 +35,10 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import Any, Deque, Optional
+from typing import Any, Deque, Dict, Optional
 
 from .plaintext import escaped
+from .redaction import redact, redact_text
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 MOST_WAITING_BYTES = 1024 * 1024
@@ -215,3 +220,49 @@ def _write_all(number: int, data: bytes) -> None:
         except BlockingIOError:  # another process made the pipe non-blocking
             if not select.select([], [number], [], _FULL_SECONDS)[1]:
                 return
+
+
+STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+"""The attributes that every record may have; all others came with ``extra=``."""
+
+
+class RedactionFilter(logging.Filter):
+    """A filter that masks secrets in a record: in its message, its exception and its ``extra=``. All records pass.
+
+    The record itself is changed, so handlers that get it later see the mask too. ``name`` as for `logging.Filter`:
+    records of other loggers are stopped.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Mask the record; see `logging.Filter.filter`. Never raises for the content of a record."""
+        if not super().filter(record):
+            return False
+        if isinstance(record.msg, (dict, list)) and not record.args:
+            record.msg = redact(record.msg, guess=True)
+        else:
+            record.msg, record.args = redact_text(message_of(record), guess=True), None
+        if record.exc_info and not record.exc_text:
+            record.exc_text = logging.Formatter().formatException(record.exc_info)
+        for name in ("exc_text", "stack_info"):
+            text = getattr(record, name)
+            if text:
+                setattr(record, name, redact_text(text, guess=True))
+        vars(record).update(redact(extras_of(record), guess=True))
+        return True
+
+
+def message_of(record: logging.LogRecord) -> str:
+    """Return the text of a record, also if its arguments do not fit the format."""
+    try:
+        return record.getMessage()
+    except Exception:
+        pass
+    try:
+        return "%s (does not fit its arguments: %r)" % (record.msg, record.args)
+    except Exception:
+        return "(no text: %s has none)" % type(record.msg).__name__
+
+
+def extras_of(record: logging.LogRecord) -> Dict[str, Any]:
+    """Return the attributes that came with ``extra=``."""
+    return {name: value for name, value in vars(record).items() if name not in STANDARD}
