@@ -9,8 +9,7 @@ module         contents
 `questions`    what a host answers its servers with; one entry of the audit log; roots
 `sampling`     a server asks the model
 `elicitation`  a server asks the user
-`config`       the configuration file of servers to start
-`member`       one server: how it is started, its client, its end
+`member`       one server: how it is started, its client, its end; the configuration file of servers
 `servers`      all servers: connecting, losing, restarting and closing them
 `host`         `Host`: their tools, resources and prompts, each call put to the policy
 =============  ====================================================================================
@@ -24,8 +23,8 @@ module         contents
 
 from .audit import Audit
 from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, NameRule
-from .config import read_config
 from .host import Host
+from .member import read_config
 from .policy import (
     Allow, AllowListed, AskOnce, Denied, Deny, ElicitationRequest, Policy, RootsRequest, SamplingRequest,
     SamplingResult, ToolCall, allow, approval_key,

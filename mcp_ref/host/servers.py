@@ -24,8 +24,7 @@ from ..revisions import Revision
 from ..threads import available, start_thread
 from .audit import Audit, AuditTarget
 from .catalogue import DEFAULT_RULE, NameRule, check_server_name
-from .config import Config, ServerEntry, read_config
-from .member import HostTarget, Launch, Member, client_features
+from .member import Config, HostTarget, Launch, Member, ServerEntry, client_features, read_config
 from .policy import ElicitationRequest, Policy, SamplingRequest
 from .questions import HostCallbacks
 
@@ -206,7 +205,7 @@ class Servers:
         cache: Optional[SharedAnswers] = None, extensions: "Optional[Sequence[Extension]]" = None,
         keepalive: Optional[float] = None,
     ) -> "Self":
-        """Return a host that is connected to the servers of a configuration (see `mcp_ref.host.config`); options as
+        """Return a host that is connected to the servers of a configuration (see `mcp_ref.host.member`); options as
         `Host`.
 
         Servers that cannot be reached are in `failed`, and so are entries that are not supported; the host is there
