@@ -176,12 +176,18 @@ class Host(Servers):
 
     @spelt
     def resources(self, server: Optional[str] = None) -> List[HostResource]:
-        """Return the resources of all servers, or of one; as `tools`."""
+        """Return the resources that all servers list, or only ``server``: in the order of the servers' names, each
+        server's in its own order.
+
+        Their URIs are not changed, so two servers may list the same one: `read_resource` takes the server and the URI.
+        Servers whose list fails, and what is raised: as in `tools`.
+        """
         return self._gather("resources", server, lambda member: resources_of(member.name, member.client))
 
     @spelt
     def resource_templates(self, server: Optional[str] = None) -> List[HostResourceTemplate]:
-        """Return the resource templates of all servers, or of one; as `tools`."""
+        """Return the resource templates that all servers list, or only ``server``; in order and raising as `resources`.
+        """
         return self._gather("resources", server, lambda member: templates_of(member.name, member.client))
 
     @overload
@@ -219,7 +225,8 @@ class Host(Servers):
 
     @spelt
     def prompts(self, server: Optional[str] = None) -> List[HostPrompt]:
-        """Return the prompts of all servers, or of one; as `tools`."""
+        """Return the prompts that all servers list, or only ``server``, each under its qualified name; in order and
+        raising as `tools`."""
         return self._gather("prompts", server, lambda member: member.catalogue.prompts(member.client).values())
 
     @overload

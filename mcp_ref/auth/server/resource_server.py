@@ -198,14 +198,17 @@ class ResourceServer(Guard):
         return self._refusals.insufficient(needed)
 
     def expired(self, principal: Any) -> bool:
-        """True if the token of this principal has expired, by the time alone, for the token is not kept; see
-        `Guard.expired`."""
+        """Return True if the token with which this principal was admitted has expired; see `Guard.expired`.
+
+        Only `AccessToken.expires_at` is compared with the clock. Whether the token was revoked meanwhile is not asked,
+        because the text of the token is not kept.
+        """
         return isinstance(principal, Principal) and self._over(principal.access)
 
     # The checks of a token
 
     def _over(self, access: AccessToken) -> bool:
-        """True if the time of a token is over."""
+        """Return True if a token says when it expires, and that time has come."""
         return access.expires_at is not None and not access.expires_at > self._now()
 
     def _verified(self, token: str) -> Optional[AccessToken]:

@@ -130,17 +130,25 @@ class Listing(Generic[Item]):
         return found if found is not None else self._make(revision, view, start)
 
     def part(self, cursor: Optional[str]) -> Tuple[List[Any], Optional[str]]:
-        """Return the messages of one page and the cursor of the next, for a list that other items follow."""
+        """Return the described items of one page and the cursor of the next page, None after the last page.
+
+        ``cursor``: as for `page`, which returns the whole result as text. This is for `resources/list` of a server with
+        directories: their files follow the registered resources in the same list, so the result is made elsewhere.
+        """
         view = self._view or self._look()
         return self._cut(view, 0 if cursor is None else self._start(cursor, view))
 
     def _cut(self, view: "_View", start: int) -> Tuple[List[Any], Optional[str]]:
+        """Return the described items of the page that begins at this index, and the cursor of the next page."""
         stop = len(view.items) if self._page_size is None else start + self._page_size
         shown = [self._describe(item) for item in view.items[start:stop]]
         return shown, None if stop >= len(view.items) else self._write_cursor(view.ranks[stop - 1])
 
     def _look(self) -> "_View":
-        """Return the view of the current items, which is replaced at the next change."""
+        """Return the current items in the order of the list, with the texts of pages that are made of them.
+
+        The next change of the list discards this view, and so the texts.
+        """
         with self._lock:
             view = self._view
             if view is None:
