@@ -45,7 +45,7 @@ from ..peer.rates import Rate
 from ..protocol.items import tool_name_fault
 from ..revisions import Revision
 from .hints.signature import BindError, LazyValidator, Signature, Unresolved
-from .registry.checks import Paging, check_texts, name_of
+from .registry.checks import Paging, check_odd_name, check_texts, check_tool, name_of
 from .registry.listing import Listing
 from .results.content import BadResult, check_asking, result_of
 
@@ -189,11 +189,9 @@ class Tools:
         tool = RegisteredTool(name, signature, input_schema, output_schema, rate, described)
         odd = tool_name_fault(name)
         if odd or any(each is not None for each in (input_schema, output_schema, annotations, icons, meta)):
-            from .registry import tool_checks
-
-            tool_checks.check(tool)
+            check_tool(tool)
             if odd:
-                tool_checks.odd_name(odd, self._lenient)
+                check_odd_name(odd, self._lenient)
         try:
             tool.find_mirrored()
         except Unresolved:
