@@ -4,9 +4,8 @@ The reading order:
 
 1. `server` has the `Server`: options, ways to serve, and the table ROUTES from a method to its route. `context` has
    the `Context` that handlers get. `interface` has the parts of both that the other modules use, as types.
-2. `registry/` keeps what was registered: `registration` (the decorators), `checks`, `listing`, `caching`,
-   `vendor_methods`. `hints/` makes schemas of type hints: `signature`, `members`, `typeforms`, `values`,
-   `coercion`, `docstrings`.
+2. `registry/` keeps what was registered: `registration` (the decorators), `checks`, `listing`, `caching`.
+   `hints/` makes schemas of type hints: `signature`, `members`, `typeforms`, `values`, `coercion`, `docstrings`.
 3. `initialize` and `discover` introduce the server to a client.
 4. The features, each module a page of the specification: `tools`, `resources`, `prompts`, `completion`,
    `subscriptions`, `logs`. They have the same sections in the same order: registration, list, act.

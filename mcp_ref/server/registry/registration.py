@@ -7,13 +7,21 @@ A server with a capability has to declare it [.. server/tools §Capabilities] MU
 MUST [.. server/prompts §Capabilities] MUST, which it can do only once in a session: in the answer to `initialize`. So a
 feature whose first item comes later has to be named beforehand, ``Server(features=["resources"])``; otherwise clients
 that are connected already do not learn of it, which is logged.
+
+A function for a vendor's method gets the params by name, as a tool gets its arguments::
+
+    @server.method("acme/search")
+    def search(query: str, limit: int = 10) -> dict:
+        return {"found": index.find(query, limit)}
 """
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Optional, Sequence, TypeVar, Union, overload
 
 from ...diagnostics.packagelog import get_logger
+from ...errors import INVALID_PARAMS, RpcError
 from ...methods import LIST_PROMPTS, LIST_TOOLS, methods
 from ...options import spelt
+from ...peer.context import Context, Route
 from ...peer.role import Role
 from ...protocol.capabilities import has
 from ..announcements import Announcements
@@ -340,7 +348,6 @@ class Registration(Role):
         """
 
         def register(function: Function) -> Function:
-            from .vendor_methods import route_of
 
             self._vendor_part().add(name, function, route_of)
             return function
@@ -379,3 +386,28 @@ class Registration(Role):
     def remove_prompt(self, name: str) -> None:
         """Remove a prompt and notify clients. Raises KeyError if there is none of this name."""
         self.prompts.listing.remove(name)
+
+
+def route_of(name: str, function: Callable[..., Any]) -> Route:
+    """Return the route of a vendor's method that a function answers. Raises as `Signature`."""
+    from ...peer.vendor import checked_result
+    from ..hints.signature import BindError, LazyValidator, Signature, to_json
+
+    signature = Signature(function)
+    inputs = LazyValidator(lambda: signature.input_schema)
+
+    def answer(context: Context, params: Dict[str, Any]) -> Dict[str, Any]:
+        given = {key: value for key, value in params.items() if key != "_meta"}
+        for wrong in inputs.validate(given)[:1]:
+            raise RpcError(INVALID_PARAMS, "Invalid params: %s" % wrong.about("params"))
+        try:
+            keywords = signature.bind(given)
+        except BindError as error:
+            raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error.about("params")) from None
+        if signature.context_parameter is not None:
+            keywords = dict(keywords)
+            keywords[signature.context_parameter] = context
+        value = signature.call(**keywords)
+        return checked_result(name, None if value is None else to_json(value))
+
+    return Route(answer)
