@@ -6,14 +6,14 @@ The reading order:
    the `Context` that handlers get. `interface` has the parts of both that the other modules use, as types.
 2. `registry/` keeps what was registered: `registration` (the decorators), `checks`, `listing`, `caching`.
    `hints/` makes schemas of type hints: `signature`, `members`, `typeforms`, `values`, `coercion`, `docstrings`.
-3. `initialize` and `discover` introduce the server to a client.
+3. `initialize` and `discover` introduce the server to a client; `initialize` also writes down a session for another
+   process.
 4. The features, each module a page of the specification: `tools`, `resources`, `prompts`, `completion`,
    `subscriptions`, `logs`. They have the same sections in the same order: registration, list, act.
 5. `results/` makes messages of what handlers return or raise: `content`, `failures`, `stamp`.
 6. The questions to a client, each module a page of the specification: `elicitation`, `elicitation_url`, `sampling`,
    `roots`. In 2026-07-28 `mrtr/` asks them: `rounds`, `replay`.
-7. `announcements` sends notifications to all clients, `loghandler` sends records of `logging`, and `session_state`
-   writes down a session for another process.
+7. `announcements` sends notifications to all clients, `loghandler` sends records of `logging`.
 8. `files/` serves folders: `directory`, `safefiles`. `serving/` waits for clients: `stdio`, `http_listener`, `signals`.
 
 Authors can import the other names that handlers need from here, too. Each is loaded when it is first used:

@@ -509,13 +509,13 @@ class Server(Registration):
 
     def export_state(self, connection: Connection, uris: Iterable[str]) -> Dict[str, Any]:
         """Return the state of a session as JSON values; see `Role.export_state`."""
-        from .session_state import export_state
+        from .initialize import export_state
 
         return export_state(self, connection, uris)
 
     def import_state(self, connection: Connection, kept: Dict[str, Any], whole: bool) -> None:
         """Take over the state of a session; see `Role.import_state`."""
-        from .session_state import import_state
+        from .initialize import import_state
 
         import_state(self, connection, kept, whole)
 
