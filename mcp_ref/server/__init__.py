@@ -12,7 +12,7 @@ The reading order:
    `subscriptions`, `logs`. They have the same sections in the same order: registration, list, act.
 5. `results/` makes messages of what handlers return or raise: `content`, `failures`, `stamp`.
 6. The questions to a client, each module a page of the specification: `elicitation`, `elicitation_url`, `sampling`,
-   `roots`. In 2026-07-28 `mrtr/` asks them: `rounds`, `replay`.
+   `roots`. In 2026-07-28 `mrtr` asks them, and `replay` runs a handler again with the answers so far.
 7. `announcements` sends notifications to all clients, `loghandler` sends records of `logging`.
 8. `files/` serves folders: `directory`, `safefiles`. `serving/` waits for clients: `stdio`, `http_listener`, `signals`.
 

@@ -2,7 +2,7 @@
 
 Every question to the client goes through `Context.ask`. The modules `elicitation`, `elicitation_url`, `sampling` and
 `roots` implement the questions; the methods here load them when they are first called. In a revision where a server
-cannot send requests, `mcp_ref.server.mrtr.rounds` asks.
+cannot send requests, `mcp_ref.server.mrtr` asks.
 """
 
 from typing import (
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..messages.sampling import CreateMessageResult, ModelPreferences, ToolChoice
     from ..messages.tools import Tool
     from .elicitation import Answer
-    from .mrtr.replay import Rounds
+    from .replay import Rounds
     from .sampling import Said, Toolbox
 
 Form = TypeVar("Form")
@@ -38,7 +38,7 @@ class Context(RequestContext):
     for every revision. In a handshake session they wait for the answer. In a revision without requests from server to
     client the handler ends at a question **and runs again from its first line** when the client comes back with the
     answer: the code before a question runs once in each round, and so do its ``finally`` and ``with``. Put code that
-    must run once into `once`, or after the last question. Read `mcp_ref.server.mrtr.rounds` before you write such a
+    must run once into `once`, or after the last question. Read `mcp_ref.server.mrtr` before you write such a
     handler.
 
     ``key`` names a question there: it is the question's key in the message to the client, and identifies it in the
@@ -68,7 +68,7 @@ class Context(RequestContext):
         if key is not None and (not isinstance(key, str) or not key):
             raise ValueError("the key of a question is a text that is not empty, not %.80r" % (key,))
         if not session.rules.peer_requests:
-            from .mrtr.rounds import ask
+            from .mrtr import ask
 
             return ask(self, method, params, key, read)
         from ..codec import DecodeError, decode, encode
@@ -104,7 +104,7 @@ class Context(RequestContext):
                 raise TypeError(text % (key, function))
         if self.session.rules.peer_requests:
             return {key: function() for key, function in questions.items()}
-        from .mrtr.replay import rounds_of
+        from .replay import rounds_of
 
         return rounds_of(self).ask_all(self, questions)
 
@@ -125,7 +125,7 @@ class Context(RequestContext):
         """
         if not isinstance(key, str) or not key:
             raise ValueError("the key of a value is a text that is not empty, not %.80r" % (key,))
-        from .mrtr.replay import rounds_of
+        from .replay import rounds_of
 
         return rounds_of(self).once(key, function)
 
@@ -138,7 +138,7 @@ class Context(RequestContext):
         left out. The client may send an answer that nobody asked for, or one of another kind: check its class and
         members.
         """
-        from .mrtr.rounds import responses_of
+        from .mrtr import responses_of
 
         return responses_of(self)
 
@@ -148,7 +148,7 @@ class Context(RequestContext):
 
         The text is unchanged, because it was signed; the client could read it.
         """
-        from .mrtr.replay import rounds_of
+        from .replay import rounds_of
 
         before = rounds_of(self).before
         return None if before is None else before.note

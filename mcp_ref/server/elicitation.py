@@ -199,7 +199,7 @@ class PreparedForm:
             if len(self._params) >= _MOST_PREPARED:
                 self._params.clear()
             found = ElicitRequestFormParams(message=message, requested_schema=self.form.message, mode="form")
-            found.__dict__["written"] = None  # see `mcp_ref.server.mrtr.replay.written`
+            found.__dict__["written"] = None  # see `mcp_ref.server.replay.written`
             self._params[message] = found
         return found
 

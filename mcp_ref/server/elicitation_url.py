@@ -225,7 +225,7 @@ def required(context: "AskingContext", error: RpcError, in_tool: bool) -> Except
 def ask_instead(context: "AskingContext", error: RpcError, in_tool: bool) -> Exception:
     """Ask, by the result of a request, for the links of an error -32042 in a revision that does not have the error.
 
-    Unwinds the handler (see `mcp_ref.server.mrtr.rounds`) until the user has answered. If the handler runs again after
+    Unwinds the handler (see `mcp_ref.server.mrtr`) until the user has answered. If the handler runs again after
     that and raises again, an ordinary failure is returned. Raises `CapabilityMissing`.
     """
     try:

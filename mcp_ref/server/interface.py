@@ -107,7 +107,7 @@ class AskingContext(Protocol):
     request: Request
     session: Session
     _rounds: Any
-    """The `mcp_ref.server.mrtr.replay.Rounds` of this request, once they are needed."""
+    """The `mcp_ref.server.replay.Rounds` of this request, once they are needed."""
 
     @property
     def meta(self) -> Dict[str, Any]:

@@ -242,7 +242,7 @@ def _use(
     if ctx.session.rules.peer_requests:
         result = _call(ctx, box, route, use, offered)
     else:
-        from .mrtr.replay import rounds_of
+        from .replay import rounds_of
 
         rounds = rounds_of(ctx)
         result = rounds.once(rounds.name("tool use"), lambda: _call(ctx, box, route, use, offered))

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from ..transports.lines.listener import SocketListener
     from ..wiretrace import Trace
     from .loghandler import WireHandler
-    from .mrtr.replay import States
     from .registry.caching import Cache
+    from .replay import States
     from .results.stamp import Stamp
     from .serving.http_listener import HttpListener
 
@@ -78,7 +78,7 @@ class Server(Registration):
     commas, else a random key of this process. A state is refused by a server with another ``name``, or another
     resource of ``auth``. ``state_ttl``: seconds for which a state is accepted (default 900).
     ``consume_state(id)`` is called with the id of each state that comes back; False refuses it, so a function that
-    remembers ids lets each state be used once. See `mcp_ref.server.mrtr.rounds`.
+    remembers ids lets each state be used once. See `mcp_ref.server.mrtr`.
     ``auth``: a `mcp_ref.auth.ResourceServer`, which demands tokens of clients over HTTP;
     over stdio nobody presents tokens [2025-03-26..2025-11-25 basic/authorization §Protocol Requirements]
     [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD NOT.
@@ -438,7 +438,7 @@ class Server(Registration):
         made: Optional[Route] = make(self, revision)
         if made is None or not revision.stateless:
             return made
-        from .mrtr.rounds import wrap
+        from .mrtr import wrap
 
         return wrap(made, method, revision)
 
@@ -446,7 +446,7 @@ class Server(Registration):
     def states(self) -> "States":
         """The keys and options by which states are signed, made when first needed and shared by all connections."""
         if self._states is None:
-            from .mrtr.replay import States
+            from .replay import States
 
             with _making:
                 self._states = self._states or States(*self._state_options)

@@ -19,7 +19,7 @@ from mcp_ref.auth.client.store import FileStore
 from mcp_ref.auth.client.token_endpoint import ClientInfo, client_assertion
 from mcp_ref.auth.tokens.dpop import Prover
 from mcp_ref.auth.tokens.jose import HmacSigner, split_jwt
-from mcp_ref.server.mrtr.replay import ENVIRONMENT, States
+from mcp_ref.server.replay import ENVIRONMENT, States
 from mcp_ref.streamable.server.session_table import new_id
 from mcp_ref.streamable.shared.sqlite import SqliteStore
 from tests.conformance.es256 import Es256Signer
@@ -40,7 +40,7 @@ MADE = {
     ("mcp_ref/streamable/server/session_table.py", "token_urlsafe"),
     ("mcp_ref/auth/client/code_flow.py", "token_urlsafe"),
     ("mcp_ref/auth/tokens/dpop.py", "token_urlsafe"), ("mcp_ref/auth/client/token_endpoint.py", "token_urlsafe"),
-    ("mcp_ref/server/elicitation_url.py", "token_urlsafe"), ("mcp_ref/server/mrtr/replay.py", "urandom"),
+    ("mcp_ref/server/elicitation_url.py", "token_urlsafe"), ("mcp_ref/server/replay.py", "urandom"),
     ("mcp_ref/cli/serve/workers.py", "token_hex"), ("mcp_ref/auth/client/store.py", "token_hex"),
 }
 """File, and what makes secrets there; other files may have such calls, too."""

@@ -22,8 +22,8 @@ from mcp_ref.messages.sampling import CreateMessageRequestParams, CreateMessageR
 from mcp_ref.protocol import envelope, requeststate
 from mcp_ref.revisions import LATEST
 from mcp_ref.server import Context, Server, UrlElicitationRequired, elicitation
-from mcp_ref.server.mrtr import rounds
-from mcp_ref.server.mrtr.replay import ENVIRONMENT, InputRequired
+from mcp_ref.server import mrtr
+from mcp_ref.server.replay import ENVIRONMENT, InputRequired
 from tests.support.asking import Asking
 from tests.support.by_hand import EVERYTHING, MODEL_SAYS, ROOTS, ByHand, accept, asking_server, questions, said
 from tests.support.sides import Gate, eventually, in_thread
@@ -397,7 +397,7 @@ def test_what_is_asked_inside_is_asked_once_and_the_numbers_of_others_stay():
 
 def test_the_state_says_what_was_answered_and_computed():
     """It is no secret: who writes handlers is told so where it matters."""
-    for text in (Context.once.__doc__, rounds.__doc__, requeststate.__doc__):
+    for text in (Context.once.__doc__, mrtr.__doc__, requeststate.__doc__):
         words = " ".join(text.split())
         assert "can read it" in words or "can read what is in it" in words or "can read the answers" in words
     answer, _ = run(lambda ctx: [ctx.once("k", lambda: "visible"), ctx.elicit("A?", NAME), ctx.elicit("B?", NAME)],

@@ -44,7 +44,7 @@ from . import guarding
 from .loading import HTTP_ADVICE, host_and_port, listen_http, load, open_to_all, trace_of
 
 STATE_KEYS = "MCP_REF_STATE_KEYS"
-"""The variable of `mcp_ref.server.mrtr.rounds`, a module that workers load when they need it."""
+"""The variable of `mcp_ref.server.mrtr`, a module that workers load when they need it."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 """Seconds before another worker is started, if one has died soon."""
 STEADY = 5.0

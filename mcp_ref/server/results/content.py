@@ -70,9 +70,9 @@ def blob(uri: str, data: bytes, mime_type: str = PLAIN_BLOB) -> EmbeddedResource
 
 
 def check_asking(context: Any, value: Any) -> None:
-    """Unwind the handler if it returned an `InputRequiredResult`; see `mcp_ref.server.mrtr.rounds.returned`."""
+    """Unwind the handler if it returned an `InputRequiredResult`; see `mcp_ref.server.mrtr.returned`."""
     if getattr(value, "result_type", None) == "input_required":
-        from ..mrtr.rounds import returned
+        from ..mrtr import returned
 
         returned(context, value)
 

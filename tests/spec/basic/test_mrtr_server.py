@@ -18,7 +18,7 @@ from mcp_ref.methods import methods
 from mcp_ref.protocol.requeststate import REFUSAL
 from mcp_ref.revisions import LATEST
 from mcp_ref.server import Context, Server
-from mcp_ref.server.mrtr import replay
+from mcp_ref.server import replay
 from tests.support.by_hand import (
     CALLS, EVERYTHING, MODEL_SAYS, ROOTS, ByHand, accept, asking_server, questions, said,
 )

@@ -1,5 +1,5 @@
 """The state of a request of several rounds, and the answers for a handler that runs again; see
-`mcp_ref.server.mrtr.rounds`.
+`mcp_ref.server.mrtr`.
 
 `Rounds` belongs to one run of a handler. It holds the results of earlier rounds, as the client has brought them back,
 and finds in them the answers to the questions that the handler asks again. `States` has the keys with which a server
@@ -12,15 +12,15 @@ from typing import (
     TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple, Union,
 )
 
-from ...codec import DecodeError, Model, decode, encode
-from ...errors import INVALID_PARAMS, LocalProtocolError, PeerProtocolError, RpcError
-from ...jsontext import dumps, loads
-from ...methods import Method, result_class
-from ...revisions import Revision
+from ..codec import DecodeError, Model, decode, encode
+from ..errors import INVALID_PARAMS, LocalProtocolError, PeerProtocolError, RpcError
+from ..jsontext import dumps, loads
+from ..methods import Method, result_class
+from ..revisions import Revision
 
 if TYPE_CHECKING:
-    from ...protocol.requeststate import Binding, State
-    from ..interface import AskingContext
+    from ..protocol.requeststate import Binding, State
+    from .interface import AskingContext
 
 Read = Callable[[Any], Any]
 """A function from a decoded result to the handler's answer; raises `PeerProtocolError` for one that does not fit."""
@@ -70,7 +70,7 @@ class Rounds:
     def ask(
         self, context: "AskingContext", row: Method, params: Model, key: Optional[str], read: Optional[Read]
     ) -> Any:
-        """Return the answer to one question, if there is one that fits. Raises as `mcp_ref.server.mrtr.rounds.ask`."""
+        """Return the answer to one question, if there is one that fits. Raises as `mcp_ref.server.mrtr.ask`."""
         if self.outcome is not None:
             raise InputRequired  # the handler caught the first one
         base = key or self.branch
@@ -159,7 +159,7 @@ class Rounds:
         if entry is None and self.before is not None:
             entry = self.before.kept.get(key)
         if entry is None:
-            from ..hints.values import to_json
+            from .hints.values import to_json
 
             before = set(self.taken)
             value = loads(dumps(to_json(function())).encode("ascii"))
@@ -190,7 +190,7 @@ class Rounds:
     def token(self, context: "AskingContext", note: Optional[str] = None) -> str:
         """Return the signed state after this round. Raises `LocalProtocolError` above ``max_input_rounds`` and above
         ``max_state_bytes``."""
-        from ...protocol.requeststate import State, seal
+        from ..protocol.requeststate import State, seal
 
         states, limits = states_of(context), context.connection.limits
         rounds = 1 if self.before is None else self.before.rounds + 1
@@ -208,8 +208,8 @@ class Rounds:
     def bound(self, context: "AskingContext") -> "Binding":
         """Return what the state is bound to: principal, method, params and server."""
         if self.binding is None:
-            from ...protocol.requeststate import bind
-            from ..hints.values import to_json
+            from ..protocol.requeststate import bind
+            from .hints.values import to_json
 
             request, principal = context.request, context.session.principal
             try:
@@ -226,7 +226,7 @@ def written(method: str, params: Model, rules: Revision) -> Tuple[Dict[str, Any]
     kept = memory.get("written")
     if kept is not None and kept[0] is rules:
         return kept[1], kept[2]
-    from ...protocol.requeststate import digest
+    from ..protocol.requeststate import digest
 
     request = {"method": method, "params": encode(params, rules)}
     found = digest(request)
@@ -261,7 +261,7 @@ class States:
         self, keys: Optional[Sequence[Union[str, bytes]]] = None, ttl: Optional[float] = None,
         consume: Optional[Callable[[str], bool]] = None,
     ) -> None:
-        from ...protocol.requeststate import Keys
+        from ..protocol.requeststate import Keys
 
         given = [key.strip() for key in os.environ.get(ENVIRONMENT, "").split(",") if key.strip()]
         self.keys = Keys(keys if keys is not None else given or [os.urandom(32)])

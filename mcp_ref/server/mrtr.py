@@ -52,23 +52,23 @@ fewer capabilities than the handler needs               error -32021 that names 
 
 from typing import TYPE_CHECKING, Any, Dict, NoReturn, Optional
 
-from ...codec import DecodeError, Model, decode, encode
-from ...errors import (
+from ..codec import DecodeError, Model, decode, encode
+from ..errors import (
     INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED, CapabilityMissing, LocalProtocolError,
     RpcError,
 )
-from ...jsonrpc import json_type
-from ...methods import CREATE_MESSAGE, ELICIT, EMBEDDED, INPUT_REQUIRED, Method, load, lookup
-from ...peer.context import Route
-from ...protocol.caching import DEPENDING
-from ...protocol.capabilities import check
-from ...revisions import Revision
+from ..jsonrpc import json_type
+from ..methods import CREATE_MESSAGE, ELICIT, EMBEDDED, INPUT_REQUIRED, Method, load, lookup
+from ..peer.context import Route
+from ..protocol.caching import DEPENDING
+from ..protocol.capabilities import check
+from ..revisions import Revision
 from . import replay
 from .replay import InputRequired, Read, Rounds, copied, rounds_of, states_of
 
 if TYPE_CHECKING:
-    from ...messages.mrtr import InputRequiredResult
-    from ..interface import AskingContext
+    from ..messages.mrtr import InputRequiredResult
+    from .interface import AskingContext
 
 PAGE = "2026-07-28 basic/patterns/mrtr §Supported Requests"
 
@@ -132,17 +132,17 @@ def _check_question(context: "AskingContext", request: Any) -> None:
     """Check a question that an author wrote as a message by the rules of `Context.elicit` and `Context.sample`."""
     session, params = context.session, request.params
     if request.method == ELICIT:
-        from ..elicitation import check_form, need
+        from .elicitation import check_form, need
 
         need(session, params.mode or "form")
         if params.mode == "url":
-            from ..elicitation_url import check_link
+            from .elicitation_url import check_link
 
             check_link(params.message, params.url, context.connection)
         else:
             check_form(params)
     elif request.method == CREATE_MESSAGE:
-        from ...protocol.sampling import sending_faults
+        from ..protocol.sampling import sending_faults
 
         for fault in sending_faults(params, session.rules, session.peer_capabilities):
             fault.refuse()
@@ -195,7 +195,7 @@ def _resume(context: "AskingContext", params: Dict[str, Any]) -> Dict[str, Any]:
 
     Raises `RpcError` -32602 for a state that is not accepted, and for ``inputResponses`` that is no object.
     """
-    from ...protocol.requeststate import StateRefused, unseal
+    from ..protocol.requeststate import StateRefused, unseal
 
     responses = params.get("inputResponses", {})
     if not isinstance(responses, dict):
@@ -223,7 +223,7 @@ def _failed(context: "AskingContext", error: Exception, in_tool: bool) -> None:
         return
     try:
         if isinstance(error, RpcError) and error.code == URL_ELICITATION_REQUIRED:
-            from ..elicitation_url import ask_instead
+            from .elicitation_url import ask_instead
 
             error = ask_instead(context, error, in_tool)
     except InputRequired:
@@ -239,8 +239,8 @@ def _missing(context: "AskingContext", error: CapabilityMissing) -> Exception:
     For a capability that clients cannot declare the same error is returned: a handler may use other servers, too, and
     lack a capability of theirs.
     """
-    from ...codec import members
-    from ...messages.lifecycle import ClientCapabilities
+    from ..codec import members
+    from ..messages.lifecycle import ClientCapabilities
 
     rules, path = context.session.rules, error.capability.split(".")
     if path[0] not in {member.wire for member in members(ClientCapabilities) if member.exists(rules)}:
