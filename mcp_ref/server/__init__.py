@@ -4,7 +4,8 @@ The reading order:
 
 1. `server` has the `Server`: options, ways to serve, and the table ROUTES from a method to its route. `context` has
    the `Context` that handlers get. `interface` has the parts of both that the other modules use, as types.
-2. `registry/` keeps what was registered: `registration` (the decorators), `checks`, `listing`, `caching`.
+2. `registry/` keeps what was registered: `registration` (the decorators), `checks`, `listing`, `caching`,
+   and for folders of files `directory` and `safefiles`.
    `hints/` makes schemas of type hints: `signature`, `members`, `typeforms`, `values`, `coercion`, `docstrings`.
 3. `initialize` and `discover` introduce the server to a client; `initialize` also writes down a session for another
    process.
@@ -14,7 +15,7 @@ The reading order:
 6. The questions to a client, each module a page of the specification: `elicitation`, `elicitation_url`, `sampling`,
    `roots`. In 2026-07-28 `mrtr` asks them, and `replay` runs a handler again with the answers so far.
 7. `announcements` sends notifications to all clients, `loghandler` sends records of `logging`.
-8. `files/` serves folders: `directory`, `safefiles`. `serving/` waits for clients: `stdio`, `http_listener`, `signals`.
+8. `serving/` waits for clients: `stdio`, `http_listener`, `signals`.
 
 Authors can import the other names that handlers need from here, too. Each is loaded when it is first used:
 

@@ -44,15 +44,15 @@ from .registry.listing import Listing
 from .results.content import check_asking, checked_contents, contents_of
 
 if TYPE_CHECKING:
-    from .files.directory import Directory
     from .registry.caching import Cache
+    from .registry.directory import Directory
 
 
 class RegisteredResource:
     """A function that reads a URI or the URIs of a template, and its message for the list."""
 
     chosen = False
-    """True if completions come filtered by the typed text; see `mcp_ref.server.files.directory.Directory`."""
+    """True if completions come filtered by the typed text; see `mcp_ref.server.registry.directory.Directory`."""
 
     def __init__(
         self, function: Callable[..., Any], description: Union[Resource, ResourceTemplate],
@@ -206,7 +206,7 @@ class Resources:
         )
 
     def add_directory(self, directory: "Directory") -> None:
-        """Register a `mcp_ref.server.files.directory.Directory`.
+        """Register a `mcp_ref.server.registry.directory.Directory`.
 
         Raises ValueError if its URI is taken, or if it overlaps another directory that is listed.
         """
@@ -241,13 +241,13 @@ class Resources:
     # List
 
     def list_route(self, revision: Revision) -> Route:
-        """Return the route of `resources/list`; `mcp_ref.server.files.directory` adds the files of directories."""
+        """Return the route of `resources/list`; `mcp_ref.server.registry.directory` adds the files of directories."""
         plain = self.listing.route(revision)
 
         def answer(context: Context, params: Dict[str, Any]) -> Any:
             if not self._directories:
                 return plain.call(context, params)
-            from .files.directory import page
+            from .registry.directory import page
 
             uris = sorted(self._directories) if self._paging.by_name else self._directories
             return page(self.listing, [self._directories[uri] for uri in uris], self._paging.size, revision, params)

@@ -17,7 +17,7 @@ PUBLIC = ("mcp_ref", "mcp_ref.client", "mcp_ref.server", "mcp_ref.host", "mcp_re
 BESIDE = (
     "mcp_ref.client.elicitation.Elicitation", "mcp_ref.client.icons.usable_icons", "mcp_ref.client.sampling.ModelCard",
     "mcp_ref.client.roots.Roots", "mcp_ref.client.sampling.Sampling", "mcp_ref.client.connecting.transport_to",
-    "mcp_ref.messages.prompts.PromptArgument", "mcp_ref.server.files.directory.Directory",
+    "mcp_ref.messages.prompts.PromptArgument", "mcp_ref.server.registry.directory.Directory",
     "mcp_ref.server.serving.http_listener.HttpListener", "mcp_ref.server.serving.http_listener.endpoint_of",
     "mcp_ref.server.serving.http_listener.serve_http", "mcp_ref.server.loghandler.WireHandler",
     "mcp_ref.server.prompts.Prompts.add", "mcp_ref.server.resources.Resources.add",
@@ -196,7 +196,7 @@ FAMILIES = (
       "mcp_ref.server.serving.http_listener.serve_http"),
      ("server", "address")),
     ("mcp_ref.server.serving.http_listener.endpoint_of", ("mcp_ref.server.Server.wsgi",), ("server", "streams")),
-    ("mcp_ref.server.files.directory.Directory", ("mcp_ref.server.Server.directory",), ()),
+    ("mcp_ref.server.registry.directory.Directory", ("mcp_ref.server.Server.directory",), ()),
     ("mcp_ref.server.tools.Tools.add", ("mcp_ref.server.Server.tool",), ("function",)),
     ("mcp_ref.server.resources.Resources.add",
      ("mcp_ref.server.Server.resource", "mcp_ref.server.resources.Resources.add_fixed"), ("function",)),

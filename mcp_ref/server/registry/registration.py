@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from ...messages.completion import Ref
     from ...messages.prompts import PromptArgument
     from ...messages.tools import ToolAnnotations
-    from ..files.directory import Directory
     from .caching import Cache
     from .checks import Paging
+    from .directory import Directory
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -252,7 +252,7 @@ class Registration(Role):
         """Make a function a resource, or with ``{variables}`` in ``uri`` a resource template.
 
         The function returns str, bytes, JSON values or resource contents. Variables are passed by name, decoded: a
-        value may hold slashes and ``..``, so serve files by `mcp_ref.server.files.directory`. Options: ``name``,
+        value may hold slashes and ``..``, so serve files by `mcp_ref.server.registry.directory`. Options: ``name``,
         ``title``, ``description``, ``mime_type``, ``size`` (bytes), ``annotations``, ``icons``, ``meta``, ``cache``
         (`Cache`: how long clients may cache the contents). Raises ValueError if the parameters are not the variables.
         """
@@ -326,8 +326,8 @@ class Registration(Role):
         cache: "Optional[Cache]" = None,
     ) -> "Directory":
         """Serve the files below a folder as ``file://`` resources; options as
-        `mcp_ref.server.files.directory.Directory`."""
-        from ..files.directory import Directory
+        `mcp_ref.server.registry.directory.Directory`."""
+        from .directory import Directory
 
         made = Directory(
             path, uri=uri, name=name, title=title, description=description, pattern=pattern, hidden=hidden,

@@ -8,7 +8,7 @@ There is one spelling for each file, the one that the list has: letters, digits 
 else percent-encoded with capital letters. Any other spelling is not found, though it may be equivalent
 [RFC 3986 §6.2.2]: it could by-pass a rule that grants access by URI, such as ``needs`` or one of a proxy.
 No other file can be reached [2026-07-28 server/resources §Security Considerations] MUST: a segment is
-the name of an entry and never a path (`mcp_ref.server.files.safefiles` enforces that). A file that is
+the name of an entry and never a path (`mcp_ref.server.registry.safefiles` enforces that). A file that is
 hidden, is no regular file, or does not fit the pattern, is answered as a file that does not exist, so that
 clients learn nothing of it.
 
@@ -48,13 +48,13 @@ from ...options import spelt
 from ...peer.context import Context, params_reader
 from ...protocol.content import check_annotations, check_uri
 from ...revisions import Revision
-from ..registry.checks import check_cache
-from ..registry.listing import Listing
 from ..results.content import contents_of
+from .checks import check_cache
+from .listing import Listing
 from .safefiles import DescriptorTree, Missing, Parts, PathTree, TooLarge, Tree, is_name
 
 if TYPE_CHECKING:
-    from ..registry.caching import Cache
+    from .caching import Cache
 
 LISTED = 1000
 """Resources in a page of a list with directories, if the server has no ``page_size``."""
