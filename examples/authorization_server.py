@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # so that it runs from a checkout
 
 from mcp_ref.auth import HmacSigner  # noqa: E402
-from mcp_ref.auth.tokens.jose import b64url, make_jwt  # noqa: E402
+from mcp_ref.auth.jose import b64url, make_jwt  # noqa: E402
 
 
 class AuthorizationServer:

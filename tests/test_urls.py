@@ -1,7 +1,7 @@
 """One reader of URLs, one answer to what is this machine, and one token, for all who ask."""
 import pytest
 
-from mcp_ref.auth.discovery.challenge import parse
+from mcp_ref.auth.challenge import parse
 from mcp_ref.auth.urls import split
 from mcp_ref.errors import ConnectFailed, DiscoveryFailed
 from mcp_ref.http11.client.connect import server_url

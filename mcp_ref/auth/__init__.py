@@ -215,7 +215,7 @@ Signatures in place of secrets
 With ``signer=`` the client proves who it is by a signed assertion (``private_key_jwt``). The authorization server knows
 the public key from the registration or from the metadata document of the client. With ``dpop=`` each request proves
 that its sender has the key of the token, so a stolen token is useless. The package signs with shared secrets only
-(`HmacSigner`); a private key is used through a `Signer` of yours, see ``help("mcp_ref.auth.tokens.jose")``::
+(`HmacSigner`); a private key is used through a `Signer` of yours, see ``help("mcp_ref.auth.jose")``::
 
     from mcp_ref.auth import ClientCredentials, JwtVerifier, OAuth, ResourceServer, Signer
 
@@ -300,8 +300,13 @@ The modules, in the order to read them
 module          subject
 ==============  ================================================================================
 `urls`          the URLs that may be asked at all
-`discovery/`    from a refusal to the authorization server
-`tokens/`       JSON Web Tokens, signatures, keys and proofs
+`challenge`     the field WWW-Authenticate, read and written; names of scopes
+`fetch`         one HTTP request to an authorization server, and the addresses that may be asked
+`discover`      from a refusal to the authorization server: its documents, and the search for them
+`jose`          a JSON Web Token as text, and the `Signer` that signs one; the manual of signers
+`jws`           signatures checked: HS256, RS256, ES256; the keys of an authorization server, fetched
+                when they are needed
+`dpop`          proofs of possession: made by a client, checked by a server
 `client/`       how a client gets a token, keeps it and renews it
 `server/`       how a server admits only requests with a good token
 ==============  ================================================================================
@@ -314,27 +319,27 @@ if TYPE_CHECKING:
     from .client.oauth import OAuth
     from .client.registration import client_metadata
     from .client.store import FileStore, MemoryStore, TokenStore
+    from .jose import HmacSigner, Signer, b64url
     from .server.access import AccessToken, Principal
     from .server.resource_server import ResourceServer
     from .server.verifiers import Introspection, JwtVerifier
-    from .tokens.jose import HmacSigner, Signer, b64url
 
 _HOMES = {
     "AccessToken": ".server.access",
     "ClientCredentials": ".client.machine",
     "EnterpriseManaged": ".client.machine",
     "FileStore": ".client.store",
-    "HmacSigner": ".tokens.jose",
+    "HmacSigner": ".jose",
     "Introspection": ".server.verifiers",
     "JwtVerifier": ".server.verifiers",
     "MemoryStore": ".client.store",
     "OAuth": ".client.oauth",
     "Principal": ".server.access",
     "ResourceServer": ".server.resource_server",
-    "Signer": ".tokens.jose",
+    "Signer": ".jose",
     "TokenStore": ".client.store",
     "WorkloadIdentity": ".client.machine",
-    "b64url": ".tokens.jose",
+    "b64url": ".jose",
     "client_metadata": ".client.registration",
 }
 """Public name -> module; resolved on first use, as in `mcp_ref`."""

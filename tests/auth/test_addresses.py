@@ -6,8 +6,8 @@ from typing import Any, Dict, List, Optional
 import pytest
 
 from mcp_ref.auth import ClientCredentials, EnterpriseManaged, OAuth, WorkloadIdentity
-from mcp_ref.auth.discovery.discover import discover, metadata_of
-from mcp_ref.auth.discovery.fetch import HERE, LINK_LOCAL, PRIVATE, PUBLIC, Fetcher, Reach, kind_of
+from mcp_ref.auth.discover import discover, metadata_of
+from mcp_ref.auth.fetch import HERE, LINK_LOCAL, PRIVATE, PUBLIC, Fetcher, Reach, kind_of
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.http11.client.connect import Connector
 from tests.support.scripted_web import redirect, reply_json
@@ -253,7 +253,7 @@ def test_verifiers_ask_what_their_author_names(net: Net) -> None:
 def test_no_document_leads_to_an_inner_address(place: str, net: Net) -> None:
     """Every place of discovery: what a public server says is a name, which leads inside."""
     net.names.update({"evil.example": ["10.9.9.9"], "as.example": ["8.8.8.8"]})
-    from mcp_ref.auth.discovery.challenge import parse
+    from mcp_ref.auth.challenge import parse
 
     with secure() as web:
         net.webs.update({"93.184.216.34": web.port, "8.8.8.8": web.port})

@@ -1,8 +1,8 @@
-"""Assertions by which a client shows who it is (`mcp_ref.auth.tokens.assertions`)."""
+"""Assertions by which a client shows who it is (`mcp_ref.auth.client.token_endpoint`)."""
 import pytest
 
 from mcp_ref.auth.client.token_endpoint import ASSERTION_TYPE, LIFETIME, assertion_fields, client_assertion, method_of
-from mcp_ref.auth.tokens.jose import HmacSigner, Signer, split_jwt
+from mcp_ref.auth.jose import HmacSigner, Signer, split_jwt
 from mcp_ref.errors import TokenRefused
 
 ISSUER = "https://auth.example.com/tenant"

@@ -15,8 +15,8 @@ from mcp_ref.auth.client.single_flight import GrantContext
 from mcp_ref.auth.client.single_flight import NAME
 from mcp_ref.auth.client.store import MAX_FILE, FileStore
 from mcp_ref.auth.client.token_endpoint import ClientInfo, Token, assertion_fields
-from mcp_ref.auth.discovery.discover import AuthorizationServer, Discovered
-from mcp_ref.auth.tokens.dpop import Prover
+from mcp_ref.auth.discover import AuthorizationServer, Discovered
+from mcp_ref.auth.dpop import Prover
 from mcp_ref.auth.urls import checked
 from mcp_ref.errors import AnswerLost, AuthError, DiscoveryFailed, McpError, TokenRefused, Unauthorized
 from mcp_ref.http11.client.connect import Abandoned, Proxy

@@ -3,7 +3,7 @@ from typing import Any, Dict
 
 import pytest
 
-from mcp_ref.auth.discovery.discover import AuthorizationServer, ProtectedResource
+from mcp_ref.auth.discover import AuthorizationServer, ProtectedResource
 from mcp_ref.errors import DiscoveryFailed
 
 RESOURCE: Dict[str, Any] = {"resource": "https://mcp.example.com/mcp",

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from mcp_ref.auth.tokens.jose import b64url, unb64url
-from mcp_ref.auth.tokens.jws import key_of, verifies
+from mcp_ref.auth.jose import b64url, unb64url
+from mcp_ref.auth.jws import key_of, verifies
 from tests.conformance import es256
 from tests.conformance.es256 import Es256Signer
 

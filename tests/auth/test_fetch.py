@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, List, Sequence
 import pytest
 
 from mcp_ref import deadline
-from mcp_ref.auth.discovery.fetch import Fetcher, HttpAnswer
+from mcp_ref.auth.fetch import Fetcher, HttpAnswer
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.limits import Limits
 from tests.support.scripted_web import Asked, Reply, ScriptedWeb, redirect, reply_html, reply_json

@@ -1,10 +1,10 @@
-"""JSON Web Tokens as text (`mcp_ref/auth/tokens/jose.py`)."""
+"""JSON Web Tokens as text (`mcp_ref/auth/jose.py`)."""
 import json
 from typing import Any, Dict, List
 
 import pytest
 
-from mcp_ref.auth.tokens.jose import HmacSigner, Jwt, Signer, b64url, make_jwt, split_jwt, thumbprint, unb64url
+from mcp_ref.auth.jose import HmacSigner, Jwt, Signer, b64url, make_jwt, split_jwt, thumbprint, unb64url
 
 # [RFC 7515 §A.1]: header, claims and key, as they stand there.
 HEADER = b'{"typ":"JWT",\r\n "alg":"HS256"}'

@@ -1,14 +1,14 @@
-"""The keys of an authorization server (`mcp_ref/auth/tokens/jws.py`), which are fetched from a scripted one."""
+"""The keys of an authorization server (`mcp_ref/auth/jws.py`), which are fetched from a scripted one."""
 import logging
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import pytest
 
-from mcp_ref.auth.discovery.fetch import Fetcher
-from mcp_ref.auth.tokens import jws
-from mcp_ref.auth.tokens.jose import Jwt, Signer, make_jwt, split_jwt
-from mcp_ref.auth.tokens.jws import MAX_KEYS, KeySet, key_of, secret_key
+from mcp_ref.auth.fetch import Fetcher
+from mcp_ref.auth.jose import Jwt, Signer, make_jwt, split_jwt
+from mcp_ref.auth.jws import MAX_KEYS, KeySet, key_of, secret_key
+from mcp_ref.auth import jws
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from tests.conformance.es256 import Es256Signer
 from tests.support.auth_server import AuthorizationServer
@@ -216,7 +216,7 @@ def test_keys_that_cannot_be_read_are_left_out(issuing: AuthorizationServer, cap
 
 
 def test_what_is_published_is_no_secret(issuing: AuthorizationServer) -> None:
-    from mcp_ref.auth.tokens.jose import HmacSigner, b64url
+    from mcp_ref.auth.jose import HmacSigner, b64url
 
     secret = b"s" * 32
     issuing.keys = [{"kty": "oct", "k": b64url(secret)}, published(OLD)]

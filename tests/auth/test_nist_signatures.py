@@ -10,8 +10,8 @@ from typing import Any, Dict, List
 
 import pytest
 
-from mcp_ref.auth.tokens.jose import unb64url
-from mcp_ref.auth.tokens.jws import key_of, verifies
+from mcp_ref.auth.jose import unb64url
+from mcp_ref.auth.jws import key_of, verifies
 from tests.meta.facts import ROOT
 
 LINES = (ROOT / "tests" / "data" / "nist_signatures.jsonl").read_text(encoding="ascii").splitlines()

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_ref.auth import FileStore, MemoryStore, OAuth
 from mcp_ref.auth.client.oauth_session import OAuthSession
-from mcp_ref.auth.tokens.jose import Signer, split_jwt
+from mcp_ref.auth.jose import Signer, split_jwt
 from mcp_ref.errors import AuthError, DiscoveryFailed, InsufficientScope, TokenRefused, Unauthorized
 from mcp_ref.http11.client.connect import Abandoned
 from mcp_ref.http11.message import Headers

@@ -4,9 +4,9 @@ import threading
 import pytest
 
 from mcp_ref.auth import ResourceServer
-from mcp_ref.auth.discovery.challenge import parse
-from mcp_ref.auth.tokens.dpop import SECONDS, Proof, ProofChecker, Prover
-from mcp_ref.auth.tokens.jose import HmacSigner, make_jwt, split_jwt, thumbprint
+from mcp_ref.auth.challenge import parse
+from mcp_ref.auth.dpop import SECONDS, Proof, ProofChecker, Prover
+from mcp_ref.auth.jose import HmacSigner, make_jwt, split_jwt, thumbprint
 from mcp_ref.errors import AuthError
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.limits import Limits

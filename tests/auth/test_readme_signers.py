@@ -1,4 +1,4 @@
-"""The signers that the manual of `Signer` shows or names: what they sign is taken by `mcp_ref.auth.tokens.jws`."""
+"""The signers that the manual of `Signer` shows or names: what they sign is taken by `mcp_ref.auth.jws`."""
 import importlib
 import json
 import shutil
@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from mcp_ref.auth.tokens.dpop import Prover
-from mcp_ref.auth.tokens.jose import split_jwt
-from mcp_ref.auth.tokens.jws import key_of, verifies
+from mcp_ref.auth.dpop import Prover
+from mcp_ref.auth.jose import split_jwt
+from mcp_ref.auth.jws import key_of, verifies
 from tests.auth.test_es256 import PEM
 from tests.meta.facts import ROOT
 from tests.meta.test_docstring_examples import blocks_of

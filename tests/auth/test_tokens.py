@@ -7,8 +7,8 @@ from urllib.parse import quote_plus
 import pytest
 
 from mcp_ref.auth.client.token_endpoint import ClientInfo, Token, TokenEndpoint, method_for, union
-from mcp_ref.auth.tokens.dpop import Prover
-from mcp_ref.auth.tokens.jose import HmacSigner, Signer, split_jwt
+from mcp_ref.auth.dpop import Prover
+from mcp_ref.auth.jose import HmacSigner, Signer, split_jwt
 from mcp_ref.errors import TokenRefused
 from tests.support.scripted_grant import ISSUER, NOW, ListFetcher, answer, server
 

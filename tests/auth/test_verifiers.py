@@ -5,11 +5,11 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import pytest
 
 from mcp_ref import Server
+from mcp_ref.auth.jose import HmacSigner, Jwt, Signer, b64url, make_jwt
+from mcp_ref.auth.jws import KeySet
 from mcp_ref.auth.server.access import AccessToken
 from mcp_ref.auth.server.resource_server import ResourceServer
 from mcp_ref.auth.server.verifiers import FAILURE_SECONDS, CachedVerifier, Introspection, JwtVerifier
-from mcp_ref.auth.tokens.jose import HmacSigner, Jwt, Signer, b64url, make_jwt
-from mcp_ref.auth.tokens.jws import KeySet
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, Unauthorized
 from mcp_ref.limits import Limits
 from tests.conformance.es256 import Es256Signer

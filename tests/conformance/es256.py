@@ -11,7 +11,7 @@ the docstring of `mcp_ref.auth.Signer` shows two that are sound, over the `opens
 The curve is P-256 [FIPS 186-4 §D.1.2.3], y² = x³ - 3x + b modulo P, and the number of a signature is derived from key
 and message [RFC 6979 §3.2], so that no bad random number can give the key away and RFC vectors can be tested.
 Points are Jacobian, (X, Y, Z) for x = X/Z², y = Y/Z³, because a division costs as much as fifty multiplications.
-`mcp_ref.auth.tokens.jws`, which verifies such signatures, has an arithmetic of its own: each is tested with the other.
+`mcp_ref.auth.jws`, which verifies such signatures, has an arithmetic of its own: each is tested with the other.
 """
 import base64
 import hashlib
@@ -19,7 +19,7 @@ import hmac
 import secrets
 from typing import Iterator, Tuple
 
-from mcp_ref.auth.tokens.jose import Signer, b64url
+from mcp_ref.auth.jose import Signer, b64url
 
 P = 2 ** 256 - 2 ** 224 + 2 ** 192 + 2 ** 96 - 1
 N = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551

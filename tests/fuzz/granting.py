@@ -13,8 +13,8 @@ from mcp_ref.auth.client.registration import Identity, register
 from mcp_ref.auth.client.single_flight import GrantContext, SingleFlight
 from mcp_ref.auth.client.store import MemoryStore
 from mcp_ref.auth.client.token_endpoint import ClientInfo, Token, TokenEndpoint
-from mcp_ref.auth.discovery.discover import AuthorizationServer, Discovered
-from mcp_ref.auth.discovery.fetch import HttpAnswer
+from mcp_ref.auth.discover import AuthorizationServer, Discovered
+from mcp_ref.auth.fetch import HttpAnswer
 from mcp_ref.errors import AuthError, DiscoveryFailed, IssuerMismatch, RegistrationRefused, TokenRefused
 from mcp_ref.limits import DEFAULT
 

@@ -7,10 +7,10 @@ from functools import lru_cache
 from random import Random
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from mcp_ref.auth.discovery.fetch import HttpAnswer
+from mcp_ref.auth.fetch import HttpAnswer
+from mcp_ref.auth.jose import HmacSigner, Jwt, Signer, b64url, make_jwt, split_jwt, unb64url
+from mcp_ref.auth.jws import KeySet
 from mcp_ref.auth.server.verifiers import JwtVerifier
-from mcp_ref.auth.tokens.jose import HmacSigner, Jwt, Signer, b64url, make_jwt, split_jwt, unb64url
-from mcp_ref.auth.tokens.jws import KeySet
 from mcp_ref.errors import DiscoveryFailed, Unauthorized
 from tests.conformance.es256 import GX, GY, P, Es256Signer
 from tests.support.rs256 import Rs256Signer

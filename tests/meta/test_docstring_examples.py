@@ -15,7 +15,7 @@ import pytest
 from tests.meta.facts import PACKAGE, ROOT, python_files, shown, text_of, tree_of
 from tests.meta.test_readme import Block, run, undefined
 
-MANUALS = ("mcp_ref/auth/__init__.py", "mcp_ref/auth/tokens/jose.py", "mcp_ref/auth/server/verifiers.py")
+MANUALS = ("mcp_ref/auth/__init__.py", "mcp_ref/auth/jose.py", "mcp_ref/auth/server/verifiers.py")
 NOT_RUN = "# not run:"
 
 

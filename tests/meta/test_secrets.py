@@ -17,8 +17,8 @@ from mcp_ref import Server
 from mcp_ref.auth.client.code_flow import CodeFlow
 from mcp_ref.auth.client.store import FileStore
 from mcp_ref.auth.client.token_endpoint import ClientInfo, client_assertion
-from mcp_ref.auth.tokens.dpop import Prover
-from mcp_ref.auth.tokens.jose import HmacSigner, split_jwt
+from mcp_ref.auth.dpop import Prover
+from mcp_ref.auth.jose import HmacSigner, split_jwt
 from mcp_ref.server.replay import ENVIRONMENT, States
 from mcp_ref.streamable.server.session_table import new_id
 from mcp_ref.streamable.shared.sqlite import SqliteStore
@@ -39,7 +39,7 @@ HASHES = {"mcp_ref/server/elicitation.py", "mcp_ref/server/registry/caching.py",
 MADE = {
     ("mcp_ref/streamable/server/session_table.py", "token_urlsafe"),
     ("mcp_ref/auth/client/code_flow.py", "token_urlsafe"),
-    ("mcp_ref/auth/tokens/dpop.py", "token_urlsafe"), ("mcp_ref/auth/client/token_endpoint.py", "token_urlsafe"),
+    ("mcp_ref/auth/dpop.py", "token_urlsafe"), ("mcp_ref/auth/client/token_endpoint.py", "token_urlsafe"),
     ("mcp_ref/server/elicitation_url.py", "token_urlsafe"), ("mcp_ref/server/replay.py", "urandom"),
     ("mcp_ref/cli/serve/workers.py", "token_hex"), ("mcp_ref/auth/client/store.py", "token_hex"),
 }

@@ -5,7 +5,7 @@
 import hashlib
 from typing import Optional
 
-from mcp_ref.auth.tokens.jose import Signer, b64url
+from mcp_ref.auth.jose import Signer, b64url
 
 N = int((
     "B42A1CF5FB35E4C90DC2D4F39FFA2A46343E7AE97A19A0C8D27F7264CD63B2C6F12D68DC1EF5769CB1DF5877C20027A69236"

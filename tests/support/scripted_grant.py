@@ -4,8 +4,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from mcp_ref.auth.client.single_flight import GrantContext, SingleFlight
 from mcp_ref.auth.client.store import MemoryStore, TokenStore
-from mcp_ref.auth.discovery.discover import AuthorizationServer, Discovered, ProtectedResource
-from mcp_ref.auth.discovery.fetch import HttpAnswer
+from mcp_ref.auth.discover import AuthorizationServer, Discovered, ProtectedResource
+from mcp_ref.auth.fetch import HttpAnswer
 from mcp_ref.limits import DEFAULT
 
 ISSUER = "https://auth.example"

@@ -41,11 +41,11 @@ from urllib.parse import parse_qsl, urlencode
 
 from ...errors import DiscoveryFailed, IssuerMismatch, TokenRefused
 from ...revisions import LATEST, REVISIONS
-from ..discovery.challenge import OFFLINE
+from ..challenge import OFFLINE
 from .token_endpoint import ClientInfo, Token, TokenEndpoint, explained, sayable
 
 if TYPE_CHECKING:
-    from ..discovery.discover import Discovered
+    from ..discover import Discovered
 
 _OURS = ("response_type", "client_id", "redirect_uri", "code_challenge", "code_challenge_method", "state", "resource",
          "scope", "prompt", "request", "request_uri", "response_mode")

@@ -23,8 +23,8 @@ from .token_endpoint import ClientInfo, Token
 if TYPE_CHECKING:
     import ssl
 
-    from ..discovery.discover import Discovered
-    from ..tokens.jose import Signer
+    from ..discover import Discovered
+    from ..jose import Signer
 
 
 class Grant(Authorizing):
@@ -33,7 +33,7 @@ class Grant(Authorizing):
     ``scopes``: asked for besides those that the server names; None: what the server says. ``store``: where tokens and
     registrations are kept; None: in memory. ``choose_server``: picks one of several authorization servers; None: the
     first. ``dpop``: a signer with whose key all tokens are bound [RFC 9449]. ``private_networks``: True if a public MCP
-    server may name authorization servers in private networks, see `mcp_ref.auth.discovery.fetch`. ``now``: the time in
+    server may name authorization servers in private networks, see `mcp_ref.auth.fetch`. ``now``: the time in
     seconds since 1970.
     """
 

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Callable, List, Optional, Sequence, Tuple, Uni
 
 from ...errors import DiscoveryFailed, TokenRefused
 from ...options import spelt
-from ..tokens.jose import split_jwt
+from ..jose import split_jwt
 from ..urls import checked, origin, shown
 from .grant import Grant
 from .registration import bind
@@ -43,8 +43,8 @@ from .store import TokenStore
 from .token_endpoint import ClientInfo, Token, TokenEndpoint, method_for, method_of
 
 if TYPE_CHECKING:
-    from ..discovery.discover import AuthorizationServer, Discovered
-    from ..tokens.jose import Signer
+    from ..discover import AuthorizationServer, Discovered
+    from ..jose import Signer
 
 CLIENT_CREDENTIALS = "client_credentials"
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -246,7 +246,7 @@ class EnterpriseManaged(MachineGrant):
         return assertion
 
     def _provider(self, context: GrantContext) -> "AuthorizationServer":
-        from ..discovery.discover import AuthorizationServer, metadata_of
+        from ..discover import AuthorizationServer, metadata_of
 
         if self._idp_token_endpoint is not None:
             return AuthorizationServer(self._idp_issuer or self._idp_token_endpoint, self._idp_token_endpoint)

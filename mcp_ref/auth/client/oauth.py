@@ -11,7 +11,7 @@
     OAuth(client_metadata_url="https://example.com/client.json")  # known by a document, see `registration`
     OAuth(authorize=show_in_my_window)                            # a program with a browser of its own
 
-The authorization server is discovered, see `mcp_ref.auth.discovery.discover`; `oauth_session` keeps the token and
+The authorization server is discovered, see `mcp_ref.auth.discover`; `oauth_session` keeps the token and
 decides when this grant is used.
 
 The redirect listener is a small HTTP server on this machine that takes one request, that of the browser coming back.
@@ -46,8 +46,8 @@ from .store import TokenStore
 from .token_endpoint import ClientInfo, Token, union
 
 if TYPE_CHECKING:
-    from ..discovery.discover import Discovered
-    from ..tokens.jose import Signer
+    from ..discover import Discovered
+    from ..jose import Signer
 
 REDIRECT_URI = "http://localhost/callback"
 """The place to which the browser comes back; a random port is put in."""

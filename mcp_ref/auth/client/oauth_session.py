@@ -66,9 +66,9 @@ from ...http11.message import Headers
 from ...limits import DEFAULT, Limits
 from ...revisions import LATEST
 from ...streamable.client.auth_provider import Authorizer, Fields, CancelScope, AuthRefusal
-from ..discovery.challenge import OFFLINE, find, parse, scopes_wanted
-from ..discovery.discover import Discovered, discover, first
-from ..discovery.fetch import Fetcher, Reach
+from ..challenge import OFFLINE, find, parse, scopes_wanted
+from ..discover import Discovered, discover, first
+from ..fetch import Fetcher, Reach
 from ..urls import canonical, checked, origin, shown
 from .single_flight import GrantContext, SingleFlight
 from .token_endpoint import Token, sayable, union
@@ -118,7 +118,7 @@ class OAuthSession(Authorizer):
         self._fetcher = Fetcher(limits, ssl_context=ssl_context, cafile=cafile, reach=reach)
         self._prover = None
         if grant.dpop is not None:
-            from ..tokens.dpop import Prover
+            from ..dpop import Prover
 
             self._prover = Prover(grant.dpop, grant.now)
         self._tokens = TokenManager(grant, self._url, self._fetcher, self._prover is not None)

@@ -38,8 +38,8 @@ from ..urls import checked, is_loopback, shown, split
 from .token_endpoint import ClientInfo, explained, method_for, sayable, union
 
 if TYPE_CHECKING:
-    from ..discovery.discover import AuthorizationServer
-    from ..tokens.jose import Signer
+    from ..discover import AuthorizationServer
+    from ..jose import Signer
     from .single_flight import GrantContext
 
 METHODS = ("client_secret_basic", "client_secret_post", "none")

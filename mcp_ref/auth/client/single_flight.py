@@ -30,10 +30,10 @@ from .token_endpoint import ClientInfo, TokenEndpoint
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from ..discovery.discover import Discovered
-    from ..discovery.fetch import Fetcher
-    from ..tokens.dpop import Prover
-    from ..tokens.jose import Signer
+    from ..discover import Discovered
+    from ..dpop import Prover
+    from ..fetch import Fetcher
+    from ..jose import Signer
 
 NAME = "mcp-ref:authorize"
 CALLBACK_NAME = "mcp-ref:asking"

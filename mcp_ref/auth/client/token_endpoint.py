@@ -39,14 +39,14 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 from urllib.parse import quote_plus
 
 from ...errors import AuthError, TokenRefused
-from ...records import Record, dataclass
-from ..discovery.challenge import scope_list
+from ...records import Record
+from ..challenge import scope_list
 
 if TYPE_CHECKING:
-    from ..discovery.discover import AuthorizationServer
-    from ..discovery.fetch import Fetcher, HttpAnswer
-    from ..tokens.dpop import Prover
-    from ..tokens.jose import Signer
+    from ..discover import AuthorizationServer
+    from ..dpop import Prover
+    from ..fetch import Fetcher, HttpAnswer
+    from ..jose import Signer
 
 USABLE = re.compile(r"[!-~]+\Z")
 """A token that can stand in a header field [RFC 6750 §2.1] [RFC 9449 §7.1]; a little more than these allow."""
@@ -134,7 +134,7 @@ class ClientInfo(Record):
         """The secret in every form in which it may have been sent, and so be sent back; [] without one."""
         if not self.client_secret:
             return []
-        from ..discovery.fetch import basic
+        from ..fetch import basic
 
         return [self.client_secret, basic(self.client_id, self.client_secret)[1].partition(" ")[2]]
 
@@ -271,7 +271,7 @@ class TokenEndpoint:
                                % (client.issuer, self.server.issuer), "invalid_client")
         named = [("client_id", client.client_id)] if client.client_id else []
         if client.method == "client_secret_basic":
-            from ..discovery.fetch import basic
+            from ..fetch import basic
 
             # The id is in the form as well, which the official SDK's authorization server wants; it is no second proof.
             return named, [basic(client.client_id, client.client_secret or "")]
@@ -359,7 +359,7 @@ LIFETIME = 60.0
 
 def client_assertion(signer: "Signer", client_id: str, issuer: str, now: float) -> str:
     """Make an assertion for one request at the time ``now`` (seconds since 1970)."""
-    from ..tokens.jose import make_jwt
+    from ..jose import make_jwt
 
     return make_jwt(signer, {
         "iss": client_id, "sub": client_id, "aud": issuer,

@@ -11,5 +11,5 @@ module               contents
 `resource_server`    `ResourceServer`, which `Server(auth=...)` takes, and its refusals
 ===================  ======================================================================================
 
-The proofs of DPoP are checked in `mcp_ref.auth.tokens.dpop`.
+The proofs of DPoP are checked in `mcp_ref.auth.dpop`.
 """

@@ -41,7 +41,7 @@ from ...options import spelt
 from ...protocol.uris import Folded, folded, normal
 from ...records import Record, dataclass
 from ...uritemplate import Template
-from ..discovery.challenge import OFFLINE, SCOPE
+from ..challenge import OFFLINE, SCOPE
 
 
 @spelt

@@ -26,8 +26,8 @@ from ...errors import AuthError
 from ...http11.message import Exchange
 from ...jsontext import dumps
 from ...protocol.streamable_http.refusals import Pairs, preflight
-from ..discovery.discover import AuthorizationServer, metadata_of
-from ..discovery.fetch import Fetcher
+from ..discover import AuthorizationServer, metadata_of
+from ..fetch import Fetcher
 from ..urls import origin, resource_metadata_urls
 
 SERVER_METADATA = "/.well-known/oauth-authorization-server"

@@ -54,9 +54,9 @@ from ...jsonrpc import Batch, Frame, Notification, Request
 from ...limits import DEFAULT, Limits
 from ...options import spelt
 from ...streamable.server.authenticate import AccessDenied, Guard
-from ..discovery.challenge import format_challenge
-from ..discovery.fetch import Fetcher
-from ..tokens.dpop import ALGORITHMS, ProofChecker
+from ..challenge import format_challenge
+from ..dpop import ALGORITHMS, ProofChecker
+from ..fetch import Fetcher
 from ..urls import canonical, checked, split
 from .access import AccessToken, Asked, Principal, ScopePolicy, Scopes, Verify, checked_scopes
 from .metadata import ServerMetadata, WellKnownPages
@@ -82,7 +82,7 @@ class ResourceServer(Guard):
     ``audience``: other names for ``resource`` that tokens may have as their audience, if an authorization server does
     not know it by its URL. ``scopes_supported``: those that clients ask for without a better hint (default:
     ``scopes``). ``dpop``: True if clients may prove that they hold the key of their token, "required" if they must; see
-    `mcp_ref.auth.tokens.dpop`. A token that is bound to a key is of no use without that; one that is bound to anything
+    `mcp_ref.auth.dpop`. A token that is bound to a key is of no use without that; one that is bound to anything
     else, such as a certificate, is of no use here, see `AccessToken.unproved`. ``resource_name``, ``documentation``:
     for people. ``realm``: goes into challenges.
 

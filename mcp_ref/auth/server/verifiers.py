@@ -55,10 +55,10 @@ from ... import deadline
 from ...errors import AuthError, DiscoveryFailed, Unauthorized
 from ...limits import DEFAULT, Limits
 from ...options import spelt
-from ..discovery.discover import metadata_of
-from ..discovery.fetch import Fetcher, basic
-from ..tokens.jose import split_jwt
-from ..tokens.jws import ALGORITHMS, KeySet, configured, secret_key
+from ..discover import metadata_of
+from ..fetch import Fetcher, basic
+from ..jose import split_jwt
+from ..jws import ALGORITHMS, KeySet, configured, secret_key
 from .access import AccessToken, Verify
 
 Now = Callable[[], float]

@@ -18,7 +18,7 @@ MUST.
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...urls import TOKEN, is_token
+from ..urls import TOKEN, is_token
 
 _WORD = re.compile(TOKEN)
 _TOKEN68 = re.compile(r"([A-Za-z0-9\-._~+/]+=*)[ \t]*(?=,|\Z)")

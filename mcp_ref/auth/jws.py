@@ -43,12 +43,12 @@ import hmac
 import threading
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
-from ... import deadline
-from ...errors import AuthError, DiscoveryFailed
-from ...limits import DEFAULT, Limits
-from ..discovery.fetch import Fetcher
-from ..urls import checked
+from .. import deadline
+from ..errors import AuthError, DiscoveryFailed
+from ..limits import DEFAULT, Limits
+from .fetch import Fetcher
 from .jose import Jwt, checked_secret, unb64url
+from .urls import checked
 
 Point = Tuple[int, int, int]
 """A point in Jacobian coordinates: x/z², y/z³; z is 0 for the point at infinity."""
@@ -419,6 +419,6 @@ def _readable(jwks: List[Mapping[str, Any]]) -> List[Key]:
 
 
 def _log(text: str, *values: Any) -> None:
-    from ...diagnostics.packagelog import get_logger
+    from ..diagnostics.packagelog import get_logger
 
     get_logger(__name__).warning(text, *values)

@@ -36,15 +36,15 @@ from base64 import b64encode
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 from urllib.parse import quote_plus, urlencode, urljoin
 
-from ...deadline import Deadline
-from ...errors import AnswerLost, AuthError, DiscoveryFailed, TransportError
-from ...http11.client.connect import Connector, CancelScope, server_url
-from ...http11.client.response import BROKEN, Reply, words
-from ...jsonrpc import json_type
-from ...jsontext import JsonError, dumps, loads
-from ...limits import DEFAULT, Limits
-from ...urls import Url, is_token
-from ..urls import checked, origin, shown, split
+from ..deadline import Deadline
+from ..errors import AnswerLost, AuthError, DiscoveryFailed, TransportError
+from ..http11.client.connect import CancelScope, Connector, server_url
+from ..http11.client.response import BROKEN, Reply, words
+from ..jsonrpc import json_type
+from ..jsontext import JsonError, dumps, loads
+from ..limits import DEFAULT, Limits
+from ..urls import Url, is_token
+from .urls import checked, origin, shown, split
 
 if TYPE_CHECKING:
     import ssl

@@ -34,15 +34,15 @@ URLs in them are connected to only at addresses that the server may lead to; see
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from ...diagnostics.packagelog import get_logger
-from ...errors import DiscoveryFailed, IssuerMismatch
-from ...jsonrpc import json_type
-from ...revisions import LATEST
-from ..urls import (
-    canonical, checked, covers, is_loopback, origin, resource_metadata_urls, server_metadata_urls, shown, split,
-)
+from ..diagnostics.packagelog import get_logger
+from ..errors import DiscoveryFailed, IssuerMismatch
+from ..jsonrpc import json_type
+from ..revisions import LATEST
 from .challenge import OFFLINE, Challenge, find, scope_list
 from .fetch import Fetcher, Fields, HttpAnswer
+from .urls import (
+    canonical, checked, covers, is_loopback, origin, resource_metadata_urls, server_metadata_urls, shown, split,
+)
 
 RESOURCE = "protected resource metadata"
 SERVER = "authorization server metadata"

@@ -31,12 +31,12 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from ...errors import AuthError, DiscoveryFailed
-from ...http11.message import Headers, HttpRequest
-from ...limits import DEFAULT, Limits
-from ..urls import origin, split
+from ..errors import AuthError, DiscoveryFailed
+from ..http11.message import Headers, HttpRequest
+from ..limits import DEFAULT, Limits
 from .jose import Signer, b64url, make_jwt, split_jwt, thumbprint
 from .jws import fits, key_of, verifies
+from .urls import origin, split
 
 AnyHeaders = Union[Mapping[str, str], Headers]
 

@@ -66,9 +66,9 @@ import hmac
 from base64 import b64encode, urlsafe_b64decode
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ...jsontext import dumps, loads
-from ...limits import DEFAULT
-from ...options import spelt
+from ..jsontext import dumps, loads
+from ..limits import DEFAULT
+from ..options import spelt
 
 MIN_SECRET = 32
 """Bytes of a secret for HS256: not fewer than the hash has [RFC 7518 §3.2] MUST."""
