@@ -158,11 +158,11 @@ _at_exit = threading.Lock()
 _settles = False
 
 
-def log_raised(who: str, error: BaseException, about: str = "") -> None:
+def log_raised(who: str, error: BaseException, occasion: str = "") -> None:
     """Log with its traceback what a function that is not ours has raised.
 
     ``who``: what the function is to its author, such as ``tool 'add'`` or ``on_log callback``; not chosen by a peer.
-    ``about``: what it was called for: method, request, session. Never raises, and never waits for a peer.
+    ``occasion``: what it was called for: method, request, session. Never raises, and never waits for a peer.
     """
     key = _key_of(who, error)
     hidden = PLACES.admit(key)
@@ -170,7 +170,7 @@ def log_raised(who: str, error: BaseException, about: str = "") -> None:
         return
     more = "; %d more times before, not logged one by one" % hidden if hidden else ""
     said = escaped(shown_error(error))
-    _write("%s raised %s%s%s" % (who, said, " (%s)" % about if about else "", more), error)
+    _write("%s raised %s%s%s" % (who, said, " (%s)" % occasion if occasion else "", more), error)
 
 
 def shown_error(error: BaseException) -> str:

@@ -166,7 +166,7 @@ class HintScope:
         """Return a copy for a place inside this one."""
         return self._changed(place="%s: %s" % (self.place, text))
 
-    def within(self, owner: Any) -> "HintScope":
+    def with_names_of(self, owner: Any) -> "HintScope":
         """Return a copy with the names of the module of a class, and of the class itself."""
         return self._changed(names=_names_of(owner.__module__), local={**self.local, owner.__name__: owner})
 
@@ -184,7 +184,7 @@ class HintScope:
         a class that contains itself with ever other type arguments."""
         if len(self.inside) >= DEEPEST:
             raise self.error("%s is %d classes deep, each inside the one before" % (owner.__name__, DEEPEST))
-        return self.within(owner)._changed(inside=(*self.inside, key))
+        return self.with_names_of(owner)._changed(inside=(*self.inside, key))
 
     def form(self, annotation: Any) -> TypeForm:
         """Return the form of an annotation at this place. Raises SignatureError."""
@@ -271,7 +271,7 @@ class Members:
                 form = None
             if form is None:
                 where = scope.at(label % member.name)
-                form = (where.within(member.owner) if member.owner else where).form(member.annotation)
+                form = (where.with_names_of(member.owner) if member.owner else where).form(member.annotation)
             self._add(member, form)
 
     def _add(self, member: HintedName, form: TypeForm) -> None:

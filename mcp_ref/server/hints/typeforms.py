@@ -87,7 +87,7 @@ def _variables_of(cls: Any, args: Sequence[Any], scope: HintScope) -> Dict[Any, 
     for base in cls.__dict__.get("__orig_bases__", ()):
         origin = origin_of(base)
         if isinstance(origin, type) and getattr(origin, "__parameters__", None):
-            found = {**_variables_of(origin, base.__args__, scope.within(cls).binding(found)), **found}
+            found = {**_variables_of(origin, base.__args__, scope.with_names_of(cls).binding(found)), **found}
     return found
 
 
@@ -348,7 +348,7 @@ def _typed_dict(cls: Any, scope: HintScope) -> TypeForm:
     class holds for all keys."""
     annotations = annotations_of(cls)
     required = getattr(cls, "__required_keys__", annotations if cls.__total__ else ())
-    inside = scope.within(cls)
+    inside = scope.with_names_of(cls)
     members = []
     for name, annotation in annotations.items():
         if isinstance(annotation, str) or hasattr(annotation, "__forward_arg__"):
