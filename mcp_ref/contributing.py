@@ -83,7 +83,7 @@ Stdio server. A stdio server in a handshake session: a message comes down the pi
       peer.sender.Sender.rate                        Return the rate limiter of this connection for the limit of this...
       server.hints.signature.LazyValidator.validate  Return the violations of the schema,
       server.hints.members.Members.bind              Return the Python values of JSON values that fit the schema
-      server.results.content.result_of               Return the result of a call whose function returned this value
+      server.results.result_of                       Return the result of a call whose function returned this value
       server.hints.values.to_json                    Return the JSON value of a Python value
       jsonrpc.encode                                 Return the bytes of a frame or batch
       peer.inflight.Inflight.finish                  Take a request out
@@ -125,7 +125,7 @@ HTTP server. An HTTP server in a handshake session: a POST comes, and its reply 
       peer.sender.Sender.rate                              Return the rate limiter of this connection for the limit o...
       server.hints.signature.LazyValidator.validate        Return the violations of the schema,
       server.hints.members.Members.bind                    Return the Python values of JSON values that fit the schema
-      server.results.content.result_of                     Return the result of a call whose function returned this v...
+      server.results.result_of                             Return the result of a call whose function returned this v...
       server.hints.values.to_json                          Return the JSON value of a Python value
       peer.routing.ReplyOutbox.put                         Post a message at once
       http11.server.responses.whole_reply                  Return head and body of a reply
@@ -240,7 +240,7 @@ a limit         a field of `limits.Limits`, and its row in the table of the docs
 a transport     a subclass of `transports.base.Transport`; a maker of it in ``tests/transports/makers.py`` has the
                 tests of the contract run on it
 a command       `cli.HOMES`, and ``COMMANDS`` of the module that has it
-an error code   `errors.CODES`; what revisions say of it, `server.results.failures`
+an error code   `errors.CODES`; what revisions say of it, `server.failures`
 a thread        `threads.start_thread`, and a row of the table there
 an option       a parameter of a call that is decorated with `options.spelt`, and a sentence of its docstring
 a module        the reading order in the docstring of its folder; a new folder: a floor in ``LAYERS``, and above

@@ -11,7 +11,8 @@ The reading order:
    process.
 4. The features, each module a page of the specification: `tools`, `resources`, `prompts`, `completion`,
    `subscriptions`, `logs`. They have the same sections in the same order: registration, list, act.
-5. `results/` makes messages of what handlers return or raise: `content`, `failures`, `stamp`.
+5. `results` makes messages of what handlers return. `failures` decides what the client and the log are told of an
+   exception, and which error code each revision gets.
 6. The questions to a client, each module a page of the specification: `elicitation`, `elicitation_url`, `sampling`,
    `roots`. In 2026-07-28 `mrtr` asks them, and `replay` runs a handler again with the answers so far.
 7. `announcements` sends notifications to all clients, `loghandler` sends records of `logging`.
@@ -59,10 +60,10 @@ if TYPE_CHECKING:
     from .elicitation import Answer
     from .elicitation_url import UrlElicitationRequired
     from .registry.caching import Cache
-    from .results.content import audio, blob, image
+    from .results import audio, blob, image
 
 _LATE = {
-    "Cache": ".registry.caching", "image": ".results.content", "audio": ".results.content", "blob": ".results.content",
+    "Cache": ".registry.caching", "image": ".results", "audio": ".results", "blob": ".results",
     "NoThreads": "..errors", "RpcError": "..errors", "ResourceNotFound": "..errors",
     "UrlElicitationRequired": ".elicitation_url",
     "Annotations": "..messages.base", "Icon": "..messages.base", "ToolAnnotations": "..messages.tools",

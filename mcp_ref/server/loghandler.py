@@ -33,7 +33,7 @@ from ..limits import DEFAULT
 from ..options import spelt
 from ..peer import outbox, rates
 from .logs import log, send
-from .results.stamp import CURRENT
+from .results import CURRENT
 
 if TYPE_CHECKING:
     from types import FrameType

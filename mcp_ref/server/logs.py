@@ -30,7 +30,7 @@ from ..peer.dispatcher import Connection
 from ..revisions import Revision
 from ..transports.held import Shared
 from .announcements import tell
-from .results.stamp import CURRENT
+from .results import CURRENT
 
 if TYPE_CHECKING:
     from .interface import ServerInterface

@@ -31,7 +31,7 @@ from ..revisions import Revision
 from .hints.signature import BindError, LazyValidator, Signature
 from .registry.checks import Paging, check_texts, name_of
 from .registry.listing import Listing
-from .results.content import check_asking, checked_block, content_of
+from .results import check_asking, checked_block, content_of
 
 if TYPE_CHECKING:
     from .registry.caching import Cache

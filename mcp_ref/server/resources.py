@@ -41,7 +41,7 @@ from ..uritemplate import Template
 from .hints.signature import BindError, LazyValidator, Signature
 from .registry.checks import Paging, check_cache, check_texts
 from .registry.listing import Listing
-from .results.content import check_asking, checked_contents, contents_of
+from .results import check_asking, checked_contents, contents_of
 
 if TYPE_CHECKING:
     from .registry.caching import Cache

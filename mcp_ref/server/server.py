@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from .loghandler import WireHandler
     from .registry.caching import Cache
     from .replay import States
-    from .results.stamp import Stamp
+    from .results import Stamp
     from .serving.http_listener import HttpListener
 
 _making = threading.Lock()
 REVISED = frozenset((RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, *RESERVED))
-"""Error codes that mean something in some revisions only, or in none; see `mcp_ref.server.results.failures`."""
+"""Error codes that mean something in some revisions only, or in none; see `mcp_ref.server.failures`."""
 
 
 class Server(Registration):
@@ -62,7 +62,7 @@ class Server(Registration):
     ``mask_errors``: True to send clients a fixed text for an exception of a handler, in place of its type and text;
     False to send type and text. Default: masked for clients that may be on another machine (HTTP, WSGI, `handle`, TCP),
     not on stdio, in memory and on Unix sockets. The text of a `ToolError` is always sent, and the log has every
-    exception; see `mcp_ref.server.results.failures`.
+    exception; see `mcp_ref.server.failures`.
     ``executor``: the `MainThreadQueue` or `Inline` that runs handlers; by default each
     connection has worker threads of its own. ``page_size``: items in a page of a list (default: all).
     ``order``: the order of lists, by "registration" or by "name" (or URI).
@@ -459,7 +459,7 @@ class Server(Registration):
     def _stamp(self, revision: Revision) -> "Stamp":
         found = self._stamps.get(revision)
         if found is None:
-            from .results.stamp import Stamp
+            from .results import Stamp
 
             found = self._stamps[revision] = Stamp(self, revision)
         return found
@@ -478,24 +478,24 @@ class Server(Registration):
         return found
 
     def answer_error(self, context: Any, error: RpcError, in_tool: bool) -> Exception:
-        """Return the error that this client may be sent for an `RpcError`; see `mcp_ref.server.results.failures`."""
+        """Return the error that this client may be sent for an `RpcError`; see `mcp_ref.server.failures`."""
         if error.code not in REVISED:
             return error
-        from .results.failures import revised
+        from .failures import revised
 
         return revised(context, error, in_tool)
 
     def answer_errors(self, context: Any, error: BaseException) -> RpcError:
         """Return the error for an exception of a handler; see `Role.answer_errors` and
-        `mcp_ref.server.results.failures`."""
-        from .results.failures import failed
+        `mcp_ref.server.failures`."""
+        from .failures import failed
 
         request = context.request
         return failed(context, self.handler_of(request.method, request.params or {}, context.session.rules), error)
 
     def handler_of(self, method: str, params: Dict[str, Any], revision: Revision) -> str:
         """Return the name of the author's function that answers this message, for the log; see `Role.handler_of`."""
-        from .results.failures import handler_of
+        from .failures import handler_of
 
         return handler_of(self, method, params, revision)
 

@@ -7,7 +7,7 @@ an unknown tool                              error -32602
 arguments that do not fit the input schema   an ``isError`` result since 2025-11-25, before that -32602
 calls above the rate                         ``isError``, naming the limit
 `ToolError`                                  ``isError``, its text verbatim, for the model
-any other exception of the tool              ``isError``; its text: `mcp_ref.server.results.failures`
+any other exception of the tool              ``isError``; its text: `mcp_ref.server.failures`
 `RpcError`                                   that JSON-RPC error
 a result that JSON cannot hold               ``isError``, naming the place: ``$.mean is NaN``
 a structured result unlike its schema        ``isError``, naming the place
@@ -47,7 +47,7 @@ from ..revisions import Revision
 from .hints.signature import BindError, LazyValidator, Signature, Unresolved
 from .registry.checks import Paging, check_odd_name, check_texts, check_tool, name_of
 from .registry.listing import Listing
-from .results.content import BadResult, check_asking, result_of
+from .results import BadResult, check_asking, result_of
 
 if TYPE_CHECKING:
     from ..protocol.streamable_http.mirrored import Mirrored
@@ -245,7 +245,7 @@ class Tools:
 
     def failed(self, context: Context, who: str, error: Exception) -> CallToolResult:
         """Return the result of a call that raised ``error``; ``who`` names the tool in the log and to the client."""
-        from .results.failures import failed_tool
+        from .failures import failed_tool
 
         if isinstance(error, (BadResult, JsonError)):
             self.counters.add("bad tool results")

@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))  # so that 
 
 from mcp_ref import Context, Server, ToolError  # noqa: E402
 from mcp_ref.messages.content import EmbeddedResource, TextContent, TextResourceContents  # noqa: E402
-from mcp_ref.server.results.content import audio, image  # noqa: E402
+from mcp_ref.server.results import audio, image  # noqa: E402
 
 DOT = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

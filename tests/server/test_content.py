@@ -16,7 +16,7 @@ from mcp_ref.messages.content import (
 from mcp_ref.messages.prompts import GetPromptResult, PromptMessage
 from mcp_ref.messages.tools import CallToolResult, ToolAnnotations
 from mcp_ref.revisions import HANDSHAKE_REVISIONS
-from mcp_ref.server.results.content import content_of
+from mcp_ref.server.results import content_of
 from tests.support.serving import ask, served
 
 OBJECT = {"type": "object"}
@@ -205,5 +205,5 @@ class Colour(enum.Enum):
     (Colour.RED, '"red"'), (datetime.timedelta(seconds=90), '"PT1M30S"'), (1.5, "1.5"), (["a"], '["a"]'),
 ])
 def test_a_value_that_is_no_text_is_its_json_text(value, text):
-    """See the table of `mcp_ref.server.results.content`."""
+    """See the table of `mcp_ref.server.results`."""
     assert [block.text for block in content_of(value)] == [text]

@@ -14,7 +14,7 @@ from mcp_ref.messages.content import (
 from mcp_ref.messages.prompts import PromptMessage
 from mcp_ref.messages.tools import CallToolResult, ToolAnnotations
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, revision
-from mcp_ref.server.results.content import audio, blob, image
+from mcp_ref.server.results import audio, blob, image
 from tests.support.scripted import ScriptedPeer
 
 REVISIONS = [str(r) for r in HANDSHAKE_REVISIONS]

@@ -48,7 +48,7 @@ from ...options import spelt
 from ...peer.context import Context, params_reader
 from ...protocol.content import check_annotations, check_uri
 from ...revisions import Revision
-from ..results.content import contents_of
+from ..results import contents_of
 from .checks import check_cache
 from .listing import Listing
 from .safefiles import DescriptorTree, Missing, Parts, PathTree, TooLarge, Tree, is_name

@@ -13,7 +13,7 @@ from mcp_ref.messages.prompts import GetPromptResult, PromptArgument, PromptMess
 from mcp_ref.protocol.content import is_base64, is_mime_type
 from mcp_ref.protocol.uris import fault
 from mcp_ref.revisions import revision as revision_named
-from mcp_ref.server.results.content import PLAIN_BLOB, PLAIN_TEXT, audio, blob, image
+from mcp_ref.server.results import PLAIN_BLOB, PLAIN_TEXT, audio, blob, image
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.serving import ask, assert_masked, over, served
 

@@ -1,4 +1,4 @@
-"""The conversion of a handler's return value to content blocks, resource contents, and the result of a tool.
+"""The results: a handler's return value as content blocks, resource contents or the result of a tool.
 
 ================================  =====================================================
 a handler returns                 it becomes
@@ -25,26 +25,38 @@ value and not of the wrapping, which this package adds.
 A handler may also return a whole `CallToolResult`. Its blocks, `_meta` and structured content have to obey
 the same rules; if it says that the tool failed, it needs no structured content. A text block is
 added only to a result with structured content and no block at all: an author who wrote blocks chose them.
+
+Every result of 2026-07-28 has two members more, its type and the server that it comes from
+[2026-07-28 basic/index §Result Responses] MUST, [2026-07-28 basic/index §ResultType] MUST, [2026-07-28 basic/index
+§`_meta`] SHOULD. `Server.route` wraps each route of that revision in a `Stamp`. The wrapper also sets `CURRENT`, the
+request that the thread answers, because every stateless request passes it; `mcp_ref.server.logs` finds the request
+there.
 """
 
 from base64 import b64encode
+from contextvars import ContextVar
 from copy import copy
-from typing import TYPE_CHECKING, Any, List, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
-from ...codec import ABSENT, NULL, Model, held
-from ...errors import ToolError
-from ...jsontext import dumps, is_deep
-from ...limits import DEFAULT
-from ...messages import content as _blocks
-from ...messages.content import (
+from ..codec import ABSENT, NULL, Model, encode, held
+from ..errors import ToolError
+from ..jsonrpc import Encoded
+from ..jsontext import dumps, is_deep
+from ..limits import DEFAULT
+from ..messages import content as _blocks
+from ..messages.base import Implementation
+from ..messages.content import (
     AudioContent, BlobResourceContents, EmbeddedResource, ImageContent, ResourceLink, TextContent, TextResourceContents,
 )
-from ...messages.tools import CallToolResult
-from ...options import spelt
-from ..hints.values import BYTES, NO_TYPE, to_json
+from ..messages.tools import CallToolResult
+from ..options import spelt
+from ..peer.context import Context, Route
+from ..protocol.envelope import SERVER_INFO
+from ..revisions import Revision
+from .hints.values import BYTES, NO_TYPE, to_json
 
 if TYPE_CHECKING:
-    from ..interface import ToolInterface
+    from .interface import ServerInterface, ToolInterface
 
 BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
 RESOURCE_CONTENTS = (TextResourceContents, BlobResourceContents)
@@ -72,7 +84,7 @@ def blob(uri: str, data: bytes, mime_type: str = PLAIN_BLOB) -> EmbeddedResource
 def check_asking(context: Any, value: Any) -> None:
     """Unwind the handler if it returned an `InputRequiredResult`; see `mcp_ref.server.mrtr.returned`."""
     if getattr(value, "result_type", None) == "input_required":
-        from ..mrtr import returned
+        from .mrtr import returned
 
         returned(context, value)
 
@@ -108,7 +120,7 @@ def _json_content(plain: Any) -> List["_blocks.ContentBlock"]:
 
 def checked_block(path: str, block: Any) -> Any:
     """Return a block that a handler made, checked and completed. Raises TypeError or ValueError, naming the place."""
-    from ...protocol.content import check_block
+    from ..protocol.content import check_block
 
     check_block(path, block)
     if isinstance(block, EmbeddedResource) and block.resource.mime_type is None:
@@ -137,7 +149,7 @@ def contents_of(uri: str, mime_type: Union[str, None], value: Any) -> List[Any]:
 
 def checked_contents(contents: List[Any]) -> List[Any]:
     """Return resource contents that a handler made, checked. Raises TypeError or ValueError, naming the place."""
-    from ...protocol.content import check_contents
+    from ..protocol.content import check_contents
 
     for at, item in enumerate(contents):
         check_contents("contents[%d]" % at, item)
@@ -175,7 +187,7 @@ def _checked_result(tool: "ToolInterface", given: CallToolResult) -> CallToolRes
             dumps(structured)  # raises `JsonError`; validation would recurse too deeply
         _conform(tool, structured)
     if given.meta is not None:
-        from ...protocol.content import check_meta
+        from ..protocol.content import check_meta
 
         check_meta("_meta", given.meta)
     made = copy(given)
@@ -190,3 +202,56 @@ def _conform(tool: "ToolInterface", structured: Any) -> None:
     if found:
         wrong = "; ".join(one.about("structuredContent") for one in found[:5])
         raise BadResult("the result does not fit the output schema: %s" % wrong)
+
+
+CURRENT: "ContextVar[Optional[Context]]" = ContextVar("the stateless request that this thread answers", default=None)
+"""The context of the stateless request that this thread is answering, for code of the author's that is given none, such
+as a handler of `logging`. Requests of a session do not set it: their messages go to the session."""
+
+
+class Stamp:
+    """Add ``resultType`` and, unless ``Server(identify=False)``, the server's name and version to each result.
+
+    Only the first three members of the identity are sent; `server/discover` has the others, which are for people.
+    """
+
+    def __init__(self, server: "ServerInterface", revision: Revision) -> None:
+        self._own: Dict[str, Any] = {}
+        if server.identify:
+            self._own[SERVER_INFO] = encode(Implementation(*server.identity[:3]), revision)
+        self._tail = ',"_meta":%s}' % dumps(self._own)
+
+    def __call__(self, result: Any) -> Any:
+        """Return the result with the members added; the given dict is not changed. Raises `JsonError`.
+
+        A result without a `_meta` of its own, as most are, is returned as text, so that it is not encoded again.
+        """
+        if isinstance(result, Encoded):  # a page of a list: it has members, and no `_meta` of its own
+            return Encoded(result[:-1] + self._tail) if self._own else result
+        made = result if "resultType" in result else dict(result, resultType="complete")
+        text = dumps(made) if self._own else ""
+        if text and '"_meta"' not in text:  # no `_meta` to merge
+            return Encoded(text[:-1] + self._tail)
+        if self._own:
+            meta = made.get("_meta")
+            made = dict(made, _meta=dict(self._own, **meta) if meta else self._own)
+        return made
+
+    def on(self, route: Route) -> Route:
+        """Return a route with the same function whose results are stamped. A deferred route stays as it is."""
+        call, fault = route.call, route.fault
+        if route.deferred:
+            return route
+
+        def stamped(context: Context, params: Dict[str, Any]) -> Any:
+            before = CURRENT.set(context)
+            try:
+                return self(call(context, params))
+            finally:
+                CURRENT.reset(before)
+
+        def stamped_fault(context: Context, error: Exception) -> Any:
+            result = None if fault is None else fault(context, error)
+            return None if result is None else self(result)
+
+        return Route(stamped, None if fault is None else stamped_fault, route.inline)

@@ -30,22 +30,22 @@ code               where it may not be sent
 
 from typing import TYPE_CHECKING, Any, Dict
 
-from ...diagnostics.plaintext import one_line
-from ...diagnostics.usercode import shown_error, text_of
-from ...errors import (
+from ..diagnostics.plaintext import one_line
+from ..diagnostics.usercode import shown_error, text_of
+from ..errors import (
     CODES, INTERNAL_ERROR, RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, CapabilityMissing,
-    LocalProtocolError, RpcError, TooManyQuestions, ToolError,
+    LocalProtocolError, RpcError, ToolError, TooManyQuestions,
 )
-from ...jsonrpc import shown
-from ...jsontext import JsonError
-from ...methods import CALL_TOOL, COMPLETE, GET_PROMPT, READ_RESOURCE, ROOTS_CHANGED, SET_LOG_LEVEL
-from ...peer.raised import named, report
-from ...revisions import Revision
-from .content import BadResult
+from ..jsonrpc import shown
+from ..jsontext import JsonError
+from ..methods import CALL_TOOL, COMPLETE, GET_PROMPT, READ_RESOURCE, ROOTS_CHANGED, SET_LOG_LEVEL
+from ..peer.raised import named, report
+from ..revisions import Revision
+from .results import BadResult
 
 if TYPE_CHECKING:
-    from ...peer.context import Context
-    from ..interface import AskingContext, ServerInterface
+    from ..peer.context import Context
+    from .interface import AskingContext, ServerInterface
 
 HANDLERS = {CALL_TOOL: "tools", READ_RESOURCE: "resources", GET_PROMPT: "prompts"}
 """Method -> the feature whose functions answer the request."""
@@ -146,7 +146,7 @@ def revised(context: "AskingContext", error: RpcError, in_tool: bool) -> Excepti
     """
     rules = context.session.rules
     if error.code == URL_ELICITATION_REQUIRED:
-        from ..elicitation_url import required
+        from .elicitation_url import required
 
         return required(context, error, in_tool)
     if error.code == RESOURCE_NOT_FOUND:
