@@ -8,8 +8,7 @@ from typing import Any, Callable, Iterator, List
 import pytest
 
 from mcp_ref import deadline
-from mcp_ref.diagnostics import usercode
-from mcp_ref.diagnostics.plaintext import one_line
+from mcp_ref.diagnostics import one_line, usercode
 from mcp_ref.diagnostics.usercode import PLACES, RECORDS_PER_MINUTE, log_raised, name_of, shown_error
 from tests.meta.facts import ROOT
 from tests.support.sides import eventually, in_thread

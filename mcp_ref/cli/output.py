@@ -11,7 +11,7 @@ command without an error.
 import sys
 from typing import IO, Any, Optional
 
-from ..diagnostics.plaintext import INDENT
+from ..diagnostics import INDENT
 
 
 class OutputClosed(Exception):

@@ -37,7 +37,7 @@ import time
 from collections import deque
 from typing import Any, Deque, Dict, Optional
 
-from .plaintext import escaped
+from . import escaped
 from .redaction import redact, redact_text
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

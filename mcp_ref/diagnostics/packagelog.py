@@ -174,7 +174,7 @@ class Counters:
 
 
 def _log(name: str, text: str, count: int) -> None:
-    from .plaintext import one_line
+    from . import one_line
 
     said = one_line(text)  # a peer's words may be in it
     # Named for those who read and configure logs, wherever this module is.

@@ -22,8 +22,8 @@ import threading
 from typing import Any, Dict, List, Optional, Tuple
 
 from .. import deadline
+from . import escaped, one_line
 from .packagelog import get_logger
-from .plaintext import escaped, one_line
 
 RECORDS_PER_MINUTE = 30
 """The records of one place: a loop of a developer is seen, and a flood of one place costs some 2 MB of log in an hour,

@@ -30,7 +30,7 @@ code               where it may not be sent
 
 from typing import TYPE_CHECKING, Any, Dict
 
-from ..diagnostics.plaintext import one_line
+from ..diagnostics import one_line
 from ..diagnostics.usercode import shown_error, text_of
 from ..errors import (
     CODES, INTERNAL_ERROR, RESERVED, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, CapabilityMissing,

@@ -543,7 +543,7 @@ class HttpChannel(ExchangeTransport):
         if self.http_trace is not None:
             self.http_trace.finding(name, text)
         if is_told(self._counts.add(name)):
-            from ...diagnostics.plaintext import one_line
+            from ...diagnostics import one_line
 
             get_logger(__name__).warning("%s: %s: %s", self.origin, name, one_line(text))
 

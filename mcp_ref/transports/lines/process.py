@@ -18,7 +18,7 @@ import threading
 from typing import IO, Any, Callable, Dict, List, Optional, Set, Union
 
 from ...deadline import Deadline
-from ...diagnostics.plaintext import INDENT
+from ...diagnostics import INDENT
 from ...diagnostics.usercode import log_raised, name_of
 from ...errors import ConnectFailed
 from ...limits import DEFAULT, Limits
