@@ -19,11 +19,10 @@ from ..messages.base import Icon, Implementation
 from ..messages.lifecycle import ClientCapabilities, Settings
 from ..methods import is_vendor, params_class
 from ..options import REQUEST_TIMEOUT, refuse, spelt
-from ..peer.context import Context, Route
+from ..peer.context import Context, Route, log_raised
 from ..peer.dispatcher import Connection
 from ..peer.executors import Executor
 from ..peer.inflight import Inflight
-from ..peer.raised import log as log_raised
 from ..peer.request_table import ProgressCallback
 from ..protocol import lifecycle, negotiation
 from ..protocol.capabilities import extensions_in

@@ -61,9 +61,8 @@ from ..messages.elicitation import (
 from ..messages.lifecycle import ElicitationCapability
 from ..methods import ELICITATION_COMPLETE
 from ..options import spelt
-from ..peer.context import Context, Route, params_reader
+from ..peer.context import Context, Route, about, params_reader
 from ..peer.dispatcher import Connection
-from ..peer.raised import about
 from ..protocol.elicitation import CheckedForm, FormError, read_form
 from ..protocol.links import LinkError, perhaps_here, read_link
 from ..revisions import Revision

@@ -32,18 +32,15 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
 
 from ..codec import DecodeError, Model, decode, encode
 from ..diagnostics.usercode import shown_error
-from ..errors import (
-    INVALID_PARAMS, InputUnavailable, LocalProtocolError, PeerProtocolError, RequestCancelled, RpcError,
-)
+from ..errors import INVALID_PARAMS, InputUnavailable, LocalProtocolError, PeerProtocolError, RequestCancelled, RpcError
 from ..jsonrpc import Request, shown
 from ..messages.base import COMPLETE
 from ..messages.mrtr import InputRequiredResult
 from ..methods import EMBEDDED, INPUT_REQUIRED, lookup
-from ..peer.context import Context, Route
+from ..peer.context import Context, Route, report
 from ..peer.dispatcher import Connection
 from ..peer.executors import Job
 from ..peer.inflight import Incoming
-from ..peer.raised import report
 from ..protocol.caching import DEPENDING
 from ..protocol.capabilities import has
 from ..revisions import Revision

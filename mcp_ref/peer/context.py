@@ -1,14 +1,18 @@
-"""The object that a handler is given: cancellation, progress, and requests back to the peer.
+"""The object that a handler is given: cancellation, progress, and requests back to the peer; and the log of its errors.
 
 A `Context` stands for one request that we are answering. It is made for every call, so it costs little: the connection
 does the work.
+
+Where a handler or a callback raises, the log record names the message that it was called for. The request's id stands
+in the record and, where the peer may not be told the text of the exception, in its answer: by it the traceback of a
+failed request is found in the log. The id of a session is a secret of its client, so only its beginning is shown.
 """
 
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, NoReturn, Optional
 
 from ..codec import DecodeError, decoder
-from ..errors import INVALID_PARAMS, LocalProtocolError, RpcError
+from ..errors import INVALID_PARAMS, ConnectionLost, LocalProtocolError, RpcError
 from ..jsonrpc import Request, RequestId
 from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..protocol.capabilities import extension_missing, extensions_in
@@ -233,3 +237,51 @@ def params_reader(cls: Any, revision: Revision) -> Callable[[Dict[str, Any]], An
             raise RpcError(INVALID_PARAMS, "Invalid params: %s" % error) from None
 
     return read
+
+
+# Handlers and callbacks that raised
+
+_SHOWN = 8
+"""The characters of a session's id that are shown: enough to tell sessions apart, and at most a quarter of the id."""
+
+
+def named(id: RequestId) -> str:
+    """Return a request as it is called in texts: ``request 7``. The peer chose the id, so it is cut, and on one
+    line."""
+    return "request %.80r" % (id,)
+
+
+def about(connection: "Connection", method: str, id: Optional[RequestId] = None) -> str:
+    """Return the name of a message for a log record: its method, its id, the beginning of the session's id."""
+    parts = [method]
+    if id is not None:
+        parts.append(named(id))
+    session = connection.transport.session_id
+    if session:
+        parts.append("session %s..." % session[:min(_SHOWN, len(session) // 4)])
+    return ", ".join(parts)
+
+
+def report(context: "Context", who: str, error: BaseException) -> None:
+    """Log the exception of the handler of a request, if it is a mistake of its author.
+
+    If the peer went away while the handler waited for it, that is none; and Ctrl-C is for the whole program.
+    """
+    connection = context.connection
+    if not (isinstance(error, ConnectionLost) and (connection.table.ended or error.left is connection)):
+        log_raised(connection, who, error, context.request.method, context.request.id)
+
+
+def log_raised(
+    connection: "Connection", who: str, error: BaseException, method: str, id: Optional[RequestId] = None
+) -> None:
+    """Count and log the exception that our user's code has raised for a message, and tell the trace, if there is
+    one."""
+    if isinstance(error, KeyboardInterrupt):
+        return
+    connection.counters.add("handler errors")
+    if connection.transport.finding is not None:
+        connection.transport.finding("handler errors", "%s raised" % who, error)
+    from ..diagnostics import usercode  # nothing has raised when a server starts
+
+    usercode.log_raised(who, error, about(connection, method, id))

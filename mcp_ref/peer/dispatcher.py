@@ -41,9 +41,7 @@ from ..errors import (
     INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, LocalProtocolError, PeerProtocolError, Rejected,
     RpcError,
 )
-from ..jsonrpc import (
-    Batch, Error, Frame, Malformed, Notification, Request, RequestId, Result, encode, parse, shown,
-)
+from ..jsonrpc import Batch, Error, Frame, Malformed, Notification, Request, RequestId, Result, encode, parse, shown
 from ..limits import DEFAULT, Limits
 from ..methods import BOTH, CANCELLED, INITIALIZE, INITIALIZED, NOTIFICATION, PROGRESS, REQUEST
 from ..protocol import lifecycle
@@ -52,11 +50,10 @@ from ..revisions import Revision
 from ..threads import need, start_or_call
 from ..transports.base import Failed, Received, Transport
 from ..transports.lines.fds import tell_of_fork
-from .context import Context, Route
+from .context import Context, Route, log_raised
 from .executors import Executor, Job
 from .inflight import Incoming, Inflight, RecentIds
 from .jobs import NO_ROUTE, BatchAnswer, Call, Lane, internal_error, reraise_interrupt
-from .raised import log as log_raised
 from .request_table import Progress
 from .role import Role
 from .sender import Sender, may_have_meta

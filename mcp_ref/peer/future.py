@@ -12,10 +12,10 @@ from ..errors import McpError, NoThreads, RequestCancelled
 from ..jsonrpc import Error, Result
 from ..options import REQUEST_TIMEOUT
 from ..threads import Wait, available, start_or_call
+from .context import about
 from .dispatcher import Connection
 from .executors import Job
 from .jobs import Lane, reraise_interrupt
-from .raised import about
 from .request_table import Pending, Progress, ProgressCallback
 
 Callback = Tuple[str, Callable[[], Any]]

@@ -9,10 +9,9 @@ from ..errors import ABOUT_REQUESTS, INTERNAL_ERROR, INVALID_PARAMS, McpError, R
 from ..jsonrpc import Error, Message, Request, RequestId, Result, encode, shown
 from ..jsontext import JsonError
 from ..limits import DEFAULT
-from .context import Context, Route
+from .context import Context, Route, log_raised
 from .executors import Job
 from .inflight import Incoming
-from .raised import log as log_raised
 
 if TYPE_CHECKING:
     from .dispatcher import Connection

@@ -6,8 +6,7 @@ from ..errors import INTERNAL_ERROR, RpcError, TooManyQuestions
 from ..jsonrpc import RequestId, shown
 from ..methods import PING, lookup
 from ..revisions import Revision
-from .context import Context, Route
-from .raised import report
+from .context import Context, Route, report
 
 if TYPE_CHECKING:
     from .dispatcher import Connection

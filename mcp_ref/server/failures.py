@@ -39,7 +39,7 @@ from ..errors import (
 from ..jsonrpc import shown
 from ..jsontext import JsonError
 from ..methods import CALL_TOOL, COMPLETE, GET_PROMPT, READ_RESOURCE, ROOTS_CHANGED, SET_LOG_LEVEL
-from ..peer.raised import named, report
+from ..peer.context import named, report
 from ..revisions import Revision
 from .results import BadResult
 
