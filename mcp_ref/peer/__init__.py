@@ -9,7 +9,7 @@ modules                              what they are
 `dispatcher`, `sender`               a connection: takes messages and routes them; sends
 `stateless`                          requests of 2026-07-28, each of which says all about itself
 `context`                            the object that a handler gets, and its params; its exceptions, logged
-`outbox`, `routing`, `rates`         messages on their way out; each its own way; limits per second
+`outbox`, `routing`                  messages on their way out; each its own way
 `executors`, `main_thread`           which thread runs a handler
 `extension`, `vendor`                methods and rules that an author adds; names outside the specification
 `keepalive`, `session_state`         pings; a session written down for another process

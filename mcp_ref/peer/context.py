@@ -19,9 +19,9 @@ from ..protocol.capabilities import extension_missing, extensions_in
 from ..revisions import Revision
 
 if TYPE_CHECKING:
+    from ..deadline import Rate
     from .dispatcher import Connection
     from .inflight import Incoming
-    from .rates import Rate
     from .request_table import ProgressCallback
     from .session import Session
 

@@ -10,7 +10,7 @@ from queue import Empty
 from typing import TYPE_CHECKING, Any, Callable, Dict, Hashable, Optional, Sequence, Tuple, cast
 
 from .. import deadline
-from ..deadline import Deadline
+from ..deadline import Deadline, Rate
 from ..diagnostics.packagelog import Counters
 from ..errors import ConnectionLost, LocalProtocolError, McpError, NoThreads, RequestCancelled, TooManyQuestions
 from ..jsonrpc import Error, Message, Notification, Request, RequestId, encode
@@ -24,7 +24,6 @@ from ..transports.base import EXCHANGES, REPLIES, Transport
 from .executors import CallerRuns, Executor, Inline, Workers
 from .inflight import Incoming
 from .outbox import Outbox
-from .rates import Rate
 from .request_table import Pending, Progress, ProgressCallback, RequestTable, Settle
 from .session import Session
 

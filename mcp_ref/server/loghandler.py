@@ -24,6 +24,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any, Dict, Tuple
 
+from .. import deadline
 from ..diagnostics import packagelog
 from ..diagnostics.loghandlers import extras_of, message_of
 from ..diagnostics.redaction import redact
@@ -31,7 +32,7 @@ from ..diagnostics.usercode import log_raised
 from ..jsontext import JsonError, dumps, is_deep
 from ..limits import DEFAULT
 from ..options import spelt
-from ..peer import outbox, rates
+from ..peer import outbox
 from .logs import log, send
 from .results import CURRENT
 
@@ -46,7 +47,7 @@ SEVERITIES: Tuple[Tuple[int, str], ...] = (
 """Least level of a record -> level of the message; records below are ``debug``."""
 
 _PACKAGE = __name__.rpartition(".server.")[0]
-_SENDING = tuple(vars(module) for module in (packagelog, outbox, rates))
+_SENDING = tuple(vars(module) for module in (packagelog, outbox, deadline))
 
 
 def severity(number: int) -> str:

@@ -32,6 +32,7 @@ Every proxy on the way can read header fields, so do not send secrets in them
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 
 from ..codec import Model, encoder
+from ..deadline import Rate
 from ..diagnostics.packagelog import Counters
 from ..errors import INVALID_PARAMS, RpcError, ToolError
 from ..jsonrpc import shown
@@ -41,7 +42,6 @@ from ..messages.content import EmbeddedResource, TextContent
 from ..messages.tools import CallToolRequestParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations
 from ..options import spelt
 from ..peer.context import Context, Route, params_reader
-from ..peer.rates import Rate
 from ..protocol.items import tool_name_fault
 from ..revisions import Revision
 from .hints.signature import BindError, LazyValidator, Signature, Unresolved

@@ -4,8 +4,8 @@ from typing import List
 import pytest
 
 from mcp_ref import deadline
+from mcp_ref.deadline import Rate
 from mcp_ref.limits import Limits
-from mcp_ref.peer.rates import Rate
 from tests.support.conversation import conversation
 from tests.support.sides import in_thread
 
