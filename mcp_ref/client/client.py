@@ -40,9 +40,8 @@ from .requests import Requests
 
 if TYPE_CHECKING:
     from ..jsonrpc import RequestId
-    from ..peer.extension import Extension
+    from ..peer.extension import Extension, VendorMethods
     from ..peer.inflight import Incoming
-    from ..peer.vendor import VendorMethods
     from .client_capabilities import GivenElicitation, GivenRoots, GivenSampling
     from .subscriptions import Subscription
 
@@ -375,12 +374,12 @@ class Client(Calls):
 
         It gets the params and a context, as the other callbacks of a client do, ``ask(params, context)``, and returns
         a dict; None is {}. An exception is logged, and the server gets -32603; an `RpcError` is sent as it is. A server
-        asks by ``ctx.call("acme/ask", {...})``, which it cannot in 2026-07-28; see `mcp_ref.peer.vendor`. To answer
+        asks by ``ctx.call("acme/ask", {...})``, which it cannot in 2026-07-28; see `mcp_ref.peer.extension`. To answer
         from the first moment on, register before `open`. Raises ValueError as `Server.method`.
         """
         def register(function: Handler) -> Handler:
             if self._vendor is None:
-                from ..peer.vendor import VendorMethods
+                from ..peer.extension import VendorMethods
 
                 self._vendor = VendorMethods()
             self._vendor.add(name, function, _route_of)
@@ -519,7 +518,7 @@ class Client(Calls):
 
 def _route_of(name: str, function: Callable[[Dict[str, Any], Context], Any]) -> Route:
     """Return how a vendor's request is answered."""
-    from ..peer.vendor import checked_result
+    from ..peer.extension import checked_result
 
     return Route(lambda context, params: checked_result(name, function(params, context)))
 

@@ -11,7 +11,7 @@ modules                              what they are
 `context`                            the object that a handler gets, and its params; its exceptions, logged
 `outbox`, `routing`                  messages on their way out; each its own way
 `executors`, `main_thread`           which thread runs a handler
-`extension`, `vendor`                methods and rules that an author adds; names outside the specification
+`extension`                          methods and rules that an author adds, negotiated or not
 `keepalive`, `session_state`         pings; a session written down for another process
 ===================================  =======================================================================
 """

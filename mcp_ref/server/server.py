@@ -178,7 +178,7 @@ class Server(Registration):
 
         Clients without a handshake (2026-07-28) are not among them: they get notifications of the changes that they
         listen to, and no others. A server of that revision alone raises `LocalProtocolError` for a vendor's
-        notification. `Context.notify` sends one while a request is answered; see `mcp_ref.peer.vendor`.
+        notification. `Context.notify` sends one while a request is answered; see `mcp_ref.peer.extension`.
         """
         if is_vendor(method) and not any(revision.handshake for revision in self.revisions):
             raise LocalProtocolError(

@@ -343,8 +343,8 @@ class Registration(Role):
         The params come by name, as the arguments of a tool do, and a parameter annotated `Context` (or called ``ctx``)
         gets the context. The function returns an object: a dict, a dataclass; None is {}. Clients call it by
         ``client.request("acme/search", {...})``; ``experimental`` can declare it to them. For requests of the server to
-        the client see `Client.method`, `Context.call` and `mcp_ref.peer.vendor`. Raises ValueError for a name that has
-        no prefix or one of the specification's, and for a name that is taken.
+        the client see `Client.method`, `Context.call` and `mcp_ref.peer.extension`. Raises ValueError for a name that
+        has no prefix or one of the specification's, and for a name that is taken.
         """
 
         def register(function: Function) -> Function:
@@ -370,7 +370,7 @@ class Registration(Role):
 
     def _vendor_part(self) -> Any:
         if "vendor" not in self._features:
-            from ...peer.vendor import VendorMethods
+            from ...peer.extension import VendorMethods
 
             self._features.setdefault("vendor", VendorMethods())
         return self._features["vendor"]
@@ -390,7 +390,7 @@ class Registration(Role):
 
 def route_of(name: str, function: Callable[..., Any]) -> Route:
     """Return the route of a vendor's method that a function answers. Raises as `Signature`."""
-    from ...peer.vendor import checked_result
+    from ...peer.extension import checked_result
     from ..hints.signature import BindError, LazyValidator, Signature, to_json
 
     signature = Signature(function)
