@@ -68,7 +68,7 @@ Stdio server. A stdio server in a handshake session: a message comes down the pi
       peer.dispatcher.Connection.feed                Take what the transport's reader has read, in order
       jsonrpc.parse                                  Return the frame in the bytes of one message
       peer.inflight.Inflight.begin                   Enter a request
-      peer.stateless.is_stateless                    Return True if this server takes a request as stateless
+      peer.role.is_stateless                         Return True if this server takes a request as stateless
       protocol.envelope.carries                      Return True if a request is one of the stateless era, by the mem...
       peer.jobs.Call.__init__                        A request of the peer's, from the moment it is read until its an...
       peer.executors.Workers.submit                  Queue the jobs
@@ -116,7 +116,7 @@ HTTP server. An HTTP server in a handshake session: a POST comes, and its reply 
       peer.dispatcher.Connection.receive                   Take one message that came by another way than `Transport....
       transports.replies.ReplyTransport.arrived            Note that the dispatcher was given this message
       peer.inflight.Inflight.begin                         Enter a request
-      peer.stateless.is_stateless                          Return True if this server takes a request as stateless
+      peer.role.is_stateless                               Return True if this server takes a request as stateless
       protocol.envelope.carries                            Return True if a request is one of the stateless era, by t...
       peer.jobs.Call.run                                   Run the handler and send its answer
       peer.executors.CallerRuns.run_or_submit              Run the first job here, and leave the others to workers

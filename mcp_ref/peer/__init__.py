@@ -3,15 +3,14 @@
 ===================================  =======================================================================
 modules                              what they are
 ===================================  =======================================================================
-`session`, `role`                    what was agreed with the peer; what a server or a client adds
+`session`, `role`                    what was agreed with the peer; what a server or a client adds, pings, and requests
+                                     of 2026-07-28, each of which says all about itself
 `request_table`, `future`            requests of ours that wait for an answer
 `inflight`, `jobs`                   requests of the peer that are being worked on
 `dispatcher`, `sender`               a connection: takes messages and routes them; sends
-`stateless`                          requests of 2026-07-28, each of which says all about itself
 `context`                            the object that a handler gets, and its params; its exceptions, logged
 `outbox`, `routing`                  messages on their way out; each its own way
 `executors`, `main_thread`           which thread runs a handler
 `extension`                          methods and rules that an author adds, negotiated or not
-`keepalive`, `session_state`         pings; a session written down for another process
 ===================================  =======================================================================
 """

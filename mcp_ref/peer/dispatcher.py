@@ -46,7 +46,7 @@ from ..limits import DEFAULT, Limits
 from ..methods import BOTH, CANCELLED, INITIALIZE, INITIALIZED, NOTIFICATION, PROGRESS, REQUEST
 from ..protocol import lifecycle
 from ..protocol.envelope import SERVER_INFO, USUAL
-from ..revisions import Revision
+from ..revisions import Revision, revision
 from ..threads import need, start_or_call
 from ..transports.base import Failed, Received, Transport
 from ..transports.lines.fds import tell_of_fork
@@ -55,10 +55,9 @@ from .executors import Executor, Job
 from .inflight import Incoming, Inflight, RecentIds
 from .jobs import NO_ROUTE, BatchAnswer, Call, Lane, internal_error, reraise_interrupt
 from .request_table import Progress
-from .role import Role
+from .role import Role, admit, is_stateless, keep_alive
 from .sender import Sender, may_have_meta
 from .session import Session
-from .stateless import admit, is_stateless
 
 if TYPE_CHECKING:
     from ..transports.held import Held
@@ -100,7 +99,7 @@ class Connection(Sender):
         self.outbox.on_failure = lambda error: self.transport.close()
         stateless = role.party == lifecycle.SERVER and any(revision.stateless for revision in role.revisions)
         self.stateless = stateless
-        """True for a server that takes stateless requests, see `mcp_ref.peer.stateless`."""
+        """True for a server that takes stateless requests, see `mcp_ref.peer.role`."""
         self.stateless_only = stateless and not any(revision.handshake for revision in role.revisions)
         self.stateless_routes: Dict[Tuple[str, Revision], Route] = {}
         self.state: Dict[str, Any] = {}
@@ -145,16 +144,31 @@ class Connection(Sender):
         self.session.unasked = why
 
     def export_state(self, uris: Iterable[str] = ()) -> Dict[str, Any]:
-        """Return what another process needs to know to go on with this session; see `mcp_ref.peer.session_state`."""
-        from .session_state import export_state
+        """Return what another process has to know to go on with this session, as JSON; {} before the handshake.
 
-        return export_state(self, uris)
+        It is what was agreed on, what the client said of itself, and what the role adds. ``uris``: the resources whose
+        subscriptions may have changed; the others are left out.
+        """
+        state = self.session.export_state()
+        if state:
+            state.update(self.role.export_state(self, uris))
+        return state
 
     def import_state(self, kept: Dict[str, Any], whole: bool = True) -> None:
-        """Take over a session from what `export_state` has returned for it."""
-        from .session_state import import_state
+        """Take over values of `export_state`: all of them (``whole``), or those that have changed, None for those gone.
 
-        import_state(self, kept, whole)
+        Raises KeyError where the first ones are not what `export_state` has made.
+        """
+        session = self.session
+        if session.revision is None:
+            agreed = revision(kept["revision"])
+            session.capabilities = self.role.declared(agreed)
+            self.agree(agreed)
+            session.peer_capabilities, session.peer_info = kept["capabilities"], kept["client"]
+        self.role.import_state(self, kept, whole)
+        before, session.phase = session.phase, kept.get("phase", session.phase)
+        if session.phase == lifecycle.OPERATING != before:
+            self.role.on_open(self)
 
     def share(self, most: int) -> None:
         """Take stateless requests and no others, from any number of clients, up to ``most`` at a time."""
@@ -231,8 +245,6 @@ class Connection(Sender):
         Not at a server over HTTP: there may be no stream that could carry a ping, while the peer is well.
         """
         if self.role.keepalive is not None and self.replies is None:
-            from .keepalive import keep_alive
-
             keep_alive(self, self.role.keepalive)
 
     def wait_closed(self, timeout: Optional[float] = None) -> bool:

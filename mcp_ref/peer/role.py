@@ -1,12 +1,46 @@
-"""The base of the two roles: what a server or a client supplies to its connections."""
+"""The base of the two roles: what a server or a client supplies to its connections.
 
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Optional, Sequence, Tuple
+Stateless requests
+------------------
 
-from ..errors import INTERNAL_ERROR, RpcError, TooManyQuestions
-from ..jsonrpc import RequestId, shown
-from ..methods import PING, lookup
+Each names its revision, and what its sender can do. A server that speaks such a revision takes them at any time, also
+beside a handshake session on the same connection
+[2026-07-28 basic/versioning §Backward Compatibility with Initialization-Based Versions] MAY. Nothing of one request is
+left when it is answered [2026-07-28 basic/index §Statelessness] MUST NOT: it has a `Session` of its own.
+
+=============================================  ===============================================================
+a request that comes                           is
+=============================================  ===============================================================
+with the members of `envelope` in `_meta`      stateless
+without, `initialize` or in a session          one of the handshake era
+without, before any handshake                  malformed, -32602; but a ping is answered as ever
+`initialize`, to a server without that era     refused, -32022 with what the server speaks
+=============================================  ===============================================================
+
+Pings
+-----
+
+Both sides answer a ping. A side that is given an interval (``Server("demo", keepalive=30.0)``) also sends one from time
+to time, so that a peer that hangs is noticed before it is needed. A peer that ends is noticed without pings, and each
+ping costs the other side something, so it is off otherwise. The frequency is the user's choice
+[..2025-11-25 basic/utilities/ping §Implementation Considerations] SHOULD.
+
+A ping that has no answer after one more interval ends the connection, and a log record says why; waiting callers
+get `ConnectionLost` with that reason [..2025-11-25 basic/utilities/ping §Error Handling] SHOULD. An error is an
+answer, too: the peer is there.
+"""
+
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Optional, Sequence, Tuple, Union
+
+from ..diagnostics.packagelog import get_logger
+from ..errors import INTERNAL_ERROR, METHOD_NOT_FOUND, McpError, PeerError, RequestTimeout, RpcError, TooManyQuestions
+from ..jsonrpc import Request, RequestId, shown
+from ..methods import INITIALIZE, PING, REQUEST, WIRE, lookup
+from ..protocol import envelope, lifecycle
 from ..revisions import Revision
+from ..threads import start_thread
 from .context import Context, Route, report
+from .session import Session
 
 if TYPE_CHECKING:
     from .dispatcher import Connection
@@ -22,7 +56,7 @@ class Role:
     party = ""
     """The side, ``"client"`` or ``"server"``."""
     keepalive: Optional[float] = None
-    """Seconds between pings to the peer; None: no pings. See `mcp_ref.peer.keepalive`."""
+    """Seconds between pings to the peer; None: no pings. See `keep_alive`."""
 
     extensions: "Optional[Extensions]" = None
     """The extensions of this side; None: it has none."""
@@ -137,3 +171,69 @@ class Role:
 
 METHODS = frozenset(name for name, value in vars(Role).items() if callable(value) and not name.startswith("_"))
 """The names of the methods that connections call."""
+
+
+# Pings
+
+
+def keep_alive(connection: "Connection", interval: float) -> None:
+    """Ping the peer every ``interval`` seconds, on a thread of its own, until the connection ends."""
+    start_thread("mcp-ref:keepalive:%s" % connection.transport.name, _ping, connection, interval)
+
+
+def _ping(connection: "Connection", interval: float) -> None:
+    while not connection.wait_closed(interval):
+        try:
+            connection.request(PING, timeout=interval)
+        except PeerError:
+            continue
+        except RequestTimeout:
+            reason = "the peer did not answer a ping within %g seconds" % interval
+            get_logger(__name__).warning("%s: %s", connection.transport.name, reason)
+            connection.counters.add("failed ping")
+            connection.close(reason)
+            return
+        except McpError:
+            return  # the connection has ended
+
+
+# Stateless requests
+
+
+def is_stateless(connection: "Connection", request: Request) -> bool:
+    """Return True if this server takes a request as stateless; see the table."""
+    if connection.stateless_only or envelope.carries(request.params):
+        return True
+    opening = connection.session.phase == lifecycle.OPENING
+    return opening and (lifecycle.CLIENT, lifecycle.OPENING, request.method) not in lifecycle.TABLE
+
+
+def admit(
+    connection: "Connection", request: Request, principal: Any
+) -> Tuple[Union[RpcError, Route], Optional[Session]]:
+    """Return the route of such a request, or its refusal; and its session. ``principal``: the sender."""
+    role, method = connection.role, request.method
+    try:
+        if method == INITIALIZE and not envelope.carries(request.params):
+            raise envelope.unsupported((request.params or {}).get("protocolVersion"), role.revisions)
+        found = envelope.read(request.params, role.revisions)
+    except RpcError as refusal:
+        return refusal, None
+    request.params["_meta"] = envelope.checked(request.params["_meta"])  # type: ignore[index]
+    route = connection.stateless_routes.get((method, found.revision)) or _find_route(connection, method, found)
+    if route is None:
+        return role.refused(method) or RpcError(METHOD_NOT_FOUND, "Method not found: %s" % shown(method)), None
+    lenient = connection.session.lenient
+    session = Session.of_request(found, role.declared(found.revision), lenient, principal)
+    session.extensions = role.extensions
+    return route, session
+
+
+def _find_route(connection: "Connection", method: str, found: envelope.Envelope) -> Optional[Route]:
+    row = lookup(method, found.revision)
+    if row is not None and (row.kind != REQUEST or row.sender == lifecycle.SERVER or row.carrier != WIRE):
+        return None
+    route = connection.role.route(connection, method, found.revision)
+    if route is not None:
+        connection.stateless_routes[method, found.revision] = route
+    return route

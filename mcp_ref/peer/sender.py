@@ -56,7 +56,7 @@ class Sender:
 
     # What few connections ever set stands here: of more than 30 attributes the names are stored with each object.
     stateless_only = False
-    """True if only stateless requests are taken, see `mcp_ref.peer.stateless`."""
+    """True if only stateless requests are taken, see `mcp_ref.peer.role`."""
     _envelope: Optional[Dict[str, Any]] = None
     _sealed = b""  # the same, encoded, and the end of a request after it
     replies: "Optional[ReplyTransport]" = None

@@ -10,7 +10,16 @@ from ..protocol.envelope import Envelope
 from ..revisions import LATEST_HANDSHAKE, Revision
 
 if TYPE_CHECKING:
-    from .extension import Extensions
+    from typing import Collection, Protocol
+
+    class AddedRules(Protocol):
+        """The part of `mcp_ref.peer.extension.Extensions` that a session asks, so that it knows no handlers."""
+
+        def lookup(self, method: str, revision: Revision) -> Optional[Method]:
+            """Return the row of a method that an extension adds; None if none does."""
+
+        def meta_keys(self, revision: Revision) -> Collection[str]:
+            """Return the names under reserved prefixes that the extensions allow to be sent."""
 
 
 class Session:
@@ -22,7 +31,7 @@ class Session:
     handshake revision, which is also what our `initialize` offers.
     """
 
-    extensions: "Optional[Extensions]" = None
+    extensions: "Optional[AddedRules]" = None
     """The extensions of our side."""
     instructions: Optional[str] = None
     unasked = ""
@@ -65,6 +74,16 @@ class Session:
         made.principal = principal
         made._may_send = {}
         return made
+
+    def export_state(self) -> Dict[str, Any]:
+        """Return what was agreed on, as JSON values for a connection of another process; {} before the handshake.
+
+        See `mcp_ref.peer.dispatcher.Connection.export_state`.
+        """
+        if self.revision is None:
+            return {}
+        return {"revision": self.revision.name, "phase": self.phase, "capabilities": dict(self.peer_capabilities),
+                "client": dict(self.peer_info)}
 
     @property
     def rules(self) -> Revision:

@@ -56,7 +56,7 @@ class Server(Registration):
 
     ``name`` and ``version`` introduce the server; ``title``, ``description``, ``website_url`` and ``icons`` do so to
     people. ``instructions`` tell the model how to use it. ``revisions``: names of the revisions to speak (default: all
-    five, at the same time on the same connections; see `mcp_ref.peer.stateless`). ``identify=False`` leaves the
+    five, at the same time on the same connections; see `mcp_ref.peer.role`). ``identify=False`` leaves the
     server's name out of results, where every result has it (2026-07-28).
     ``strict`` refuses the mistakes of real but careless clients: see ``explain --readings``.
     ``mask_errors``: True to send clients a fixed text for an exception of a handler, in place of its type and text;

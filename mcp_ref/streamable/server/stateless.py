@@ -1,7 +1,7 @@
 """The stateless era: each POST brings one request, and its reply carries all that belongs to that request.
 
 [2026-07-28 basic/transports/streamable-http §Sending Messages]. An endpoint has one `Connection` for all
-these requests, made with the first one: a request says everything about itself (`mcp_ref.peer.stateless`). On that
+these requests, made with the first one: a request says everything about itself (`mcp_ref.peer.role`). On that
 connection the key of a request is its `ReplyStream` and not its id, because every client counts from 1.
 
 ===========================================  ================================================================

@@ -161,7 +161,7 @@ def test_a_party_pings_periodically_if_it_is_told_how_often(party, revision, mon
 def test_the_frequency_of_pings_is_configurable(party, revision, monkeypatch):
     """[..2025-11-25 basic/utilities/ping §Implementation Considerations] SHOULD"""
     intervals = []
-    monkeypatch.setattr("mcp_ref.peer.keepalive.keep_alive", lambda connection, interval: intervals.append(interval))
+    monkeypatch.setattr("mcp_ref.peer.dispatcher.keep_alive", lambda connection, interval: intervals.append(interval))
     for wanted in (None, 0.5, 30):
         with conversation(party, revision, keepalive=wanted) as talk:
             assert talk.unanswered() == []
@@ -182,7 +182,7 @@ def test_a_ping_without_answer_ends_the_connection_and_is_logged(party, revision
         with pytest.raises(ConnectionLost, match="did not answer a ping within 0.005 seconds"):
             talk.connection.wait(pending)
         assert talk.peer.ended() and talk.count("failed ping") == 1
-    records = [record for record in caplog.records if record.name.startswith("mcp_ref.peer.keepalive")]
+    records = [record for record in caplog.records if record.name.startswith("mcp_ref.peer.role")]
     assert [record.levelname for record in records] == ["WARNING"]
     assert "did not answer a ping" in records[0].getMessage()
 
