@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from .server import Context
     from .server import Server
 
-__version__ = "0.6.0"
+    __version__ = ""  # the number stands in `options`, from which all modules take it
 
 __all__ = ["Client", "Context", "Host", "Limits", "McpError", "REVISIONS", "Server", "ToolError", "connect"]
 
@@ -75,7 +75,7 @@ _PAGES = ("auth", "client", "contributing", "host", "messages", "server", "threa
 
 def __getattr__(name):
     # type: (str) -> Any
-    home = _HOMES.get(name)
+    home = ".options" if name == "__version__" else _HOMES.get(name)
     if home is None and name not in _PAGES:
         raise AttributeError("module %r has no attribute %r" % (__name__, name))
     from importlib import import_module
@@ -112,4 +112,5 @@ def __dir__():
     from importlib.util import find_spec
 
     # A copy of some parts lists what it has: `help` and `inspect` look at all of it.
-    return sorted(set(globals()).union(name for name in __all__ if find_spec(_HOMES[name], __name__) is not None))
+    there = [name for name in __all__ if find_spec(_HOMES[name], __name__) is not None]
+    return sorted(set(globals()).union(there, ["__version__"]))

@@ -9,7 +9,6 @@ from typing import (
     TYPE_CHECKING, Any, Callable, Dict, List, Mapping, MutableMapping, NoReturn, Optional, Sequence, TypeVar, Union,
 )
 
-from .. import __version__
 from ..codec import DecodeError, decode
 from ..diagnostics.usercode import name_of
 from ..errors import ConnectionLost, LocalProtocolError, McpError
@@ -18,7 +17,7 @@ from ..limits import DEFAULT, Limits
 from ..messages.base import Icon, Implementation
 from ..messages.lifecycle import ClientCapabilities, Settings
 from ..methods import is_vendor, params_class
-from ..options import REQUEST_TIMEOUT, refuse, spelt
+from ..options import REQUEST_TIMEOUT, __version__, refuse, spelt
 from ..peer.context import Context, Route, log_raised
 from ..peer.dispatcher import Connection
 from ..peer.executors import Executor

@@ -2,11 +2,10 @@
 
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, MutableMapping, Optional, Sequence, Union
 
-from .. import __version__
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
 from ..messages.lifecycle import ClientCapabilities, Settings
-from ..options import spelt
+from ..options import __version__, spelt
 from ..peer.executors import Executor
 from ..peer.role import Role
 from ..protocol import lifecycle

@@ -7,7 +7,6 @@ from typing import (
     Sequence, Tuple, TypeVar, Union,
 )
 
-from .. import __version__
 from ..client import Client, SharedAnswers
 from ..client.roots import Place, Roots
 from ..deadline import Deadline
@@ -18,7 +17,7 @@ from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
 from ..messages.lifecycle import ClientCapabilities, Settings
-from ..options import Default, refuse, spelt
+from ..options import Default, __version__, refuse, spelt
 from ..peer.executors import Executor
 from ..revisions import Revision
 from ..threads import available, start_thread

@@ -57,11 +57,6 @@ def package_name() -> str:
     return __name__.rpartition(".cli.")[0]
 
 
-def version() -> str:
-    """Return the version of this package."""
-    return str(import_module(package_name()).__version__)
-
-
 def files() -> Dict[str, bytes]:
     """Return the package's files by their paths inside it, with ``/``."""
     package = import_module(package_name())

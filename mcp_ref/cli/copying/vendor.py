@@ -20,6 +20,7 @@ import json
 import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from ...options import __version__
 from ..command import Command, Commands
 from ..failures import DONE, FAILED, UsageError
 from ..output import note, one_line, say, say_json
@@ -150,13 +151,13 @@ def _copy(options: Any, target: str, only: List[str]) -> int:
 
 def _with_manifest(chosen: Dict[str, bytes], only: List[str]) -> Dict[str, bytes]:
     listed = {path: hashlib.sha256(data).hexdigest() for path, data in chosen.items()}
-    manifest = {"package": "mcp_ref", "version": parts.version(), "only": only, "files": listed}
+    manifest = {"package": "mcp_ref", "version": __version__, "only": only, "files": listed}
     return dict(chosen, **{MANIFEST: (json.dumps(manifest, indent=1) + "\n").encode("ascii")})
 
 
 def _copied(chosen: Dict[str, bytes], only: List[str]) -> str:
     what = " (only %s and what that needs)" % ", ".join(only) if only else ""
-    return "copied %d files of mcp_ref %s%s" % (len(chosen), parts.version(), what)
+    return "copied %d files of mcp_ref %s%s" % (len(chosen), __version__, what)
 
 
 # One archive
@@ -171,7 +172,7 @@ def _zip(options: Any, target: str, only: List[str]) -> int:
     steps, chosen = _steps(options.name or name), _chosen(only)
     _write_zip(target, steps, _with_manifest(chosen, only))
     if options.json:
-        say_json({"target": target, "version": parts.version(), "only": only, "files": len(chosen),
+        say_json({"target": target, "version": __version__, "only": only, "files": len(chosen),
                   "changed": [], "missing": [], "extra": []})
     else:
         say("%s to %s (%d KB), for sys.path.insert(0, %r) and import %s" % (
@@ -310,7 +311,7 @@ def _check(options: Any, copy: Copy) -> int:
             say(line)
         say("%s: mcp_ref %s, %d files, %s%s" % (
             copy.target, copy.version, len(copy.files), "%d not as copied" % len(copy.edited) if copy.edited
-            else "all as copied", "" if copy.version == parts.version() else "; here is %s" % parts.version()))
+            else "all as copied", "" if copy.version == __version__ else "; here is %s" % __version__))
     return FAILED if copy.edited else DONE
 
 
@@ -319,9 +320,9 @@ def _diff(options: Any, copy: Copy) -> int:
     if options.json:
         say_json(dict(_as_object(copy), diff="".join(lines)))
         return FAILED if lines else DONE
-    if copy.version != parts.version():
+    if copy.version != __version__:
         note("the copy is of version %s, this is %s: the differences are not all local" % (
-            copy.version, parts.version()))
+            copy.version, __version__))
     if lines:
         say("".join(lines).rstrip("\n"))
     return FAILED if lines else DONE

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from ...limits import DEFAULT, Limits
 from ...messages.logs import LEVELS
+from ...options import __version__
 from ...protocol.negotiation import ERAS
 from ...revisions import REVISIONS
-from ..copying.parts import version
 from ..failures import UsageError
 from ..output import note, one_line
 from .asking import Asking
@@ -72,7 +72,7 @@ def connected(options: Any) -> "Client":
         trace=_trace(options),
         limits=_limits(options),
         era=options.revision or options.era,
-        version=version(),
+        version=__version__,
         roots=options.roots or None,
         sampling=options.asking.sampling(),
         elicitation=options.asking.elicitation(),
