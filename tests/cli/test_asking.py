@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from mcp_ref.cli.serve.loading import load
-from mcp_ref.cli.use import asking, terminal
+from mcp_ref.cli.use import asking
 
 from tests.support.scripted import PATIENCE
 from tests.support.sides import in_thread
@@ -164,10 +164,10 @@ def test_a_question_that_is_taken_back_is_not_waited_for(monkeypatch):
     try:
         with open(reading) as stream:
             monkeypatch.setattr(sys, "stdin", stream)
-            with pytest.raises(terminal.Gone, match="took the question back"):
-                terminal.ask("? ", gone)
+            with pytest.raises(asking.Gone, match="took the question back"):
+                asking.ask("? ", gone)
             os.write(writing, "\u00e9 x \r\n".encode("utf-8"))
-            assert terminal.ask("? ", None) == "\u00e9 x"
+            assert asking.ask("? ", None) == "\u00e9 x"
     finally:
         os.close(writing)
 
@@ -175,14 +175,14 @@ def test_a_question_that_is_taken_back_is_not_waited_for(monkeypatch):
 def test_a_question_that_is_taken_back_while_it_is_waited_for_ends_at_once(monkeypatch):
     reading, writing = os.pipe()
     gone, asked = threading.Event(), threading.Event()
-    monkeypatch.setattr(terminal, "write_prompt", lambda text: asked.set())
+    monkeypatch.setattr(asking, "write_prompt", lambda text: asked.set())
     try:
         with open(reading) as stream:
             monkeypatch.setattr(sys, "stdin", stream)
-            answer = in_thread(terminal.ask, "? ", gone)
+            answer = in_thread(asking.ask, "? ", gone)
             assert asked.wait(PATIENCE)
             gone.set()  # nothing was typed, and nothing ever is
-            with pytest.raises(terminal.Gone, match="took the question back"):
+            with pytest.raises(asking.Gone, match="took the question back"):
                 answer.get()
     finally:
         os.close(writing)
@@ -193,8 +193,8 @@ def test_where_nobody_can_wait_for_a_console_it_is_read_unless_the_question_is_g
     early, gone = threading.Event(), threading.Event()
     gone.set()
     with monkeypatch.context() as there:
-        there.setattr(terminal.os, "name", "nt")
-        found = [terminal._wait(0, event) for event in (None, early, gone)]
+        there.setattr(asking.os, "name", "nt")
+        found = [asking._wait(0, event) for event in (None, early, gone)]
     assert found == [True, True, False]
 
 

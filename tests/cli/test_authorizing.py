@@ -7,8 +7,8 @@ import webbrowser
 
 import pytest
 
-from mcp_ref.cli.use import authorizing
-from mcp_ref.cli.use.terminal import Gone
+from mcp_ref.cli.use import connecting
+from mcp_ref.cli.use.asking import Gone
 from tests.support.auth_server import Browser, browser
 from tests.support.authorized import Authorized
 
@@ -50,7 +50,7 @@ def test_a_browser_opens_once_for_each_server_and_not_for_each_command(scene, op
 
 def test_tokens_are_kept_in_the_users_folder(scene, opened, capsys, tmp_path):
     assert here(capsys, "tools", scene.protected.url, "--oauth")[0] == 0
-    path = authorizing.token_file()
+    path = connecting.token_file()
     assert path.startswith(str(tmp_path)) and os.path.basename(path) == "tokens.json"
     with open(path, encoding="utf-8") as file:
         content = file.read()
@@ -60,7 +60,7 @@ def test_tokens_are_kept_in_the_users_folder(scene, opened, capsys, tmp_path):
 @POSIX
 def test_only_the_user_can_read_them(scene, opened, capsys):
     assert here(capsys, "tools", scene.protected.url, "--oauth")[0] == 0
-    path = authorizing.token_file()
+    path = connecting.token_file()
     assert os.stat(path).st_mode & 0o777 == 0o600 and os.stat(os.path.dirname(path)).st_mode & 0o777 == 0o700
 
 
@@ -76,7 +76,7 @@ def test_each_system_has_a_folder_for_settings(monkeypatch, system, variables, e
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(os.path, "expanduser", lambda path: "HOME")
     monkeypatch.setattr(sys, "platform", system)
-    assert authorizing.token_file() == os.path.join(*expected, "mcp_ref", "tokens.json")
+    assert connecting.token_file() == os.path.join(*expected, "mcp_ref", "tokens.json")
 
 
 @pytest.mark.parametrize("file, kept", [("-", False), ("mine.json", True)])
@@ -84,7 +84,7 @@ def test_they_are_kept_elsewhere_or_not_at_all(scene, opened, capsys, tmp_path, 
     mine = tmp_path / "mine.json"
     asked = file if file == "-" else str(mine)
     assert here(capsys, "tools", scene.protected.url, "--oauth", "--token-file", asked)[0] == 0
-    assert mine.exists() == kept and not os.path.exists(authorizing.token_file())
+    assert mine.exists() == kept and not os.path.exists(connecting.token_file())
     here(capsys, "tools", scene.protected.url, "--oauth", "--token-file", asked)
     assert len(opened.urls) == (1 if kept else 2)
 
@@ -98,9 +98,9 @@ def test_without_a_browser_the_page_is_shown_to_be_opened(scene, capsys, monkeyp
 
 def test_a_person_copies_addresses_where_no_browser_is(scene, capsys, monkeypatch):
     shown = []
-    monkeypatch.setattr(authorizing, "is_interactive", lambda: True)
-    monkeypatch.setattr(authorizing, "note", shown.append)
-    monkeypatch.setattr(authorizing, "ask", lambda question: browser(shown[0].splitlines()[-1].strip()))
+    monkeypatch.setattr(connecting, "is_interactive", lambda: True)
+    monkeypatch.setattr(connecting, "note", shown.append)
+    monkeypatch.setattr(connecting, "ask", lambda question: browser(shown[0].splitlines()[-1].strip()))
     code, out, err = here(capsys, "tools", scene.protected.url, "--oauth", "--no-browser")
     assert code == 0 and scene.authorizations() == 1, err
 
@@ -109,8 +109,8 @@ def test_who_copies_nothing_is_not_let_in(scene, capsys, monkeypatch):
     def nobody(question):
         raise Gone("the input ended")
 
-    monkeypatch.setattr(authorizing, "is_interactive", lambda: True)
-    monkeypatch.setattr(authorizing, "ask", nobody)
+    monkeypatch.setattr(connecting, "is_interactive", lambda: True)
+    monkeypatch.setattr(connecting, "ask", nobody)
     code, out, err = here(capsys, "tools", scene.protected.url, "--oauth", "--no-browser", "--json")
     assert code == 1 and json.loads(out)["error"]["kind"] == "authorization"
 
@@ -150,10 +150,10 @@ def test_a_client_gets_in_by_itself(scene, opened, capsys):
 def test_private_networks_are_asked_for_in_words(way, given, monkeypatch):
     monkeypatch.setenv("SECRET", "the secret")
     parser = argparse.ArgumentParser()
-    authorizing.auth_options(parser)
+    connecting.auth_options(parser)
     options = parser.parse_args([*way, *given, "--token-file", "-"])
     options.server = "https://mcp.example/mcp"
-    assert authorizing.authorization(options)["auth"].private_networks is bool(given)
+    assert connecting.authorization(options)["auth"].private_networks is bool(given)
 
 
 def test_a_token_that_is_there_is_sent(scene, capsys, monkeypatch):

@@ -1,1 +1,1 @@
-"""The commands that use a server (`servers`), and what they share: `connecting`, `authorizing`, `asking`, `values`."""
+"""The commands that use a server (`servers`), and what they share: `connecting`, `asking`, `values`."""

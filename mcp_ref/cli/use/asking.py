@@ -4,15 +4,20 @@ Without a terminal every question is declined, with a line on standard error. Th
 before they are sent, and can decline or cancel each question
 [2025-06-18.. client/elicitation §User Interaction Model]. A link is shown whole, with its host and all
 warnings, and opened only after a yes [2025-11-25.. client/elicitation §Safe URL Handling].
+
+A question is written to standard error, its answer comes from standard input. Answers are read with ``os.read``, in
+slices: the thread that waits for a person must not keep the process from ending, and must notice that the server has
+cancelled its question.
 """
 
+import os
+import sys
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from ...errors import URL_ELICITATION_REQUIRED, PeerError
 from ...protocol.elicitation import as_json, read_form
-from ..output import note, one_line
-from .terminal import Gone, ask, is_interactive
+from ..output import note, one_line, write_prompt
 
 if TYPE_CHECKING:
     from ...client import Client
@@ -26,6 +31,49 @@ ACCEPT, DECLINE, CANCEL = "accept", "decline", "cancel"
 HINT = "  (Enter takes what stands in brackets or leaves a field out; !d declines, !c or Ctrl-D cancels)"
 WORDS: Dict[str, str] = {"y": ACCEPT, "yes": ACCEPT, "n": DECLINE, "no": DECLINE, "!d": DECLINE, "c": CANCEL,
                          "cancel": CANCEL, "!c": CANCEL}
+SLICE = 0.2
+"""Seconds between two checks whether the question was cancelled."""
+
+
+class Gone(Exception):
+    """No answer: the person ended the input, or the server cancelled the question."""
+
+
+def is_interactive() -> bool:
+    """True if standard input and standard error are both a terminal."""
+    streams = (sys.stdin, sys.stderr)
+    try:
+        return all(stream is not None and stream.isatty() for stream in streams)
+    except ValueError:
+        return False  # closed
+
+
+def ask(question: str, gone: "Optional[threading.Event]" = None) -> str:
+    """Ask for one line and return it without its end. Raises `Gone`, also as soon as the event ``gone`` is set."""
+    write_prompt(question)
+    number = sys.stdin.fileno()
+    data = b""
+    while not data.endswith(b"\n"):
+        if not _wait(number, gone):
+            write_prompt("\n")
+            raise Gone("the server took the question back")
+        part = os.read(number, 4096)
+        if not part:
+            raise Gone("the input ended")
+        data += part
+    return data.decode(sys.stdin.encoding or "utf-8", "replace").rstrip("\r\n").strip()
+
+
+def _wait(number: int, gone: "Optional[threading.Event]") -> bool:
+    """Wait until a line was typed; return False as soon as the question is cancelled."""
+    if os.name == "nt":
+        return gone is None or not gone.is_set()  # there is no waiting for a console; reading blocks
+    import select
+
+    while not select.select([number], [], [], SLICE)[0]:
+        if gone is not None and gone.is_set():
+            return False
+    return True
 
 
 class Answered(Exception):
