@@ -8,8 +8,8 @@ import pytest
 
 from mcp_ref import jsonrpc, messages, methods
 from mcp_ref.cli.copying import parts
-from mcp_ref.cli.learn import facts, pages, sources, words
-from mcp_ref.cli.learn.examples import example
+from mcp_ref.cli.learn import facts, pages, words
+from mcp_ref.cli.learn.entries import example
 from mcp_ref.cli.learn.explain import describe
 from mcp_ref.cli.learn.text import TEXTS as _TEXTS
 from mcp_ref.codec import Model
@@ -409,8 +409,8 @@ def test_every_reading_of_the_package_is_printed_with_its_place_and_citation(cap
     ('"""A.\n\n====\na Reading: b\n====\n\nc"""', [(4, "b")]),
 ])
 def test_a_reading_ends_with_its_paragraph(text, found):
-    assert [(each.line, each.text) for passage in sources._passages("x.py", text)
-            for each in sources._readings(passage, text)] == found
+    assert [(each.line, each.text) for passage in pages._passages("x.py", text)
+            for each in pages._readings(passage, text)] == found
 
 
 def test_what_is_missing_is_a_table(capsys):

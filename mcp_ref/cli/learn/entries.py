@@ -2,18 +2,24 @@
 
 Each function gets a name and the revisions that count, and returns an object as the docstring of `explain` describes,
 or None if none of these revisions has what is named.
+
+Each method and each feature has one example message, as a revision writes it. The values stand here as JSON in the form
+of the newest revision that has them. The message classes read them and write them for the revision that is asked for,
+so that members of later revisions are left out. What is no message of JSON-RPC (header fields, a stream, a schema) is a
+text.
 """
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
-from ... import methods
+from ... import jsonrpc, methods
+from ...codec import decode, encode
 from ...deprecations import DEPRECATED, NOT_DONE, deprecation
-from ...errors import CODES
+from ...errors import CODES, INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 from ...model import alternatives, members
+from ...protocol.envelope import PREFIX, VERSION, fields
 from ...protocol.lifecycle import PHASES, TABLE
 from ...revisions import FEATURES, REVISIONS, VALUES, Revision, revision
-from . import diff, facts, pages, sources, words
-from .examples import example
+from . import diff, facts, pages, words
 
 Entry = Dict[str, Any]
 
@@ -46,7 +52,7 @@ def deprecated(name: str, among: Sequence[Revision]) -> Optional[Entry]:
 def readings() -> Entry:
     """Return the decisions of this package where the specification leaves a choice."""
     return {"kind": "readings", "rows": [{"place": each.place, "text": each.text, "citations": each.citations}
-                                         for each in sources.readings()]}
+                                         for each in pages.readings()]}
 
 
 def missing() -> Entry:
@@ -194,3 +200,214 @@ def place(name: str, among: Sequence[Revision]) -> Optional[Entry]:
         return there[0][2]
     rows = [{"kind": "page", "name": "%s §%s" % (page, heading) if heading else page} for page, heading, _ in there]
     return {"kind": "matches", "name": name, "matches": rows} if rows else None
+
+
+# Example messages
+
+Message = Union[Dict[str, Any], List[Any]]
+_NUMBERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+            "required": ["a", "b"]}
+_KEPT = {"ttlMs": 60000, "cacheScope": "public", "resultType": "complete"}
+_FORM = {"mode": "form", "message": "Which seat?", "requestedSchema": {
+    "type": "object", "properties": {"seat": {"type": "string", "title": "Seat"}}, "required": ["seat"]}}
+_SAMPLE = {"messages": [{"role": "user", "content": {"type": "text", "text": "Sum this up: ..."}}], "maxTokens": 100}
+_TASK = {"taskId": "t-1", "status": "working", "createdAt": "2025-11-25T10:00:00Z",
+         "lastUpdatedAt": "2025-11-25T10:00:05Z", "ttl": 60000}
+_CLIENT = {"name": "example-client", "version": "1.0"}
+
+OPENING = "initialize"
+
+PARAMS: Dict[str, Dict[str, Any]] = {
+    OPENING: {"protocolVersion": "", "capabilities": {"roots": {"listChanged": True}}, "clientInfo": _CLIENT},
+    "notifications/cancelled": {"requestId": 7, "reason": "the user has changed his mind"},
+    "notifications/progress": {"progressToken": "p-7", "progress": 2, "total": 3, "message": "step 2"},
+    "tools/call": {"name": "add", "arguments": {"a": 1, "b": 2}},
+    "resources/read": {"uri": "file:///docs/readme.md"},
+    "resources/subscribe": {"uri": "file:///docs/readme.md"},
+    "resources/unsubscribe": {"uri": "file:///docs/readme.md"},
+    "notifications/resources/updated": {"uri": "file:///docs/readme.md"},
+    "prompts/get": {"name": "review", "arguments": {"code": "x = 1"}},
+    "completion/complete": {"ref": {"type": "ref/prompt", "name": "travel"},
+                            "argument": {"name": "city", "value": "Par"}, "context": {"arguments": {"country": "FR"}}},
+    "logging/setLevel": {"level": "warning"},
+    "notifications/message": {"level": "warning", "logger": "disk", "data": "90 % full"},
+    "subscriptions/listen": {"notifications": {"toolsListChanged": True,
+                                               "resourceSubscriptions": ["file:///docs/readme.md"]}},
+    "notifications/subscriptions/acknowledged": {"notifications": {"toolsListChanged": True}},
+    "sampling/createMessage": _SAMPLE,
+    "elicitation/create": _FORM,
+    "notifications/elicitation/complete": {"elicitationId": "e-1"},
+    "tasks/get": {"taskId": "t-1"}, "tasks/result": {"taskId": "t-1"}, "tasks/cancel": {"taskId": "t-1"},
+    "notifications/tasks/status": _TASK,
+}
+"""Method -> its params. A method that is not here is sent without any but those that the revision asks for."""
+
+
+class ErrorExample(NamedTuple):
+    """An error as an example."""
+
+    code: int
+    message: str
+
+
+_ERRORS: Dict[str, ErrorExample] = {
+    "errors_may_omit_id": ErrorExample(PARSE_ERROR, "this is no JSON"),
+    "negotiated_only": ErrorExample(METHOD_NOT_FOUND, "the client has not declared roots"),
+    "resource_not_found_code": ErrorExample(INVALID_PARAMS, "there is no resource file:///nothing.md"),
+}
+
+
+class Shown(NamedTuple):
+    """The place where a feature shows: the params or the result of a method, an error, or a text."""
+
+    params: str = ""
+    result: str = ""
+    value: Dict[str, Any] = {}
+    error: bool = False
+    text: str = ""
+
+
+_ADDED = {"content": [{"type": "text", "text": "3"}], "structuredContent": {"result": 3}, "resultType": "complete"}
+_PHOTO = {"audio_content": {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
+          "resource_links": {"type": "resource_link", "uri": "file:///docs/readme.md", "name": "readme"}}
+
+
+def _tool(**more: Any) -> Dict[str, Any]:
+    return dict(_KEPT, tools=[dict({"name": "add", "inputSchema": _NUMBERS}, **more)])
+
+
+SHOWN: Dict[str, Shown] = {
+    "handshake": Shown(params="initialize"),
+    "stateless": Shown(params="tools/call"),
+    "peer_requests": Shown(params="roots/list"),
+    "batching": Shown(),
+    "errors_may_omit_id": Shown(error=True),
+    "result_type": Shown(result="tools/call", value=_ADDED),
+    "version_header": Shown(text="POST /mcp HTTP/1.1\nMCP-Protocol-Version: %s\nContent-Type: application/json"),
+    "ids_unique_per_session": Shown(params="ping"),
+    "meta_key_rules": Shown(params="tools/call", value={"name": "add", "_meta": {"com.example/shard": "eu"}}),
+    "trace_context": Shown(params="tools/call", value={"name": "add", "_meta": {
+        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}),
+    "negotiated_only": Shown(error=True),
+    "audio_content": Shown(result="tools/call", value={"content": [_PHOTO["audio_content"]], "resultType": "complete"}),
+    "resource_links": Shown(result="tools/call", value={"content": [_PHOTO["resource_links"]],
+                                                        "resultType": "complete"}),
+    "structured_content": Shown(result="tools/call", value=_ADDED),
+    "structured_content_any": Shown(result="tools/call", value=dict(_ADDED, structuredContent=3)),
+    "tool_annotations": Shown(result="tools/list", value=_tool(annotations={"readOnlyHint": True,
+                                                                            "openWorldHint": False})),
+    "tool_input_errors_are_results": Shown(result="tools/call", value={
+        "content": [{"type": "text", "text": "b: an integer is missing"}], "isError": True, "resultType": "complete"}),
+    "titles": Shown(result="tools/list", value=_tool(title="Add two numbers")),
+    "icons": Shown(result="tools/list", value=_tool(icons=[
+        {"src": "https://example.com/add.png", "sizes": ["48x48"]}])),
+    "stream_polling": Shown(text="HTTP/1.1 200 OK\nContent-Type: text/event-stream\n\nid: 1\nretry: 1000\ndata:\n"),
+    "progress_message": Shown(params="notifications/progress"),
+    "client_progress": Shown(params="notifications/progress"),
+    "completions_capability": Shown(result=OPENING, value={
+        "protocolVersion": "", "capabilities": {"completions": {}, "prompts": {}},
+        "serverInfo": {"name": "example-server", "version": "1.0"}}),
+    "completion_context": Shown(params="completion/complete"),
+    "caching_hints": Shown(result="tools/list", value=_tool()),
+    "elicitation": Shown(params="elicitation/create"),
+    "elicitation_modes": Shown(params="elicitation/create"),
+    "elicitation_ids": Shown(params="elicitation/create", value={
+        "mode": "url", "elicitationId": "e-1", "url": "https://example.com/pay", "message": "Pay there, please."}),
+    "elicitation_enum_schemas": Shown(params="elicitation/create", value=dict(_FORM, requestedSchema={
+        "type": "object", "properties": {"seat": {"type": "string", "oneOf": [
+            {"const": "12A", "title": "12A, window"}, {"const": "12C", "title": "12C, aisle"}]}}})),
+    "sampling_arrays": Shown(params="sampling/createMessage", value=dict(_SAMPLE, messages=[{
+        "role": "user", "content": [{"type": "text", "text": "What is this?"},
+                                    {"type": "image", "data": "iVBORw0=", "mimeType": "image/png"}]}])),
+    "sampling_tools": Shown(params="sampling/createMessage", value=dict(
+        _SAMPLE, tools=[{"name": "add", "inputSchema": _NUMBERS}], toolChoice={"mode": "auto"})),
+    "sampling_context_capability": Shown(params="sampling/createMessage", value=dict(
+        _SAMPLE, includeContext="thisServer")),
+    "tasks": Shown(params="tools/call", value={"name": "add", "arguments": {"a": 1, "b": 2}, "task": {"ttl": 60000}}),
+    "pkce_announced": Shown(text='{"issuer": "https://as.example.com", "code_challenge_methods_supported": ["S256"]}'),
+    "resource_not_found_code": Shown(error=True),
+    "schema_dialect": Shown(result="tools/list", value=_tool()),
+    "fallback_statuses": Shown(text="POST /sse HTTP/1.1      (InitializeRequest)\nHTTP/1.1 405 Method Not Allowed\n"
+                                    "GET /sse HTTP/1.1       (then the client tries HTTP+SSE)"),
+}
+"""Feature, also a row of VALUES -> how it is shown."""
+
+
+class Example(NamedTuple):
+    """An example in one revision."""
+
+    revision: Revision
+    message: Optional[Message]
+    """A message of JSON-RPC, or a batch of them; None where the example is a text."""
+    answers: Optional[str] = None
+    """The method of the request that the message answers; None for a message that is no answer."""
+    text: str = ""
+
+
+def example(name: str, there: Revision) -> Optional[Example]:
+    """Return the example of a method or a feature in a revision; None if that revision does not have it."""
+    if methods.known_since(name):
+        return _sent(name, there, PARAMS.get(name, {}))
+    shown = SHOWN.get(name)
+    if shown is None or not getattr(there, name):
+        return None
+    if shown.params:
+        return _sent(shown.params, there, shown.value or PARAMS.get(shown.params, {}))
+    if shown.result:
+        method, value = shown.result, shown.value
+        if method == OPENING and there.stateless:
+            method = "server/discover"
+            value = dict(_KEPT, supportedVersions=[there.name], capabilities=value["capabilities"])
+        elif method == OPENING:
+            value = dict(value, protocolVersion=there.name)
+        return _answer(method, there, _written(method, "result", value, there))
+    if shown.error:
+        refused = _ERRORS[name]
+        if name == "resource_not_found_code":
+            refused = refused._replace(code=there.resource_not_found_code)
+        frame: Message = {"jsonrpc": "2.0", "error": {"code": refused.code, "message": refused.message}}
+        return Example(there, frame if name == "errors_may_omit_id" else dict(frame, id=1))
+    if name == "batching":
+        sent = [_sent(method, there, {}) for method in ("ping", "tools/list")]
+        return Example(there, [dict(each.message, id=id) for id, each in enumerate(sent, 1)
+                               if each and isinstance(each.message, dict)])
+    return Example(there, None, text=shown.text.replace("%s", there.name))
+
+
+def _sent(name: str, there: Revision, params: Dict[str, Any]) -> Optional[Example]:
+    """The request or the notification of a method; None if the revision does not have it."""
+    row = methods.lookup(name, there)
+    if row is None:
+        return None
+    if "protocolVersion" in params:
+        params = dict(params, protocolVersion=there.name)
+    written = _written(name, "params", params, there)
+    if row.carrier == methods.EMBEDDED:
+        asked = {"method": name, "params": written} if written else {"method": name}
+        return _answer("tools/call", there, {"resultType": "input_required", "inputRequests": {"question": asked},
+                                             "requestState": "c3RhdGU"})
+    if row.kind == methods.NOTIFICATION:
+        return Example(there, jsonrpc.to_object(jsonrpc.Notification(name, written or None)))
+    return Example(there, jsonrpc.to_object(jsonrpc.Request(1, name, written or None)))
+
+
+def _answer(method: str, there: Revision, result: Dict[str, Any]) -> Example:
+    return Example(there, jsonrpc.to_object(jsonrpc.Result(1, result)), method)
+
+
+def _written(method: str, part: str, value: Dict[str, Any], there: Revision) -> Dict[str, Any]:
+    """A value of the newest form, read by its class and written for a revision: what that lacks is left out."""
+    newest = methods.known_since(method)[-1]
+    row = next(row for row in methods.methods(newest) if row.name == method)
+    if part == "params" and newest.stateless and row.kind == methods.REQUEST and row.carrier == methods.WIRE:
+        value = dict(value, _meta=dict(fields(newest, {}, _CLIENT), **value.get("_meta", {})))
+    made = decode(methods.params_class(row) if part == "params" else methods.result_class(row), value, newest)
+    written = encode(made, there)
+    meta = written.get("_meta", {})
+    if not there.stateless:  # these members of `_meta` are of the stateless era only
+        written.pop("_meta", None)
+        kept = {name: each for name, each in meta.items() if not name.startswith(PREFIX)}
+        written.update({"_meta": kept} if kept else {})
+    elif VERSION in meta:
+        meta[VERSION] = there.name
+    return written
