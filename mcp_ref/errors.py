@@ -169,7 +169,7 @@ class ConnectionLost(TransportError):
 
     may_have_run = False
     """True if the server may have executed the request, so that repeating it could execute it twice. It is set only
-    where a client repeats other requests by itself: see `mcp_ref.client.recovery`."""
+    where a client repeats other requests by itself: see `mcp_ref.client.request_flow`."""
     left: object = None
     """The connection that goes on although its peer has gone away, or None."""
 

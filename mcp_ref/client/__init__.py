@@ -16,8 +16,8 @@ A reading order. First the client and its calls:
 Then how a connection begins, and what follows when the first answer does not settle a call:
 
 - `era`: finding out what the server speaks; `handshake`: what both sides say of themselves
-- `request_flow`: the states of a call that takes several requests, `recovery`: what is sent again, `mrtr`: what the
-  server asks first, `futures`: the same for callers who do not wait
+- `request_flow`: the states of a call that takes several requests, and what is sent again; `mrtr`: what the server asks
+  first; `futures`: the same for callers who do not wait
 - `subscriptions`: hearing of changes
 
 And what a client does for its server: `client_capabilities`, with `roots`, `sampling` and `elicitation`.

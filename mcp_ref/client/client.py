@@ -34,7 +34,7 @@ from .client_capabilities import REQUESTS, Offers
 from .era import DEFAULT_ERA, Opening
 from .handshake import Handshake
 from .owner import UpdateCallback
-from .recovery import Restarts, connection_for_retry
+from .request_flow import Restarts, connection_for_retry
 from .requests import Requests
 
 if TYPE_CHECKING:
@@ -226,8 +226,8 @@ class Client(Calls):
         [2025-03-26..2025-11-25 basic/transports §Session Management] MUST. Reading: as soon as there is something
         to send again. Only what the server has refused because of the session, or what was not sent at all, is sent
         again. What a server remembers of a session is gone with it: subscriptions, the level of log messages.
-        In the stateless era: see `mcp_ref.client.recovery`. Raises ``error`` where there can be no connection, and what
-        `open` raises.
+        In the stateless era: see `mcp_ref.client.request_flow`. Raises ``error`` where there can be no connection, and
+        what `open` raises.
         """
         stateless = ended.session.rules.stateless
         if not error.unsent and not stateless:
@@ -296,7 +296,7 @@ class Client(Calls):
         that does not know it answers with -32601, which is a `PeerError`.
 
         If the server has forgotten our HTTP session, a new one is begun and the request sent again, once; without a
-        handshake also in the cases of `mcp_ref.client.recovery`.
+        handshake also in the cases of `mcp_ref.client.request_flow`.
         """
         if unknown:
             refuse(Client.request, unknown)

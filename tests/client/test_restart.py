@@ -12,7 +12,7 @@ import pytest
 
 from mcp_ref import Server, connect, deadline
 from mcp_ref.client import Client
-from mcp_ref.client.recovery import Restarts
+from mcp_ref.client.request_flow import Restarts
 from mcp_ref.errors import ConnectionLost, PeerProtocolError
 from mcp_ref.limits import Limits
 from mcp_ref.transports.lines.child import StdioChild
