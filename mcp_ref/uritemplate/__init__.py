@@ -28,12 +28,12 @@ RFC 6570 defines expansion only; it leaves matching to others [RFC 6570 §1.4]. 
 
 Matching takes time in proportion to the length of the URI, for every template.
 
-Reading order: `syntax` (the parser), `expansion`, `matching`.
+Reading order: `syntax` (the parser, and expansion), `matching`.
 """
 
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
 
-from .syntax import Expression, parse
+from .syntax import Expression, expanded, parse
 
 if TYPE_CHECKING:
     from .matching import PreparedTemplate
@@ -87,8 +87,6 @@ class Template:
 
     def expand(self, variables: Mapping[str, Any]) -> str:
         """Return the URI with these values; see `expand`."""
-        from .expansion import expanded
-
         pieces: List[str] = []
         length = 0
         for part in self._parts:
