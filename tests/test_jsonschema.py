@@ -374,7 +374,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import {name}.jsonschema as jsonschema
 late = [name for name in sys.modules if name.startswith("{name}.") and name.rpartition(".")[2] in (
-    "formats", "patterns", "machine")]
+    "formats", "patterns", "builder")]
 late += [name for name in ("re", "fractions", "decimal", "urllib", "ipaddress", "unicodedata", "pkgutil")
          if name in sys.modules and name not in before]
 assert not late, late

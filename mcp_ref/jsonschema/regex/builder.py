@@ -19,8 +19,7 @@ Built `backwards`, the automaton reads the text from its end; a look-ahead needs
 
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
-from .chars import CharSet
-from .limits import PatternLimits, PatternRefused
+from .chars import CharSet, PatternLimits, PatternRefused
 from .syntax import Assertion, Chars, Either, Join, Look, Op, Repeat
 
 __all__ = ["END", "Fragment", "OTHER", "START", "WORD", "build", "context", "everywhere"]

@@ -4,10 +4,9 @@ Python's `re` backtracks: 34 characters can keep `^(a+)+$` busy for minutes, and
 from peers, so they are matched by an automaton that looks at each character once.
 
     syntax    text of the pattern -> postfix program
-    chars     sets of characters, Unicode properties (`ranges`: those that come as tables)
+    chars     the limits on what a pattern may cost; sets of characters, Unicode properties
     builder   program -> automaton, one state per character of the pattern
-    machine   runs the automaton, remembers its transitions
-    limits    the limits on what a pattern may cost, and the error that refuses it
+    patterns  runs the automaton, and remembers its transitions
 
 Supported: the syntax of ECMA-262 with its `u` flag [JSON Schema 2020-12 core §6.4], look-ahead and look-behind
 included. A look-around is an automaton too: one pass over the text (from the end for a look-ahead) notes for every
@@ -19,14 +18,194 @@ properties that `chars` does not know. Nothing is ever handed to `re`: the autom
 character once warm.
 """
 
-from typing import List, NamedTuple
+from threading import Lock
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
-from .builder import build
-from .limits import DEFAULT_LIMITS, PatternLimits, PatternRefused
-from .machine import Machine
+from .builder import END, OTHER, START, WORD, Fragment, build, context
+from .chars import DEFAULT_LIMITS, WORD as WORD_CHARS, CharSet, PatternLimits, PatternRefused
 from .syntax import Assertion, Op, Parsed, parse
 
-__all__ = ["DEFAULT_LIMITS", "Pattern", "PatternLimits", "PatternRefused", "compile"]
+__all__ = ["DEFAULT_LIMITS", "Key", "Machine", "Pattern", "PatternLimits", "PatternRefused", "compile"]
+
+# The machine that runs an automaton over a text: one step per character, for every pattern.
+#
+# The state of a run is the set of positions that may have read the last character, plus what kind of character that was
+# (for `^` and `\b`). The next state depends on nothing but this state, the next character and the look-arounds that
+# hold in between, so it is worked out once and then remembered: `MachineState` is a dictionary from the next input to
+# the state after it. A text of which the machine has seen the like costs one look-up per character. (That is a
+# deterministic automaton, built as far as texts ask for it. Built fully it may have 2^positions states; so the memory
+# is bounded, and emptied when full.)
+#
+# Time is linear in the text: a step that has to be worked out costs at most one test per edge and per class of
+# characters. Because 10,000 edges times a long text is still a long time, a run that works out too much is refused.
+
+Key = Union[str, Tuple[str, int]]
+"""The input of a step: the next character, with the look-arounds that hold before it if the pattern has some."""
+
+
+class MachineState(Dict[Key, Any]):
+    """Key -> next State (in a search) or (hit, next State) (in `hits`). A state with a verdict has no next one."""
+
+    __slots__ = ("positions", "before", "verdict")
+
+    def __init__(self, positions: int, before: int, verdict: Optional[bool] = None) -> None:
+        self.positions = positions
+        self.before = before
+        self.verdict = verdict
+
+
+FOUND = MachineState(0, OTHER, True)
+HOPELESS = MachineState(0, OTHER, False)
+
+
+class _Moves(NamedTuple):
+    """The automaton as it looks in one context."""
+
+    first: int
+    last: int
+    empty: bool
+    edges: List[Tuple[int, int]]
+
+
+class Machine:
+    """An automaton with its memory of transitions; several threads may run it at once."""
+
+    def __init__(self, fragment: Fragment, lookarounds: int, words: bool, limits: PatternLimits) -> None:
+        self._fragment = fragment
+        self._words = words                       # whether it matters what a word character is
+        self._limits = limits
+        self._lock = Lock()                       # held while a transition is worked out
+        self._states: Dict[Tuple[int, int], MachineState] = {}
+        self._moves: Dict[int, _Moves] = {}
+        self._readers: Dict[str, int] = {}        # character -> positions that accept it; forgotten with the states
+        self._literals, self._classes = _by_chars(fragment.chars)
+        self._start = MachineState(0, START)
+        self._may_begin_late = _may_begin_late(fragment, lookarounds)
+        self._weight = 1 + len(fragment.chars) // 256
+        self._remembered = 0
+        self.effort = 50 + len(fragment.edges) * (1 + len(fragment.chars) // 2000) + len(self._classes)
+        self.worked_out = 0                       # transitions that were not remembered, ever (tests count them)
+
+    def search(self, keys: Iterable[Key], looks_at_end: int = 0) -> bool:
+        """Return True if a match begins anywhere. Raises PatternRefused over `limits.search_work`."""
+        state = self._start
+        work = 0
+        for key in keys:
+            try:
+                state = state[key]
+            except KeyError:
+                if state.verdict is not None:
+                    return state.verdict
+                work = self._spend(work)
+                with self._lock:
+                    hit, reached = self._work_out(state, key)
+                    if hit:
+                        reached = FOUND
+                    elif not reached.positions and not self._may_begin_late:
+                        reached = HOPELESS
+                    state[key] = reached
+                state = reached
+        return self._hit(state, END, looks_at_end) if state.verdict is None else state.verdict
+
+    def hits(self, keys: Iterable[Key], looks_at_end: int = 0) -> Iterator[bool]:
+        """Yield for the gap before each key, and for the one at the end, whether a match ends there."""
+        state = self._start
+        work = 0
+        for key in keys:
+            try:
+                hit, state = state[key]
+            except KeyError:
+                work = self._spend(work)
+                with self._lock:
+                    hit, reached = state[key] = self._work_out(state, key)
+                state = reached
+            yield hit
+        yield self._hit(state, END, looks_at_end)
+
+    def _spend(self, work: int) -> int:
+        work += self.effort
+        if work > self._limits.search_work:
+            raise PatternRefused("this text makes the pattern work too long: over the limit search_work = {}".format(
+                self._limits.search_work))
+        return work
+
+    def _work_out(self, state: MachineState, key: Key) -> Tuple[bool, MachineState]:
+        """Take one step: return whether a match ends before the character, and the state after it."""
+        char, looks = key if isinstance(key, tuple) else (key, 0)
+        kind = WORD if self._words and WORD_CHARS.has(char) else OTHER
+        moves = self._moves_in(context(state.before, kind, looks))
+        positions = state.positions
+        reached = positions << 1 & self._fragment.shift | moves.first
+        for sources, targets in moves.edges:
+            if positions & sources:
+                reached |= targets
+        self.worked_out += 1
+        self._make_room()
+        hit = moves.empty or positions & moves.last != 0
+        return hit, self._state(reached & self._accepting(char), kind)
+
+    def _hit(self, state: MachineState, after: int, looks: int) -> bool:
+        moves = self._moves_in(context(state.before, after, looks))
+        return moves.empty or state.positions & moves.last != 0
+
+    def _state(self, positions: int, before: int) -> MachineState:
+        key = positions, before
+        if key not in self._states:
+            self._states[key] = MachineState(positions, before)
+        return self._states[key]
+
+    def _make_room(self) -> None:
+        self._remembered += self._weight
+        if self._remembered > self._limits.cached_transitions:
+            for state in self._states.values():
+                state.clear()
+            self._start.clear()
+            self._states.clear()
+            self._readers.clear()
+            self._remembered = 0
+
+    def _accepting(self, char: str) -> int:
+        """Return the positions that read this character."""
+        if char not in self._readers:
+            positions = self._literals.get(char, 0)
+            for chars, readers in self._classes:
+                if chars.has(char):
+                    positions |= readers
+            self._readers[char] = positions
+        return self._readers[char]
+
+    def _moves_in(self, number: int) -> _Moves:
+        if number not in self._moves:
+            bit = 1 << number
+            whole = self._fragment
+            self._moves[number] = _Moves(
+                sum(positions for contexts, positions in whole.first.items() if contexts & bit),
+                sum(positions for contexts, positions in whole.last.items() if contexts & bit),
+                bool(whole.empty & bit),
+                [(sources, targets) for sources, targets, contexts in whole.edges if contexts & bit])
+        return self._moves[number]
+
+
+def _by_chars(chars: List[CharSet]) -> Tuple[Dict[str, int], List[Tuple[CharSet, int]]]:
+    """Return the positions that read a single character (by that character), and those that read a class."""
+    literals: Dict[str, int] = {}
+    classes: Dict[CharSet, int] = {}
+    for number, each in enumerate(chars):
+        single = each.single()
+        if single:
+            literals[single] = literals.get(single, 0) | 1 << number
+        else:
+            classes[each] = classes.get(each, 0) | 1 << number
+    return literals, list(classes.items())
+
+
+def _may_begin_late(fragment: Fragment, lookarounds: int) -> bool:
+    """Return True if a match can begin after the first character: not if all of them begin with `^`."""
+    late = sum(1 << number for number in range(16 << lookarounds) if number >> 2 & 3 != START)
+    return bool(fragment.empty & late) or any(contexts & late for contexts in fragment.first)
+
+
+# Patterns
 
 
 class _LookMachine(NamedTuple):

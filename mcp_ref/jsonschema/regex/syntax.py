@@ -18,8 +18,9 @@ lone `]`.
 
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
-from .chars import ANY_BUT_LINE_END, CLASS_ESCAPES, CharSet, char_set, one, others, property_set
-from .limits import PatternLimits, PatternRefused
+from .chars import (
+    ANY_BUT_LINE_END, CLASS_ESCAPES, CharSet, PatternLimits, PatternRefused, char_set, one, others, property_set,
+)
 
 __all__ = ["Assertion", "Chars", "Either", "Join", "Look", "LookAround", "Op", "Parsed", "Repeat", "parse"]
 
