@@ -20,8 +20,7 @@ module             what it has
 =================  ===================================================================================================
 `errors`           what comes out: violations of an instance, exceptions for a schema
 `bounds`           what a schema may cost, and the state of one validation
-`equality`         equality of JSON values
-`shapes`           the forms that values of keywords have
+`shapes`           equality of JSON values, and the forms that values of keywords have
 `refs`             documents, `$id`, anchors, references, the bundled metaschemas
 `compiler`         from a schema to closures
 `keywords`         the keywords that look at one value

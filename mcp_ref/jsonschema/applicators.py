@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from .bounds import LONG, Check, KeywordFault, Run, accept
 from .compiler import Here, all_of, refuse
-from .equality import ARRAY
+from .shapes import ARRAY
 from .errors import Violation, brief, brief_list, count, cut
 
 Found = Optional[List[Violation]]

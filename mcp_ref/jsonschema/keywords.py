@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Hashable, List, Optional
 
 from .bounds import LONG, Check, KeywordFault, Run
 from .compiler import Here
-from .equality import ARRAY, equal, freeze, is_number
+from .shapes import ARRAY, equal, freeze, is_number
 from .errors import Violation, brief, brief_list, count, printable, type_name
 
 LONGEST_PATTERN = 500

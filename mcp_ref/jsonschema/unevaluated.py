@@ -14,9 +14,8 @@ from typing import Any, List, Optional, Set
 from .applicators import unexpected
 from .bounds import Check, Run, accept
 from .compiler import Collect, Here, refuse
-from .equality import ARRAY
 from .errors import Violation
-from .shapes import LAST
+from .shapes import ARRAY, LAST
 
 Seen = Set[Any]
 Found = Optional[List[Violation]]

@@ -5,9 +5,9 @@ Reading order:
 ==================  ===============================================================================================
 module              rules
 ==================  ===============================================================================================
-`negotiation`       the revisions that a party speaks, and the agreement of the handshake
+`negotiation`       the revisions that a party speaks, the agreement of the handshake, and the signs by which a
+                    client tells a server of the stateless era from one with a handshake
 `lifecycle`         what may be sent in which phase of a handshake connection: a table
-`eras`              the signs by which a client tells a server of the stateless era from one with a handshake
 `envelope`          what each request carries where there is no handshake
 `capabilities`      the capability that a message needs, and of whom
 `metakeys`          the names of `_meta` members

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from mcp_ref.errors import HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_PROTOCOL_VERSION, RpcError
 from mcp_ref.jsonrpc import Notification, Request, Result
 from mcp_ref.protocol import envelope, requeststate, tracecontext
-from mcp_ref.protocol.streamable_http import era, mirrored
+from mcp_ref.protocol.streamable_http import mirrored, refusals
 from mcp_ref.revisions import HANDSHAKE_REVISIONS, REVISIONS, Revision, find
 
 from .engine import Broken, Target
@@ -277,7 +277,7 @@ def check_era(case: Tuple[int, int, str, Any, Any, bool]) -> None:
     ours = spoken(bits | sum(1 << each.rank for each in STATELESS))
     params, header = params if isinstance(params, dict) else None, header if isinstance(header, str) else None
     frame: Any = (Request(1, method, params), Notification(method, params), Result(1, {}))[kind]
-    eras = era.HttpEras(ours)
+    eras = refusals.HttpEras(ours)
     judged = eras.judge(frame, header, in_session)
     if isinstance(judged, RpcError):
         one_line(judged.message, LINE)
@@ -285,16 +285,16 @@ def check_era(case: Tuple[int, int, str, Any, Any, bool]) -> None:
             raise Broken("code: %d" % judged.code)
         return
     carried = envelope.carries(params)
-    if judged == era.LEGACY and (not eras.legacy or (kind == 0 and carried)):
+    if judged == refusals.LEGACY and (not eras.legacy or (kind == 0 and carried)):
         raise Broken("legacy: which is not spoken, or not what it says")
     version = (params or {}).get("_meta", {}).get(envelope.VERSION) if carried else None
-    if judged == era.MODERN and kind == 0 and isinstance(version, str) and header != version:
+    if judged == refusals.MODERN and kind == 0 and isinstance(version, str) and header != version:
         raise Broken("modern: %r in the header, %r in _meta" % (header, version))
-    if judged == era.MODERN and kind == 2:
+    if judged == refusals.MODERN and kind == 2:
         raise Broken("modern: a response")
     known = find(header) if header is not None else None
-    if judged == era.LEGACY and kind == 0 and method != "initialize" and not in_session and header is not None and (
-            known is None or known not in ours):
+    if judged == refusals.LEGACY and kind == 0 and method != "initialize" and not in_session and (
+            header is not None and (known is None or known not in ours)):
         raise Broken("legacy: with a header that is not ours")
 
 

@@ -13,7 +13,7 @@ from mcp_ref.errors import (
     AnswerLost, ConnectFailed, HttpStatus, LocalProtocolError, PeerError, PeerProtocolError, TransportError,
 )
 from mcp_ref.limits import Limits
-from mcp_ref.protocol import envelope, eras
+from mcp_ref.protocol import envelope, negotiation
 from mcp_ref.protocol.streamable_http import mirrored
 from mcp_ref.revisions import LATEST, LATEST_HANDSHAKE
 from mcp_ref.streamable.client.detect import HttpAuto
@@ -777,7 +777,7 @@ SUPPORTED = {"supported": ["2026-07-28"], "requested": "x"}
 ])
 def test_what_is_recognized_as_an_error_of_the_stateless_era(
         code: int, data: Any, status: Optional[int], modern: bool) -> None:
-    assert eras.recognized(code, data, status) is modern
+    assert negotiation.recognized(code, data, status) is modern
 
 
 # --- Seen by others ---------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ This module joins independent parts: the endpoint, which answers requests
 (`mcp_ref.http11.server.server`), and a timer for idle sessions and keep-alive.
 
 Both eras are served at the same path: clients with sessions, and clients of 2026-07-28, whose requests have no session.
-`mcp_ref.protocol.streamable_http.era` decides the era of a request; ``Server(revisions=["2026-07-28"])``
+`refusals.HttpEras` decides the era of a request; ``Server(revisions=["2026-07-28"])``
 serves the latter alone, and answers 405 to GET and DELETE.
 
 `Server.run_http` has a table of the options, which `Server.listen`, `HttpListener` and `endpoint_of` share. A server

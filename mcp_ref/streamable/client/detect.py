@@ -2,7 +2,7 @@
 
 A client that speaks both eras sends a request of the stateless era first; the answer, or `HttpStatus`, or `PeerError`
 with its ``status``, tells it whether to go on or to begin again with `initialize` on the same `HttpAuto`
-[2026-07-28 basic/transports/streamable-http §Backward Compatibility]; `mcp_ref.protocol.eras` has the signs.
+[2026-07-28 basic/transports/streamable-http §Backward Compatibility]; `mcp_ref.protocol.negotiation` has the signs.
 
 `initialize` is tried on Streamable HTTP. If the server refuses the `POST` with one of the statuses that the
 revision names (any 4xx until 2025-06-18; 400, 404 or 405 in 2025-11-25), the event stream of HTTP+SSE is asked for,
@@ -23,7 +23,7 @@ from ...jsonrpc import RequestId
 from ...limits import DEFAULT, Limits
 from ...methods import INITIALIZE
 from ...options import spelt
-from ...protocol.eras import modern
+from ...protocol.negotiation import modern
 from ...revisions import LATEST_HANDSHAKE, Revision, find
 from ...transports.base import Failed, Received, Transport
 from ...transports.exchanges import ExchangeTransport, Outgoing, Unanswered

@@ -15,9 +15,8 @@ OPTIONS       the preflight of a browser                  the same
 ============  ==========================================  ============================================
 
 The table is for the revisions that open with `initialize`. A POST of the stateless era has no session either way:
-`mcp_ref.protocol.streamable_http.era` recognizes it and `stateless` answers it. A server that speaks no other era
-answers 405 to GET and DELETE [2026-07-28 basic/transports/streamable-http §Earlier Streamable HTTP Revisions]
-SHOULD.
+`refusals.HttpEras` recognizes it and `stateless` answers it. A server that speaks no other era answers 405 to GET and
+DELETE [2026-07-28 basic/transports/streamable-http §Earlier Streamable HTTP Revisions] SHOULD.
 
 The revision that a session has agreed on and the transport do not depend on each other: 2024-11-05, which has another
 HTTP transport, may be agreed here, too.
@@ -36,10 +35,9 @@ from ...http11.server.responses import RETRY_AFTER
 from ...jsonrpc import Error, encode
 from ...limits import DEFAULT, Limits
 from ...protocol.streamable_http import refusals
-from ...protocol.streamable_http.era import HttpEras
 from ...protocol.streamable_http.header_values import LOOPBACK, Hosts
 from ...protocol.streamable_http.mirrored import Mirrored
-from ...protocol.streamable_http.refusals import ORDER, REFUSALS
+from ...protocol.streamable_http.refusals import ORDER, REFUSALS, HttpEras
 from ...revisions import REVISIONS, revision
 from ...threads import Tally
 from ...transports.base import Transport

@@ -30,8 +30,7 @@ from ...http11.message import Exchange
 from ...jsonrpc import Batch, Malformed, Notification, Request, RequestId, id_key, parse, shown
 from ...methods import INITIALIZE
 from ...protocol.streamable_http import refusals
-from ...protocol.streamable_http.era import MODERN
-from ...protocol.streamable_http.refusals import HeaderVerdict
+from ...protocol.streamable_http.refusals import MODERN, HeaderVerdict
 from ...revisions import R2025_03_26, revision
 from ...transports.held import peer_of
 from .authenticate import AccessDenied
@@ -272,7 +271,7 @@ class AnyPost(Guarded, ReadBody):
     """The first part of the ladder of any POST. Its last check finds the way in which the POST goes on."""
 
     def judge_era(self, case: Case) -> Optional[RequestRefusal]:
-        """Find out which revisions the message belongs to, see `mcp_ref.protocol.streamable_http.era`."""
+        """Find out which revisions the message belongs to, see `refusals.HttpEras`."""
         endpoint, get = self.endpoint, case.exchange.request.headers.lower
         id = case.session_id = get(SESSION_ID)
         if endpoint.eras.modern:

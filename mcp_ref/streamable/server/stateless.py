@@ -37,7 +37,7 @@ from ...limits import Limits
 from ...methods import CALL_TOOL, LISTEN
 from ...protocol import envelope
 from ...protocol.streamable_http import mirrored
-from ...protocol.streamable_http.era import mismatch
+from ...protocol.streamable_http.refusals import mismatch
 from ...threads import Tally
 from ...transports.replies import ReplyTransport
 from .authenticate import Guard
