@@ -6,7 +6,7 @@ from typing import Any, List, Tuple
 from mcp_ref.http11.client.response import BROKEN, Reply
 from mcp_ref.http11.server.request_parser import Heads, parse_head
 from mcp_ref.protocol.streamable_http.header_values import media_type
-from mcp_ref.streamable.client.direct_send import is_whole
+from mcp_ref.streamable.client.posts import is_whole
 from tests.transports.http_cases import LIMITS, told
 
 from .engine import Broken, Target

@@ -19,10 +19,10 @@ from mcp_ref.http11.client.connection_pool import RequestPool
 from mcp_ref.limits import Limits
 from mcp_ref.peer.main_thread import MainThreadQueue
 from mcp_ref.peer.request_table import RequestTable
-from mcp_ref.streamable.client import direct_send
-from mcp_ref.streamable.client.base import HttpChannel, Post
-from mcp_ref.streamable.client.direct_send import is_whole
+from mcp_ref.streamable.client import posts
+from mcp_ref.streamable.client.base import HttpChannel
 from mcp_ref.streamable.client.inbox import Inbox
+from mcp_ref.streamable.client.posts import Post, is_whole
 from mcp_ref.streamable.client.streamable import StreamableHttp
 from mcp_ref.transports.exchanges import Outgoing
 from mcp_ref.wiretrace import Event, Trace
@@ -377,7 +377,7 @@ def test_a_trace_sees_it_once_and_in_order(server: ScriptedHttp, text: str) -> N
 
 @pytest.mark.race
 def test_time_is_over_although_nothing_comes(server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct_send, "_SLICE", 0.002)
+    monkeypatch.setattr(posts, "_SLICE", 0.002)
     with opened(server) as client, Gate() as gate:
         server.on["tools/call"] = gate.hold
         with pytest.raises(RequestTimeout):
@@ -459,19 +459,19 @@ def test_time_is_over_although_there_is_no_room_for_what_came(server: ScriptedHt
 def test_it_waits_in_slices_and_never_longer_than_there_is_time(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: List[float] = []
-    wait = direct_send.wait_ready
+    wait = posts.wait_ready
 
     def waited(sock: Any, seconds: float) -> bool:
         waits.append(seconds)
         return len(waits) % 3 == 0 and wait(sock, seconds)  # two slices pass, and it waits on
 
     with opened(server) as client:
-        monkeypatch.setattr(direct_send, "wait_ready", waited)
-        assert call(client, timeout=60) == "tools/call" and waits == [direct_send._SLICE] * 3  # no less, no more
+        monkeypatch.setattr(posts, "wait_ready", waited)
+        assert call(client, timeout=60) == "tools/call" and waits == [posts._SLICE] * 3  # no less, no more
         waits.clear()
         assert call(client, timeout=0.4) == "tools/call" and 0 < max(waits) <= 0.4
         waits.clear()
-        assert call(client, timeout=None) == "tools/call" and waits == [direct_send._SLICE] * 3
+        assert call(client, timeout=None) == "tools/call" and waits == [posts._SLICE] * 3
 
 
 @pytest.mark.race
@@ -497,7 +497,7 @@ def test_an_interrupt_while_it_waits_loses_nothing_but_the_call(
         server: ScriptedHttp, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(server) as client, Gate() as gate:
         server.on["tools/call"] = gate.hold
-        with interrupted(direct_send, "wait_ready", monkeypatch):
+        with interrupted(posts, "wait_ready", monkeypatch):
             client.call_tool("it")
         server.wait_for("notifications/cancelled")
         eventually(lambda: at_rest(channel_of(client)))

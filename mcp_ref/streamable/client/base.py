@@ -1,7 +1,7 @@
 """The common base of the two HTTP transports of a client.
 
 Every message is a `POST` of its own. Requests go out side by side, each on a thread that then reads its answer: one of
-the thread pool, or for small calls the one that waits for it (`direct_send`).
+the thread pool, or for small calls the one that waits for it (`posts`).
 Notifications and answers to the server go out one after the other, in their order, each when the one before was
 accepted; and what follows ``notifications/initialized`` waits until that was accepted. What arrives, on whatever
 stream, comes out of `HttpChannel.read` in one queue, which is bounded by bytes.
@@ -29,7 +29,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ...diagnostics.packagelog import Counters, get_logger, is_told
-from ...errors import ConnectionLost, HttpStatus, McpError, PeerProtocolError, TransportError
+from ...errors import ConnectionLost, HttpStatus, McpError, TransportError
 from ...http11.client.connect import Connector, CancelScope, Abandoned, server_url, server_url_from
 from ...http11.client.connection_pool import RequestPool, Fields, ConnectionPool, Stale
 from ...http11.client.response import Reply
@@ -41,9 +41,9 @@ from ...transports.base import Failed, Received
 from ...transports.exchanges import ExchangeTransport, Outgoing, Unanswered
 from ...transports.lines.fds import FORKED, tell_of_fork
 from .auth_provider import Authorizer, Authorizing, AuthBoundary, AuthRefusal
-from .errors import refused
 from .headers import ACCEPT, added
 from .inbox import CAPACITY, Inbox, offered
+from .posts import Post, no_answer, refused
 
 if TYPE_CHECKING:
     import ssl
@@ -58,27 +58,6 @@ _ERROR_BODY = 64 * 1024
 LASTING = (LISTEN,)
 """The requests whose answer comes at the end of a long stream: like the streams of GET they do not count against
 ``max_http_requests``."""
-CITATION = "2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server"
-
-
-class Post:
-    """A request on its way. ``begun``: a thread has taken it up."""
-
-    __slots__ = ("id", "method", "data", "fields", "cancel_scope", "begun")
-
-    def __init__(self, id: RequestId, message: Outgoing, fields: Fields, begun: bool = False) -> None:
-        self.id = id
-        self.method = message.method
-        self.data = message.data
-        self.fields = fields
-        """The header fields of a request that belongs to no session, all of them; () for those of every request now."""
-        self.cancel_scope = CancelScope()
-        self.begun = begun
-
-    def may_have(self, id: Any) -> bool:
-        """Return True if an error with this id, in the reply, may be the answer; older servers write there what they
-        like."""
-        return not self.fields or id is None or id == self.id
 
 
 class HttpChannel(ExchangeTransport):
@@ -546,8 +525,3 @@ class HttpChannel(ExchangeTransport):
             from ...diagnostics import one_line
 
             get_logger(__name__).warning("%s: %s: %s", self.origin, name, one_line(text))
-
-
-def no_answer(method: str) -> McpError:
-    """Return the failure of a request whose reply held no response to it."""
-    return PeerProtocolError("the answer to %s holds no response to it" % method, CITATION)

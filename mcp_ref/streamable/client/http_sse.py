@@ -21,7 +21,8 @@ from ...protocol.streamable_http.header_values import media_type
 from ...protocol.streamable_http.sse import SseEvent, SseParser
 from ...transports.base import Received
 from .auth_provider import Authorizer, Authorizing
-from .base import HttpChannel, Post
+from .base import HttpChannel
+from .posts import Post
 from .streamable import EVENTS
 
 if TYPE_CHECKING:

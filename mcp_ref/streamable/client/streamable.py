@@ -53,10 +53,10 @@ from ...revisions import Revision
 from ...transports.base import Failed, Received, Transport
 from ...transports.exchanges import Outgoing, Unanswered
 from .auth_provider import Authorizer, Authorizing
-from .base import CITATION, LASTING, HttpChannel, Post, no_answer
-from .direct_send import SHORT, wait_for_whole_reply
+from .base import LASTING, HttpChannel
 from .headers import ACCEPT, common, fields_of
 from .inbox import is_answer
+from .posts import CITATION, SHORT, Post, no_answer, wait_for_whole_reply
 
 if TYPE_CHECKING:
     import ssl
@@ -112,11 +112,12 @@ class Trail:
         """
         in_vain = not self.heard and deadline.clock() < self._since + _LASTED
         self.fruitless = self.fruitless + 1 if in_vain else 0
-        least = limits.min_reconnect_delay * 2.0 ** min(max(self.fruitless - 1, 0), 20)
-        asked = max((self.retry or 0) / 1000.0, min(least, max(_LASTED, limits.min_reconnect_delay)))
+        least = deadline.backoff(
+            limits.min_reconnect_delay, max(self.fruitless, 1), max(_LASTED, limits.min_reconnect_delay))
+        asked = max((self.retry or 0) / 1000.0, least)
         if self.retry is not None and not self.tries:
             return asked
-        ours = min(limits.max_reconnect_delay, _FIRST_DELAY * 2.0 ** min(self.tries, 20))
+        ours = deadline.backoff(_FIRST_DELAY, self.tries + 1, limits.max_reconnect_delay)
         return max(asked, ours * random.uniform(0.5, 1.0))
 
     def fields(self) -> Fields:
@@ -186,7 +187,7 @@ class StreamableHttp(HttpChannel):
     # Requests
 
     def send_and_wait(self, message: Outgoing, until: Deadline, take: Callable[[bytes], bool]) -> bool:
-        """Send a small request on the calling thread and wait for its reply; see `direct_send` for the conditions."""
+        """Send a small request on the calling thread and wait for its reply; see `posts` for the terms."""
         if not self._direct or len(message.data) > SHORT or message.method in _NOT_DIRECT:
             return False
         if not self._threads.acquire_slot():

@@ -1,0 +1,145 @@
+"""The requests that a client posts: one on its way, the terms of sending it directly, and what a refusal of it means.
+
+The calling thread can send its request itself. Three hand-overs (of a request to another thread, of its answer to the
+connection's reader, and from there to the caller) wake three threads, which takes longer than all the rest of a small
+call. A thread that would only wait sends its request itself, waits for the reply instead of for the reader, and takes
+the answer out of it: see `StreamableHttp.send_and_wait`.
+
+It must not be kept from noticing that its time is over, or that its request was given up. So the request is short, a
+connection without TLS is idle and takes it at once, no authorization is needed, and once something of the reply has
+come, all of it has, and it is JSON. If one of these is not so, a thread of the pool goes on from there.
+
+The errors that are made of a reply tell the server's words from ours.
+"""
+
+import re
+import socket
+from typing import Any, Dict, Optional, Tuple
+
+from ... import deadline
+from ...errors import HttpStatus, McpError, PeerError, PeerProtocolError
+from ...http11.client.connect import CancelScope
+from ...http11.client.connection_pool import Fields
+from ...http11.client.response import Reply
+from ...jsonrpc import RequestId
+from ...jsontext import JsonError, loads
+from ...transports.exchanges import Outgoing
+from ...transports.lines.fds import wait_ready
+
+CITATION = "2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server"
+SHORT = 16 * 1024
+"""The bytes of a request that an idle connection takes at once."""
+_LOOK = 64 * 1024
+"""The bytes of a reply that are looked at; a longer one is left to the thread pool."""
+_SLICE = 0.5
+"""The seconds of waiting in one go; `mcp_ref.peer.sender` says why."""
+_LINE = rb"\r\n(?!content-length:|transfer-encoding:)[!-9;-~]+:[^\r\n]*"
+"""A field whose name no reader takes for another one by leaving out spaces."""
+_USUAL_HEAD = re.compile(
+    rb"HTTP/1\.1 200 [^\r\n]*(?=(?:%b)*\r\ncontent-type: ?application/json[;\r])"
+    rb"(?:%b)*\r\ncontent-length: ?([0-9]{1,9})(?:%b)*\r\n\r\n"
+    % (rb"\r\n(?!content-type:)[^\r\n]+", _LINE, _LINE), re.IGNORECASE).match
+
+_AUTHORIZATION = "it wants authorization: pass token=..., auth=... or headers={...}"
+
+
+class Post:
+    """A request on its way. ``begun``: a thread has taken it up."""
+
+    __slots__ = ("id", "method", "data", "fields", "cancel_scope", "begun")
+
+    def __init__(self, id: RequestId, message: Outgoing, fields: Fields, begun: bool = False) -> None:
+        self.id = id
+        self.method = message.method
+        self.data = message.data
+        self.fields = fields
+        """The header fields of a request that belongs to no session, all of them; () for those of every request now."""
+        self.cancel_scope = CancelScope()
+        self.begun = begun
+
+    def may_have(self, id: Any) -> bool:
+        """Return True if an error with this id, in the reply, may be the answer; older servers write there what they
+        like."""
+        return not self.fields or id is None or id == self.id
+
+
+# Sending on the calling thread
+
+
+def is_whole(data: bytes) -> bool:
+    """Return True if this is all of a reply with status 200 and JSON, of a length that every reader understands
+    alike."""
+    head = _USUAL_HEAD(data)
+    return head is not None and len(data) == head.end() + int(head.group(1))
+
+
+def wait_for_whole_reply(reply: Reply, until: "deadline.Deadline") -> bool:
+    """Wait until a reply begins to come, at most until then.
+
+    Returns True if the whole reply has come and is a 200 with JSON and Content-Length, so that reading it cannot block.
+    It is looked at; nothing of it is read.
+    """
+    sock = reply.link.sock
+    left = until.left()
+    while not wait_ready(sock, _SLICE if left is None else min(left, _SLICE)):
+        left = until.left()
+        if left is not None and left <= 0:
+            return False
+    try:
+        return is_whole(sock.recv(_LOOK, socket.MSG_PEEK))
+    except OSError:
+        return False
+
+
+# Errors
+
+
+def no_answer(method: str) -> McpError:
+    """Return the failure of a request whose reply held no response to it."""
+    return PeerProtocolError("the answer to %s holds no response to it" % method, CITATION)
+
+
+def refused(reply: Reply, body: bytes, where: str, sent: Fields, post: Optional[Post] = None) -> McpError:
+    """Return `PeerError` if the body is a JSON-RPC error that may be the answer to ``post``, else `HttpStatus`.
+
+    ``where``: the server, for people. ``sent``: the header fields of the request; a token among them is not repeated.
+    """
+    challenges = reply.headers.get_all("www-authenticate")
+    id, error = _json_error(body)
+    if error is not None:
+        error["message"] = _hidden(error["message"], sent)
+    if post is not None and error is not None and reply.status not in (401, 403) and post.may_have(id):
+        answer = PeerError(error["code"], error["message"], error.get("data"), post.method, post.id)
+        answer.status = reply.status
+        return answer
+    text = _hidden("%s answered %d %s" % (where, reply.status, reply.reason), sent)
+    line = error["message"] if error is not None else _first_line(_hidden(body.decode("utf-8", "replace"), sent))
+    if reply.status == 401 and not any(name.lower() == "authorization" for name, _ in sent):
+        line = (line and line + "; ") + _AUTHORIZATION
+    return HttpStatus(repr(text + (line and ": " + line))[1:-1], reply.status, challenges)
+
+
+def _json_error(body: bytes) -> Tuple[Any, Optional[Dict[str, Any]]]:
+    """Return the id and the error of a body that is a JSON-RPC error response; None and None if it is none."""
+    try:
+        value = loads(body)
+    except JsonError:
+        return None, None
+    error = value.get("error") if isinstance(value, dict) else None
+    if isinstance(error, dict) and type(error.get("code")) is int and isinstance(error.get("message"), str):
+        return value.get("id"), error
+    return None, None
+
+
+def _hidden(text: str, sent: Fields) -> str:
+    """Return a server's words without the token that it was sent, which some repeat."""
+    for name, value in sent:
+        if name.lower() == "authorization":
+            for secret in (value, value.partition(" ")[2]):
+                text = text.replace(secret, "***") if len(secret) > 3 else text
+    return text
+
+
+def _first_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[0].strip()[:200] if lines else ""
