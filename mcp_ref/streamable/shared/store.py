@@ -17,12 +17,16 @@ An exception of a method ends the request that needed it with status 500; while 
 Times are those of a monotonic clock: a correction of the wall clock ends no session and keeps none alive.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Union
 
+from ...jsonrpc import Error, Malformed, Message, Notification, Result
+from ...methods import CANCELLED, PROGRESS
 from ...options import spelt
 
 Values = Dict[str, Any]
 """The named JSON values of a record. None stands for a value that is not there (any more)."""
+END, MESSAGE = ["end"], ["message"]
+"""The subjects of letters that concern a whole session; for the others see `subject_of`."""
 IN, NOTES, OUT = "in", "notes", "out"
 """The boxes: answers of clients; other messages for a waiting process (progress, cancellations, the end of a session);
 and messages that wait for a stream as long as their session lives."""
@@ -146,3 +150,21 @@ class Store:
     def number(self) -> int:
         """Return a number that was never given before, from 1 on; each process asks for one."""
         raise NotImplementedError
+
+
+def subject_of(item: Union[Message, Malformed], longest: int) -> Optional[List[Any]]:
+    """Return the subject of a letter with this message; None if it concerns the session as a whole.
+
+    Our ids are numbers, so a message about another id, or one of more than ``longest`` characters, is for no process:
+    it is refused where it came.
+    """
+    if isinstance(item, (Result, Error)):
+        return ["answer", item.id] if type(item.id) is int else None
+    if isinstance(item, Notification) and isinstance(item.params, dict):
+        if item.method == CANCELLED:
+            id = item.params.get("requestId")
+            return ["cancel", id] if type(id) is int or type(id) is str and len(id) <= longest else None
+        if item.method == PROGRESS:
+            token = item.params.get("progressToken")
+            return ["progress", token] if type(token) is int else None
+    return None
