@@ -9,7 +9,7 @@ from mcp_ref import deadline
 from mcp_ref.errors import AuthError
 from mcp_ref.limits import Limits
 from tests.support.http_exchange import opening, request
-from tests.support.http_modern import enveloped
+from tests.support.http_modern import STATELESS, enveloped
 from tests.support.legacy_web import LegacyWeb
 from tests.support.scripted import PATIENCE
 from tests.support.sides import eventually, said, work_params, working_server
@@ -22,6 +22,11 @@ def web(handlers=None, revision="2024-11-05", limits=None, strict=False, **optio
     given = {"limits": limits} if limits else {}
     made = working_server(handlers or {"quick": lambda ctx: "done"}, strict=strict, **given)
     return LegacyWeb(made, revision, limits=made.limits, strict=strict, **options)
+
+
+def test_a_server_without_handshakes_has_no_such_endpoint():
+    with pytest.raises(ValueError, match="serves sessions, and none of the revisions 2026-07-28 has them"):
+        web(revision=None, revisions=[STATELESS])
 
 
 # -- Refusals ----------------------------------------------------------------------------------

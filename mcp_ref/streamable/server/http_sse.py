@@ -30,6 +30,7 @@ from ...limits import DEFAULT, Limits
 from ...protocol.streamable_http.header_values import LOOPBACK
 from ...protocol.streamable_http.refusals import HTTP_SSE, version_fault
 from ...protocol.streamable_http.sse import encode_event
+from ...revisions import LATEST_HANDSHAKE
 from ...transports.held import Held
 from .authenticate import Authenticate, Guard
 from .endpoint import ALL, Connect, Endpoint
@@ -81,7 +82,10 @@ class SseSession(HttpSession):
 
 
 class SseEndpoint:
-    """The endpoint of both addresses. A shell calls `handle` for requests to ``paths``; options as `Endpoint`."""
+    """The endpoint of both addresses. A shell calls `handle` for requests to ``paths``; options as `Endpoint`.
+
+    Raises ValueError if none of ``revisions`` opens with `initialize`, for a stream is a session.
+    """
 
     json_response = None
 
@@ -101,6 +105,9 @@ class SseEndpoint:
         )
         self._streams = Endpoint(
             connect, path=path, ways={"GET": lambda endpoint: _Streams(endpoint, messages)}, **options)
+        if self._streams.sessions is None:
+            raise ValueError("HTTP+SSE serves sessions, and none of the revisions %s has them: name one up to %s, or"
+                             " leave HTTP+SSE out" % (", ".join(map(str, revisions)), LATEST_HANDSHAKE))
         self._messages = Endpoint(connect, path=messages, ways={"POST": _Messages}, **options)
         self._messages.counters = self._streams.counters
         self.counters = self._streams.counters

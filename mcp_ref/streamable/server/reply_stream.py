@@ -308,7 +308,7 @@ class ReplyStream:
         """Send bytes of the stream; returns False if nobody is there to take them."""
         self.sent_at = deadline.clock()
         if self.exchange is not None and not self.exchange.send(data):
-            self.exchange = None
+            self.exchange, self.gone = None, True  # `lost` may come later, and finds nothing to note
         return self.exchange is not None
 
     def end(self, data: bytes = b"") -> None:

@@ -10,6 +10,7 @@ from mcp_ref.protocol import envelope
 from mcp_ref.revisions import HANDSHAKE_REVISIONS
 from mcp_ref.server import Server
 from mcp_ref.server.serving.http_listener import HttpListener
+from mcp_ref.streamable.server.stateless import StatelessTransport
 from mcp_ref.wiretrace import Trace
 from tests.support.http_exchange import exchange, opening, request
 from tests.support.http_modern import OUT, STATELESS, ModernWeb, enveloped, made
@@ -530,6 +531,21 @@ def test_why_a_request_was_cancelled_is_in_the_log(caplog):
         gate.open()
 
 
+def test_messages_after_a_piece_that_was_not_taken_count_as_sent_to_a_client_that_left():
+    """The engine finds out by the failed send that a client is gone, and calls ``on_close`` only later."""
+    def handler(ctx):
+        for step in range(4):
+            ctx.progress(step)
+            leaving.gone = True
+        return "nobody hears this"
+
+    with web({"tell": handler}) as client:
+        leaving = made(client.message(1, "tools/call", work("tell"), progressToken=1))
+        client.handle(leaving)
+        assert len(leaving.messages()) == 1
+        assert client.connected[0].transport.counters() == {"messages after the client left": 3}
+
+
 def test_a_client_that_goes_away_before_its_request_is_looked_at_is_noticed():
     """[2026-07-28 basic/transports/streamable-http §Cancellation] MUST"""
     ran = []
@@ -645,6 +661,23 @@ def test_one_principal_cannot_take_what_the_others_need():
         eventually(lambda: client.ask(2, "tools/list", headers=mine).status == 200)
         gate.open()
         begun.done()
+
+
+def test_a_request_stays_with_the_connection_that_has_counted_it(monkeypatch):
+    """A handler may close the connection of all requests between the check and the answer: see `Endpoint.connect`."""
+    with web(limits=Limits(max_inflight=1), authenticate=lambda headers: "me") as client:
+        expect = StatelessTransport.expect
+
+        def counted_and_closed(transport, reply, principal):
+            found = expect(transport, reply, principal)
+            if len(client.connected) == 1:
+                transport.connection.close("a handler wants it")
+            return found
+
+        monkeypatch.setattr(StatelessTransport, "expect", counted_and_closed)
+        client.ask(1, "tools/list").done()
+        assert client.ask(2, "tools/list").status == 200 and len(client.connected) == 2
+        assert [len(each.transport._clients) for each in client.connected] == [0, 0]
 
 
 def test_clients_that_cannot_be_told_apart_are_not_held_to_the_limit_of_one():
