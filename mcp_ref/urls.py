@@ -24,7 +24,7 @@ def is_loopback(host: str) -> bool:
 
     That is ``localhost``, ``::1``, and the addresses of 127.0.0.0/8 in four decimal numbers. Other spellings, which
     some resolvers know, are False: nothing is allowed for them that is allowed for this machine only. Whether a host
-    might be this machine after all is asked by `mcp_ref.protocol.links.perhaps_here`.
+    might be this machine after all is asked by `mcp_ref.protocol.safe_urls.perhaps_here`.
     """
     return host in ("localhost", "::1") or _FOUR.match(host) is not None
 

@@ -8,7 +8,7 @@ from mcp_ref.http11.client.connect import server_url
 from mcp_ref.http11.message import check_fields
 from mcp_ref.http11.server.request_parser import parse_head
 from mcp_ref.http11.server.responses import Refused
-from mcp_ref.protocol.links import read_link
+from mcp_ref.protocol.safe_urls import read_link
 from mcp_ref.protocol.streamable_http.header_values import media_type
 from mcp_ref.streamable.client.headers import check
 from mcp_ref.urls import BadUrl, Url, is_loopback, is_token, read_url

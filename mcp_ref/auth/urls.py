@@ -17,7 +17,7 @@ import re
 from typing import List, Tuple
 
 from ..errors import DiscoveryFailed
-from ..protocol.links import perhaps_here
+from ..protocol.safe_urls import perhaps_here
 from ..urls import BadUrl, Url, read_url
 
 _CHARS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+\Z")

@@ -37,7 +37,7 @@ refuses a request until the user has been there::
         for request in required(error, client):      # or: elicitation.follow(error, client)
             ...
 
-Every link is judged by `mcp_ref.protocol.links` before the user is asked. Nothing here fetches a link, and none is
+Every link is judged by `mcp_ref.protocol.safe_urls` before the user is asked. Nothing here fetches a link, and none is
 opened before the callback has agreed [2025-11-25.. client/elicitation §Safe URL Handling] MUST NOT.
 
 Callbacks run on worker threads, several at once if a server asks several things; one that waits for the user should
@@ -64,7 +64,7 @@ from ..options import spelt
 from ..peer.context import Context, Route, about, params_reader
 from ..peer.dispatcher import Connection
 from ..protocol.elicitation import CheckedForm, FormError, read_form
-from ..protocol.links import LinkError, perhaps_here, read_link
+from ..protocol.safe_urls import LinkError, perhaps_here, read_link
 from ..revisions import Revision
 from ..transports.base import Transport
 

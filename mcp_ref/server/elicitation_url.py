@@ -31,7 +31,7 @@ from ..methods import ELICIT, ELICITATION_COMPLETE
 from ..options import spelt
 from ..peer.dispatcher import Connection
 from ..protocol.elicitation import modes
-from ..protocol.links import LinkError, read_link
+from ..protocol.safe_urls import LinkError, read_link
 from ..revisions import LATEST_HANDSHAKE
 from .elicitation import Answer, check_message, need
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Tuple
 from mcp_ref.codec import DecodeError, decode
 from mcp_ref.errors import LocalProtocolError
 from mcp_ref.messages import RequestedSchema, SamplingMessage
-from mcp_ref.protocol import items, links, metakeys, roots, uris
+from mcp_ref.protocol import items, metakeys, roots, safe_urls, uris
 from mcp_ref.protocol import sampling
 from mcp_ref.protocol.elicitation import FormError, read_form
 from mcp_ref.revisions import REVISIONS
@@ -36,7 +36,7 @@ def make_text(random: Random) -> Tuple[str, int]:
 
 
 def _read_link(found: str) -> None:
-    link = links.read_link(found, 500)
+    link = safe_urls.read_link(found, 500)
     if not (link.host and link.host.isascii() and link.url == found):
         raise Broken("link: no host in ASCII: %r" % (link,))
     for warning in link.warnings:
@@ -54,7 +54,7 @@ def _check_root(found: str) -> None:
 
 
 READERS: Dict[str, Tuple[Callable[[str], Any], Tuple[type, ...]]] = {
-    "link": (_read_link, (links.LinkError,)),
+    "link": (_read_link, (safe_urls.LinkError,)),
     "root": (_check_root, (LocalProtocolError,)),
     "root path": (roots.root_path, (LocalProtocolError, ValueError)),
     "uri": (lambda found: uris.fault(found, 500), ()),
