@@ -13,7 +13,8 @@ direction, beside the specification; a module imports only from those above it.
 6.  `wiretrace`, `ladder`: traces of the wire; `threads`: all threads; `transports`: pipes and sockets; `http11`: HTTP
     and nothing of MCP; `streamable`: MCP over HTTP
 7.  `peer`: the conversation: request table, dispatcher, workers, context, extensions
-8.  `server`, `client`: the roles; `auth`: authorization over HTTP, for both
+8.  `server`, `client`: the roles; `auth`: authorization over HTTP, for both; `checker`: the judge of recorded and live
+    sessions, which uses none of these
 9.  `host`: several clients, consent, names, isolation, audit; `crosscheck`: `messages` against the official schemas
 10. `cli`, `demo`: the command line
 

@@ -42,6 +42,7 @@ floor  name               what it has
 15     `server`           the server role; it does not import the client
        `client`           the client role; it does not import the server
        `auth`             OAuth for clients and for servers
+       `checker`          the judge of sessions: rules as rows; imports frames, vocabulary, tables and the trace only
 16     `host`             several clients, consent, names, audit
        `crosscheck`       the comparison of `messages` with the official schemas
        `demo`             the demonstration of ``make demo``

@@ -64,7 +64,7 @@ import re
 from typing import Any, Dict, List, Optional, Tuple
 
 from ..jsontext import JsonError, dumps, loads
-from ..revisions import Revision, revision
+from ..revisions import LATEST, Revision, revision
 from ..wiretrace import (
     BODY, CLIENT, END, FORMAT, HEADER, MESSAGE, OPEN, RECORDED, REQUEST, RESPONSE, SERVER, SSE_EVENT, Event,
 )
@@ -75,8 +75,8 @@ _STEP = 0.001
 _CACHED = ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
            "server/discover")
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""The methods whose requests repeat a member in `Mcp-Name` [2026-07-28 basic/transports/streamable-http §Request
-Headers]."""
+"""The methods whose requests repeat a member in `Mcp-Name` [2026-07-28 basic/transports/streamable-http §Standard
+Request Headers]."""
 _ALL_CLIENT: Dict[str, Any] = {"roots": {"listChanged": True}, "sampling": {}}
 _ALL_SERVER: Dict[str, Any] = {
     "tools": {"listChanged": True}, "prompts": {"listChanged": True},
@@ -122,7 +122,7 @@ class _Maker:
 
     def __init__(self) -> None:
         self.events: List[Event] = []
-        self.revision: Optional[Revision] = None
+        self.revision: Revision = LATEST
         self.transport = ""
         self.capabilities: Dict[str, Dict[str, Any]] = {}
         self.session: Optional[str] = None
@@ -202,7 +202,6 @@ class _Maker:
 
     def handshake(self) -> None:
         session, self.session = self.session, None
-        assert self.revision is not None
         self.message(CLIENT, 0, {}, {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": self.revision.name, "capabilities": self.capabilities[CLIENT],
             "clientInfo": {"name": "client", "version": "1"}}})
@@ -240,7 +239,6 @@ class _Maker:
             target, _, fields = after.partition(" ")
             known: Dict[str, Any] = {}
             if target == "/mcp" and self.transport == "streamable-http":
-                assert self.revision is not None
                 if self.session is not None:
                     known["Mcp-Session-Id"] = self.session
                 if self.revision.version_header:
@@ -260,7 +258,6 @@ class _Maker:
     def filled(self, party: str, rest: str) -> Dict[str, Any]:
         """Return the message of a line, with what the revision needs."""
         message: Dict[str, Any] = {"jsonrpc": "2.0"}
-        assert self.revision is not None
         if rest.startswith("#"):
             id, _, rest = rest[1:].partition(" ")
             message["id"] = _json(id)
@@ -326,7 +323,6 @@ class _Maker:
 
     def post(self, number: int, message: Any, options: Dict[str, str]) -> None:
         """Add the head of the POST of a message."""
-        assert self.revision is not None
         fields: Dict[str, Any] = {"Content-Type": "application/json"}
         target = "/messages?sessionId=" + SESSION
         if self.transport == "streamable-http":

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 from urllib.parse import quote_plus
 
 from ...errors import AuthError, TokenRefused
-from ...records import Record
+from ...records import Record, dataclass
 from ..challenge import scope_list
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Rules of progress notifications [.. basic/utilities/progress], [2026-07-28 basic/patterns/progress]."""
+"""Rules of progress notifications [..2025-11-25 basic/utilities/progress], [2026-07-28 basic/patterns/progress]."""
 
 from typing import Any, Dict, Optional
 
