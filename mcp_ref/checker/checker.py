@@ -83,6 +83,8 @@ class Checker:
         """The findings that are kept, in the order in which they were found: `Bounds.findings` of a rule and party."""
         self.messages = 0
         """Messages so far."""
+        self.seen: Dict[Tuple[str, str], int] = {}
+        """The numbers of messages by transport and name of the revision; "" for what is not known."""
         self.connections: Dict[str, Connection] = {}
         self._rules = list(rules.load().values())
         self._observers = list(rules.OBSERVERS)
@@ -306,6 +308,8 @@ class Checker:
             if message.kind != observed.NOISE:
                 connection.endpoints[exchange.path] = None
         self._relate(message)
+        kind = (connection.transport, message.revision.name if message.revision else "")
+        self.seen[kind] = self.seen.get(kind, 0) + 1
         if exchange is not None:
             if message.sender == CLIENT:
                 exchange.sent.append(message)

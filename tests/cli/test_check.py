@@ -1,0 +1,70 @@
+"""`python3 -m mcp_ref check`: the exit code, the forms, what is accepted, and what cannot be read."""
+import json
+
+import pytest
+
+from mcp_ref.checker.rules import load
+from mcp_ref.checker.scenes import traces
+from mcp_ref.cli import main
+from mcp_ref.wiretrace import to_object
+
+
+@pytest.fixture
+def files(tmp_path):
+    kept, broken = traces(load()["progress.increases"].scene)
+    for name, events in (("kept", kept), ("broken", broken)):
+        (tmp_path / name).write_text("".join(json.dumps(to_object(event)) + "\n" for event in events))
+    return tmp_path
+
+
+def test_a_session_that_keeps_the_rules_is_clean(files, capsys):
+    assert main(["check", str(files / "kept")]) == 0
+    assert "0 violations, 0 warnings" in capsys.readouterr().out
+
+
+def test_a_broken_rule_makes_the_exit_code_1_and_is_named(files, capsys):
+    assert main(["check", str(files / "broken")]) == 1
+    out = capsys.readouterr().out
+    assert "VIOLATION by the server: progress.increases [MUST]" in out and "message 6" in out
+
+
+def test_several_traces_are_judged_each(files, capsys):
+    assert main(["check", "--json", str(files / "kept"), str(files / "broken")]) == 1
+    assert [len(each["findings"]) for each in json.loads(capsys.readouterr().out)] == [0, 1]
+
+
+def test_an_accepted_fault_is_printed_and_passes(files, capsys):
+    main(["check", "--json", str(files / "broken")])
+    key = json.loads(capsys.readouterr().out)["findings"][0]["key"]
+    (files / "accept").write_text("%s it counts down\n" % key)
+    assert main(["check", str(files / "broken"), "--accept", str(files / "accept")]) == 0
+    assert "accepted: it counts down" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words, text", [
+    ([], "check what"),
+    (["/nowhere/to/be/found"], "cannot be judged"),
+    (["{kept}", "--accept", "/nowhere/to/be/found"], "--accept"),
+    (["{odd}"], "line 1"),
+    (["{empty}"], "has no messages"),
+    (["{kept}", "--format", "morse"], "invalid choice"),
+])
+def test_what_cannot_be_judged_says_why(files, capsys, words, text):
+    (files / "odd").write_text("not json\n")
+    (files / "empty").write_text("")
+    named = {name: files / name for name in ("kept", "odd", "empty")}
+    assert main(["check", *(word.format(**named) for word in words)]) == 2
+    assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["text", "json", "junit", "sarif", "github"])
+def test_reports_can_go_to_a_file(files, capsys, form):
+    out = files / "out"
+    assert main(["check", str(files / "broken"), "--format", form, "--out", str(out)]) == 1
+    assert capsys.readouterr().out == "" and "progress.increases" in out.read_text()
+
+
+def test_rules_are_listed_with_level_and_party(capsys):
+    assert main(["check", "--list"]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("progress.increases "))
+    assert line.split()[1:3] == ["MUST", "sender"]
