@@ -15,7 +15,9 @@ from ..wiretrace import (
 )
 from . import observed, rules
 from .bounds import Bounds, Forgetful
-from .observed import META_CAPABILITIES, META_REVISION, Connection, Exchange, Message, Session, SseEvent, id_key
+from .observed import (
+    META_CAPABILITIES, META_REVISION, Batch, Connection, Exchange, Message, Session, SseEvent, id_key,
+)
 from .rules import KEPT, Broken, CannotTell, Happening, Observer, Rule, Verdict
 
 VIOLATION, WARNING, DISAGREE, UNSURE = "violation", "warning", "disagreement", "cannot tell"
@@ -290,10 +292,11 @@ class Checker:
             self._one(event, event.message, connection, exchange, None)
             return
         total = len(event.message)
-        batch = [self._one(event, item, connection, exchange, (place, total))
-                 for place, item in enumerate(event.message)]
-        where = batch[0].revision if batch else connection.default.revision
-        self._judge(rules.BATCH, "", where, batch, connection)
+        batch = Batch([self._one(event, item, connection, exchange, (place, total))
+                       for place, item in enumerate(event.message)], event,
+                      exchange.session if exchange is not None else connection.default)
+        batch.exchange = exchange
+        self._judge(rules.BATCH, "", batch.revision, batch, connection)
 
     def _one(self, event: Event, data: Any, connection: Connection, exchange: Optional[Exchange],
              batch: Optional[Tuple[int, int]]) -> Message:
@@ -464,7 +467,7 @@ class Checker:
         at = made.at or (subject[0] if isinstance(subject, list) and subject else subject)
         message = at if isinstance(at, Message) else at.message if isinstance(at, SseEvent) else None
         exchange = at if isinstance(at, Exchange) else getattr(at, "exchange", None)
-        party = made.party or (row.party if row.party != rules.SENDER else message.sender if message else "")
+        party = made.party or (row.party if row.party != rules.SENDER else getattr(message or at, "sender", ""))
         verdict = DISAGREE if row.disagree else VIOLATION if "MUST" in row.requirement.level else WARNING
         asked = exchange.request if exchange is not None else None
         return Finding(

@@ -140,6 +140,21 @@ def kind_of(data: Any) -> str:
     return RESULT if "result" in data else ODD
 
 
+class Batch(List[Message]):
+    """The messages of an array that was sent as one; it may be empty."""
+
+    def __init__(self, messages: List[Message], event: Event, session: "Session") -> None:
+        super().__init__(messages)
+        self.event = event
+        self.sender = event.direction
+        """``client`` or ``server``."""
+        self.session = session
+        self.exchange: Optional[Exchange] = None
+        """The HTTP exchange that carries it, or None."""
+        self.revision = messages[0].revision if messages else session.revision
+        """The revision in force for the first message; None if it is not known."""
+
+
 class SseEvent:
     """An event of an SSE stream."""
 

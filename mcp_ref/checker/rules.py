@@ -27,7 +27,7 @@ moments                                       subject
 REQUEST, NOTIFICATION, RESULT, ERROR          the `Message`; ``method`` narrows them, of responses by the request's
 MESSAGE                                       each `Message` that is a JSON object, of whatever kind
 ODD, NOISE                                    the `Message`: an object that is none of the four; bytes that are no JSON
-BATCH                                         the list of the `Message` objects of a batch
+BATCH                                         the `Batch`, a list of its `Message` objects, after each was judged
 HEAD, RESPONSE, END                           the `Exchange`: its request's head, its response's head, its end was seen
 SSE_EVENT                                     the `SseEvent`, after its message was judged
 PROCESS, STDERR                               the `Happening`
@@ -174,7 +174,7 @@ def rule(
     if not set(moments) <= set(MOMENTS):
         raise ValueError("rule %s: on is among %s" % (id, ", ".join(MOMENTS)))
     fallback = {"client": "client", "server": "server", "host": "client", "author": "server"}.get(requirement.role, "")
-    messages = set(moments) <= {REQUEST, NOTIFICATION, RESULT, ERROR, MESSAGE, ODD, NOISE}
+    messages = set(moments) <= {REQUEST, NOTIFICATION, RESULT, ERROR, MESSAGE, ODD, NOISE, BATCH}
     bound = party or fallback or (SENDER if messages else "")
     if not bound:
         raise ValueError("rule %s: party is needed" % id)
