@@ -12,7 +12,7 @@ load()
 
 def said(checker):
     return ["%s%s: %s (message %d, exchange %d, %s, %s)" % (
-        "  follows from %s: " % each.cause.rule.id if each.cause else "", each.rule.id, each.evidence, each.index,
+        "  follows from %s: " % each.cause.rule.id if each.cause else "", each.rule.id, each.evidence, each.number,
         each.exchange, each.party, each.revision) for each in checker.findings]
 
 
