@@ -16,7 +16,7 @@ from ..wiretrace import (
 from . import observed, rules
 from .bounds import Bounds, Forgetful
 from .observed import (
-    META_CAPABILITIES, META_REVISION, Batch, Connection, Exchange, Message, Session, SseEvent, id_key,
+    META_CAPABILITIES, META_REVISION, Batch, Connection, Exchange, Message, Session, Shared, SseEvent, id_key,
 )
 from .rules import KEPT, Broken, CannotTell, Happening, Observer, Rule, Verdict
 
@@ -88,6 +88,7 @@ class Checker:
         self.seen: Dict[Tuple[str, str], int] = {}
         """The numbers of messages by transport and name of the revision; "" for what is not known."""
         self.connections: Dict[str, Connection] = {}
+        self._trace = Shared()
         self._rules = list(rules.load().values())
         self._observers = list(rules.OBSERVERS)
         self._recorded: FrozenSet[str] = _MESSAGES_ONLY
@@ -157,7 +158,7 @@ class Checker:
             if len(self.connections) >= self.bounds.connections:
                 oldest = next(iter(self.connections))
                 self._over(self.connections.pop(oldest))
-            found = self.connections[name] = Connection(name, self._recorded, self.bounds)
+            found = self.connections[name] = Connection(name, self._recorded, self.bounds, self._trace)
         return found
 
     def _open(self, event: Event) -> None:
@@ -175,7 +176,7 @@ class Checker:
     def _over(self, connection: Connection) -> None:
         if not connection.state(_Finished).done:
             connection.state(_Finished).done = True
-            self._judge(rules.FINISH, "", connection.default.revision, connection, connection)
+            self._judge(rules.FINISH, "", connection.default.revision or connection.revision, connection, connection)
 
     def _gap(self, event: Event) -> None:
         connection = self._connection(event.connection)
@@ -206,14 +207,33 @@ class Checker:
         version = exchange.header("mcp-protocol-version")
         if exchange.revision is None and version in NAMES:
             exchange.revision = revision(str(version))
-        self._judge(rules.HEAD, "", exchange.revision, exchange, connection)
+        self._judge(rules.HEAD, "", self._revision_of(exchange), exchange, connection)
+
+    def _revision_of(self, exchange: Exchange) -> Optional[Revision]:
+        """Return the revision by which the HTTP of an exchange is judged.
+
+        The transport HTTP+SSE is of one revision; a document is fetched for a conversation in the last one that was
+        named.
+        """
+        if exchange.revision is None and exchange.connection.transport == "http+sse":
+            return revision(NAMES[0])
+        if exchange.revision is None and not exchange.is_mcp:
+            return self._trace.revision
+        return exchange.revision
 
     @staticmethod
     def _session(connection: Connection, exchange: Exchange) -> Session:
-        """Return the session of an exchange: that of its header field, or the default one of the connection."""
+        """Return the session of an exchange: that of its header field, or the default one of the connection.
+
+        A client that leaves the id of its only session away is still in it, unless it speaks a revision without
+        sessions.
+        """
         id = exchange.header("mcp-session-id")
         if id is None:
-            return connection.default
+            version = exchange.header("mcp-protocol-version")
+            stateless = version in NAMES and revision(str(version)).stateless
+            only = connection.latest if connection.live == 1 and not stateless else None
+            return only if only is not None and only.ended is None else connection.default
         found: Optional[Session] = connection.sessions.get(id)
         if found is None:
             found = connection.sessions[id] = Session(connection, id)
@@ -238,11 +258,13 @@ class Checker:
         exchange.answered = event.time
         if exchange.revision is None:
             exchange.revision = exchange.session.revision
-        self._judge(rules.RESPONSE, exchange.request.method if exchange.request else "", exchange.revision, exchange,
-                    exchange.connection)
-        if exchange.session.id is not None and (
+        self._judge(rules.RESPONSE, exchange.request.method if exchange.request else "", self._revision_of(exchange),
+                    exchange, exchange.connection)
+        session = exchange.session
+        if session.id is not None and session.ended is None and exchange.header("mcp-session-id") is not None and (
                 exchange.status == 404 or (exchange.method == "DELETE" and exchange.status in (200, 202, 204))):
-            exchange.session.ended = exchange.session.ended or event.time
+            session.ended = event.time
+            session.connection.live -= session.initialize is not None
 
     def _body(self, event: Event) -> None:
         exchange = self._exchange(event)
@@ -262,7 +284,7 @@ class Checker:
 
     def _streamed(self, seen: SseEvent) -> None:
         exchange = seen.exchange
-        self._judge(rules.SSE_EVENT, seen.message.method if seen.message else "", exchange.revision, seen,
+        self._judge(rules.SSE_EVENT, seen.message.method if seen.message else "", self._revision_of(exchange), seen,
                     exchange.connection)
         exchange.events.append(seen)
         exchange.event_count += 1
@@ -277,8 +299,8 @@ class Checker:
         exchange.ended_by = event.direction
         complete = event.more.get("complete")
         exchange.complete = complete if isinstance(complete, bool) else None
-        self._judge(rules.END, exchange.request.method if exchange.request else "", exchange.revision, exchange,
-                    exchange.connection)
+        self._judge(rules.END, exchange.request.method if exchange.request else "", self._revision_of(exchange),
+                    exchange, exchange.connection)
         exchange.connection.exchanges.pop(exchange.number)
         exchange.connection.over[exchange.number] = exchange
 
@@ -313,6 +335,8 @@ class Checker:
         self._relate(message)
         kind = (connection.transport, message.revision.name if message.revision else "")
         self.seen[kind] = self.seen.get(kind, 0) + 1
+        connection.revision = message.revision or connection.revision
+        self._trace.revision = message.revision or self._trace.revision
         if exchange is not None:
             if message.sender == CLIENT:
                 exchange.sent.append(message)
@@ -337,12 +361,8 @@ class Checker:
         connection, kind = message.connection, message.kind
         if kind == observed.REQUEST:
             key = id_key(message.id)
-            if message.method == "initialize" and message.sender == CLIENT and message.exchange is not None:
-                if message.session.initialize is not None and message.exchange.header("mcp-session-id") is None and (
-                        connection.transport != "http+sse"):
-                    connection.default = Session(connection)  # HTTP: a handshake without session id opens another
-                message.session = message.exchange.session = (
-                    message.session if message.exchange.header("mcp-session-id") else connection.default)
+            if message.exchange is not None and message.sender == CLIENT:
+                self._settle(message, message.exchange)
             message.reused = type(message.id) in (str, int) and not connection.ids[message.sender].add(message.id)
             message.pending = connection.pending[message.sender].get(key)
             connection.pending[message.sender][key] = message
@@ -367,6 +387,18 @@ class Checker:
                 message.request = message.request or connection.pending[party].get(key) or (
                     connection.answered[party].get(key))
         message.revision = self._revision(message)
+
+    @staticmethod
+    def _settle(message: Message, exchange: Exchange) -> None:
+        """Give a request without session id that opens a session, or needs none, to the default session."""
+        connection, named = message.connection, message.meta.get(META_REVISION)
+        opens = message.method == "initialize"
+        stateless = isinstance(named, str) and named in NAMES and revision(named).stateless
+        if not (opens or stateless) or exchange.header("mcp-session-id") is not None:
+            return
+        if opens and connection.default.initialize is not None and connection.transport != "http+sse":
+            connection.default = Session(connection)  # a handshake without session id opens another
+        message.session = exchange.session = connection.default
 
     @staticmethod
     def _revision(message: Message) -> Optional[Revision]:
@@ -425,7 +457,8 @@ class Checker:
             exchange.revision = message.revision
         if id is not None:
             message.session.id = id
-            message.connection.sessions[id] = message.session
+            message.connection.sessions[id] = message.connection.latest = message.session
+            message.connection.live += 1
             message.connection.default = Session(message.connection)
 
     # Verdicts

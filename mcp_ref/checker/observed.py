@@ -274,6 +274,15 @@ class _Stateful:
         return found
 
 
+class Shared(_Stateful):
+    """What belongs to the whole trace."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.revision: Optional[Revision] = None
+        """The last revision in force for a message of any connection; None if none was known."""
+
+
 class Session(_Stateful):
     """A conversation with one state: a pipe, a socket, an HTTP session; or the stateless requests of a connection."""
 
@@ -307,9 +316,11 @@ class Session(_Stateful):
 class Connection(_Stateful):
     """A pipe, a socket, or the HTTP traffic of one client with one server."""
 
-    def __init__(self, name: str, recorded: FrozenSet[str], bounds: Bounds) -> None:
+    def __init__(self, name: str, recorded: FrozenSet[str], bounds: Bounds, trace: "Shared") -> None:
         super().__init__()
         self.name = name
+        self.trace = trace
+        """What all connections of the trace share: authorization uses several."""
         self.bounds = bounds
         self.recorded = recorded
         """The names of what the recorder sees (`wiretrace.RECORDED`)."""
@@ -319,6 +330,12 @@ class Connection(_Stateful):
         self.default = Session(self)
         """The session of a pipe or socket, and of HTTP requests without a session id."""
         self.sessions: "Forgetful[str, Session]" = Forgetful(bounds.sessions)
+        self.latest: Optional[Session] = None
+        """The session with an id that was opened last."""
+        self.live = 0
+        """How many sessions with an id were opened and have not ended."""
+        self.revision: Optional[Revision] = None
+        """The last revision in force for a message; None if none was known."""
         self.pending: Dict[str, "Forgetful[Tuple[str, Any], Message]"] = {
             CLIENT: Forgetful(bounds.pending), SERVER: Forgetful(bounds.pending)}
         """Requests by sender and `id_key` that have no response yet."""

@@ -131,6 +131,8 @@ class Rule(NamedTuple):
     """The reading that is applied where the page leaves a choice; "" if it leaves none."""
     disagree: str
     """Both places, if page and schema disagree; "" if they do not."""
+    always: bool
+    """True if it is asked whatever the revision: what it judges may be said in another one."""
 
 
 class Observer(NamedTuple):
@@ -157,12 +159,14 @@ def rule(
     id: str, *also: str, on: Union[str, Tuple[str, ...]], scene: str,
     method: Union[None, str, Tuple[str, ...]] = None, party: str = "", follows: Union[str, Tuple[str, ...]] = (),
     needs: str = "", reading: str = "", disagree: str = "", row: Optional[Requirement] = None,
+    always: bool = False,
 ) -> Callable[[Decide], Decide]:
     """Declare the decorated function as the rule of a requirement; see the module.
 
     ``also``: ids of requirements that say the same. ``party``: client or server, if the requirement binds both and the
     subject is no message, or if the role is the author of one. ``needs``: names of `wiretrace.RECORDED`, with blanks
-    between. ``row``: the requirement, if the id is not in the list. Raises ValueError for an id that is not in the list
+    between. ``row``: the requirement, if the id is not in the list. ``always``: ask it in all revisions, as for a client
+    that falls back from one to another. Raises ValueError for an id that is not in the list
     or was declared before, for an unknown moment, and if no party can be told.
     """
     requirement = row or requirements().get(id)
@@ -189,7 +193,7 @@ def rule(
         RULES[id] = Rule(
             id, also, requirement, moments, (method,) if isinstance(method, str) else method, bound, decide, text,
             scene, (follows,) if isinstance(follows, str) else follows, frozenset(needs.split()), ranks, reading,
-            disagree)
+            disagree, always)
         return decide
 
     return declare
@@ -221,4 +225,5 @@ def load() -> Dict[str, Rule]:
 def matching(rows: Iterable[Any], moment: str, method: str, rank: Optional[int]) -> List[Any]:
     """Return the rules or observers for a moment, a method and the rank of a revision (None: not known)."""
     return [row for row in rows if moment in row.on and (row.methods is None or method in row.methods)
-            and (not isinstance(row, Rule) or (len(row.ranks) == 5 if rank is None else rank in row.ranks))]
+            and (not isinstance(row, Rule) or row.always
+                 or (len(row.ranks) == 5 if rank is None else rank in row.ranks))]

@@ -26,6 +26,8 @@ line                                       what it makes
 ``S #1 !-32601 "text" {data}``             an error; ``#null`` has id null, ``!`` without ``#`` has none
 ``S> {...}``, ``S> [...]``                 a message as it stands: nothing is added
 ``S| hello``                               bytes that are no message, as they stand
+``provokes ID ...``                        makes nothing: the rules that the other party breaks here on purpose, in both
+                                           traces, because only so the rule can be kept or broken
 ``@ 2.5``                                  2.5 seconds go by (lines are a millisecond apart)
 ``* FROM KIND {members}``                  any other event: ``* server process {"did": "exit", "code": 1}``. FROM is
                                            client, server or -; ``note`` and ``text`` are among the members
@@ -43,7 +45,8 @@ line                                       what it makes
 ``C [3 Accept=text/html Mcp-Name=] ...``   the same with another value of a header field, or without it. A value with
                                            blanks is JSON: ``Accept="a, b"``
 ``C [3] GET /mcp {"Name": "value"}``       the head of a request without message, with these fields; to /mcp with
-                                           those of session and revision, too, unless they are null
+                                           those of session and revision, too, unless they are null. A target with
+                                           scheme and host is that of another server
 ``C [3] body {members}``                   a body that is no message: ``{"form": [["a", "b"]]}``, ``{"json": {}}``
 ``S [3] 200 {"Content-Type": "..."}``      the head of the response, with these fields only
 ``S [3] stream``                           the same: 200 with text/event-stream
@@ -52,6 +55,7 @@ line                                       what it makes
 ``S [3 id=7 retry=500 event=x] ...``       a message in an SSE event with these
 ``S [3] event {"id": "0", "data": ""}``    an SSE event without message
 ``S [3] body {members}``                   a body that is no message
+``S [3] document {...}``                   200, application/json, this JSON value as body, the end
 ``S [3] end``, ``C [3] end``               the exchange ends, by the server or by the client; ``end cut``: bytes missing
 =========================================  ========================================================================
 
@@ -61,7 +65,7 @@ last stream that is open. Over HTTP+SSE messages of the server go to the GET str
 """
 
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from ..jsontext import JsonError, dumps, loads
 from ..revisions import LATEST, Revision, revision
@@ -85,6 +89,7 @@ _ALL_SERVER: Dict[str, Any] = {
 _LINE = re.compile(r"([CS])([|>]?) ?(?:\[(\d+)((?: [^\]\"]+|\"[^\"]*\")*)\](>?) ?)?(.*)$", re.DOTALL)
 _WORD = re.compile(r'(\S+?)=("[^"]*"|\{.*?\}(?= \w+=| \w+$|$)|\S*)|(\S+)')
 SESSION = "***5e551011"
+_HOST = "127.0.0.1:8000"
 
 
 class SceneError(ValueError):
@@ -111,6 +116,11 @@ def trace(scene: str, sign: str) -> List[Event]:
             except (JsonError, ValueError, KeyError, IndexError) as error:
                 raise SceneError("line %d: %s: %s" % (number, line.strip(), error)) from error
     return made.events
+
+
+def provoked(scene: str) -> Set[str]:
+    """Return the ids of the rules that the other party breaks in a scene on purpose."""
+    return {id for line in scene.splitlines() if line.split()[:1] == ["provokes"] for id in line.split()[1:]}
 
 
 def _json(text: str, empty: Any = None) -> Any:
@@ -148,6 +158,8 @@ class _Maker:
     def line(self, line: str) -> None:
         if line.startswith("on "):
             self.begin(line[3:])
+        elif line.startswith("provokes "):
+            return
         elif line.startswith("@ "):
             self.time += float(line[2:])
         elif line.startswith("* "):
@@ -228,6 +240,10 @@ class _Maker:
             self.end(party, number, rest == "end")
         elif first == "body":
             self.body(party, number, _json(after, {}))
+        elif first == "document" and party == SERVER:
+            self.head(number, 200, [["Content-Type", "application/json"]])
+            self.body(party, number, {"json": _json(after)})
+            self.end(party, number, True)
         elif first == "event" and party == SERVER:
             more = _json(after, {})
             self.add(SERVER, SSE_EVENT, exchange=number, **more)
@@ -299,8 +315,11 @@ class _Maker:
     def request(self, number: int, method: str, target: str, fields: Dict[str, Any], options: Dict[str, str]) -> None:
         given = dict(fields)
         given.update({name: value for name, value in options.items() if name not in ("open",)})
-        self.add(CLIENT, REQUEST, exchange=number, method=method, target=target, url="http://127.0.0.1:8000", fields=[
-            ["Host", "127.0.0.1:8000"], *([name, value] for name, value in given.items() if value not in (None, ""))])
+        scheme, apart, rest = target.partition("://")
+        host, slash, path = rest.partition("/") if apart else (_HOST, "/", target[1:])
+        self.add(CLIENT, REQUEST, exchange=number, method=method, target=slash + path,
+                 url="%s://%s" % (scheme if apart else "http", host), fields=[
+                     ["Host", host], *([name, value] for name, value in given.items() if value not in (None, ""))])
         self.heads[number] = {}
 
     def head(self, number: int, status: int, fields: List[List[str]]) -> None:

@@ -1,0 +1,138 @@
+"""What is said in header fields of HTTP: media types, challenges, encoded values, masked secrets.
+
+A small reader of its own: the checker shares none with the parts that it judges.
+"""
+
+import re
+from base64 import b64decode
+from binascii import Error
+from typing import Dict, List, NamedTuple, Optional, Tuple
+from urllib.parse import parse_qsl, urlsplit
+
+from ..urls import is_loopback
+from .observed import Exchange
+
+_SENTINEL = re.compile(r"=\?base64\?(.*)\?=\Z", re.DOTALL)
+_ANY_SENTINEL = re.compile(r"=\?base64\?.*\?=\Z", re.DOTALL | re.IGNORECASE)
+_MASK = re.compile(r"\*\*\*[0-9a-f]{8}")
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PARAMETER = re.compile(r'\s*(%s)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]+)\s*(?:,|$)' % _TOKEN)
+_SCHEME = re.compile(r"\s*(%s)(?=\s|,|$)" % _TOKEN)
+MOST = 16384
+"""Characters of a header field that are read."""
+
+
+def is_streamable(exchange: Optional[Exchange]) -> bool:
+    """Return True for an exchange of Streamable HTTP: the older HTTP+SSE has rules of its own."""
+    return exchange is not None and exchange.connection.transport == "streamable-http"
+
+
+def accepts(value: str, wanted: str) -> bool:
+    """Return True if an `Accept` field lists a media type, itself or by a wildcard, and does not refuse it."""
+    kind = wanted.partition("/")[0]
+    for each in value[:MOST].lower().split(","):
+        name, *parameters = [part.strip() for part in each.split(";")]
+        if name in (wanted, kind + "/*", "*/*"):
+            weight = next((part[2:].strip() for part in parameters if part.startswith("q=")), "1")
+            if weight.strip("0.") != "" or weight == "":
+                return True
+    return False
+
+
+def is_plain(text: str) -> bool:
+    """Return True if a text can stand in a header field as it is [2026-07-28 basic/transports/streamable-http §Value
+    Encoding]."""
+    return text == text.strip(" \t") and all(char == "\t" or " " <= char <= "~" for char in text) and (
+        _SENTINEL.match(text) is None)
+
+
+def is_sentinel(value: str) -> bool:
+    """Return True if a field's value has the form of an encoded one, in whatever case."""
+    return _ANY_SENTINEL.match(value) is not None
+
+
+def decoded(value: str) -> Optional[str]:
+    """Return the text of a field's value, which may be encoded; None if it is encoded wrongly."""
+    found = _SENTINEL.match(value)
+    if found is None:
+        return value
+    try:
+        return b64decode(found.group(1).encode("ascii"), validate=True).decode("utf-8")
+    except (Error, ValueError):
+        return None
+
+
+class Challenge(NamedTuple):
+    """One challenge of `WWW-Authenticate`."""
+
+    scheme: str
+    """In lower case."""
+    parameters: Dict[str, str]
+
+
+def challenges(value: Optional[str]) -> List[Challenge]:
+    """Return the challenges of a field; what cannot be read is left out."""
+    text, place, found = (value or "")[:MOST], 0, []
+    while place < len(text):
+        parameter = _PARAMETER.match(text, place)
+        if parameter is not None and found:
+            name, said = parameter.group(1).lower(), parameter.group(2)
+            if said.startswith('"'):
+                said = re.sub(r"\\(.)", r"\1", said[1:-1])
+            found[-1].parameters.setdefault(name, said)
+            place = parameter.end()
+            continue
+        scheme = _SCHEME.match(text, place)
+        if scheme is not None and parameter is None:
+            found.append(Challenge(scheme.group(1).lower(), {}))
+            place = scheme.end()
+        else:
+            place += 1
+    return found
+
+
+def bearer(exchange: Exchange) -> Optional[Challenge]:
+    """Return the challenge of a response for a bearer token, None if there is none."""
+    return next((each for each in challenges(exchange.answer_header("www-authenticate")) if each.scheme == "bearer"),
+                None)
+
+
+def mask_of(value: object) -> Optional[str]:
+    """Return the mask of a secret in a text: the last one; None if there is none."""
+    found = _MASK.findall(value[:MOST]) if isinstance(value, str) else []
+    return found[-1] if found else None
+
+
+def split(url: object) -> Optional[Tuple[str, str, str]]:
+    """Return scheme, authority and path of a URL, the first two in lower case; None if it has no scheme or no host."""
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+        if parts is None or not parts.scheme or not parts.hostname:
+            return None
+        return parts.scheme.lower(), authority(parts.scheme.lower(), parts.netloc), parts.path
+    except ValueError:
+        return None
+
+
+def authority(scheme: str, netloc: str) -> str:
+    """Return an authority in lower case, without user and without the port that the scheme has anyway."""
+    host = netloc.rpartition("@")[2].lower()
+    usual = {"http": ":80", "https": ":443"}.get(scheme, "")
+    return host[:-len(usual)] if usual and host.endswith(usual) else host
+
+
+def is_local(url: str) -> Optional[bool]:
+    """Return whether a URL is on the loopback interface; None if it is no URL."""
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:
+        return None
+    return None if not host else is_loopback(host)
+
+
+def query_of(text: str) -> Dict[str, str]:
+    """Return the parameters of a query, the last value of each."""
+    try:
+        return dict(parse_qsl(text[:MOST], keep_blank_values=True, max_num_fields=256))
+    except ValueError:
+        return {}
