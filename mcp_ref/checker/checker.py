@@ -8,7 +8,7 @@ it judges: it imports frames, vocabulary, tables and the trace, and has its own 
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
 
 from ..methods import known_since
-from ..revisions import NAMES, Revision, revision
+from ..revisions import LATEST_HANDSHAKE, NAMES, Revision, revision
 from ..wiretrace import (
     BODY, CLIENT, CLOSE, END, GAP, HEADER, MESSAGE, OPEN, PROCESS, RECORDED, REQUEST, RESPONSE, SERVER, SSE_EVENT,
     STDERR, Event,
@@ -204,9 +204,12 @@ class Checker:
             connection.default = Session(connection)
         exchange.session = self._session(connection, exchange)
         exchange.revision = exchange.session.revision
-        version = exchange.header("mcp-protocol-version")
-        if exchange.revision is None and version in NAMES:
-            exchange.revision = revision(str(version))
+        version, before = exchange.header("mcp-protocol-version"), exchange.revision
+        if version in NAMES:
+            named = revision(str(version))
+            # Without session ids requests of both eras may share a connection: the header field tells them apart.
+            if before is None or (exchange.session.id is None and before.stateless != named.stateless):
+                exchange.revision = named
         self._judge(rules.HEAD, "", self._revision_of(exchange), exchange, connection)
 
     def _revision_of(self, exchange: Exchange) -> Optional[Revision]:
@@ -409,14 +412,20 @@ class Checker:
                 message.meta.get(META_REVISION))
             if isinstance(named, str) and named in NAMES:
                 return revision(named)
+            if message.method == "initialize":  # another version: every revision that has the handshake says the same
+                return LATEST_HANDSHAKE
         if message.method == "initialize" and message.kind == observed.RESULT:
             named = message.result.get("protocolVersion")
-            return revision(named) if isinstance(named, str) and named in NAMES else session.revision
+            if isinstance(named, str) and named in NAMES:
+                return revision(named)
         if message.request is not None and message.request.revision is not None and message.kind in (
                 observed.RESULT, observed.ERROR):
             return message.request.revision
         if message.exchange is not None and message.exchange.revision is not None:
             return message.exchange.revision
+        opened = session.initialize
+        if session.revision is None and opened is not None and opened.answer is None:
+            return opened.revision
         return session.revision
 
     def _follow(self, message: Message) -> None:
@@ -430,6 +439,7 @@ class Checker:
         if message.kind == observed.REQUEST and message.method == "initialize" and message.sender == CLIENT:
             if session.initialize is None:
                 session.initialize = message
+                session.revision = None  # a probe before it was of another revision
                 session.capabilities[CLIENT] = _object(message.params.get("capabilities"))
                 session.info[CLIENT] = _object(message.params.get("clientInfo")) or {}
         elif message.kind == observed.RESULT and message.method == "initialize" and request is session.initialize:
@@ -444,7 +454,7 @@ class Checker:
         elif message.method == "server/discover" and message.kind == observed.RESULT:
             session.capabilities[SERVER] = _object(message.result.get("capabilities"))
         if message.kind == observed.REQUEST and message.revision is not None and message.revision.stateless and (
-                session.initialize is None):
+                session.initialize_result is None):
             session.revision = message.revision
             session.capabilities[CLIENT] = _object(message.meta.get(META_CAPABILITIES))
 
