@@ -25,10 +25,11 @@ line                                       what it makes
 ``S #1 {result}``                          a result
 ``S #1 !-32601 "text" {data}``             an error; ``#null`` has id null, ``!`` without ``#`` has none
 ``S> {...}``, ``S> [...]``                 a message as it stands: nothing is added
-``S| hello``                               bytes that are no message, as they stand
+``S| hello``                               bytes that are no message, as they stand; ``\\xE9`` is a byte
 ``provokes ID ...``                        makes nothing: the rules that the other party breaks here on purpose, in both
                                            traces, because only so the rule can be kept or broken
 ``@ 2.5``                                  2.5 seconds go by (lines are a millisecond apart)
+``repeat 9 LINE``                          the line so many times, all at once; ``<n>`` is the number of the time
 ``* FROM KIND {members}``                  any other event: ``* server process {"did": "exit", "code": 1}``. FROM is
                                            client, server or -; ``note`` and ``text`` are among the members
 =========================================  ========================================================================
@@ -162,6 +163,12 @@ class _Maker:
             return
         elif line.startswith("@ "):
             self.time += float(line[2:])
+        elif line.startswith("repeat "):
+            _, times, repeated = line.split(" ", 2)
+            start = self.time
+            for time in range(1, int(times) + 1):
+                self.line(repeated.replace("<n>", str(time)))
+                self.time = start
         elif line.startswith("* "):
             who, kind, members = (line[2:].split(" ", 2) + [""])[:3]
             more = _json(members, {})
@@ -233,7 +240,8 @@ class _Maker:
     def spoken(self, party: str, mark: str, number: int, options: Dict[str, str], rest: str) -> None:
         first, _, after = rest.partition(" ")
         if mark == "|":
-            self.add(party, MESSAGE, None, rest, number)
+            data = re.sub(rb"\\x([0-9A-Fa-f]{2})", lambda found: bytes.fromhex(found.group(1).decode()), rest.encode())
+            self.add(party, MESSAGE, None, data.decode("utf-8", "surrogateescape"), number)
         elif mark == ">":
             self.verbatim(party, number, options, rest)
         elif rest in ("end", "end cut"):
