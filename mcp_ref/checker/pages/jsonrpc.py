@@ -23,7 +23,7 @@ BYTE_STREAMS = ("stdio", "tcp", "unix")
 
 
 class Faults:
-    """The number of messages of each party that were perhaps unreadable for its receiver, less the errors about them."""
+    """The number of messages of each party that its receiver perhaps could not read, less the errors about them."""
 
     def __init__(self) -> None:
         self.count: Dict[str, int] = {CLIENT: 0, SERVER: 0}
