@@ -10,6 +10,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from urllib.parse import parse_qsl, urlsplit
 
 from ..urls import is_loopback
+from ..wiretrace import Event
 from .observed import Exchange
 
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=\Z", re.DOTALL)
@@ -72,7 +73,8 @@ class Challenge(NamedTuple):
 
 def challenges(value: Optional[str]) -> List[Challenge]:
     """Return the challenges of a field; what cannot be read is left out."""
-    text, place, found = (value or "")[:MOST], 0, []
+    found: List[Challenge] = []
+    text, place = (value or "")[:MOST], 0
     while place < len(text):
         parameter = _PARAMETER.match(text, place)
         if parameter is not None and found:
@@ -101,6 +103,12 @@ def mask_of(value: object) -> Optional[str]:
     """Return the mask of a secret in a text: the last one; None if there is none."""
     found = _MASK.findall(value[:MOST]) if isinstance(value, str) else []
     return found[-1] if found else None
+
+
+def text_of(body: Optional[Event]) -> str:
+    """Return the text of a body that is neither JSON nor a form; "" if there is none."""
+    text = body.more.get("text", body.text) if body is not None else ""
+    return text if isinstance(text, str) else ""
 
 
 def split(url: object) -> Optional[Tuple[str, str, str]]:

@@ -165,9 +165,9 @@ def rule(
 
     ``also``: ids of requirements that say the same. ``party``: client or server, if the requirement binds both and the
     subject is no message, or if the role is the author of one. ``needs``: names of `wiretrace.RECORDED`, with blanks
-    between. ``row``: the requirement, if the id is not in the list. ``always``: ask it in all revisions, as for a client
-    that falls back from one to another. Raises ValueError for an id that is not in the list
-    or was declared before, for an unknown moment, and if no party can be told.
+    between. ``row``: the requirement, if the id is not in the list. ``always``: ask it in all revisions, as for a
+    client that falls back from one to another. Raises ValueError for an id that is not in the list or was declared
+    before, for an unknown moment, and if no party can be told.
     """
     requirement = row or requirements().get(id)
     if requirement is None or any(each not in requirements() for each in also):

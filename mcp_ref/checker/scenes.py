@@ -343,10 +343,9 @@ class _Maker:
             self.add(party, END, exchange=number, complete=complete)
 
     def body(self, party: str, number: int, members: Dict[str, Any]) -> None:
-        text = members.pop("text", None)
-        if text is not None:
-            members["text"] = text
+        text = {"text": members.pop("text")} if "text" in members else {}
         self.add(party, BODY, exchange=number, **members)
+        self.events[-1] = self.events[-1]._replace(more={**members, **text})
 
     def post(self, number: int, message: Any, options: Dict[str, str]) -> None:
         """Add the head of the POST of a message."""
