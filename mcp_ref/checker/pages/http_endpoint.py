@@ -27,7 +27,7 @@ def _is_origin(value: str) -> bool:
     return value == "null" or bool(scheme and apart and host and " " not in value)
 
 
-def _said(exchange: Exchange) -> str:
+def said(exchange: Exchange) -> str:
     """Return what an answer says to people, in lower case."""
     parts = [str(each.error.get("message", "")) for each in exchange.received]
     body = exchange.answer_body
@@ -77,7 +77,7 @@ def origin_forbidden(exchange: Exchange) -> Verdict:
         return KEPT
     if _served(exchange) and not _is_origin(origin):
         return Broken("%s was served, and is no origin" % origin[:60], "Origin")
-    if 400 <= status < 500 and "origin" in _said(exchange):
+    if 400 <= status < 500 and "origin" in said(exchange):
         return Broken("an origin was refused by %d" % status, "Origin")
     return None
 
