@@ -218,7 +218,7 @@ def load() -> Dict[str, Rule]:
 
     for name in pages.NAMES:
         page = import_module("%s.%s" % (pages.__name__, name))
-        UNDECIDED.update(page.UNDECIDED)
+        UNDECIDED.update(getattr(page, "UNDECIDED", {}))
     return RULES
 
 
