@@ -14,7 +14,7 @@ from mcp_ref import Context, Server
 from mcp_ref.auth import AccessToken, HmacSigner, JwtVerifier, Principal, ResourceServer
 from mcp_ref.auth.jose import make_jwt
 from mcp_ref.auth.server.access import ScopePolicy, checked_scopes
-from mcp_ref.auth.server.metadata import KEPT, RETRIED
+from mcp_ref.auth.server.resource_server import KEPT, RETRIED
 from mcp_ref.errors import AuthError, DiscoveryFailed, McpError, Unauthorized
 from mcp_ref.http11.message import Headers, HttpRequest
 from mcp_ref.limits import Limits

@@ -11,7 +11,7 @@ from mcp_ref import Server, connect
 from mcp_ref.auth import AccessToken, HmacSigner, Introspection, JwtVerifier, OAuth, Principal, ResourceServer
 from mcp_ref.auth.jose import make_jwt
 from mcp_ref.auth.server.access import ScopePolicy
-from mcp_ref.auth.server.metadata import KEPT
+from mcp_ref.auth.server.resource_server import KEPT
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.limits import Limits
 from mcp_ref.protocol.streamable_http.refusals import preflight

@@ -4,11 +4,10 @@ order to read them:
 ===================  ======================================================================================
 module               contents
 ===================  ======================================================================================
-`access`             the contents of a token, the principal that sends a request, and the scopes that a message
-                     needs
+`access`             the contents of a token, the principal that sends a request, the scopes that a message
+                     needs, and refusals
 `verifiers`          the checks of tokens: JWTs, introspection, and the cache of both
-`metadata`           the well-known documents that the server publishes
-`resource_server`    `ResourceServer`, which `Server(auth=...)` takes, and its refusals
+`resource_server`    `ResourceServer`, which `Server(auth=...)` takes, and the documents that it publishes
 ===================  ======================================================================================
 
 The proofs of DPoP are checked in `mcp_ref.auth.dpop`.

@@ -30,7 +30,7 @@ a token that cannot be checked now                    503     none              
 MUST; errors by RFC 6750 §2.1 and §3. Whatever the verifier says, audience, issuer and expiry are checked here.
 
 Each refusal but the last has a challenge for each scheme that is taken. It names the document that says where tokens
-come from (see `metadata`)
+come from (see below)
 [2025-06-18 basic/authorization §Authorization Server Location]
 [2025-11-25 basic/authorization §Protected Resource Metadata Discovery Requirements]
 [2026-07-28 basic/authorization/authorization-server-discovery §Protected Resource Metadata Discovery Requirements]
@@ -40,32 +40,46 @@ MUST, and the scopes that are needed [2025-11-25 basic/authorization §Scope Sel
 A token is never kept, logged or passed on: handlers get a `Principal`, which does not have it
 [2025-06-18..2025-11-25 basic/authorization §Token Handling] [2026-07-28 basic/authorization/index §Token Handling]
 MUST NOT.
+
+The server also publishes documents, for clients that look for its authorization server:
+
+==============================================  ======================================================================
+path                                            answer
+==============================================  ======================================================================
+``/.well-known/oauth-protected-resource/...``   the document of the resource [RFC 9728 §3], at the path of the endpoint
+``/.well-known/oauth-protected-resource``       the same, at the root
+``/.well-known/oauth-authorization-server``     for 2025-03-26: metadata of the first authorization server
+``/authorize``, ``/token``, ``/register``       for 2025-03-26: a redirect to the endpoint that this stands for
+==============================================  ======================================================================
+
+Clients of 2025-03-26 take the origin of the MCP server for the authorization server
+[2025-03-26 basic/authorization §Authorization Base URL] MUST. Reading: the metadata they find there name our origin as
+their ``issuer``, since RFC 8414 §3.3 has them refuse any other; all endpoints in it are those of the real one.
+Later clients never ask for it, because they find the document of the resource first.
+
+These documents are public: any page may read them, and no token is wanted.
 """
 
-import re
+import threading
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union
-from urllib.parse import parse_qs
+from functools import partial
+from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Set, Union
+from urllib.parse import urlsplit
 
 from ...errors import AuthError, DiscoveryFailed, McpError, Unauthorized
 from ...http11.message import Exchange, HttpRequest
 from ...jsonrpc import Batch, Frame, Notification, Request
+from ...jsontext import dumps
 from ...limits import DEFAULT, Limits
 from ...options import spelt
+from ...protocol.streamable_http.refusals import Pairs, preflight
 from ...streamable.server.authenticate import AccessDenied, Guard
-from ..challenge import format_challenge
+from ..discover import AuthorizationServer, metadata_of
 from ..dpop import ALGORITHMS, ProofChecker
 from ..fetch import Fetcher
-from ..urls import canonical, checked, split
-from .access import AccessToken, Asked, Principal, ScopePolicy, Scopes, Verify, checked_scopes
-from .metadata import ServerMetadata, WellKnownPages
-
-_TOKEN = re.compile(r"[\x21-\x7e]+\Z")
-_UNFIT = re.compile(r"[^\x20\x21\x23-\x5b\x5d-\x7e]")
-"""Characters that a description must not have [RFC 6750 §3]."""
-_LONGEST = 200
-"""Characters of a description at most."""
+from ..urls import canonical, checked, origin, resource_metadata_urls, split
+from .access import AccessToken, Asked, Principal, Refusals, ScopePolicy, Scopes, Verify, checked_scopes
 
 
 class ResourceServer(Guard):
@@ -86,8 +100,8 @@ class ResourceServer(Guard):
     else, such as a certificate, is of no use here, see `AccessToken.unproved`. ``resource_name``, ``documentation``:
     for people. ``realm``: goes into challenges.
 
-    ``publish_server_metadata``: True if clients of 2025-03-26 find the first authorization server here, too; see
-    `mcp_ref.auth.server.metadata`. ``server_metadata``: its metadata, if they are not to be fetched. ``fetcher``
+    ``publish_server_metadata``: True if clients of 2025-03-26 find the first authorization server here, too; see the
+    module. ``server_metadata``: its metadata, if they are not to be fetched. ``fetcher``
     fetches them. ``now``: the time in seconds since 1970.
 
     Raises ValueError for a URL that is neither https nor of this machine, for no authorization server, and for scopes
@@ -135,7 +149,7 @@ class ResourceServer(Guard):
         self._audience = {_spelled(name) for name in (self.resource, *names)}
         self._proofs = ProofChecker(self.resource, now, limits) if dpop else None
         self._now = now
-        self.document = _known(
+        self.document = _without_none(
             resource=self.resource,
             authorization_servers=self.issuers,
             scopes_supported=checked_scopes(scopes_supported) or self._needs.everything or None,
@@ -260,67 +274,6 @@ class ResourceServer(Guard):
             raise self._refusals.invalid("the proof was used before", "invalid_dpop_proof")
 
 
-class Refusals:
-    """The refusals of one server. ``schemes``: those of Authorization that it takes, such as ``Bearer``;
-    ``document_url``: the address of its document; ``everything``: the scopes that all requests need."""
-
-    def __init__(self, schemes: Sequence[str], document_url: str, everything: List[str], realm: Optional[str],
-                 max_token_bytes: int) -> None:
-        self._schemes = tuple(schemes)
-        self._document_url = document_url
-        self._everything = everything
-        self._realm = realm
-        self._max_token_bytes = max_token_bytes
-        self.make(401, "")  # at once, so that a realm or a scope that no challenge can carry is an error here
-
-    def read_token(self, request: HttpRequest) -> Tuple[str, str]:
-        """Return the scheme, in lower case, and the token of a request: in the field Authorization, and nowhere else.
-
-        Raises `AccessDenied`. The refusal of a request without a token, or with credentials of another kind, says what
-        is wanted and not that something is wrong.
-        """
-        fields = request.headers.get_all("authorization")
-        if "access_token" in parse_qs(request.query, keep_blank_values=True):
-            raise self.make(400, "a token in the address is not taken: send it in the field Authorization",
-                            "invalid_request")
-        if len(fields) > 1:
-            raise self.make(400, "there are several fields Authorization", "invalid_request")
-        scheme, _, token = (fields[0] if fields else "").strip(" \t").partition(" ")
-        scheme, token = scheme.lower(), token.strip(" \t")
-        if scheme not in map(str.lower, self._schemes):
-            raise self.make(401, "this server wants an access token in the field Authorization", "", self._everything)
-        if not _TOKEN.match(token) or len(token) > self._max_token_bytes:
-            raise self.make(400, "the field Authorization has no token that can be read", "invalid_request")
-        return scheme, token
-
-    def invalid(self, why: str, error: str = "invalid_token") -> AccessDenied:
-        """Refuse a token that is not good
-        [2025-03-26..2025-11-25 basic/authorization §Token Handling]
-        [2026-07-28 basic/authorization/index §Token Handling] MUST."""
-        return self.make(401, why, error, self._everything)
-
-    def insufficient(self, needed: Sequence[str]) -> AccessDenied:
-        """Refuse a token that does not allow enough. ``needed``: all scopes that this takes, so that it takes one more
-        try [2025-11-25 basic/authorization §Runtime Insufficient Scope Errors] [2026-07-28 basic/authorization/index
-        §Runtime Insufficient Scope Errors] SHOULD."""
-        return self.make(403, "this needs the scopes " + " ".join(needed), "insufficient_scope", needed)
-
-    def make(self, status: int, why: str, error: str = "", scopes: Sequence[str] = ()) -> AccessDenied:
-        """Make a refusal with its challenges. ``error``: as in RFC 6750 §3.1; "" for none."""
-        told = _UNFIT.sub(" ", why[:_LONGEST])
-        params = [
-            ("realm", self._realm or ""),
-            ("error", error),
-            ("error_description", told if error else ""),
-            ("scope", " ".join(scopes)),
-            ("resource_metadata", self._document_url),
-        ]
-        given = [pair for pair in params if pair[1]]
-        return AccessDenied(status, ": " + told, [
-            format_challenge(scheme, given + ([("algs", " ".join(ALGORITHMS))] if scheme == "DPoP" else []))
-            for scheme in self._schemes])
-
-
 def _spelled(audience: str) -> str:
     """Return an audience as it is compared: of a URL, scheme and host in any case
     [2025-06-18..2025-11-25 basic/authorization §Canonical Server URI]
@@ -338,7 +291,7 @@ def _host(url: str) -> str:
     return "[%s]" % host if ":" in host else host
 
 
-def _known(**members: Any) -> Dict[str, Any]:
+def _without_none(**members: Any) -> Dict[str, Any]:
     """Return these members, without those that are None."""
     return {name: value for name, value in members.items() if value is not None}
 
@@ -353,3 +306,170 @@ def _place(error: BaseException) -> str:
     while step is not None and step.tb_next is not None:
         step = step.tb_next
     return "" if step is None else "at %s:%d" % (step.tb_frame.f_code.co_filename, step.tb_lineno)
+
+
+SERVER_METADATA = "/.well-known/oauth-authorization-server"
+KEPT = 3600.0
+"""Seconds for which metadata of an authorization server are good."""
+RETRIED = 10.0
+"""Seconds before a failed fetch is tried again."""
+_MAX_WAITING = 4
+"""Requests that wait for a fetch; more get 503 with Retry-After, so that they cannot hold all threads."""
+_OPEN = (("Access-Control-Allow-Origin", "*"),)
+_DOCUMENT = (("Content-Type", "application/json"), ("Cache-Control", "max-age=300")) + _OPEN
+_LATER = (("Content-Type", "text/plain; charset=utf-8"), ("Retry-After", "5"), ("Cache-Control", "no-store")) + _OPEN
+_NOT_REPEATED = ("issuer", "signed_metadata", "authorization_response_iss_parameter_supported")
+
+Page = Callable[[Exchange], None]
+
+
+class _Way(NamedTuple):
+    """A default path of 2025-03-26: the method it takes, the status of its redirect, and the endpoint that it leads to.
+    """
+
+    method: str
+    status: int
+    endpoint: Callable[[AuthorizationServer], Optional[str]]
+
+
+_WAYS: Dict[str, _Way] = {
+    "/authorize": _Way("GET", 302, lambda server: server.authorization_endpoint),
+    "/token": _Way("POST", 307, lambda server: server.token_endpoint),
+    "/register": _Way("POST", 307, lambda server: server.registration_endpoint),
+}
+"""[2025-03-26 basic/authorization §Fallbacks for Servers without Metadata Discovery] MUST; 307 keeps the body."""
+
+
+class ServerMetadata:
+    """The metadata of an authorization server: given, or fetched when first needed and then from time to time.
+
+    Thread-safe. ``get`` raises `AuthError` if there are none.
+    """
+
+    def __init__(self, issuer: str, given: Optional[Mapping[str, Any]], fetcher: Fetcher,
+                 now: Callable[[], float]) -> None:
+        self._issuer = issuer
+        self._fetcher = fetcher
+        self._now = now
+        self._given = None if given is None else AuthorizationServer.of(dict(given))
+        self._found: Optional[AuthorizationServer] = None
+        self._due = 0.0
+        self._fetching = threading.Lock()
+        self._waiting = threading.BoundedSemaphore(_MAX_WAITING)
+
+    def get(self) -> AuthorizationServer:
+        """Return the metadata, fetched now if they are too old."""
+        if self._given is not None:
+            return self._given
+        if self._now() >= self._due:
+            self._renew()
+        if self._found is None:
+            raise AuthError("its metadata are being fetched, or could not be")
+        return self._found
+
+    def _renew(self) -> None:
+        """Fetch the metadata, or wait while another thread does; if there are old ones, return without waiting."""
+        # `_waiting` bounds the threads in here; `_fetching` lets one of them fetch. The others wait for it only if
+        # there are no metadata yet.
+        if self._waiting.acquire(blocking=False):
+            try:
+                if self._fetching.acquire(blocking=self._found is None):
+                    try:
+                        self._fetch()
+                    finally:
+                        self._fetching.release()
+            finally:
+                self._waiting.release()
+
+    def _fetch(self) -> None:
+        """Fetch the metadata, unless another thread just has. Old ones stay good if that fails."""
+        if self._now() < self._due:
+            return
+        try:
+            self._found = metadata_of(self._fetcher, self._issuer)
+            self._due = self._now() + KEPT
+        except AuthError as error:
+            self._due = self._now() + RETRIED
+            from ...diagnostics.packagelog import get_logger
+
+            get_logger(__name__).warning("metadata of the authorization server cannot be published: %s", error)
+
+
+class WellKnownPages:
+    """The pages of one resource. ``document``: that of the resource; ``metadata`` None: nothing for 2025-03-26."""
+
+    def __init__(self, resource: str, document: Mapping[str, Any], metadata: Optional[ServerMetadata] = None) -> None:
+        self._origin = origin(resource)
+        self._metadata = metadata
+        self._document = dumps(document).encode("ascii")
+        self.document_url, *_ = urls = resource_metadata_urls(resource)
+        """The address of the document, for challenges."""
+        self._pages: Dict[str, Page] = {urlsplit(url).path: self._resource for url in urls}
+        if metadata is not None:
+            self._pages[SERVER_METADATA] = self._server
+            self._pages.update((path, partial(self._redirect, way)) for path, way in _WAYS.items())
+        self._pages.pop(urlsplit(resource).path, None)
+
+    def answers(self, exchange: Exchange) -> bool:
+        """Reply to a request to one of the pages. Returns False, without a reply, for any other request."""
+        request = exchange.request
+        for path in (request.path, request.root + request.path):
+            if path in self._pages:
+                self._pages[path](exchange)
+                return True
+        return False
+
+    def _resource(self, exchange: Exchange) -> None:
+        if _taken(exchange, "GET", "HEAD"):
+            exchange.reply(200, _DOCUMENT, self._document)
+
+    def _server(self, exchange: Exchange) -> None:
+        """Reply with the metadata [2025-03-26 basic/authorization §Server Metadata Discovery] SHOULD."""
+        server = self._known(exchange, "GET", "HEAD")
+        if server is not None:
+            members = {name: value for name, value in server.raw.items() if name not in _NOT_REPEATED}
+            exchange.reply(200, _DOCUMENT, dumps({"issuer": self._origin, **members}).encode("ascii"))
+
+    def _redirect(self, way: _Way, exchange: Exchange) -> None:
+        """Redirect to the real endpoint
+        [2025-03-26 basic/authorization §Fallbacks for Servers without Metadata Discovery] MUST."""
+        request = exchange.request
+        server = self._known(exchange, way.method)
+        if server is None:
+            return
+        target = way.endpoint(server)
+        if target is None:
+            _say(exchange, 404, "The authorization server has no such endpoint.")
+        elif not (request.query.isascii() and request.query.isprintable()):
+            _say(exchange, 400, "A query that cannot be read.")
+        else:
+            query = "" if not request.query else ("&" if "?" in target else "?") + request.query
+            exchange.reply(way.status, (("Location", target + query), ("Cache-Control", "no-store")) + _OPEN)
+
+    def _known(self, exchange: Exchange, *methods: str) -> Optional[AuthorizationServer]:
+        """Return the authorization server, for a request with one of these methods; None if the reply is out already.
+        """
+        if self._metadata is None or not _taken(exchange, *methods):
+            return None
+        try:
+            return self._metadata.get()
+        except AuthError as error:
+            exchange.reply(503, _LATER, ("The authorization server is not known now: %s.\n" % error).encode("ascii"))
+            return None
+
+
+def _taken(exchange: Exchange, *methods: str) -> bool:
+    """True if the method is one of these; False if the reply is out already."""
+    method, allow = exchange.request.method, ", ".join((*methods, "OPTIONS"))
+    if method in methods:
+        return True
+    if method == "OPTIONS":
+        wanted = exchange.request.headers.get("access-control-request-headers")
+        exchange.reply(204, (("Allow", allow), *_OPEN, *preflight(allow, wanted)))
+    else:
+        _say(exchange, 405, "Method not allowed.", (("Allow", allow),))
+    return False
+
+
+def _say(exchange: Exchange, status: int, text: str, fields: Pairs = ()) -> None:
+    exchange.reply(status, (("Content-Type", "text/plain; charset=utf-8"), *_OPEN, *fields), (text + "\n").encode())
