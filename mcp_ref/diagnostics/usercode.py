@@ -193,12 +193,17 @@ def text_of(error: BaseException) -> Optional[str]:
         return None
 
 
-def _key_of(who: str, error: BaseException) -> Key:
+def place_of(error: BaseException) -> Tuple[str, int]:
+    """Return the file and the line where an exception was raised; ``("", 0)`` for one that was not raised yet."""
     step, file, line = error.__traceback__, "", 0
     while step is not None:
         file, line = step.tb_frame.f_code.co_filename, step.tb_lineno
         step = step.tb_next
-    return who, "%s.%s" % (type(error).__module__, type(error).__qualname__), file, line
+    return file, line
+
+
+def _key_of(who: str, error: BaseException) -> Key:
+    return (who, "%s.%s" % (type(error).__module__, type(error).__qualname__), *place_of(error))
 
 
 def _described(key: Key) -> str:

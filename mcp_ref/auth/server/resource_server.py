@@ -67,6 +67,7 @@ from functools import partial
 from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Set, Union
 from urllib.parse import urlsplit
 
+from ...diagnostics.usercode import place_of
 from ...errors import AuthError, DiscoveryFailed, McpError, Unauthorized
 from ...http11.message import Exchange, HttpRequest
 from ...jsonrpc import Batch, Frame, Notification, Request
@@ -240,7 +241,7 @@ class ResourceServer(Guard):
             get_logger(__name__).warning("a token cannot be checked: %s", str(error).replace(token, "..."))
             raise AccessDenied(503) from None
         except Exception as error:
-            told = McpError("verify raised %s %s" % (type(error).__name__, _place(error)))
+            told = McpError("verify raised %s at %s:%d" % (type(error).__name__, *place_of(error)))
             raise told.with_traceback(error.__traceback__) from None
         if access is not None and not isinstance(access, AccessToken):
             raise McpError("verify returns an AccessToken or None, not a %s" % type(access).__name__)
@@ -298,14 +299,6 @@ def _without_none(**members: Any) -> Dict[str, Any]:
 
 def _object(params: Any) -> Optional[Dict[str, Any]]:
     return params if isinstance(params, dict) else None
-
-
-def _place(error: BaseException) -> str:
-    """Return the place where an error was raised."""
-    step = error.__traceback__
-    while step is not None and step.tb_next is not None:
-        step = step.tb_next
-    return "" if step is None else "at %s:%d" % (step.tb_frame.f_code.co_filename, step.tb_lineno)
 
 
 SERVER_METADATA = "/.well-known/oauth-authorization-server"

@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Generator, Iterable, Lis
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from ...codec import encode
-from ...errors import INTERNAL_ERROR, INVALID_PARAMS, ResourceNotFound, RpcError
+from ...errors import INTERNAL_ERROR, ResourceNotFound, RpcError
 from ...messages.base import Annotations
 from ...messages.pagination import PaginatedRequestParams
 from ...messages.resources import ListResourcesResult, ReadResourceResult, Resource, ResourceTemplate
@@ -50,7 +50,7 @@ from ...protocol.content import check_annotations, check_uri
 from ...revisions import Revision
 from ..results import contents_of
 from .checks import check_cache
-from .listing import Listing
+from .listing import Listing, invalid_cursor
 from .safefiles import DescriptorTree, Missing, Parts, PathTree, TooLarge, Tree, is_name
 
 if TYPE_CHECKING:
@@ -314,7 +314,7 @@ def _entries(directories: List[Directory], after: str) -> Entries:
     while after and directories and not directories[0].covers(after):
         directories = directories[1:]
     if not directories:
-        raise _invalid_cursor()
+        raise invalid_cursor()
     for directory in directories:
         try:
             with closing(directory.visit(after)) as entries:
@@ -338,12 +338,8 @@ def _read_cursor(cursor: Optional[str]) -> Optional[str]:
     if kind != "files":
         return None
     if cursor != _write_cursor(after):
-        raise _invalid_cursor()
+        raise invalid_cursor()
     return after
-
-
-def _invalid_cursor() -> RpcError:
-    return RpcError(INVALID_PARAMS, "Invalid cursor: it is not one of this list; ask for the first page again")
 
 
 # -- Files -------------------------------------------------------------------------------------

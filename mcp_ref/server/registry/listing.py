@@ -182,7 +182,7 @@ class Listing(Generic[Item]):
                 return bisect_right(view.ranks, rank.decode("utf-8", "surrogatepass") if self._by_name else int(rank))
         except ValueError:
             pass
-        raise RpcError(INVALID_PARAMS, "Invalid cursor: it is not one of this list; ask for the first page again")
+        raise invalid_cursor()
 
 
 class _View(NamedTuple):
@@ -192,6 +192,12 @@ class _View(NamedTuple):
     ranks: List[Any]
     """The ranks of the items, ascending: numbers, or keys."""
     pages: Dict[Tuple[int, int], Encoded]
+
+
+def invalid_cursor() -> RpcError:
+    """Return the error for a cursor that a list has not made [.. server/utilities/pagination §Error Handling] SHOULD.
+    """
+    return RpcError(INVALID_PARAMS, "Invalid cursor: it is not one of this list; ask for the first page again")
 
 
 def _cursor(member: str, rank: bytes) -> str:
