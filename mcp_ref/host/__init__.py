@@ -6,9 +6,8 @@ module         contents
 `catalogue`    names of servers and tools, and what servers offer
 `policy`       consent: the questions, the answers, the policy, approvals that are remembered
 `audit`        the audit log
-`questions`    what a host answers its servers with; one entry of the audit log; roots
-`sampling`     a server asks the model
-`elicitation`  a server asks the user
+`questions`    what a host answers to what servers ask: roots, the model (sampling), the user (elicitation); one
+               entry of the audit log
 `member`       one server: how it is started, its client, its end; the configuration file of servers
 `servers`      all servers: connecting, losing, restarting and closing them
 `host`         `Host`: their tools, resources and prompts, each call put to the policy

@@ -39,7 +39,7 @@ from ..peer.request_table import ProgressCallback
 from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, resources_of, server_of, templates_of
 from .member import Member
 from .policy import Allow, Denied, Deny, ToolCall
-from .questions import AuditEntry
+from .questions import AuditEntry, HostElicitation
 from .servers import Servers, in_parallel, values
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ class Host(Servers):
     path, file or function to make one for.
 
     What servers may ask, each declared to them only if it is given: ``sampling(request)`` asks the model, see
-    `mcp_ref.host.sampling`, with ``models`` (`ModelCard`) to choose from by the server's preferences,
+    `mcp_ref.host.questions`, with ``models`` (`ModelCard`) to choose from by the server's preferences,
     ``sampling_tools`` if the model is given its tools, and ``sampling_context`` if it is given context;
     ``elicitation(request)`` asks the user to fill in a form, ``elicitation_url(request)`` to follow a link, which
-    ``open_url(url)`` then opens, see `mcp_ref.host.elicitation`; ``on_complete(server, link)`` is called when a link is
+    ``open_url(url)`` then opens, see `mcp_ref.host.questions`; ``on_complete(server, link)`` is called when a link is
     done with.
 
     Callbacks for what servers send, each with the server's name first, on that server's thread for such things:
@@ -272,8 +272,6 @@ class Host(Servers):
         The policy and then ``elicitation_url`` are asked about each, as in `Elicitation.follow` of the client.
         Raises LookupError for no server, `LocalProtocolError` without ``elicitation_url``.
         """
-        from .elicitation import HostElicitation
-
         member = self._find(server)
         return HostElicitation(self._callbacks, server).follow(error, member.client)
 

@@ -38,7 +38,7 @@ from ..peer.role import Role
 from ..protocol.capabilities import has
 from ..transports.base import Transport
 from .catalogue import Catalogue, NameRule, check_server_name
-from .questions import HostCallbacks, HostRoots
+from .questions import HostCallbacks, HostElicitation, HostRoots, HostSampling
 
 if TYPE_CHECKING:
     from ..wiretrace import Trace
@@ -316,21 +316,14 @@ class Member:
 
 
 def client_features(callbacks: HostCallbacks, server: str, roots: Any = None) -> Dict[str, Any]:
-    """Return the options of `Client` for what this server may ask; ``roots`` take the place of the host's.
-
-    Sampling and elicitation are imported only if the host offers them.
-    """
+    """Return the options of `Client` for what this server may ask; ``roots`` take the place of the host's."""
     made: Dict[str, Any] = {}
     given = callbacks.roots if roots is None else roots
     if given is not None:
         made["roots"] = HostRoots(callbacks, server, given)
     if callbacks.sampling is not None:
-        from .sampling import HostSampling
-
         made["sampling"] = HostSampling(callbacks, server)
     if callbacks.elicitation is not None or callbacks.elicitation_url is not None:
-        from .elicitation import HostElicitation
-
         made["elicitation"] = HostElicitation(callbacks, server)
     return made
 

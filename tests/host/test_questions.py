@@ -8,8 +8,7 @@ from mcp_ref.client.roots import Roots
 from mcp_ref.client.sampling import ModelCard
 from mcp_ref.errors import LocalProtocolError, PeerError
 from mcp_ref.host import Allow, Deny, Policy, allow
-from mcp_ref.host.questions import AuditEntry, HostCallbacks
-from mcp_ref.host.sampling import _Ask
+from mcp_ref.host.questions import _Ask, AuditEntry, HostCallbacks
 from mcp_ref.messages.content import TextContent
 from mcp_ref.messages.roots import Root
 from mcp_ref.messages.sampling import CreateMessageRequestParams, CreateMessageResult, SamplingMessage
