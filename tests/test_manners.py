@@ -247,7 +247,7 @@ DEEDS = (
 
 PRINTING = ("cli/", "crosscheck/", "demo.py", "__main__.py")
 """What is run as a program may print, and may be told by signals to stop."""
-OWNER = "server/serving/signals.py"
+OWNER = "server/serving/process.py"
 """What `Server.run` and `Server.run_http` use, which own the process: they take signals, and say a word to a person."""
 FORBIDDEN: Dict[str, str] = {
     "print": "prints", "sys.stdout.write": "prints", "sys.stderr.write": "prints", "traceback.print_exc": "prints",

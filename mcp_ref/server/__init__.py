@@ -16,7 +16,7 @@ The reading order:
 6. The questions to a client, each module a page of the specification: `elicitation`, `elicitation_url`, `sampling`,
    `roots`. In 2026-07-28 `mrtr` asks them, and `replay` runs a handler again with the answers so far.
 7. `announcements` sends notifications to all clients, `loghandler` sends records of `logging`.
-8. `serving/` waits for clients: `stdio`, `http_listener`, `signals`.
+8. `serving/` waits for clients: `process` on stdio, until a signal ends the process; `http_listener` over HTTP.
 
 Authors can import the other names that handlers need from here, too. Each is loaded when it is first used:
 

@@ -232,12 +232,12 @@ class Server(Registration):
         the log, from WARNING up, unless the program has set up `logging`. If a handler is still stuck
         ``shutdown_grace`` seconds after the client disconnected, the process ends without it. SIGTERM lets running
         calls end, and this method returns; Ctrl-C raises KeyboardInterrupt without a traceback: see
-        `mcp_ref.server.serving.signals`.
+        `mcp_ref.server.serving.process`.
         """
         from ..diagnostics.packagelog import is_one_stream, own_process
         from ..threads import need
         from ..transports.lines.stdio import StdioServer
-        from .serving.stdio import serve
+        from .serving.process import serve
 
         need("server.run()")
         if not is_one_stream(1, 2):  # with 2>&1 log records would be written between the messages
@@ -259,7 +259,7 @@ class Server(Registration):
         fds: Sequence[int] = (), ssl_context: "Optional[ssl.SSLContext]" = None,
         trusted_proxies: Sequence[str] = (), trace: "Optional[Trace]" = None,
     ) -> None:
-        """Serve any number of clients over HTTP until SIGTERM or Ctrl-C, see `mcp_ref.server.serving.signals`. Blocks.
+        """Serve any number of clients over HTTP until SIGTERM or Ctrl-C, see `mcp_ref.server.serving.process`. Blocks.
 
         The log goes to standard error, from WARNING up, unless the program has set up `logging`. Raises `ConnectFailed`
         if the address cannot be bound.

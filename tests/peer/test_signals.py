@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_ref.server.serving import signals
-from mcp_ref.server.serving.signals import Termination
+from mcp_ref.server.serving import process
+from mcp_ref.server.serving.process import Termination
 from tests.support.children import heed_interrupts
 from tests.support.sides import eventually, in_thread
 
@@ -30,9 +30,9 @@ APP = """
 import atexit, os, signal, sys, threading, time
 from mcp_ref import Context, Server
 from mcp_ref.limits import Limits
-from mcp_ref.server.serving import signals
+from mcp_ref.server.serving import process
 GO, GRACE, EXECUTOR = int(os.environ["GO"]), float(os.environ["GRACE"]), os.environ.get("EXECUTOR", "")
-signals.SAME_SECONDS = 0.0
+process.SAME_SECONDS = 0.0
 
 def say(text):
     os.write(2, (text + "\\n").encode())  # in one piece, as another thread writes the log; and signals may come inside
@@ -341,7 +341,7 @@ def test_a_second_sigterm_ends_the_process_at_once(serve, tmp_path):
 
 def test_a_second_sigterm_that_follows_at_once_is_the_same(tmp_path):
     """Process managers signal a whole group, and some members pass the signal on."""
-    with Program(tmp_path, STDIO, before="signals.SAME_SECONDS = 60.0") as program:
+    with Program(tmp_path, STDIO, before="process.SAME_SECONDS = 60.0") as program:
         answer = program.call("wait")
         program.until("begun")
         program.tell(signal.SIGTERM)
@@ -425,7 +425,7 @@ def test_the_signal_is_heard_once_and_then_no_more():
         os.kill(os.getpid(), signal.SIGTERM)
         assert termination.acted.wait(SECONDS) and termination.received.is_set()
     assert acted == ["mcp-ref:ending"] and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    assert signal.set_wakeup_fd(-1) == -1 and signals.HEARING == []
+    assert signal.set_wakeup_fd(-1) == -1 and process.HEARING == []
 
 
 def test_where_another_has_the_wakeup_descriptor_the_signal_is_heard_all_the_same():

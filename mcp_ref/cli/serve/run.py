@@ -37,7 +37,7 @@ def _stdio(server: "Server", trace: "Optional[Trace]") -> None:
     if trace is None:
         server.run()
         return
-    from ...server.serving.stdio import serve
+    from ...server.serving.process import serve
     from ...transports.lines.stdio import StdioServer
 
     serve(server, _tapped(StdioServer(server.limits), trace))
@@ -52,7 +52,7 @@ def _tapped(transport: "Transport", trace: "Trace") -> "Transport":
 def _listen(server: "Server", address: str, trace: "Optional[Trace]") -> None:
     """Serve on a socket until a signal comes; print the address, with the chosen port, to standard error."""
     from ...server.registry.checks import check_socket
-    from ...server.serving.signals import Termination
+    from ...server.serving.process import Termination
     from ...transports.lines.listener import SocketListener
 
     try:
@@ -102,7 +102,7 @@ def _http(
     server: "Server", address: str, sessions: str, trace: "Optional[Trace]", guard: Dict[str, Any]
 ) -> None:
     """Serve over HTTP until a signal comes; print the URL, with the chosen port, to standard error."""
-    from ...server.serving.signals import Termination
+    from ...server.serving.process import Termination
 
     listener = listen_http(server, address, sessions, trace, **guard)
     with Termination(listener.close) as termination, listener:

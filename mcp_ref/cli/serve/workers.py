@@ -37,7 +37,7 @@ from typing import Any, Callable, Dict, List, Optional
 from ... import deadline
 from ...diagnostics.packagelog import own_process
 from ...http11.server.server import listen
-from ...server.serving.signals import HEARING, KILLED, SAME_SECONDS
+from ...server.serving.process import HEARING, KILLED, SAME_SECONDS
 from ..failures import DONE, EXPECTED, UsageError, row_of, text_of
 from ..output import fail, note
 from . import guarding

@@ -1,4 +1,4 @@
-"""The ways to serve: `stdio` for one client on standard input and output, `http_listener` for many over HTTP.
+"""The ways to serve: `process` serves one client on standard input and output, `http_listener` many over HTTP.
 
-`signals` ends both in order at SIGTERM and Ctrl-C.
+`process` also ends both in order at SIGTERM and Ctrl-C.
 """

@@ -40,7 +40,7 @@ from ...threads import need, start_thread
 from ...transports.base import Transport
 from ...transports.tap import tap
 from ...urls import is_loopback
-from .signals import Termination, interrupted
+from .process import Termination, interrupted
 
 if TYPE_CHECKING:
     import ssl
@@ -255,7 +255,7 @@ def serve_http(
 ) -> None:
     """Serve until SIGTERM comes, then close in order and return; blocks. Raises `Interrupted` after a Ctrl-C.
 
-    ``ready`` is called with the URL when clients can connect. `mcp_ref.server.serving.signals` describes the signals.
+    ``ready`` is called with the URL when clients can connect. `mcp_ref.server.serving.process` describes the signals.
     """
     try:
         listening = HttpListener(
