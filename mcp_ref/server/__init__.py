@@ -6,7 +6,7 @@ The reading order:
    the `Context` that handlers get. `interface` has the parts of both that the other modules use, as types.
 2. `registry/` keeps what was registered: `registration` (the decorators), `checks`, `listing`, `caching`,
    and for folders of files `directory` and `safefiles`.
-   `hints/` makes schemas of type hints: `signature`, `members`, `typeforms`, `values`, `coercion`, `docstrings`.
+   `hints/` makes schemas of type hints: `signature`, `members`, `typeforms`, `values`, `docstrings`.
 3. `initialize` and `discover` introduce the server to a client; `initialize` also writes down a session for another
    process.
 4. The features, each module a page of the specification: `tools`, `resources`, `prompts`, `completion`,

@@ -45,6 +45,7 @@ from ..peer.context import Context, Route, params_reader
 from ..protocol.items import tool_name_fault
 from ..revisions import Revision
 from .hints.signature import BindError, LazyValidator, Signature, Unresolved
+from .hints.values import coerce
 from .registry.checks import Paging, check_odd_name, check_texts, check_tool, name_of
 from .registry.listing import Listing
 from .results import BadResult, check_asking, result_of
@@ -278,8 +279,6 @@ class Tools:
 
     def _unstring(self, context: Context, tool: RegisteredTool, arguments: Dict[str, Any]) -> Dict[str, Any]:
         """Return the arguments with arrays, objects and numbers that came as strings converted, and count these."""
-        from .hints.coercion import coerce
-
         mended, notes = coerce(arguments, tool.input_schema)
         for note in notes:
             context.connection.counters.note("stringified argument", "tool %s: %s" % (tool.name, note))

@@ -30,7 +30,7 @@ from mcp_ref.jsontext import dumps
 from mcp_ref.messages.content import TextContent
 from mcp_ref.messages.tools import CallToolResult
 from mcp_ref.peer.context import Context
-from mcp_ref.server.hints import docstrings, coercion
+from mcp_ref.server.hints import docstrings, values
 from mcp_ref.server.hints.signature import BindError, Signature, SignatureError, Unresolved, to_json
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -1005,12 +1005,12 @@ def test_null_is_left_out_where_it_stands_for_nothing() -> None:
     {"properties": {"x": {"enum": 5}}}, {"properties": {"x": {"$ref": "#/$defs/x"}}},
 ])
 def test_odd_explicit_schemas_do_no_harm(schema: Any) -> None:
-    coercion.coerce({"x": "[1]", "y": None}, schema)
+    values.coerce({"x": "[1]", "y": None}, schema)
 
 
 def test_constants_and_alternatives_of_explicit_schemas_are_understood() -> None:
     schema = {"properties": {"a": {"const": 5}, "b": {"oneOf": [{"type": "array"}, {"type": "null"}]}}}
-    assert coercion.coerce({"a": "5", "b": "[]"}, schema)[0] == {"a": 5, "b": []}
+    assert values.coerce({"a": "5", "b": "[]"}, schema)[0] == {"a": 5, "b": []}
 
 
 # --- results ----------------------------------------------------------------------------------------------------------

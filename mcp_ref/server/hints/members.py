@@ -13,10 +13,9 @@ types. Output leaves out nothing either: there all members are required, and nul
 import builtins
 import itertools
 import sys
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from ...errors import ToolError
-from ...jsonrpc import json_type
 from .values import to_json
 
 Schema = Dict[str, Any]
@@ -27,7 +26,6 @@ MISSING: Any = object()
 
 DEEPEST = 20
 """The most classes inside each other."""
-_OPEN: FrozenSet[str] = frozenset(("string", "null"))
 
 
 class SignatureError(TypeError):
@@ -361,23 +359,6 @@ def nullable(schema: Schema) -> Schema:
         if "enum" in schema:
             schema["enum"] = schema["enum"] + [None]
     return schema
-
-
-def types_of(schema: Any) -> FrozenSet[str]:
-    """Return the JSON types that the keywords of a schema allow; strings and null if they allow any."""
-    if not isinstance(schema, Mapping):
-        return _OPEN
-    named = schema.get("type")
-    if isinstance(named, str):
-        return frozenset((named,))
-    if isinstance(named, list):
-        return frozenset(name for name in named if isinstance(name, str))
-    for keyword in ("anyOf", "oneOf"):
-        if isinstance(schema.get(keyword), list):
-            return frozenset().union(*map(types_of, schema[keyword]))
-    if isinstance(schema.get("enum"), list):
-        return frozenset(map(json_type, schema["enum"]))
-    return frozenset((json_type(schema["const"]),)) if "const" in schema else _OPEN
 
 
 def _integer(value: Any) -> Any:

@@ -45,10 +45,10 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 from ...jsontext import dumps
 from .members import (
     MISSING, BindError, Definitions, HintedName, HintScope, HoldsMessage, Members, Schema, SignatureError, TypeForm,
-    Unresolved, annotations_of, nullable, types_of,
+    Unresolved, annotations_of, nullable,
 )
 from .typeforms import form_of, origin_of, special_name
-from .values import BYTES, NO_TYPE, to_json
+from .values import BYTES, NO_TYPE, coerce, to_json, types_of
 
 __all__ = ["BindError", "Signature", "SignatureError", "Unresolved", "to_json"]
 
@@ -230,9 +230,7 @@ class Signature:
         return self.resolve().bind(arguments)
 
     def coerce(self, arguments: Dict[str, Any]) -> Tuple[Dict[str, Any], List[str]]:
-        """Return arguments that do not fit, repaired as far as possible, and a line for each repair; see `coercion`."""
-        from .coercion import coerce
-
+        """Return arguments that do not fit, repaired as far as possible, and a line for each repair."""
         return coerce(arguments, self.input_schema)
 
     # The result

@@ -42,9 +42,9 @@ from ...jsonrpc import json_type
 from ...model import Model
 from .members import (
     MISSING, PLAIN, BindError, Definitions, HintedName, HintScope, HoldsMessage, Members, Reader, Schema, TypeForm,
-    annotations_of, described, read_at, types_of,
+    annotations_of, described, read_at,
 )
-from .values import describes_itself, enum_word, flag_names, qualified_name
+from .values import describes_itself, enum_word, flag_names, qualified_name, types_of
 
 _NoneType = type(None)
 

@@ -1,4 +1,6 @@
-"""The conversion of Python values that handlers return to JSON values, for `jsontext.dumps` and for validation.
+"""Python values that handlers return as JSON values, and the repair of arguments that careless clients send.
+
+`to_json` makes JSON values for `jsontext.dumps` and for validation:
 
 ================================================  ==========================================
 value                                             becomes
@@ -22,14 +24,29 @@ once and cached for as long as the class lives.
 
 Writing recurses, so it counts its levels itself: the interpreter's limit may have been raised, and does not know the
 size of the thread's stack. More than ``max_depth`` levels of the default `Limits` are refused.
+
+`coerce` repairs arguments where only one meaning is possible. Some clients send arrays, objects and numbers as strings
+that hold JSON (``"[1, 2]"``), some send null for an argument without a value. Prompts and URI templates always have
+strings. It is called after validation has refused the arguments, so valid ones cost nothing, and its result is
+validated again. It reads the schema only, so it works with explicit schemas, too.
+
+===============================  ====================================  =========================
+argument                         where the schema                      becomes
+===============================  ====================================  =========================
+a string that holds JSON         allows the type of that JSON value,   that JSON value
+                                 and no strings
+``"True"``, ``"False"``          allows booleans, and no strings       the boolean
+null                             allows no null and requires no value  left out
+===============================  ====================================  =========================
 """
 
 import enum
-from typing import Any, Callable, Dict, Iterable, List, MutableMapping, Optional, Union
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, MutableMapping, Optional, Tuple, Union
 from weakref import WeakKeyDictionary
 
 from ...codec import Model
-from ...jsontext import JsonError
+from ...jsonrpc import json_type
+from ...jsontext import JsonError, loads
 from ...limits import DEFAULT
 
 Writer = Callable[[Any, int], Any]
@@ -37,6 +54,7 @@ Writer = Callable[[Any, int], Any]
 Scalar = Union[str, int, float, bool, None]
 
 BYTES = (bytes, bytearray, memoryview)
+_OPEN: FrozenSet[str] = frozenset(("string", "null"))
 NO_TYPE = "bytes have no type: return image(data, mime_type), audio(...) or blob(uri, data, mime_type)"
 """The text of the error for an author who returns bytes alone."""
 
@@ -231,3 +249,76 @@ def _fields_writer(names: List[str]) -> Writer:
         return {name: _convert(getattr(value, name), room) for name in names}
 
     return write
+
+
+def coerce(arguments: Dict[str, Any], schema: Mapping[str, Any]) -> Tuple[Dict[str, Any], List[str]]:
+    """Return the repaired arguments and one line for each repair; the same arguments if there was none."""
+    notes: List[str] = []
+    mended: Dict[str, Any] = _mend(arguments, schema, "arguments", notes)
+    return mended, notes
+
+
+def _mend(value: Any, schema: Any, path: str, notes: List[str]) -> Any:
+    """Return a value repaired to fit its schema as far as possible; the same value if there is nothing to repair."""
+    if not isinstance(schema, Mapping):
+        return value
+    if isinstance(value, str):
+        value = _unstring(value, schema, path, notes)
+    if type(value) is dict:
+        return _mend_object(value, schema, path, notes)
+    if type(value) is list and isinstance(schema.get("items"), Mapping):
+        mended = [_mend(item, schema["items"], "%s[%d]" % (path, at), notes) for at, item in enumerate(value)]
+        return value if all(new is old for new, old in zip(mended, value)) else mended
+    return value
+
+
+def _mend_object(value: Dict[str, Any], schema: Mapping[str, Any], path: str, notes: List[str]) -> Dict[str, Any]:
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return value
+    required = schema.get("required", ())
+    mended: Dict[str, Any] = {}
+    changed = False
+    for name, old in value.items():
+        below = properties.get(name)
+        if old is None and below is not None and name not in required and "null" not in types_of(below):
+            notes.append("%s.%s: null left out" % (path, name))
+            changed = True
+            continue
+        mended[name] = _mend(old, below, "%s.%s" % (path, name), notes)
+        changed = changed or mended[name] is not old
+    return mended if changed else value
+
+
+def _unstring(text: str, schema: Mapping[str, Any], path: str, notes: List[str]) -> Any:
+    """Return the JSON value in a string if the schema allows its type and no string, else the string."""
+    wanted = types_of(schema)
+    if "string" in wanted:
+        return text
+    try:
+        value = loads((text.lower() if text in ("True", "False") else text).encode("utf-8"))
+    except (JsonError, UnicodeEncodeError):
+        return text
+    kind = json_type(value)
+    integral = kind == "integer" or kind == "number" and value.is_integer()
+    if kind in wanted or (integral and wanted & {"integer", "number"}):
+        notes.append("%s: %s sent as a string" % (path, kind))
+        return value
+    return text
+
+
+def types_of(schema: Any) -> FrozenSet[str]:
+    """Return the JSON types that the keywords of a schema allow; strings and null if they allow any."""
+    if not isinstance(schema, Mapping):
+        return _OPEN
+    named = schema.get("type")
+    if isinstance(named, str):
+        return frozenset((named,))
+    if isinstance(named, list):
+        return frozenset(name for name in named if isinstance(name, str))
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(schema.get(keyword), list):
+            return frozenset().union(*map(types_of, schema[keyword]))
+    if isinstance(schema.get("enum"), list):
+        return frozenset(map(json_type, schema["enum"]))
+    return frozenset((json_type(schema["const"]),)) if "const" in schema else _OPEN
