@@ -244,6 +244,7 @@ def test_a_heading_alone_and_a_page_alone():
 def test_a_requirement_has_its_row_its_citations_and_its_tests(capsys):
     found = describe("mrtr.protocol-errors")
     assert (found["level"], found["revisions"], found["page"]) == ("SHOULD", "2026-07-28", "basic/patterns/mrtr")
+    assert found["role"] == "server"
     assert found["cites"] == "heading" and all("§Error Handling" in each["citation"] for each in found["citations"])
     assert any(place.startswith("tests/spec/basic/test_mrtr_server.py:") for place in found["tests"])
     for each in found["citations"]:
@@ -252,6 +253,16 @@ def test_a_requirement_has_its_row_its_citations_and_its_tests(capsys):
         assert "[" in text[int(line) - 1]
     lines = here(capsys, "explain", "mrtr.protocol-errors")[1].splitlines()
     assert lines[0].startswith("mrtr.protocol-errors  ") and any(line.startswith("  tests") for line in lines)
+    assert lines[1] == "  binds       the server"
+
+
+@pytest.mark.parametrize("id, party", [
+    ("progress.token-active", "client and server"), ("auth.as-redirect-inform", "the authorization server"),
+    ("elicit.defaults-prefilled", "the host, the program around clients"),
+    ("resources.permissions", "the author of the server or client"),
+])
+def test_a_requirement_says_whom_it_binds(id, party, capsys):
+    assert "  binds       %s\n" % party in here(capsys, "explain", id)[1]
 
 
 def test_outside_of_a_checkout_no_tests_are_told(tmp_path, capsys):
@@ -330,10 +341,27 @@ def test_words_of_headings_and_ids_find_a_clause(searched, id, capsys):
     "tool annotations", "capabilities", "initialize", "server/discover", "MRTR", "requestState", "tasks", "Tools",
     "resource", "prompts", "structured content", "isError", "icons", "timeout", "session-id", "HTTP", "x-mcp-header",
     "bearer token", "well-known", "TOOLS/CALL", "lifecycle", "version", "extension", "completions", "input_required",
+    "server", "client", "task", "annotations", "202", "notifications", "DPoP", "-32000", "-32019", "WebSocket",
 ])
 def test_every_word_that_a_learner_tries_is_answered(word, capsys):
     code, out, err = here(capsys, "explain", word)
     assert (code, err) == (0, "") and len(out.splitlines()) > 2
+
+
+@pytest.mark.parametrize("word, heading", [
+    ("WebSocket", "WebSocket: found under custom transport"), ("-32019", "-32019: found under -32000"),
+    ("progress-token", "progress-token: found under progress"), ("SSE", "sse  topic"), ("json rpc", "json-rpc  topic"),
+    ("token in progress", "token in progress: found under progress.token-in-progress"),
+    ("tools/call", "tools/call  request"),
+])
+def test_a_word_that_another_one_answers_is_named(word, heading, capsys):
+    assert here(capsys, "explain", "--", word)[1].splitlines()[0] == heading
+    assert describe(word).get("asked") == (word if ": found under" in heading else None)
+
+
+@pytest.mark.parametrize("word", ["task", "tasks", "tasks/get", "tasks/list", "notifications/tasks/status"])
+def test_what_is_not_done_is_said_where_it_is_explained(word, capsys):
+    assert "explain --missing" in " ".join(here(capsys, "explain", word)[1].split())
 
 
 def test_no_word_leads_to_two_topics_and_none_leads_nowhere():

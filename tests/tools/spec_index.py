@@ -5,8 +5,8 @@ is written with those above it, `Lifecycle Phases > Shutdown > stdio`; the page 
 definitions.
 
 `mcp_ref/cli/learn/requirements.tsv` has a row for each row of the specification's requirement list: id, level,
-revisions (a window as citations have it, or several with commas between), page and heading, both of the newest revision
-that states it. `python3 -m mcp_ref explain` looks ids, pages and headings up in it.
+role (whom it binds), revisions (a window as citations have it, or several with commas between), page and heading, both
+of the newest revision that states it. `python3 -m mcp_ref explain` looks ids, pages and headings up in it.
 """
 import csv
 import json
@@ -18,7 +18,7 @@ from typing import Dict, Iterator, List
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INDEX = ROOT / "tests" / "data" / "spec_index.json"
 TABLE = ROOT / "mcp_ref" / "cli" / "learn" / "requirements.tsv"
-COLUMNS = ("id", "level", "revisions", "page", "heading")
+COLUMNS = ("id", "level", "role", "revisions", "page", "heading")
 SCHEMA = "schema.json"
 REVISION = re.compile(r"\d{4}-\d{2}-\d{2}$")
 HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
@@ -129,7 +129,7 @@ def requirement_rows(folder: pathlib.Path) -> List[List[str]]:
             if page != SCHEMA and anchor:
                 headings = index[stated[-1]][page]
                 heading = shortest(anchors(headings)[anchor], headings)
-            found.append([row["id"], row["level"], window(stated, known), page, heading])
+            found.append([row["id"], row["level"], row["role"], window(stated, known), page, heading])
     return found
 
 

@@ -187,9 +187,10 @@ def topic(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     shown = (_example(each, among) for each in found.see if each in words.METHODS or each in words.FEATURES)
     rows = [row for row in pages.requirements().values()
             if row.page == found.page and found.heading in ("", row.heading)]
-    return {"kind": "topic", "name": found.word, "also": list(found.also), "text": found.text, "see": list(found.see),
-            "page": found.page, "heading": found.heading, "url": pages.url(found.page, last, found.heading),
-            "requirements": len(rows), "example": next((each for each in shown if each), None)}
+    entry = {"kind": "topic", "name": found.word, "also": list(found.also), "text": found.text, "see": list(found.see),
+             "page": found.page, "heading": found.heading, "url": pages.url(found.page, last, found.heading),
+             "requirements": len(rows), "example": next((each for each in shown if each), None)}
+    return entry if words.folded(name) == words.folded(found.word) else dict(entry, asked=name)
 
 
 def place(name: str, among: Sequence[Revision]) -> Optional[Entry]:
@@ -200,6 +201,12 @@ def place(name: str, among: Sequence[Revision]) -> Optional[Entry]:
         return there[0][2]
     rows = [{"kind": "page", "name": "%s §%s" % (page, heading) if heading else page} for page, heading, _ in there]
     return {"kind": "matches", "name": name, "matches": rows} if rows else None
+
+
+def name_of(entry: Entry) -> str:
+    """Return the name of an entry: a name of the tables, the id of a requirement, or a place."""
+    where = "%s §%s" % (entry.get("page"), entry["heading"]) if entry.get("heading") else entry.get("page")
+    return str(entry.get("name") or entry.get("code") or entry.get("id") or where)
 
 
 # Example messages

@@ -34,17 +34,20 @@ lifecycle   ``phases``, and ``rows`` of ``sender``, ``phase``, ``message``, ``ne
 deprecated  ``rows``: of ``feature``, ``since``, ``removal``, ``migration``, ``page``
 revision    ``name``, ``era``, ``features``, ``values``, ``methods``, ``types``, ``codes``, ``requirements`` (a number),
             ``url``; ``changes``: what `diff` prints of it and the revision before, null for the oldest
-requirement ``id``, ``level``, ``revisions``, ``page``, ``heading``, ``url``; ``citations``: of ``place`` (file and
-            line), ``citation``; ``cites``: heading, or page where no line cites the heading; in a checkout
-            ``tests``: of file and line
+requirement ``id``, ``level``, ``role`` (client, server, both, host, author, authserver), ``revisions``, ``page``,
+            ``heading``, ``url``; ``citations``: of ``place`` (file and line), ``citation``; ``cites``: heading, or page
+            where no line cites the heading; in a checkout ``tests``: of file and line
 topic       ``name``, ``also``, ``text``, ``see``, ``page``, ``heading``, ``url``, ``requirements`` (a number),
             ``example``
-page        ``page``, ``heading``, ``url``; ``requirements``: of ``id``, ``level``, ``revisions``, ``page``,
-            ``heading``; ``citations`` as above
+page        ``page``, ``heading``, ``url``; ``requirements``: of ``id``, ``level``, ``role``, ``revisions``,
+            ``page``, ``heading``; ``citations`` as above
 matches     ``name``; ``matches``: of ``kind`` and ``name``
 readings    ``rows``: of ``place``, ``text``, ``citations``
 missing     ``rows``: of ``what``, ``why``, ``since`` (null: no revision asks for it), ``pages``
 =========== ============================================================================================
+
+Where another word answers than the one that was asked for (a synonym, the only name that has these words), ``asked`` is
+that one.
 """
 
 import argparse
@@ -104,7 +107,8 @@ def _explain(options: Any) -> int:
     if options.json:
         say_json(found)
     else:
-        say("\n".join(TEXTS[found["kind"]](found)))
+        asked = ["%s: found under %s" % (found["asked"], entries.name_of(found)), ""] if "asked" in found else []
+        say("\n".join(asked + TEXTS[found["kind"]](found)))
     return DONE
 
 
@@ -121,7 +125,7 @@ def describe(name: str, among: Sequence[Revision] = REVISIONS) -> Dict[str, Any]
             return found
     matches = _matches(name, among)
     if len(matches) == 1:
-        return describe(matches[0]["name"], among)
+        return dict(describe(matches[0]["name"], among), asked=name)
     if matches:
         return {"kind": "matches", "name": name, "matches": matches}
     raise UsageError("nothing is called %r; %s" % (name, _nearest(name)))

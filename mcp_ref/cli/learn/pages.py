@@ -1,8 +1,8 @@
 """The pages of the specification: their addresses, headings and requirements, and who cites them in this package.
 
-`requirements.tsv` beside this module has a row for each requirement: id, level, revisions, page and heading, the last
-two in the newest revision that states it. No sentence of a page is in it: the address of the page leads there. It is
-made from the specification's list by ``make spec``.
+`requirements.tsv` beside this module has a row for each requirement: id, level, role, revisions, page and heading, the
+last two in the newest revision that states it. No sentence of a page is in it: the address of the page leads there. It
+is made from the specification's list by ``make spec``.
 
 Citations and readings are read from the sources of the package, in the folder or the archive that it was loaded from,
 each time a command asks. A citation stands in brackets in a docstring or a comment: revisions, page, § and heading. A
@@ -187,6 +187,9 @@ class Requirement(NamedTuple):
     id: str
     level: str
     """``MUST``, ``MUST NOT``, ``SHOULD``, ``SHOULD NOT`` or ``MAY``."""
+    role: str
+    """The party that it binds: ``client``, ``server``, ``both``; ``host``, the program around clients; ``author``, who
+    writes a server or a client with this package; ``authserver``, the authorization server."""
     revisions: str
     """The revisions that state it, as windows of citations with commas between."""
     page: str

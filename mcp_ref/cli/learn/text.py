@@ -13,6 +13,9 @@ _WIDTH = 100
 """Columns of a paragraph."""
 _MOST = 8
 """Citations and tests that are shown of each; ``--json`` has all."""
+_BOUND = {"both": "client and server", "host": "the host, the program around clients",
+          "author": "the author of the server or client", "authserver": "the authorization server"}
+"""The role of a requirement -> whom it binds, where the role is not the word for that."""
 _MARKS = {CLIENT: "C>", SERVER: "S>"}
 
 
@@ -237,7 +240,9 @@ def _wrapped(title: str, names: List[str]) -> List[str]:
 
 def _requirement(found: Dict[str, Any]) -> List[str]:
     where = "%s §%s" % (found["page"], found["heading"]) if found["heading"] else found["page"]
-    lines = ["%s  %s" % (found["id"], found["level"]), "  revisions   %s" % (found["revisions"]),
+    lines = ["%s  %s" % (found["id"], found["level"]),
+             "  binds       %s" % _BOUND.get(found["role"], "the " + found["role"]),
+             "  revisions   %s" % (found["revisions"]),
              "  page        %s" % where, "  read it at  %s" % found["url"]]
     cited = ["%s  %s" % (each["place"], each["citation"]) for each in found["citations"]]
     lines += _listed("cited at" if found["cites"] == "heading" else "page cited", cited) or ["  cited at    no line"]
@@ -255,7 +260,7 @@ def _page(found: Dict[str, Any]) -> List[str]:
     for (page, heading), rows in headings.items():
         lines += ["", "  " + " ".join(filter(None, (
             page if page != found["page"] else "", "§" + heading if heading else "before the first heading")))]
-        lines += ["    %-44s %-10s %s" % (row["id"], row["level"], row["revisions"]) for row in rows]
+        lines += ["    %-44s %-10s %-10s %s" % (row["id"], row["level"], row["role"], row["revisions"]) for row in rows]
     if found["citations"]:
         lines += ["", "  cited at"]
         lines += ["    %s  %s" % (each["place"], each["citation"]) for each in found["citations"]]

@@ -7,6 +7,8 @@ page. Tests hold that nothing here names what is not there.
 
 from typing import Dict, NamedTuple, Optional, Tuple
 
+_NO_TASKS = " This package has the messages and runs no tasks: explain --missing says why."
+
 METHODS: Dict[str, str] = {
     "initialize":
         "The first request of a session. The client names the newest revision that it speaks, its capabilities and "
@@ -82,12 +84,14 @@ METHODS: Dict[str, str] = {
         "The user accepts, declines or cancels. Since 2026-07-28 the question comes inside of a result.",
     "notifications/elicitation/complete":
         "The user is done at a page of URL mode; the client may repeat the request that needed it.",
-    "tasks/get": "The requestor asks for the state of a task: working, input_required, completed, failed or cancelled.",
-    "tasks/result": "The requestor asks for the result of a task, and waits for it.",
-    "tasks/list": "The requestor asks for its tasks, page by page.",
-    "tasks/cancel": "The requestor has a task cancelled that has not ended.",
+    "tasks/get":
+        "The requestor asks for the state of a task: working, input_required, completed, failed or cancelled."
+        + _NO_TASKS,
+    "tasks/result": "The requestor asks for the result of a task, and waits for it." + _NO_TASKS,
+    "tasks/list": "The requestor asks for its tasks, page by page." + _NO_TASKS,
+    "tasks/cancel": "The requestor has a task cancelled that has not ended." + _NO_TASKS,
     "notifications/tasks/status":
-        "The receiver reports the new state of a task. Requestors do not rely on it: they poll.",
+        "The receiver reports the new state of a task. Requestors do not rely on it: they poll." + _NO_TASKS,
 }
 """Method -> a paragraph."""
 
@@ -137,7 +141,8 @@ FEATURES: Dict[str, str] = {
     "sampling_arrays": "The content of a message in sampling may be several blocks.",
     "sampling_tools": "A sampling request may offer tools to the model.",
     "sampling_context_capability": "includeContext other than none needs the capability sampling.context.",
-    "tasks": "A request may run as a task: its answer is a task, whose state and result are asked for later.",
+    "tasks": "A request may run as a task: its answer is a task, whose state and result are asked for later. Since "
+        "2026-07-28 an extension takes its place." + _NO_TASKS,
     "pkce_announced":
         "A client asks an authorization server for a code only if its metadata announce PKCE "
         "(code_challenge_methods_supported).",
@@ -205,14 +210,25 @@ TOPICS: Tuple[Topic, ...] = (
           ("notifications/initialized", "initialize")),
     Topic("json-rpc", "The form of all messages: a request has an id and a method, a result or an error repeats the "
           "id, a notification has no id and gets no answer.", "basic/index", "Messages",
-          ("jsonrpc", "message", "messages", "request", "requests", "response", "responses", "notification",
-           "notifications", "request id", "id"), ("-32700", "-32600", "errors_may_omit_id")),
+          ("jsonrpc", "message", "messages", "request", "requests", "response", "responses", "request id", "id"),
+          ("notification", "-32700", "-32600", "errors_may_omit_id")),
+    Topic("notification", "A message without an id, which gets no answer, not even an error. Over HTTP the server "
+          "takes it with 202. Their methods begin with notifications/: explain --list has all.",
+          "basic/index", "Notifications",
+          ("notifications", "one-way message"),
+          ("notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/message",
+           "notifications/tools/list_changed", "subscriptions/listen")),
     Topic("batch", "Several messages in one JSON array: only in 2025-03-26.", "basic/index", "", ("batches",),
           ("batching",)),
     Topic("error", "An error of the protocol has a code, a message and perhaps data. What goes wrong inside of a tool "
           "is no error but a result with isError.", "basic/index", "Error Responses",
           ("errors", "error code", "error codes", "error response"),
           ("-32700", "-32600", "-32601", "-32602", "-32603", "CallToolResult")),
+    Topic("-32000", "The first of the codes down to -32019, to which implementations gave meanings of their own: no "
+          "receiver relies on one, but for -32002, and no new ones are added. Those from -32020 to -32099 are the "
+          "specification's. Codes of your own lie outside of -32768 to -32000.", "basic/index", "Error Codes",
+          ("server error", *("-320%02d" % number for number in range(1, 20) if number != 2)),
+          ("error", "-32002", "-32020", "-32021", "-32022")),
     Topic("_meta", "A member of params, results and many objects, for what the protocol itself adds (progressToken, "
           "revision, capabilities, trace) and for what programs add under prefixes of their own.", "basic/index",
           "_meta",
@@ -222,6 +238,14 @@ TOPICS: Tuple[Topic, ...] = (
           ("extensions", "experimental", "vendor"), ("ClientCapabilities", "ServerCapabilities")),
     Topic("host", "The program of the user: it starts clients, keeps servers apart, and asks the user before a server "
           "gets or does something.", "architecture/index", "", ("architecture", "consent"), ("lifecycle",)),
+    Topic("server", "A program that offers tools, resources and prompts to clients. It runs as a child process of the "
+          "client (stdio), or somewhere at a URL (HTTP). It does not see the user's conversation, nor other servers.",
+          "architecture/index", "", ("servers", "mcp server"),
+          ("client", "host", "ServerCapabilities", "tool", "resource", "prompt")),
+    Topic("client", "The part of a program (host) that speaks with one server, and answers its questions: roots, "
+          "sampling, elicitation. A host has one for each server.", "architecture/index", "",
+          ("clients", "mcp client"),
+          ("server", "host", "ClientCapabilities", "roots", "sampling", "elicitation/create")),
     Topic("cursor", "A text that says where the next page of a list begins. It means something only to the server. A "
           "result without nextCursor is the last page.", "server/utilities/pagination", "",
           ("pagination", "paging", "nextcursor", "page"), ("tools/list", "resources/list", "-32602")),
@@ -238,6 +262,10 @@ TOPICS: Tuple[Topic, ...] = (
     Topic("tool annotations", FEATURES["tool_annotations"], "server/tools", "",
           ("annotations of tools", "readonlyhint", "destructivehint", "idempotenthint", "openworldhint", "hints"),
           ("ToolAnnotations", "tool_annotations")),
+    Topic("annotations", "Hints of a server for those who show or choose content and resources: audience (user, "
+          "assistant), priority from 0 to 1, lastModified. Those of tools are others: tool annotations.",
+          "server/resources", "Annotations", ("annotation", "priority", "lastmodified"),
+          ("Annotations", "tool annotations")),
     Topic("structured content", FEATURES["structured_content"], "server/tools", "Structured Content",
           ("structuredcontent",), ("structured_content", "CallToolResult", "Tool")),
     Topic("iserror", "A member of a tool's result: what the text says went wrong, and the model may try again.",
@@ -289,13 +317,19 @@ TOPICS: Tuple[Topic, ...] = (
           "nothing. The client does not look into it; the server protects it against changes.", "basic/patterns/mrtr",
           "",
           ("request state",), ("InputRequiredResult",)),
+    Topic("task", FEATURES["tasks"], "basic/utilities/tasks", "", ("task id", "taskid"),
+          ("tasks", "tasks/get", "tasks/result", "Task")),
     # Transports
     Topic("stdio", "The client starts the server and writes to its standard input; the server answers on its standard "
           "output. One message of JSON a line, in UTF-8. Standard error is for logs.", "basic/transports/stdio", "",
           ("stdin", "stdout", "stderr", "pipe", "newline"), ("lifecycle",)),
     Topic("streamable http", "One URL. The client POSTs each message; the server answers with JSON or with a stream of "
-          "events.", _HTTP, "", ("http", "transport", "transports", "post", "accept", "content-type", "202"),
+          "events.", _HTTP, "", ("http", "transport", "transports", "post", "accept", "content-type"),
           ("version_header", "stream_polling")),
+    Topic("custom transport", "A transport that the specification does not describe: any channel that carries the "
+          "messages both ways. This package has tcp:// and unix:// and none for WebSocket; "
+          "examples/10_custom_transport.py makes one.", "basic/transports/index", "Custom Transports",
+          ("custom transports", "websocket", "websockets", "tcp", "unix socket"), ("stdio", "streamable http")),
     Topic("sse", "Server-sent events: the form of a stream in Streamable HTTP (text/event-stream), and the older "
           "transport HTTP+SSE of 2024-11-05, which is deprecated.", _HTTP, "",
           ("server-sent events", "event stream", "text/event-stream", "eventsource", "http+sse", "endpoint event"),
@@ -311,6 +345,8 @@ TOPICS: Tuple[Topic, ...] = (
     Topic("origin", "The header field that tells from which web page a request comes. A server refuses pages that it "
           "does not know (403), or any page could use a server on the user's machine.", _HTTP, "Security & Endpoint",
           ("cors", "dns rebinding", "localhost"), ("403",)),
+    Topic("202", "The server has taken what was POSTed, a notification or a response, and there is nothing to answer: "
+          "no body.", _HTTP, "", ("accepted",), ("notification", "streamable http")),
     Topic("400", "The request is malformed, lacks its session id, or names a revision that is not spoken.", _HTTP, "",
           ("bad request",), ("version_header", "-32600", "-32020")),
     Topic("401", "The request needs a token, or the one that it has is not good any more. WWW-Authenticate says where "
@@ -331,6 +367,9 @@ TOPICS: Tuple[Topic, ...] = (
     Topic("token", "What a client shows with each HTTP request, as Authorization: Bearer. It was made for this server "
           "(audience) and is passed on to no other.", _AUTH, "",
           ("tokens", "access token", "bearer", "bearer token", "audience", "refresh token", "token passthrough"), ()),
+    Topic("dpop", "A token that is of no use to a thief: each request proves that its sender holds the key that the "
+          "token names (RFC 9449). The specification does not ask for it. Here it is the option dpop= on both sides: "
+          "help(mcp_ref.auth).", _AUTH, "", ("rfc 9449", "proof of possession", "dpop nonce"), ("token",)),
     Topic("pkce", "A code is of no use to whoever steals it: only the client knows the secret (code_verifier) whose "
           "hash (S256) it sent with the question.", "basic/authorization/security-considerations",
           "Authorization Code Protection", ("code_verifier", "code_challenge", "s256"), ("pkce_announced",)),
