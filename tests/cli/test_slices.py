@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 
+from mcp_ref import __version__
 from mcp_ref.cli.copying import parts
 
 from .running import ECHO, ROOT, fresh, here
@@ -269,3 +270,9 @@ def test_a_copy_of_a_part_shows_its_help_and_lists_what_it_has(tmp_path, capsys)
 def test_the_pages_that_the_documentation_names_need_no_import_of_their_own(name):
     out = fresh(ROOT, "import mcp_ref\nprint(mcp_ref.%s.__name__)" % name)
     assert out == "mcp_ref.%s\n" % name
+
+
+def test_the_smallest_copy_knows_its_version(tmp_path, capsys):
+    assert here(capsys, "vendor", str(tmp_path), "--only", "uritemplate")[0] == 0
+    program = "import mcp_ref\nassert '__version__' in dir(mcp_ref)\nprint(mcp_ref.__version__)"
+    assert fresh(tmp_path, program) == __version__ + "\n"

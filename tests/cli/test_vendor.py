@@ -448,7 +448,9 @@ def test_a_file_of_somebody_else_is_not_replaced_unless_told_so(content, tmp_pat
 @pytest.mark.parametrize("words, why", [
     ([], "vendor FOLDER, or vendor --zip FILE"), (["lib", "--zip", "x.zip"], "vendor FOLDER, or vendor --zip FILE"),
     (["--zip", "x.zip", "--check"], "look at a folder"), (["--zip", "x.zip", "--as", "a-b"], "no name that can be"),
-    (["--zip", "x.zip", "--only", "nothing"], "there is no nothing"),
+    (["--zip", "x.zip", "--only", "nothing"], "there is no nothing in this package; there are auth, "),
+    (["x", "--only", "stdio"], "there is no stdio in this package; did you mean stdio-server? there are auth, "),
+    (["x", "--only", "clinet"], "there is no clinet in this package; did you mean client? there are auth, "),
 ])
 def test_an_archive_takes_no_wrong_options(words, why, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -11,9 +11,12 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from ...options import closest
+
 MANIFEST = "vendored.json"
 """The file that `vendor` writes into a copy; no part of the package."""
-ALWAYS = ("__init__.py", "LICENSE", "py.typed")
+ALWAYS = ("__init__.py", "options.py", "LICENSE", "py.typed")
+"""The files of every part: `mcp_ref.__version__` stands in the second."""
 TABLES = ("_HOMES", "_LATE")
 """The names of tables of public names that a folder loads late: name -> module."""
 
@@ -115,7 +118,8 @@ def subset(all_files: Dict[str, bytes], names: List[str]) -> Dict[str, bytes]:
         below = {module for module in modules if module[: len(start)] == start}
         if not below:
             known = {module[0] for module in modules if module and module[0] != "__main__"}.union(SLICES)
-            raise ValueError("there is no %s in this package; there are %s" % (name, ", ".join(sorted(known))))
+            raise ValueError("there is no %s in this package; %sthere are %s" % (
+                name, _meant(name, known), ", ".join(sorted(known))))
         below = {module for module in below if _cut(module, part.cuts) is None}
         needed, cut = _closure(below, modules, all_files, part.cuts)
         found |= needed
@@ -130,6 +134,12 @@ def subset(all_files: Dict[str, bytes], names: List[str]) -> Dict[str, bytes]:
               or (not path.endswith(".py") and "/" in path and path.rpartition("/")[0] in folders)}
     chosen.update((modules[module], source) for module, source in says.items())
     return {path: chosen[path] for path in all_files if path in chosen}
+
+
+def _meant(name: str, known: Set[str]) -> str:
+    """Return the question for the part that was probably meant, one with the word in it or of nearly the same name."""
+    close = [each for each in sorted(known) if name in each.split("-")] or [closest(name, known)]
+    return "did you mean %s? " % close[0] if close[0] else ""
 
 
 def _module_of(path: str) -> Module:
