@@ -1,4 +1,5 @@
 """What a server writes on its standard error, as the command line shows it."""
+import json
 import sys
 
 import pytest
@@ -22,3 +23,25 @@ def test_with_a_trace_the_lines_are_part_of_it_and_come_once():
     done = run("ping", "--count", "1", "--trace", *COMMAND)
     line, = [line for line in done.err.splitlines() if "warming" in line]
     assert line[8:] == "~~ S  stderr: warming \\x1b[2J up"
+
+
+BROKEN = ["--", sys.executable, "-c", "import os, sys; os.write(2, b'one\\n  two\\n'); sys.exit(3)"]
+
+
+@pytest.mark.parametrize("options, ending", [
+    ([], "; what it wrote on stderr stands above"), (["--era", "legacy"], "; what it wrote on stderr stands above"),
+    (["--quiet"], "; last stderr lines:\n    one\n    two"),
+])
+def test_a_server_that_does_not_start_says_once_why(options, ending):
+    """It is started twice, for `server/discover` and for `initialize`, and the error quotes it."""
+    done = run("info", *options, *BROKEN)
+    lines = done.err.splitlines()
+    assert done.returncode == 3 and done.err.rstrip().endswith("server exited with code 3" + ending)
+    assert [line for line in lines if line.startswith("server|")] == [] if options == ["--quiet"] else [
+        "server| one", "server|   two"]
+    assert sum("two" in line for line in lines) == 1
+
+
+def test_for_programs_the_error_says_all():
+    done = run("info", "--json", *BROKEN)
+    assert json.loads(done.out)["error"]["message"].endswith("last stderr lines:\n    one\n      two")

@@ -8,9 +8,9 @@ lines, and shells remember them.
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
-from ...errors import Unauthorized
+from ...errors import ConnectionLost, Unauthorized
 from ...limits import DEFAULT, Limits
 from ...messages.logs import LEVELS
 from ...options import __version__
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from ...client import Client
     from ...streamable.client.auth_provider import Authorizing
     from ...wiretrace import Trace
+
+_QUOTE = "; last stderr lines:"
+"""The words behind which the error of a server that ended quotes its stderr."""
+_MOST_LINES = 1000
+"""Lines of a server that is being opened that are remembered."""
 
 
 def server_options(parser: argparse.ArgumentParser) -> None:
@@ -68,24 +73,33 @@ def connected(options: Any) -> "Client":
     from ...client import connect
     from ...client.connecting import is_command
 
+    quiet = options.quiet or options.trace  # a trace shows it
+    shown = _ServerLines() if is_command(options.server) and not quiet else None
     options.asking = Asking(options.server if isinstance(options.server, str) else " ".join(options.server))
-    client = connect(
-        options.server,
-        env=pairs_of(options.env, "--env"),
-        inherit_env=True if options.inherit_env else None,
-        cwd=options.cwd,
-        stderr=False if is_command(options.server) and (options.quiet or options.trace) else None,  # a trace shows it
-        trace=_trace(options),
-        limits=_limits(options),
-        era=options.revision or options.era,
-        version=__version__,
-        roots=options.roots or None,
-        sampling=options.asking.sampling(),
-        elicitation=options.asking.elicitation(),
-        on_log=_log,
-        **_http(options),
-        **authorization(options),
-    )
+    try:
+        client = connect(
+            options.server,
+            env=pairs_of(options.env, "--env"),
+            inherit_env=True if options.inherit_env else None,
+            cwd=options.cwd,
+            stderr=False if is_command(options.server) and quiet else shown,
+            trace=_trace(options),
+            limits=_limits(options),
+            era=options.revision or options.era,
+            version=__version__,
+            roots=options.roots or None,
+            sampling=options.asking.sampling(),
+            elicitation=options.asking.elicitation(),
+            on_log=_log,
+            **_http(options),
+            **authorization(options),
+        )
+    except ConnectionLost as error:
+        if shown is not None and not options.json:
+            shown.shorten(error)
+        raise
+    if shown is not None:
+        shown.opening = False
     if options.log_level:
         try:
             client.set_log_level(options.log_level)
@@ -93,6 +107,35 @@ def connected(options: Any) -> "Client":
             client.close()
             raise
     return client
+
+
+class _ServerLines:
+    """Shows each line that a server writes on its stderr, and does not say the same twice while it is being opened.
+
+    One that ends when it is asked `server/discover` is started again for `initialize`: if it cannot start, it says so
+    both times, and the error quotes it once more.
+    """
+
+    def __init__(self) -> None:
+        from ...transports.lines.stderr import PrefixWriter
+
+        self.opening = True
+        self._write = PrefixWriter("server| ")
+        self._lines: Set[str] = set()
+
+    def __call__(self, line: str) -> None:
+        """Take a line; on the thread that drains the stderr."""
+        if not self.opening or line not in self._lines:
+            self._write(line)
+        if self.opening and len(self._lines) < _MOST_LINES:
+            self._lines.add(line)
+
+    def shorten(self, error: Exception) -> None:
+        """Leave out of the error what was shown already."""
+        text, mark, quoted = str(error).partition(_QUOTE)
+        shown = {line.strip() for line in self._lines}
+        if mark and all(line.strip() in shown for line in quoted.strip().splitlines()):
+            error.args = (text + "; what it wrote on stderr stands above", *error.args[1:])
 
 
 def _http(options: Any) -> Dict[str, Any]:
