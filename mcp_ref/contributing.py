@@ -99,9 +99,9 @@ HTTP server. An HTTP server in a handshake session: a POST comes, and its reply 
 
     on the thread ``selector``
       http11.server.reactor.Reactor._readable              The work of the selector thread, and its data
-      http11.server.request_parser.RequestParser.missing   Bytes that the current body, or chunk, is known to want still
       http11.server.connection.ClientConnection.receive    Return the bytes that have come, b"" at the end, None if t...
-      http11.server.body_budget.BodyBudget.check           Raise `NoRoom` if so many bytes more, of a body of this si...
+      http11.server.request_parser.RequestParser.feed      Take bytes that arrived
+      http11.server.body_budget.BodyBudget.add             Count so many bytes more of a body of this size
       http11.server.acceptor.CommandQueue.take             Return the next command and its arguments, or ()
       http11.server.leader.LeaderThread.can_run_inline     Return True if handlers have been quick, so that the next...
       threads.attempt                                      Run a job

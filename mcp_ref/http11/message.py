@@ -31,7 +31,7 @@ def check_fields(fields: Pairs) -> None:
 class Headers:
     """The header fields of a request: names in any case, several fields of one name kept apart."""
 
-    __slots__ = ("_values", "_apart", "lower")
+    __slots__ = ("_values", "several", "lower")
 
     def __init__(self, pairs: Iterable[Tuple[str, str]] = ()) -> None:
         fields: Dict[str, List[str]] = {}
@@ -40,12 +40,10 @@ class Headers:
         self._fill(fields)
 
     def _fill(self, fields: Dict[str, List[str]]) -> None:
-        self._apart = {name: values for name, values in fields.items() if len(values) > 1}
-        self._keep({name: ", ".join(values) for name, values in fields.items()})
-
-    def _keep(self, values: Dict[str, str]) -> None:
-        self._values = values
-        self.lower: Callable[[str], Optional[str]] = values.get
+        self.several = {name: values for name, values in fields.items() if len(values) > 1}
+        """The values of each name, in lower case, that came more than once; see `repeated`."""
+        self._values = {name: ", ".join(values) for name, values in fields.items()}
+        self.lower: Callable[[str], Optional[str]] = self._values.get
         """A quicker `get`, for a name that is in lower case already; each request is asked for eight."""
 
     @classmethod
@@ -58,14 +56,10 @@ class Headers:
     def having(self, name: str, value: str) -> "Headers":
         """Return a copy in which the field of this name, in lower case, has this value."""
         headers = Headers.__new__(Headers)
-        headers._apart = self._apart
-        headers._keep({**self._values, name: value})
+        headers.several = self.several
+        headers._values = values = {**self._values, name: value}
+        headers.lower = values.get
         return headers
-
-    @property
-    def several(self) -> bool:
-        """True if any name came more than once; see `repeated`."""
-        return bool(self._apart)
 
     def get(self, name: str) -> Optional[str]:
         """Return the value, of several fields all values joined by commas [RFC 9110 §5.3]; None if there is none."""
@@ -74,8 +68,8 @@ class Headers:
     def get_all(self, name: str) -> List[str]:
         """Return the values of all fields of this name, in order."""
         name = name.lower()
-        if name in self._apart:
-            return list(self._apart[name])
+        if name in self.several:
+            return list(self.several[name])
         return [self._values[name]] if name in self._values else []
 
     def repeated(self, names: Iterable[str]) -> Optional[str]:
@@ -84,7 +78,7 @@ class Headers:
         For fields that are no lists: a client that sends one twice breaks a rule [RFC 9110 §5.3] MUST NOT, and a proxy
         may go by the first where another goes by the last. So a request is refused if such a field decides something.
         """
-        return next((name for name in names if name.lower() in self._apart), None)
+        return next((name for name in names if name.lower() in self.several), None)
 
     def pairs(self) -> List[Tuple[str, str]]:
         """Return all fields, names in lower case, those of one name together."""

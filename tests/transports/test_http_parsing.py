@@ -168,7 +168,7 @@ def test_the_parser_says_how_far_it_is() -> None:
     for piece in (b"", b"POST / HTTP/1.1\r\n", b"Host: a\r\nContent-Length: 4\r\n\r\n", b"ab", b"cdGET"):
         parser.feed(piece)
         found = parser.next()
-        seen.append((parser.stage, parser.received, parser.buffered))
+        seen.append((parser.stage, parser.received, len(parser.unread)))
     assert seen == [("idle", 0, 0), ("head", 0, 17), ("body", 0, 0), ("body", 2, 0), ("head", 0, 3)]
     assert found is not None and found[1] == b"abcd"
 

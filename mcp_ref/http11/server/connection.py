@@ -200,7 +200,7 @@ class ClientConnection:
         self.exchange = None
         if self.gone:
             return
-        if self.last or self.outbox or self.half_closed or self.parser.buffered or self.reactor.closing:
+        if self.last or self.outbox or self.half_closed or self.parser.unread or self.reactor.closing:
             self.reactor.command(self.reactor.proceed, self)
         else:
             self.deadline = deadline.clock() + self.reactor.limits.http_idle_timeout
@@ -315,9 +315,6 @@ class HttpExchange(Exchange):
         if ended:
             connection.reactor.command(connection.reactor.leave, connection, self)
 
-    def _ends(self) -> bool:
-        return self._close or self._connection.reactor.draining
-
     def _begin(self, state: int, ends: bool) -> bool:
         """Take the right to reply, with the lock held. Return False if the client is gone.
 
@@ -328,7 +325,8 @@ class HttpExchange(Exchange):
         if self._state != _NEW or self._connection.gone:
             return False
         self._state = state
-        self.release_body()
+        if self._returned:
+            self.release_body()
         self._connection.last = self._connection.last or ends
         return True
 
@@ -337,9 +335,9 @@ class HttpExchange(Exchange):
 
         Raises ValueError for a header that cannot be sent, RuntimeError for a second reply.
         """
-        ends = self._ends()
-        head, body = whole_reply(self.request.method, status, headers, body, ends)
         connection = self._connection
+        ends = self._close or connection.reactor.draining
+        head, body = whole_reply(self.request.method, status, headers, body, ends)
         with connection.lock:
             if not self._begin(_DONE, ends):
                 return
@@ -352,11 +350,11 @@ class HttpExchange(Exchange):
 
     def start(self, status: int, headers: Pairs = ()) -> None:
         """Begin a stream; see `Exchange.start`. Raises as `reply` does."""
+        connection = self._connection
         silent = not has_body(self.request.method, status)
-        ends = self._ends() or (not silent and not self._chunked)
+        ends = self._close or connection.reactor.draining or (not silent and not self._chunked)
         framing = "Transfer-Encoding: chunked\r\n" if self._chunked and not silent else ""
         head = reply_head(status, headers, framing, ends)
-        connection = self._connection
         with connection.lock:
             if not self._begin(_STREAM, ends):
                 return

@@ -144,7 +144,16 @@ class Reactor:
         self._leader.join(seconds)
 
     def _turn(self) -> None:
-        for key, events in self._selector.select(self._timeout()):
+        # The seconds until something is due besides what the sockets bring. Something is left if the lead was lost before
+        # its turn, or if something went wrong.
+        seconds: Optional[float] = 0.0
+        if not (self._requests or self._jobs or self._logs):
+            seconds = self._pool.look()
+            if seconds is None and self.closing:
+                seconds = min(0.05, _SWEEP_SECONDS)
+            elif seconds is None and (self.connections or self.acceptor.paused):
+                seconds = _SWEEP_SECONDS
+        for key, events in self._selector.select(seconds):
             self._current = key.data
             if not isinstance(key.data, ClientConnection):
                 key.data()
@@ -174,16 +183,6 @@ class Reactor:
         if isinstance(self._current, ClientConnection):
             self.lose(self._current)
         self._current = None
-
-    def _timeout(self) -> Optional[float]:
-        if self._requests or self._jobs or self._logs:  # the lead was lost before their turn, or something went wrong
-            return 0.0
-        look = self._pool.look()
-        if look is not None:
-            return look
-        if self.closing:
-            return min(0.05, _SWEEP_SECONDS)
-        return _SWEEP_SECONDS if self.connections or self.acceptor.paused else None
 
     # Reading
 
@@ -239,7 +238,7 @@ class Reactor:
             return False
         limits, stage = self.limits, connection.stage
         if connection.phase == "open" and stage == "idle":
-            return not connection.parser.buffered
+            return not connection.parser.unread
         allowed = {"handshake": limits.tls_handshake_timeout, "lingering": _LINGER_SECONDS}.get(
             connection.phase, limits.http_header_timeout if stage == "head" else limits.http_body_timeout)
         return now - ((connection.deadline or now) - allowed) >= _SLOW_SECONDS
@@ -287,7 +286,7 @@ class Reactor:
             busy = connection.exchange is not None or bool(connection.outbox) or connection.last
         if not busy:
             self._advance(connection)
-        if parser.buffered > PIPELINED:
+        if len(parser.unread) > PIPELINED:
             self.update(connection)
 
     def _shake_hands(self, connection: ClientConnection) -> None:
@@ -440,7 +439,7 @@ class Reactor:
             return
         wanted = selectors.EVENT_WRITE if connection.outbox or connection.wants_write else 0
         ahead = connection.exchange is not None or connection.outbox
-        if not connection.half_closed and not (ahead and connection.parser.buffered > PIPELINED):
+        if not connection.half_closed and not (ahead and len(connection.parser.unread) > PIPELINED):
             wanted |= selectors.EVENT_READ
         before, connection.interest = connection.interest, wanted
         if wanted == before:
@@ -533,7 +532,7 @@ class Reactor:
         self._end = deadline.clock() + grace
         self.acceptor.close()
         for connection in list(self.connections):
-            if connection.exchange is None and not connection.outbox and not connection.parser.buffered:
+            if connection.exchange is None and not connection.outbox and not connection.parser.unread:
                 self.lose(connection)
 
     def _settled(self) -> bool:

@@ -95,22 +95,20 @@ class Heads:
         if same is not None and block.startswith(self._before) and block.endswith(self._after):
             digits = block[len(self._before):len(block) - len(self._after)]
             if digits.isdigit() and len(digits) <= _MOST_DIGITS:
-                return self._with_length(same, digits.decode("ascii"))
+                # The same head, with these digits as its Content-Length.
+                text = digits.decode("ascii")
+                if same.headers.lower("content-length") == text:
+                    return same
+                length = int(text)
+                check_size(length, self._limits)
+                headers = same.headers.having("content-length", text)
+                return Head(same.method, same.target, same.version, headers, length, same.close, same.expects)
         head = parse_head(block, self._limits)
         longest = min(_REMEMBERED, self._limits.max_header_bytes - _MOST_DIGITS)
         usual = _USUAL_LENGTH(block) if len(block) <= longest else None
         if usual is not None:
             self._before, self._after, self._head = block[:usual.start(1)], block[usual.end(1):], head
         return head
-
-    def _with_length(self, same: Head, digits: str) -> Head:
-        """Return that head, with these digits as its Content-Length."""
-        if same.headers.lower("content-length") == digits:
-            return same
-        length = int(digits)
-        check_size(length, self._limits)
-        headers = same.headers.having("content-length", digits)
-        return Head(same.method, same.target, same.version, headers, length, same.close, same.expects)
 
 
 def bad(reason: str) -> NoReturn:
@@ -241,8 +239,8 @@ class RequestParser:
     ``bodies``: the budget that all parsers of one engine share; by default one of its own.
     """
 
-    __slots__ = ("limits", "received", "_bodies", "_heads", "_held", "_buffer", "_looked", "_head", "_first", "_sink",
-                 "_missing", "_step", "_declared", "_overhead")
+    __slots__ = ("limits", "received", "unread", "missing", "_bodies", "_heads", "_held", "_looked", "_head", "_first",
+                 "_sink", "_step", "_declared", "_overhead")
 
     def __init__(self, limits: Limits = DEFAULT, bodies: Optional[BodyBudget] = None) -> None:
         self.limits = limits
@@ -250,7 +248,8 @@ class RequestParser:
         self._heads = Heads(limits)
         self._held = 0
         """Bytes of bodies that are counted and have not been handed over."""
-        self._buffer = b""
+        self.unread = b""
+        """The bytes that came and belong to nothing that was handed out."""
         self._looked = 0
         """The position at which the search for the end of the head goes on."""
         self._begin()
@@ -259,7 +258,8 @@ class RequestParser:
         self._head: Optional[Head] = None
         self._first = b""
         self._sink: Optional[io.BytesIO] = None
-        self._missing = 0
+        self.missing = 0
+        """Bytes that the current body, or chunk, is known to want still; below 0 if nothing is known."""
         self._step = "size"
         self._declared = 0
         self._overhead = 0
@@ -267,45 +267,55 @@ class RequestParser:
         """Bytes of the current request's body so far."""
 
     @property
-    def buffered(self) -> int:
-        """Bytes that came and belong to nothing that was handed out."""
-        return len(self._buffer)
-
-    @property
-    def missing(self) -> int:
-        """Bytes that the current body, or chunk, is known to want still."""
-        return max(0, self._missing)
-
-    @property
     def stage(self) -> str:
         """The part that is being read: ``idle`` (no byte of a request has come), ``head`` or ``body``."""
-        return "body" if self._head is not None else "head" if self._buffer else "idle"
+        return "body" if self._head is not None else "head" if self.unread else "idle"
 
     @property
     def waits_for_continue(self) -> bool:
         """True if the client holds its body back until it gets ``100 Continue``."""
         head = self._head
-        return head is not None and head.expects and not (self._buffer or self.received or self._declared)
+        return head is not None and head.expects and not (self.unread or self.received or self._declared)
 
     def feed(self, data: bytes) -> None:
         """Take bytes that arrived."""
-        self._buffer = self._buffer + data if self._buffer else data
+        self.unread = self.unread + data if self.unread else data
 
     def next(self) -> Optional[Tuple[Head, bytes]]:
         """Return the next whole request, head and body, or None until more arrives. Raises `Refused`."""
         head = self._head
         if head is None:
-            head = self._head = self._take_head()
-            if head is None:
+            # The head, once its end has come.
+            buffer = self.unread
+            if buffer[:2] == b"\r\n":  # left over from a body that was counted wrongly [RFC 9112 §2.2]
+                buffer = self.unread = _EMPTY_LINES(b"", buffer, 1)
+            end = buffer.find(b"\r\n\r\n", self._looked)
+            limit = self.limits.max_header_bytes + self.limits.max_request_line_bytes
+            if end < 0 or end > limit:
+                self._check_beginning(buffer if end < 0 else buffer[:end], limit)
+                self._looked = max(0, len(buffer) - 3)
                 return None
-            self._missing = head.length
-            if head.length > 0:
+            self._looked = 0
+            self.unread = buffer[end + 4:]
+            head = self._head = self._heads.read(buffer[:end])
+            if head.length == 0:
+                self._head = None
+                return head, b""
+            self.missing = head.length
+            if head.length > len(self.unread):  # a body that is all here is checked when it is counted
                 self._bodies.check(head.length, head.length)
-        if head.length == 0:
-            self._head = None
-            return head, b""
-        if not (self._chunks() if head.length < 0 else self._take(head.length)):
-            return None
+        if head.length < 0:
+            if not self._chunks():
+                return None
+        else:
+            # What has come of the body, as far as it belongs to it.
+            piece, missing = self.unread[:self.missing], self.missing
+            if piece:
+                self.unread = self.unread[missing:]
+                self._keep(piece, head.length)
+                self.missing = missing = missing - len(piece)
+            if missing:
+                return None
         body = self._first if self._sink is None else self._sink.getvalue()
         self._begin()
         return head, body
@@ -317,25 +327,11 @@ class RequestParser:
 
     def discard(self) -> None:
         """Free what is held, because the connection ends. A second call does nothing."""
-        self._buffer, self._first, self._sink = b"", b"", None
+        self.unread, self._first, self._sink = b"", b"", None
         self._heads.forget()
         held = self.hand_over()
         if held:
             self._bodies.release(held)
-
-    def _take_head(self) -> Optional[Head]:
-        buffer = self._buffer
-        if buffer[:2] == b"\r\n":  # left over from a body that was counted wrongly [RFC 9112 §2.2]
-            buffer = self._buffer = _EMPTY_LINES(b"", buffer, 1)
-        end = buffer.find(b"\r\n\r\n", self._looked)
-        limit = self.limits.max_header_bytes + self.limits.max_request_line_bytes
-        if end < 0 or end > limit:
-            self._check_beginning(buffer if end < 0 else buffer[:end], limit)
-            self._looked = max(0, len(buffer) - 3)
-            return None
-        self._looked = 0
-        self._buffer = buffer[end + 4:]
-        return self._heads.read(buffer[:end])
 
     def _check_beginning(self, head: bytes, limit: int) -> None:
         """Refuse a head that is wrong already, instead of waiting for the rest of it."""
@@ -347,18 +343,6 @@ class RequestParser:
             raise Refused(414, "request line exceeds max_request_line_bytes (%d)" % limits.max_request_line_bytes)
         if len(head) > limit:
             raise Refused(431, "head exceeds max_header_bytes (%d)" % limits.max_header_bytes)
-
-    def _take(self, length: int) -> bool:
-        """Move what is there of a body, or of a chunk, to its parts. Return True if that was all of it."""
-        buffer, missing = self._buffer, self._missing
-        if len(buffer) <= missing:
-            piece, self._buffer = buffer, b""
-        else:
-            piece, self._buffer = buffer[:missing], buffer[missing:]
-        if piece:
-            self._keep(piece, length)
-            self._missing = missing - len(piece)
-        return not self._missing
 
     def _keep(self, piece: bytes, size: int) -> None:
         """Put a piece to a body of this size, as far as that is known.
@@ -381,8 +365,8 @@ class RequestParser:
 
     def _chunks(self) -> bool:
         """Decode the chunks that are there. Return True if the last chunk and the trailers have come."""
-        buffer, position, step = self._buffer, 0, self._step
-        missing = max(0, self._missing)
+        buffer, position, step = self.unread, 0, self._step
+        missing = max(0, self.missing)
         pieces: List[bytes] = []
         while step != "done":
             if step == "size":
@@ -413,7 +397,7 @@ class RequestParser:
                     step = "data" if missing else "trailers"
                 else:
                     step = self._trailer(line)
-        self._buffer, self._missing, self._step = buffer[position:], missing, step
+        self.unread, self.missing, self._step = buffer[position:], missing, step
         if pieces:
             self._keep(b"".join(pieces), self._declared)
         return step == "done"

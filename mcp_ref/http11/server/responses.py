@@ -134,14 +134,6 @@ _shape = RequestShape()
 _status_lines: Dict[int, str] = {}
 
 
-def _date_line() -> str:
-    now = int(time.time())
-    if now != _Today.second:
-        _Today.line = "Date: %s\r\n" % _shape.date_time_string(now)
-        _Today.second = now
-    return _Today.line
-
-
 def _status_line(status: int) -> str:
     if not 200 <= status <= 999:
         raise ValueError("%r is no status of a final reply" % (status,))
@@ -155,7 +147,11 @@ def reply_head(status: int, headers: Pairs, framing: str, close: bool) -> bytes:
 
     Raises `ValueError` for a status or a header that cannot be sent.
     """
-    lines = (_status_lines.get(status) or _status_line(status)) + _date_line() + framing
+    now = int(time.time())
+    if now != _Today.second:
+        _Today.line = "Date: %s\r\n" % _shape.date_time_string(now)
+        _Today.second = now
+    lines = (_status_lines.get(status) or _status_line(status)) + _Today.line + framing
     if close:
         lines += "Connection: close\r\n"
     check_fields(headers)
