@@ -215,11 +215,8 @@ class Connector:
         self._timeout = timeout
         self._refusal = refusal if self.proxy is None else None
         self._context = (ssl_context or _context(cafile)) if where.scheme == "https" else None
-
-    @property
-    def absolute(self) -> bool:
+        self.absolute = self.proxy is not None and self._context is None
         """True if requests go to a proxy that reads them, and so have whole URLs as targets."""
-        return self.proxy is not None and self._context is None
 
     def dial(self, cancel_scope: CancelScope) -> socket.socket:
         """Return a connected socket without timeout, attached to the cancel scope. Raises `ConnectFailed`,

@@ -86,7 +86,7 @@ class ConnectionPool:
         if link is None:
             return None
         reply = Reply(link.sock, method)
-        reply.link, reply.target = link, target
+        reply.link, reply.target, reply.fields = link, target, fields
         try:
             link.sock.settimeout(0)  # the server may not have read what came before
             link.sock.sendall(self._head(method, target, fields, body) + (body or b""))
@@ -196,15 +196,14 @@ class ConnectionPool:
             self._discard(link, reply, cancel_scope)
             return
         reply.close()
-        self._keep_connection(link, cancel_scope, self._kept_by_server(reply))
-
-    def _kept_by_server(self, reply: Reply) -> float:
-        """Return the seconds for which the server keeps the connection, less one, or ``keep`` if it does not say."""
-        for part in (reply.headers.get("keep-alive") or "").split(","):
+        # The seconds for which the server keeps the connection, less one, or ``keep`` if it does not say.
+        seconds, said = self._keep, reply.headers.lower("keep-alive")
+        for part in () if said is None else said.split(","):
             name, _, value = part.partition("=")
             if name.strip().lower() == "timeout" and value.strip().isdecimal():
-                return min(float(value) - 1.0, 3600.0)
-        return self._keep
+                seconds = min(float(value) - 1.0, 3600.0)
+                break
+        self._keep_connection(link, cancel_scope, seconds)
 
     def _keep_connection(self, link: PooledConnection, cancel_scope: CancelScope, seconds: float) -> None:
         link.used = True

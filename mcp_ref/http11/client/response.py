@@ -28,6 +28,8 @@ class Reply(HTTPResponse):
     """The connection that it came by; see `connection_pool`."""
     target = ""
     """The target of its request; set for requests that `Pool.begin` has sent."""
+    fields: Any = ()
+    """The header fields of its request, all of them; set for requests that `Pool.begin` has sent."""
     given: Any = ()
     """The header fields by which its request was to be let in; see `mcp_ref.streamable.client.auth_provider`."""
     kept: Optional[bytes] = None
@@ -49,28 +51,23 @@ class Reply(HTTPResponse):
         self.reason = repr(reason.strip()[:200])[1:-1]  # a server's words, bound for error texts
         self.headers = self.msg = headers  # type: ignore[assignment]
         self.will_close = self._check_close()  # type: ignore[attr-defined]
-        coding = headers.get("transfer-encoding")
+        coding = headers.lower("transfer-encoding")
         if coding is not None and coding.strip().lower() != "chunked":
             raise HTTPException("Transfer-Encoding %.80r is not known" % coding)
         self.chunked = coding is not None
         self.chunk_left = None
-        self.length = self._length(status, headers)
-        if self.length is None and not self.chunked:
-            self.will_close = True
-
-    def _length(self, status: int, headers: Headers) -> Optional[int]:
-        """Return the bytes of the body, or None if that is not known beforehand [RFC 9112 §6.3]."""
+        # The bytes of the body; None: not known beforehand [RFC 9112 §6.3].
+        self.length: Optional[int] = None
         if status in (204, 304) or (self._method == "CONNECT" and status < 300):  # type: ignore[attr-defined]
-            self.chunked = False
-            return 0
-        if self.chunked:
-            return None
-        lengths = {value.strip() for value in headers.get_all("content-length")}
-        if not lengths:
-            return None
-        if len(lengths) > 1 or not (lengths <= {value for value in lengths if value.isdigit() and value.isascii()}):
-            raise HTTPException("Content-Length is %.80r" % ", ".join(sorted(lengths)))
-        return int(lengths.pop())
+            self.chunked, self.length = False, 0
+        elif not self.chunked:
+            lengths = {value.strip() for value in headers.get_all("content-length")}
+            if len(lengths) > 1 or not all(value.isdigit() and value.isascii() for value in lengths):
+                raise HTTPException("Content-Length is %.80r" % ", ".join(sorted(lengths)))
+            if lengths:
+                self.length = int(lengths.pop())
+            else:
+                self.will_close = True
 
     def _read_fields(self) -> Headers:
         fields: List[Tuple[str, str]] = []

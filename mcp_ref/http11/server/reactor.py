@@ -144,8 +144,8 @@ class Reactor:
         self._leader.join(seconds)
 
     def _turn(self) -> None:
-        # The seconds until something is due besides what the sockets bring. Something is left if the lead was lost before
-        # its turn, or if something went wrong.
+        # The seconds until something is due besides what the sockets bring. Something is left to do if the lead was
+        # lost before its turn, or if something went wrong.
         seconds: Optional[float] = 0.0
         if not (self._requests or self._jobs or self._logs):
             seconds = self._pool.look()

@@ -410,10 +410,12 @@ class HttpChannel(ExchangeTransport):
         """
         target, redirects = self._target if begun is None else begun.target, 0
         while redirects < _MOST_REDIRECTS:
-            given = begun.given if begun is not None else self._gate.fields(
-                method, self.where.origin + target, cancel_scope)
-            all_fields = (fields or self._fields(method)) + given
             sending, begun = begun, None
+            if sending is not None:
+                given, all_fields = sending.given, sending.fields
+            else:
+                given = self._gate.fields(method, self.where.origin + target, cancel_scope)
+                all_fields = (fields or self._fields(method)) + given
             try:
                 reply = self._pool.send(
                     method, target, all_fields, body, cancel_scope, timeout, sending, once=bool(given))

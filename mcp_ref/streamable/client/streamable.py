@@ -228,7 +228,7 @@ class StreamableHttp(HttpChannel):
             if post.method == INITIALIZE:
                 self._take_session(reply)
             self._check(reply, post)
-            kind = media_type(reply.headers.get("content-type"))
+            kind = media_type(reply.headers.lower("content-type"))
             if kind == "application/json":
                 return (reply.whole(self.limits.max_message_bytes),)
             if kind == EVENTS:
