@@ -37,14 +37,14 @@ from ...limits import Limits
 from ...protocol.streamable_http.sse import encode_event
 from ...transports.held import Held, peer_of
 from ...transports.replies import ReplyTransport
-from .reply_stream import LISTENING, EventId, Replay, ReplyStream, SentEvent
+from .reply_stream import LISTENING, EventId, Replay, ReplyStream, SentEvent, StreamGroup
 
 _ENDED = (
     b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"The session ended before the request was answered"}}'
 )
 
 
-class HttpSession(ReplyTransport):
+class HttpSession(StreamGroup, ReplyTransport):
     """A session; with ``id`` None, one POST of an endpoint without sessions. Thread-safe.
 
     ``principal``: the client that began it, as the guard says.
@@ -58,7 +58,6 @@ class HttpSession(ReplyTransport):
     def __init__(self, id: Optional[str], principal: Any, limits: Limits) -> None:
         super().__init__(limits)
         self.lock = self._lock
-        """The lock of the session and of all its streams."""
         self.id = id
         self.principal = principal
         self.shown = principal
@@ -76,7 +75,6 @@ class HttpSession(ReplyTransport):
         """True once a GET has opened a stream."""
         self._missed = 0
         """The number of messages that were dropped, since the client was last told."""
-        self._numbers = 0
         self._answered: Optional[Callable[[], None]] = None
 
     def use_account(self, held: Optional[Held], tells_apart: bool = True) -> None:
@@ -227,7 +225,7 @@ class HttpSession(ReplyTransport):
         if found is not None:
             found.end()  # its old connection: the client has left that, or it would not resume
             found.exchange, found.headers = exchange, headers
-        elif since.stream <= self._numbers and (since.kind == LISTENING or kept):
+        elif since.stream <= self.numbers and (since.kind == LISTENING or kept):
             found = ReplyStream(exchange, headers, kind=since.kind, session=self)
             found.revive(since.stream, max([since.place] + [event.id.place for event in kept]) + 1)
         else:
@@ -280,17 +278,6 @@ class HttpSession(ReplyTransport):
             return bool(self._replies) or any(stream.exchange is not None for stream in self._listening)
 
     # Streams, with the lock held
-
-    @property
-    def polls(self) -> bool:
-        """True if clients of the revision can be told to poll, and events can have ids."""
-        revision = self.connection.session.revision
-        return self.replay is not None and revision is not None and bool(revision.stream_polling)
-
-    def next_number(self) -> int:
-        """Return the number of a stream that begins."""
-        self._numbers += 1
-        return self._numbers
 
     def _find(self, since: EventId) -> Optional[ReplyStream]:
         """Return the stream of this event, None if it has ended."""
