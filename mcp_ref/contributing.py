@@ -19,6 +19,7 @@ floor  name               what it has
        `urls`             URLs and their parts
 2      `diagnostics`      log records, counts, redaction of secrets
        `options`          refusals of misspelt options
+       `requirements`     the table of the requirements of the specification, without its sentences
 3      `limits`           every limit, with its default and its reason
        `deprecations`     the registry of deprecated features
 4      `errors`           the tree of exceptions, and the table of error codes

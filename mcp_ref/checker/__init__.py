@@ -8,7 +8,7 @@
         print(finding.party, finding.rule.id, finding.evidence)
 
 `checker` takes the events, `observed` is what it knows of a conversation, `rules` says what a rule is, `pages` has the
-rules, `scenes` makes traces of short texts, `requirements` is the table of the specification's rows.
+rules, `scenes` makes traces of short texts, `report` and `formats` tell what was found.
 """
 
 from typing import Any, Iterable, List, Union

@@ -15,7 +15,7 @@ A rule is a function with a row around it::
         ...
 
 The docstring is the rule in our own words. Level, revisions, party and citation are those of the requirement of this id
-(`mcp_ref.checker.requirements`). The scene is two traces in one (`mcp_ref.checker.scenes`): the lines that begin with
+(`mcp_ref.requirements`). The scene is two traces in one (`mcp_ref.checker.scenes`): the lines that begin with
 ``+`` are in the one that keeps the rule, those with ``-`` in the one that breaks it. Both are the rule's tests and its
 page in `explain`.
 
@@ -55,7 +55,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, O
 
 from ..wiretrace import Event
 from .observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Session
-from .requirements import Requirement, requirements
+from ..requirements import Requirement, requirements
 
 MESSAGE, BATCH, HEAD, RESPONSE, END = "message", "batch", "head", "response", "end"
 SSE_EVENT, PROCESS, STDERR, FINISH = "event", "process", "stderr", "finish"

@@ -1,5 +1,5 @@
 """Every binding requirement has a rule, or a reason why nobody who only observes can decide it."""
-from mcp_ref.checker.requirements import requirements
+from mcp_ref.requirements import requirements
 from mcp_ref.checker.rules import RULES, UNDECIDED, load
 
 load()

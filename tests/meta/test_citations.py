@@ -102,9 +102,9 @@ def test_the_table_of_requirements_is_what_the_specification_has() -> None:
 def test_the_table_of_requirements_names_headings_of_the_index() -> None:
     lines = spec_index.TABLE.read_text(encoding="utf-8").splitlines()
     assert lines[0].split("\t") == list(spec_index.COLUMNS)
-    for id, _, revisions, page, heading in (line.split("\t") for line in lines[1:]):
+    for id, _, _, revisions, page, heading in (line.split("\t") for line in lines[1:]):
         last = window(revisions.split(",")[-1])[-1] if revisions != ".." else REVISIONS[-1]
-        if heading and page != spec_index.SCHEMA:
+        if heading and page != spec_index.SCHEMA and not page.startswith("extensions/"):
             expect_nothing(["%s: %s" % (id, fault) for fault in heading_faults(heading, INDEX[last][page], page)])
 
 

@@ -16,7 +16,7 @@ from tests.meta.facts import PACKAGE, expect_nothing, imported_names, nodes_of, 
 
 LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("revisions", "deadline", "records", "urls"),
-    ("diagnostics", "options"),
+    ("diagnostics", "options", "requirements"),
     ("limits", "deprecations"),
     ("errors",),
     ("jsontext", "uritemplate", "jsonschema", "model", "threads"),

@@ -4,9 +4,10 @@
 is written with those above it, `Lifecycle Phases > Shutdown > stdio`; the page `schema.json` has the names of its
 definitions.
 
-`mcp_ref/cli/learn/requirements.tsv` has a row for each row of the specification's requirement list: id, level,
+`mcp_ref/requirements.tsv` has a row for each row of the specification's requirement list: id, level,
 role (whom it binds), revisions (a window as citations have it, or several with commas between), page and heading, both
-of the newest revision that states it. `python3 -m mcp_ref explain` looks ids, pages and headings up in it.
+of the newest revision that states it; then the rows of the extensions, whose list is in the folder `spec-ext` beside
+that of the specification. `python3 -m mcp_ref explain` looks ids, pages and headings up in it.
 """
 import csv
 import json
@@ -17,9 +18,10 @@ from typing import Dict, Iterator, List
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INDEX = ROOT / "tests" / "data" / "spec_index.json"
-TABLE = ROOT / "mcp_ref" / "cli" / "learn" / "requirements.tsv"
+TABLE = ROOT / "mcp_ref" / "requirements.tsv"
 COLUMNS = ("id", "level", "role", "revisions", "page", "heading")
 SCHEMA = "schema.json"
+KNOWN = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 REVISION = re.compile(r"\d{4}-\d{2}-\d{2}$")
 HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
 FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -133,9 +135,26 @@ def requirement_rows(folder: pathlib.Path) -> List[List[str]]:
     return found
 
 
+def extension_rows(folder: pathlib.Path) -> List[List[str]]:
+    """The rows of the extensions: their pages begin with ``extensions/``."""
+    found = []
+    with open(str(folder / "requirements.tsv"), encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            path, _, anchor = row["page#anchor"].partition("#")
+            page = folder / path
+            heading = anchor
+            if anchor and page.suffix in (".md", ".mdx"):
+                there = list(headings(page.read_text(encoding="utf-8")))
+                heading = shortest(anchors(there)[anchor], there)
+            found.append([row["id"], row["level"], row["role"], window(row["revisions"].split(","), KNOWN),
+                          "extensions/" + re.sub(r"\.mdx?$", "", path), heading])
+    return found
+
+
 def requirement_table(folder: pathlib.Path) -> str:
     """The whole table as it is written."""
-    return "".join("\t".join(row) + "\n" for row in [list(COLUMNS), *requirement_rows(folder)])
+    return "".join("\t".join(row) + "\n" for row in [
+        list(COLUMNS), *requirement_rows(folder), *extension_rows(folder.parent / "spec-ext")])
 
 
 def main(arguments: List[str]) -> int:

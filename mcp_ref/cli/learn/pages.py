@@ -1,8 +1,7 @@
 """The pages of the specification: their addresses, headings and requirements, and who cites them in this package.
 
-`requirements.tsv` beside this module has a row for each requirement: id, level, role, revisions, page and heading, the
-last two in the newest revision that states it. No sentence of a page is in it: the address of the page leads there. It
-is made from the specification's list by ``make spec``.
+The requirements are those of `mcp_ref.requirements`. No sentence of a page is there: the address of the page leads to
+it.
 
 Citations and readings are read from the sources of the package, in the folder or the archive that it was loaded from,
 each time a command asks. A citation stands in brackets in a docstring or a comment: revisions, page, § and heading. A
@@ -16,10 +15,11 @@ import os
 import re
 import tokenize
 from functools import lru_cache
-from pkgutil import get_data
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...revisions import LATEST, REVISIONS, Revision, revision
+from ...requirements import EXTENSIONS, Requirement, covers
+from ...requirements import requirements as every_requirement
+from ...revisions import LATEST, Revision, revision
 from ..copying.parts import files, package_name
 
 # Citations and readings in the sources
@@ -177,46 +177,12 @@ def _folder() -> str:
 # Pages and requirements
 
 SITE = "https://modelcontextprotocol.io/specification"
-TABLE = "requirements.tsv"
 _SCHEMA = "schema.json"
 
 
-class Requirement(NamedTuple):
-    """A row of the table."""
-
-    id: str
-    level: str
-    """``MUST``, ``MUST NOT``, ``SHOULD``, ``SHOULD NOT`` or ``MAY``."""
-    role: str
-    """The party that it binds: ``client``, ``server``, ``both``; ``host``, the program around clients; ``author``, who
-    writes a server or a client with this package; ``authserver``, the authorization server."""
-    revisions: str
-    """The revisions that state it, as windows of citations with commas between."""
-    page: str
-    heading: str
-
-    @property
-    def stated(self) -> List[Revision]:
-        """The revisions that state it, oldest first."""
-        return [each for each in REVISIONS if any(_covers(window, each) for window in self.revisions.split(","))]
-
-    @property
-    def where(self) -> str:
-        """The page and the heading as a citation has them."""
-        return "%s §%s" % (self.page, self.heading) if self.heading else self.page
-
-
-def _covers(window: str, there: Revision) -> bool:
-    first, dots, last = window.partition("..")
-    return there.has(first or None, (last or None) if dots else first)
-
-
-@lru_cache(maxsize=None)
 def requirements() -> Dict[str, Requirement]:
-    """Return the table by id, in the order of the specification's list."""
-    data = get_data(__package__, TABLE) or b""
-    rows = [Requirement(*line.split("\t")) for line in data.decode("utf-8").splitlines()[1:]]
-    return {row.id: row for row in rows}
+    """Return the rows of the specification's own pages by id, in the order of its list."""
+    return {id: row for id, row in every_requirement().items() if not row.page.startswith(EXTENSIONS)}
 
 
 def url(page: str, there: Revision, heading: str = "") -> str:
@@ -314,9 +280,9 @@ def place_object(page: str, heading: str, among: Sequence[Revision]) -> Optional
         rows = [row for row in stated if heading and row.heading == heading
                 and row.stated[0].rank <= newest()[page].rank]
     cited = [each for each in citations() if each.page == page and (not heading or _ends(heading, plain(each.heading)))
-             and any(_covers(each.window, there) for there in among)]
+             and any(covers(each.window, there) for there in among)]
     known = {there for row in rows for there in row.stated if there in among}
-    known.update(there for each in cited for there in among if _covers(each.window, there))
+    known.update(there for each in cited for there in among if covers(each.window, there))
     if not known:
         return None
     last = max((there for there in known if there.rank <= newest()[page].rank), key=lambda there: there.rank,
