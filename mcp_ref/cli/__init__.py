@@ -36,8 +36,9 @@ import sys
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from ..diagnostics.packagelog import own_process
-from .failures import DONE, EXPECTED, UsageError, as_object, row_of, text_of
-from .output import OutputClosed, drop_output, fail, say, say_json
+from .output import (
+    DONE, EXPECTED, OutputClosed, UsageError, as_object, drop_output, fail, row_of, say, say_json, text_of,
+)
 
 HOMES: Dict[str, Tuple[str, str]] = {
     "run": (".serve.run", "serve the server in a Python file, over stdio or a socket"),

@@ -6,8 +6,7 @@ import sys
 from typing import Any, Callable, Dict, List, NamedTuple, NoReturn
 
 from ..options import closest
-from .failures import UsageError
-from .output import say
+from .output import UsageError, say
 
 Configure = Callable[[argparse.ArgumentParser], None]
 

@@ -8,8 +8,7 @@ from typing import Any, Callable
 from ..diagnostics.packagelog import own_process
 from ..revisions import REVISIONS
 from .command import Command, Commands, program
-from .failures import DONE, FAILED, UsageError
-from .output import OutputClosed, say_json
+from .output import DONE, FAILED, OutputClosed, UsageError, say_json
 
 SCHEMA = "schema.json"
 

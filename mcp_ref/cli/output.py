@@ -1,4 +1,4 @@
-"""The output of the command line: text for people, JSON for programs, one line for an error.
+"""The output of the command line: text for people, JSON for programs, one line for an error, and an exit code.
 
 Standard output carries results, standard error everything else. Both may be of any encoding (cp1252, the
 ASCII of the C locale): a character that an encoding lacks is written as an escape, in JSON as JSON's own.
@@ -6,12 +6,17 @@ Text of a peer reaches a terminal without its control characters, so that it can
 
 A reader that has seen enough (``| head``) closes our output. That raises `OutputClosed`, which ends the
 command without an error.
+
+The table EXITS maps exceptions to exit codes.
 """
 
 import sys
-from typing import IO, Any, Optional
+from typing import IO, Any, Dict, NamedTuple, Optional, Tuple, Type
 
-from ..diagnostics import INDENT
+from ..diagnostics.plaintext import INDENT
+from ..errors import (
+    AuthError, ConnectFailed, ConnectionLost, HttpStatus, McpError, PeerError, ProtocolError, RequestTimeout,
+)
 
 
 class OutputClosed(Exception):
@@ -99,3 +104,71 @@ def _encodable(text: str, stream: IO[str]) -> str:
 
 def _is_unicode(stream: Optional[IO[str]]) -> bool:
     return (getattr(stream, "encoding", None) or "").lower().replace("-", "").replace("_", "") == "utf8"
+
+
+# Exit codes
+
+DONE, FAILED, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class UsageError(Exception):
+    """The words of a command line are wrong or do not go together; the text says what to write instead."""
+
+
+class Exit(NamedTuple):
+    """A row of EXITS."""
+
+    error: Type[BaseException]
+    code: int
+    kind: str
+    """The word for programs, printed with ``--json``."""
+    hint: str = ""
+    """The advice to add where the error itself gives none."""
+
+
+EXITS: Tuple[Exit, ...] = (
+    Exit(UsageError, USAGE, "usage"),
+    Exit(ConnectFailed, UNREACHABLE, "connection"),
+    Exit(ConnectionLost, UNREACHABLE, "connection"),
+    Exit(PeerError, FAILED, "peer"),
+    Exit(RequestTimeout, FAILED, "timeout", "--timeout SECONDS waits longer, --trace shows what was said"),
+    Exit(ProtocolError, FAILED, "protocol"),
+    Exit(AuthError, FAILED, "authorization"),
+    Exit(McpError, FAILED, "failed"),
+    Exit(OSError, FAILED, "system"),
+    Exit(ValueError, FAILED, "failed"),
+    Exit(KeyboardInterrupt, INTERRUPTED, "interrupted"),
+)
+"""The first row whose class fits decides."""
+
+_WANTS_TOKEN = "--oauth gets a token, --token-env NAME sends one"
+
+EXPECTED = tuple(row.error for row in EXITS)
+"""The exceptions that end a command with one line; any other is a defect and shows its traceback."""
+
+
+def row_of(error: BaseException) -> Exit:
+    """Return the row of EXITS for one of the EXPECTED exceptions."""
+    return next(row for row in EXITS if isinstance(error, row.error))
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an error and, where it helps, what to do."""
+    row = row_of(error)
+    hint = _WANTS_TOKEN if isinstance(error, HttpStatus) and error.status == 401 else row.hint
+    return "; ".join(filter(None, (str(error) or row.kind, hint)))
+
+
+def as_object(error: BaseException) -> Dict[str, Any]:
+    """Return the object ``{"error": {...}}``, which ``--json`` prints in place of a result.
+
+    Members: ``kind`` (see EXITS), ``message``, ``exit`` (the exit code), and of an error that the peer sent ``code``
+    and, where it has any, ``data``.
+    """
+    row = row_of(error)
+    found: Dict[str, Any] = {"kind": row.kind, "message": text_of(error), "exit": row.code}
+    if isinstance(error, PeerError):
+        found["code"] = error.code
+        if error.data is not None:
+            found["data"] = error.data
+    return {"error": found}

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from mcp_ref.cli.failures import UsageError
+from mcp_ref.cli.output import UsageError
 from mcp_ref.cli.use.values import arguments_of, pairs_of, texts_of
 
 

@@ -22,8 +22,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ...options import __version__
 from ..command import Command, Commands
-from ..failures import DONE, FAILED, UsageError
-from ..output import note, one_line, say, say_json
+from ..output import DONE, FAILED, UsageError, note, one_line, say, say_json
 from . import parts
 from .parts import MANIFEST
 

@@ -15,8 +15,7 @@ from ... import methods
 from ...model import alternatives
 from ...revisions import NAMES, Revision, differences, revision
 from ..command import Command, Commands
-from ..failures import DONE
-from ..output import say, say_json
+from ..output import DONE, say, say_json
 from . import facts
 
 Change = Dict[str, Any]

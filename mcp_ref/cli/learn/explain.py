@@ -58,8 +58,7 @@ from ... import methods
 from ...errors import CODES
 from ...revisions import NAMES, REVISIONS, Revision, revision
 from ..command import Command, Commands
-from ..failures import DONE, UsageError
-from ..output import say, say_json
+from ..output import DONE, UsageError, say, say_json
 from . import entries, facts, pages, words
 from .text import TEXTS
 

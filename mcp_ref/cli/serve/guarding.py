@@ -8,7 +8,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
-from ..failures import UsageError
+from ..output import UsageError
 
 if TYPE_CHECKING:
     import ssl

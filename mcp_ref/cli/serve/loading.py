@@ -5,7 +5,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
-from ..failures import UsageError
+from ..output import UsageError
 
 if TYPE_CHECKING:
     from ...server import Server

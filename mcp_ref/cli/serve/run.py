@@ -4,8 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from ..command import Command, Commands
-from ..failures import DONE, UsageError
-from ..output import note
+from ..output import DONE, UsageError, note
 from .guarding import declare, listener_options, told
 from .loading import HTTP_ADVICE, listen_http, load, open_to_all, trace_of
 

@@ -37,9 +37,8 @@ from typing import Any, Callable, Dict, List, Optional
 from ... import deadline
 from ...diagnostics.packagelog import own_process
 from ...http11.server.server import listen
-from ...server.serving.process import HEARING, KILLED, SAME_SECONDS
-from ..failures import DONE, EXPECTED, UsageError, row_of, text_of
-from ..output import fail, note
+from ...server.serving.signals import HEARING, KILLED, SAME_SECONDS
+from ..output import DONE, EXPECTED, UsageError, fail, note, row_of, text_of
 from . import guarding
 from .loading import HTTP_ADVICE, host_and_port, listen_http, load, open_to_all, trace_of
 

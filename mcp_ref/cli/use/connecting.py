@@ -16,8 +16,7 @@ from ...messages.logs import LEVELS
 from ...options import __version__
 from ...protocol.negotiation import ERAS
 from ...revisions import REVISIONS
-from ..failures import UsageError
-from ..output import note, one_line
+from ..output import UsageError, note, one_line
 from .asking import Asking, Gone, ask, is_interactive
 from .values import pairs_of
 

@@ -26,8 +26,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tu
 from ...codec import encode
 from ...errors import METHOD_NOT_FOUND, CapabilityMissing, PeerError, ProtocolError
 from ..command import Command, Commands
-from ..failures import DONE, FAILED, UsageError
-from ..output import as_json, note, one_line, say, say_json
+from ..output import DONE, FAILED, UsageError, as_json, note, one_line, say, say_json
 from .connecting import connected, server_options
 from .schemas import prompt_signature, signature, word
 from .values import Typed, pairs_of, read_words, settled, texts_of

@@ -18,7 +18,7 @@ typed                        means
 import sys
 from typing import Any, Collection, Dict, List, NamedTuple
 
-from ..failures import UsageError
+from ..output import UsageError
 
 FORM = "write arguments as name=value words, one JSON object, @file or -"
 
