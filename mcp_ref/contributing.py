@@ -70,7 +70,6 @@ Stdio server. A stdio server in a handshake session: a message comes down the pi
       peer.dispatcher.Connection.feed                Take what the transport's reader has read, in order
       jsonrpc.parse                                  Return the frame in the bytes of one message
       peer.inflight.Inflight.begin                   Enter a request
-      peer.role.is_stateless                         Return True if this server takes a request as stateless
       protocol.envelope.carries                      Return True if a request is one of the stateless era, by the mem...
       peer.jobs.Call.__init__                        A request of the peer's, from the moment it is read until its an...
       peer.executors.Workers.submit                  Queue the jobs
@@ -90,7 +89,6 @@ Stdio server. A stdio server in a handshake session: a message comes down the pi
       jsonrpc.encode                                 Return the bytes of a frame or batch
       peer.inflight.Inflight.finish                  Take a request out
       peer.outbox.Outbox.put                         Append a message without writing it
-      peer.dispatcher.Connection.answered            Note that the answer to this request is on its way, or that it h...
       transports.lines.stream.LineTransport.write    Write messages
       transports.lines.fds.FdWriter.write            Write everything, waiting for the reader
 
@@ -118,7 +116,6 @@ HTTP server. An HTTP server in a handshake session: a POST comes, and its reply 
       peer.dispatcher.Connection.receive                   Take one message that came by another way than `Transport....
       transports.replies.ReplyTransport.arrived            Note that the dispatcher was given this message
       peer.inflight.Inflight.begin                         Enter a request
-      peer.role.is_stateless                               Return True if this server takes a request as stateless
       protocol.envelope.carries                            Return True if a request is one of the stateless era, by t...
       peer.jobs.Call.run                                   Run the handler and send its answer
       peer.executors.CallerRuns.run_or_submit              Run the first job here, and leave the others to workers

@@ -37,7 +37,10 @@ class Deadline:
         now = clock()
         self._stopped: Optional[Tuple[Optional[float], Optional[float]]] = None  # what was left, and of the ceiling
         self.ceiling = None if ceiling is None else now + ceiling
-        self.at = self._capped(None if seconds is None else now + seconds)
+        if seconds is None or (ceiling is not None and not seconds < ceiling):
+            self.at = self.ceiling
+        else:
+            self.at = now + seconds
 
     def _capped(self, at: Optional[float]) -> Optional[float]:
         if at is None:

@@ -161,14 +161,15 @@ def from_object(value: Dict[str, Any], limits: Limits = DEFAULT) -> Message:
     if type(method) is not str:
         text = "Invalid request: method: expected string, got %s" % json_type(method)
         raise Malformed(INVALID_REQUEST, text, _readable_id(value, limits))
-    if "id" in value and _readable_id(value, limits) is None:
-        raise Malformed(INVALID_REQUEST, _bad_id(value["id"], limits))
+    id = value.get("id")
+    if type(id) is not int and "id" in value and not (type(id) is str and len(id) <= limits.max_id_length):
+        raise Malformed(INVALID_REQUEST, _bad_id(id, limits))
     params = value.get("params")
     if type(params) is not dict and "params" in value:
         code = INVALID_PARAMS if type(params) is list else INVALID_REQUEST
         text = "Invalid params: params: expected object, got %s" % json_type(params)
-        raise Malformed(code, text, value.get("id"), silent="id" not in value)
-    return Request(value["id"], method, params) if "id" in value else Notification(method, params)
+        raise Malformed(code, text, id, silent="id" not in value)
+    return Request(id, method, params) if "id" in value else Notification(method, params)  # type: ignore[arg-type]
 
 
 def _readable_id(value: Dict[str, Any], limits: Limits) -> Optional[RequestId]:

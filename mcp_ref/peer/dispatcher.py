@@ -45,7 +45,7 @@ from ..jsonrpc import Batch, Error, Frame, Malformed, Notification, Request, Req
 from ..limits import DEFAULT, Limits
 from ..methods import BOTH, CANCELLED, INITIALIZE, INITIALIZED, NOTIFICATION, PROGRESS, REQUEST
 from ..protocol import lifecycle
-from ..protocol.envelope import SERVER_INFO, USUAL
+from ..protocol.envelope import SERVER_INFO, USUAL, carries
 from ..revisions import Revision, revision
 from ..threads import need, start_or_call
 from ..transports.base import Failed, Received, Transport
@@ -55,8 +55,8 @@ from .executors import Executor, Job
 from .inflight import Incoming, Inflight, RecentIds
 from .jobs import NO_ROUTE, BatchAnswer, Call, Lane, internal_error, reraise_interrupt
 from .request_table import Progress
-from .role import Role, admit, is_stateless, keep_alive
-from .sender import Sender, may_have_meta
+from .role import Role, admit, keep_alive
+from .sender import LONG, Sender
 from .session import Session
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Connection(Sender):
     _arrived = 0
     """The size of the message that is being taken; set by the reader, or with ``_receiving`` held."""
     _own_held: "Optional[Held]" = None
-    _large: "Optional[Dict[Incoming, Tuple[Held, int]]]" = None
+    large: "Optional[Dict[Incoming, Tuple[Held, int]]]" = None
     """The large requests without an answer, each with its account and its size there."""
 
     def __init__(
@@ -320,8 +320,8 @@ class Connection(Sender):
                 self._malformed(error)
                 continue
             self._receive(frame, item, jobs)
-        if jobs:
-            self._hand_over(*jobs)
+        if jobs and not self.executor.submit(jobs, self.outbox):
+            self._refuse_work(jobs)
 
     def receive(self, frame: Frame, data: bytes, about: Optional[RequestId] = None, principal: Any = None) -> List[Job]:
         """Take one message that came by another way than `Transport.read`. Returns the jobs that it makes, for `work`.
@@ -392,7 +392,8 @@ class Connection(Sender):
             self._notification(frame, jobs)
         elif isinstance(frame, Batch):
             self._batch(frame, jobs, about, principal)
-        elif not (isinstance(frame, Result) and may_have_meta(data) and self._fails_by_names(frame, data)):
+        elif not (isinstance(frame, Result) and (len(data) > LONG or b'"_meta"' in data)
+                  and self._fails_by_names(frame, data)):
             self.table.resolve(frame)
 
     @property
@@ -454,7 +455,10 @@ class Connection(Sender):
             batch.expect(request.id)
         session: Optional[Session] = None
         try:
-            if self.stateless and batch is None and is_stateless(self, request):
+            # The table of `mcp_ref.peer.role` says which requests are stateless.
+            if self.stateless and batch is None and (
+                    self.stateless_only or carries(request.params) or self.session.phase == lifecycle.OPENING
+                    and (lifecycle.CLIENT, lifecycle.OPENING, request.method) not in lifecycle.TABLE):
                 route, session = admit(self, request, self.session.principal if principal is None else principal)
             else:
                 used = not self._ids.add(request.id) and self.session.rules.ids_unique_per_session
@@ -492,7 +496,7 @@ class Connection(Sender):
             misnamed = self._misnamed(params, session)
             if misnamed:
                 return RpcError(INVALID_PARAMS, "Invalid params: %s" % misnamed)
-        if not route.inline and len(self.inflight) > self.limits.max_inflight:
+        if not route.inline and len(self.inflight.incoming) > self.limits.max_inflight:
             most = self.limits.max_inflight
             return RpcError(INTERNAL_ERROR, "Busy: max_inflight (%d) requests are running" % most if most >= 0 else
                             "The server is shutting down")
@@ -516,9 +520,9 @@ class Connection(Sender):
             return RpcError(INTERNAL_ERROR, "Busy: large requests are running, and max_held_bytes (%d) or"
                             " max_held_bytes_per_peer (%d) has been reached; try again later"
                             % (self.limits.max_held_bytes, self.limits.max_held_bytes_per_peer))
-        if self._large is None:
-            self._large = {}
-        self._large[incoming] = held, size
+        if self.large is None:
+            self.large = {}
+        self.large[incoming] = held, size
         return None
 
     def _misnamed(self, message: Any, session: Session) -> str:
@@ -673,13 +677,11 @@ class Connection(Sender):
             batch.expect(answer.id)
             self.send_batch(batch, batch.add(encode(self._with_id(answer))))
 
-    def answered(self, incoming: Incoming) -> None:
-        """Note that the answer to this request is on its way, or that it has none."""
-        if self._large:
-            held, size = self._large.pop(incoming, (None, 0))
-            if held is not None:
-                held.free(self.transport.holder, size)
-        self.inflight.release()
+    def free_large(self, incoming: Incoming) -> None:
+        """Free the account of a large request, for it has its answer."""
+        held, size = (self.large or {}).pop(incoming, (None, 0))
+        if held is not None:
+            held.free(self.transport.holder, size)
 
     def send_batch(self, batch: BatchAnswer, whole: Optional[bytes], may_wait: Optional[bool] = None) -> None:
         """Send the answers to a batch if these are all. ``may_wait``: as `Outbox.put`, for callers that flush later."""

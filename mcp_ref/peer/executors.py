@@ -158,10 +158,6 @@ class Workers(Executor, WorkerPool):
         if watcher is not None:
             _ring(watcher)
 
-    def _flush(self) -> None:
-        if self._outbox is not None:
-            self._outbox.flush()
-
     # On the workers
 
     def _work(self, worker: Any) -> None:
@@ -172,7 +168,8 @@ class Workers(Executor, WorkerPool):
         job.run()
 
     def _park(self, worker: Any) -> bool:
-        self._flush()  # before it may sleep: the answers of all jobs that it has run
+        if self._outbox is not None:
+            self._outbox.flush()  # before it may sleep: the answers of all jobs that it has run
         return super()._park(worker)
 
     # On the watcher
@@ -201,7 +198,8 @@ class Workers(Executor, WorkerPool):
             finished = self._finished
             quiet = 0.0 if self._awake else quiet + tick
             if blocked and (self._awake or self._jobs):
-                self._flush()
+                if self._outbox is not None:
+                    self._outbox.flush()
                 growth = self._grow(growth)
             else:
                 growth = 1

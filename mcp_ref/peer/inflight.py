@@ -134,27 +134,29 @@ class Inflight:
         self._lock = threading.Lock()
         self._empty: Optional[threading.Condition] = None  # there once somebody waits for it
         self._busy = 0
-        self._incoming: Dict[Any, Incoming] = {}
+        self.incoming: Dict[Any, Incoming] = {}
+        """The requests by `id_key` of their ids. Others than this class only ask how many there are, which is one step
+        of the interpreter."""
 
     def begin(self, id: RequestId) -> Optional[Incoming]:
         """Enter a request. Returns None if one with this id is in flight."""
         key = id_key(id)
         with self._lock:
-            if key in self._incoming:
+            if key in self.incoming:
                 return None
-            incoming = self._incoming[key] = Incoming(id, key, self._lock)
+            incoming = self.incoming[key] = Incoming(id, key, self._lock)
             self._busy += 1
         return incoming
 
     def __contains__(self, id: RequestId) -> bool:
         key = id_key(id)
         with self._lock:
-            return key in self._incoming
+            return key in self.incoming
 
     def ids(self) -> List[RequestId]:
         """Return their ids."""
         with self._lock:
-            return [incoming.id for incoming in self._incoming.values()]
+            return [incoming.id for incoming in self.incoming.values()]
 
     def finish(self, incoming: Incoming) -> bool:
         """Take a request out. Returns True if its answer is wanted: it was not cancelled.
@@ -163,7 +165,7 @@ class Inflight:
         """
         with self._lock:
             incoming.done = True
-            del self._incoming[incoming.key]
+            del self.incoming[incoming.key]
             return not incoming.cancelled
 
     def release(self) -> None:
@@ -177,7 +179,7 @@ class Inflight:
         """Cancel a request. Returns False if there is none with this id (any more)."""
         key = id_key(id)
         with self._lock:
-            incoming = self._incoming.get(key)
+            incoming = self.incoming.get(key)
             if incoming is None or incoming.cancelled:
                 return False
             incoming.reason = reason
@@ -199,4 +201,4 @@ class Inflight:
             return self._empty.wait_for(lambda: not self._busy, timeout)
 
     def __len__(self) -> int:
-        return len(self._incoming)  # one step of the interpreter: asked for each request
+        return len(self.incoming)

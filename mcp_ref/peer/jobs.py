@@ -12,6 +12,7 @@ from ..limits import DEFAULT
 from .context import Context, Route, log_raised
 from .executors import Job
 from .inflight import Incoming
+from .sender import LONG
 
 if TYPE_CHECKING:
     from .dispatcher import Connection
@@ -62,7 +63,8 @@ class Call(Job):
                 return
             answer: Message = Result(request.id, result)
             data = encode(answer, connection.limits) if batch is None else self._encode_in_batch(batch, answer)
-            connection.check_meta(data, result, self.session)
+            if len(data) > LONG or b'"_meta"' in data:
+                connection.check_meta(data, result, self.session)
         except BaseException as error:
             answer, escaped = self._answer_to(error, context), error
             data = None
@@ -93,7 +95,9 @@ class Call(Job):
             outbox.unanswered(incoming.id)
         if self.route is NO_ROUTE and (data is not None or self.batch is not None):
             outbox.flush_soon()  # no executor does it, for this is no job of one
-        connection.answered(incoming)
+        if connection.large:
+            connection.free_large(incoming)
+        connection.inflight.release()
 
     def _encode(self, answer: Message) -> bytes:
         try:

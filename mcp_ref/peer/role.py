@@ -200,14 +200,6 @@ def _ping(connection: "Connection", interval: float) -> None:
 # Stateless requests
 
 
-def is_stateless(connection: "Connection", request: Request) -> bool:
-    """Return True if this server takes a request as stateless; see the table."""
-    if connection.stateless_only or envelope.carries(request.params):
-        return True
-    opening = connection.session.phase == lifecycle.OPENING
-    return opening and (lifecycle.CLIENT, lifecycle.OPENING, request.method) not in lifecycle.TABLE
-
-
 def admit(
     connection: "Connection", request: Request, principal: Any
 ) -> Tuple[Union[RpcError, Route], Optional[Session]]:

@@ -37,18 +37,12 @@ _SLICE = 0.5
 seen only when the wait ends; so is any on Windows. Other threads than the main one get no signals: each of their waits
 is twice as long as the one before, up to _LONGEST_SLICE, because thousands of them may wait."""
 _LONGEST_SLICE = 8.0
-_LONG = 4096
+LONG = 4096
+"""The bytes from which on it costs less to go through a message than to search it for a `_meta`, which few have; see
+`mcp_ref.protocol.metakeys`."""
 _FEW_RATES, _MOST_RATES = 128, 10_000
 """The numbers of rate limiters of one connection, see `Sender.rate`: so many are kept, and so many at most of those
 whose bucket is not full."""
-
-
-def may_have_meta(data: bytes) -> bool:
-    """Return True if a message of these bytes may hold a `_meta`, which few do; see `mcp_ref.protocol.metakeys`.
-
-    Above _LONG bytes a search would take longer than going through the message.
-    """
-    return len(data) > _LONG or b'"_meta"' in data
 
 
 class Sender:
@@ -132,7 +126,7 @@ class Sender:
 
     def check_meta(self, data: bytes, message: Any, session: Optional[Session] = None) -> None:
         """Raise `LocalProtocolError` if params or a result (encoded: ``data``) hold a `_meta` that may not be sent."""
-        if isinstance(message, dict) and (len(data) > _LONG or b'"_meta"' in data):  # see `may_have_meta`
+        if isinstance(message, dict) and (len(data) > LONG or b'"_meta"' in data):
             from ..protocol import metakeys
 
             rules, extensions = (session or self.session).rules, (session or self.session).extensions

@@ -109,6 +109,6 @@ def test_ids_with_one_hash_are_kept_apart_by_another():
         incoming = table.begin(id)
         assert incoming.id == id and table.begin(id) is None and id in table
         assert history.add(id) is True and history.add(id) is False
-    assert len(set(map(hash, table._incoming))) > 990 and len(set(map(hash, history._others))) > 250
+    assert len(set(map(hash, table.incoming))) > 990 and len(set(map(hash, history._others))) > 250
     assert table.ids() == SAME_HASH
     assert table.cancel(SAME_HASH[0]) and table.finish(incoming) and incoming.id not in table
