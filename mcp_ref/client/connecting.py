@@ -64,7 +64,7 @@ def connect(
     is found out; or ``tcp://host:port``, ``unix:///path``; or a `Server` of this process, which is served in memory;
     or a `Transport` of your own.
     ``env`` adds to the child's environment. Of ours a child gets a short list (``PATH``, ``HOME``, ``LANG`` and the
-    like, see `mcp_ref.transports.lines.commands.child_environment`); with ``inherit_env=True`` all but ``MCP_REF_*``,
+    like, see `mcp_ref.transports.lines.process.child_environment`); with ``inherit_env=True`` all but ``MCP_REF_*``,
     with False nothing. ``cwd`` is its folder. What it writes on stderr is shown on ours, each line after ``server| ``;
     ``stderr``: False for nothing of that, or a function that gets each line, or a stream; see
     `mcp_ref.transports.lines.stderr`.

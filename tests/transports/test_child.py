@@ -19,7 +19,7 @@ import pytest
 
 from mcp_ref.errors import ConnectFailed, ConnectionLost, LocalProtocolError
 from mcp_ref.limits import Limits
-from mcp_ref.transports.lines import commands, process
+from mcp_ref.transports.lines import process
 from mcp_ref.transports.lines.child import StdioChild, looks_like_json
 from tests.transports.makers import (
     CHILDREN, PATIENCE, QUICK, Running, child, collect, environment, opened, script, until,
@@ -605,10 +605,10 @@ def test_the_short_list_is_that_of_the_official_sdks_and_what_tells_the_language
 ) -> None:
     ours = dict.fromkeys(short, "value")
     ours.update({name: "value" for name in ("PYTHONPATH", "LD_PRELOAD", "mcp_ref_token", "GITHUB_TOKEN", "LCX")})
-    assert sorted(commands.child_environment(None, None, ours, windows)) == sorted(short)
-    assert commands.child_environment(None, None, {"PATH": "() { :; }"}, windows) == {}  # a function of the shell
-    assert commands.child_environment({"PATH": "x"}, None, ours, windows)["PATH"] == "x"
-    assert "mcp_ref_token" not in commands.child_environment(None, True, ours, windows)
+    assert sorted(process.child_environment(None, None, ours, windows)) == sorted(short)
+    assert process.child_environment(None, None, {"PATH": "() { :; }"}, windows) == {}  # a function of the shell
+    assert process.child_environment({"PATH": "x"}, None, ours, windows)["PATH"] == "x"
+    assert "mcp_ref_token" not in process.child_environment(None, True, ours, windows)
 
 
 def test_a_child_is_reaped_even_if_there_are_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:

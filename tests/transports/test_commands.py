@@ -7,8 +7,8 @@ from typing import Any, List
 import pytest
 
 from mcp_ref.errors import ConnectFailed
-from mcp_ref.transports.lines import commands
-from mcp_ref.transports.lines.commands import arguments, command_line, split_for_windows
+from mcp_ref.transports.lines import process
+from mcp_ref.transports.lines.process import arguments, command_line, split_for_windows
 
 WORDS = [
     ('server.exe --name "a b"', ["server.exe", "--name", "a b"]),
@@ -75,11 +75,10 @@ def test_programs_and_other_systems_get_the_words_as_they_are(program: str) -> N
 
 
 def test_a_refused_batch_file_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mcp_ref.transports.lines import process
     from mcp_ref.transports.lines.child import StdioChild
 
     def for_windows(words: Any) -> Any:
-        return commands.command_line(["x.bat", *words[1:]], windows=True)
+        return command_line(["x.bat", *words[1:]], windows=True)
 
     before = len(process._LIVE)
     monkeypatch.setattr(process, "command_line", for_windows)

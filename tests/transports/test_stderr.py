@@ -13,8 +13,8 @@ from mcp_ref import Host, connect
 from mcp_ref.errors import ConnectFailed, McpError
 from mcp_ref.limits import Limits
 from mcp_ref.transports.lines.fds import Wake
-from mcp_ref.transports.lines.process import Stderr
-from mcp_ref.transports.lines.stderr import EachLine, Lines, PrefixWriter, printable, receiver
+from mcp_ref.transports.lines.process import ChildReader
+from mcp_ref.transports.lines.stderr import EachLine, Lines, PrefixWriter, Stderr, printable, receiver
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import Trace
 from tests.support.sides import in_thread
@@ -69,7 +69,7 @@ def test_the_last_words_of_a_child_are_waited_for() -> None:
     reading, writing = os.pipe()
     stderr = Stderr(sink, Limits())
     stderr.settle(PATIENCE)  # it has not begun: there is nothing to wait for
-    stderr.start(Wake(), reading, -1)
+    stderr.start(ChildReader(reading, Wake(), -1))
     os.write(writing, b"last\n")
     assert taken.wait(PATIENCE)
     stderr.settle(0.01)

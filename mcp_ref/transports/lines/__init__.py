@@ -8,9 +8,8 @@ modules                what they are
 `fds`                  file descriptors that can be woken and closed
 `stream`               bytes to lines and back; the transport over any pair of descriptors
 `stdio`                this process's standard input and output, as a server
-`commands`             a command as a user writes it, and the environment a child gets
-`process`, `child`     a child process and its end; the transport to a server in one
 `stderr`               a child's standard error: shown, kept, or handed to a function
+`process`, `child`     a child process, from its command to its end; the transport to a server in one
 `sockets`, `listener`  TCP and Unix sockets; a listener with a thread for each connection
 =====================  ========================================================================
 """

@@ -32,10 +32,9 @@ from typing import Callable, Deque, Dict, List, Mapping, Optional, Sequence, Uni
 from ...limits import DEFAULT, Limits
 from ...options import spelt
 from ..base import Received
-from .commands import arguments, child_environment, find_program
 from .fds import tell_of_fork
-from .process import SETTLE, Process, StderrSink, spawn, sweep
-from .stderr import EachLine
+from .process import SETTLE, Process, arguments, child_environment, find_program, spawn, sweep
+from .stderr import EachLine, StderrSink
 from .stream import LineTransport
 
 _NOISE_LINES = 100

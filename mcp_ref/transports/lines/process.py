@@ -1,35 +1,189 @@
-"""A child process with pipes to its three streams: its start, its output, its end.
+"""A child process with pipes to its three streams: its command and environment, its start, its output, its end.
 
-`mcp_ref.transports.lines.commands` finds the program; `mcp_ref.transports.lines.child` makes a transport of the process
-and describes its faults. Nothing here deals with messages, so a `Process` can outlive a forgotten transport until it
-is reaped.
+`mcp_ref.transports.lines.child` makes a transport of the process and describes its faults. Nothing here deals with
+messages, so a `Process` can outlive a forgotten transport until it is reaped.
 
-POSIX: the child leads a session and a process group of its own. Windows (untested): a process group of
-its own without a console window; only the process itself can be ended, not what it started.
+POSIX: a command that is a string is split as a shell does it. Windows (tested as functions, not on a Windows): as
+programs there split their command lines, with double quotes alone. A batch file (``.bat``, ``.cmd``) is run by
+``cmd.exe``, which reads its arguments as a part of its own language; `command_line` quotes them for it, and refuses
+what cannot be quoted.
+
+POSIX: the child leads a session and a process group of its own. Windows (untested): a process group of its own without
+a console window; only the process itself can be ended, not what it started.
 """
 
 import atexit
 import os
 import select
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import threading
-from typing import IO, Any, Callable, Dict, List, Optional, Set, Union
+from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence, Set, Union
 
 from ...deadline import Deadline
-from ...diagnostics import INDENT
-from ...diagnostics.usercode import log_raised, name_of
 from ...errors import ConnectFailed
 from ...limits import DEFAULT, Limits
-from .commands import WINDOWS, command_line
 from .fds import CAN_POLL, FdReader, FdWriter, Wake, above_standard, keep_from_forks, release_to_forks
-from .stderr import EachLine, Lines, Receivers
+from .stderr import Stderr, StderrSink
 
-StderrSink = Union[str, EachLine, Callable[[bytes], Any], IO[Any]]
-"""The target of a child's stderr. ``"ring"``: only kept; ``"inherit"``: our own stderr, nothing kept; an `EachLine`,
-see `mcp_ref.transports.lines.stderr`; a function that gets chunks of bytes; a file that they are written to as they
-come."""
+WINDOWS = sys.platform == "win32"
+_NEVER_IN_BATCH = "\"%!\r\n\0"
+"""The characters that end a quoted argument for ``cmd.exe``, or that it replaces inside one, even if escaped."""
+_PLAIN_IN_BATCH = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:\\@+")
+
+
+# --- Words ------------------------------------------------------------------------------------------------------------
+
+def arguments(command: Union[str, Sequence[str]], windows: bool = WINDOWS) -> List[str]:
+    """Return the program and its arguments; a string is split as the system does it, without being given to a shell.
+
+    Raises `ConnectFailed`.
+    """
+    try:
+        words = list(command) if not isinstance(command, str) else (
+            split_for_windows(command) if windows else shlex.split(command))
+    except ValueError as error:
+        raise ConnectFailed("cannot start %r: %s" % (command, error)) from None
+    if not words or not words[0]:
+        raise ConnectFailed("cannot start a server: the command is empty")
+    return words
+
+
+def split_for_windows(text: str) -> List[str]:
+    """Split a command line as the C library of Windows does it; `subprocess.list2cmdline` is the other direction.
+
+    Blanks separate words, unless they stand between double quotes, which may begin and end inside a word. A backslash
+    means something before a quote alone: two are one then, and one that is left makes the quote a character. Two
+    quotes inside a quotation are one character. Raises ValueError for a quotation that does not end.
+    """
+    words: List[str] = []
+    word, quoted, begun, backslashes = "", False, False, 0
+    at = 0
+    while at < len(text):
+        sign = text[at]
+        at += 1
+        if sign == "\\":
+            backslashes += 1
+            continue
+        if sign == '"':
+            word += "\\" * (backslashes // 2)
+            literal = backslashes % 2 == 1
+            backslashes = 0
+            begun = True
+            if literal:
+                word += '"'
+            elif quoted and text[at:at + 1] == '"':
+                word += '"'
+                at += 1
+            else:
+                quoted = not quoted
+            continue
+        word += "\\" * backslashes
+        begun = begun or backslashes > 0
+        backslashes = 0
+        if sign in " \t\r\n" and not quoted:
+            if begun:
+                words.append(word)
+            word, begun = "", False
+        else:
+            word += sign
+            begun = True
+    if quoted:
+        raise ValueError("No closing quotation")
+    if begun or backslashes:
+        words.append(word + "\\" * backslashes)
+    return words
+
+
+def command_line(words: Sequence[str], windows: bool = WINDOWS) -> Union[str, List[str]]:
+    """Return the argument of `subprocess.Popen` that starts these words, the first of which is the path of a program.
+
+    A list, except for a batch file on Windows. Python's `subprocess` quotes arguments for programs, and ``cmd.exe``
+    would run what stands after an ``&`` in one. Raises `ConnectFailed` for an argument that cannot be quoted.
+    """
+    if not windows or not words[0].rstrip(". ").lower().endswith((".bat", ".cmd")):
+        return list(words)
+    return " ".join(_quoted_for_batch(word) for word in words)
+
+
+def _quoted_for_batch(word: str) -> str:
+    if word and _PLAIN_IN_BATCH.issuperset(word):
+        return word
+    if any(sign in word for sign in _NEVER_IN_BATCH):
+        raise ConnectFailed(
+            "cannot start a batch file with %s in an argument, for cmd.exe would read it as a command: name the program"
+            " that the batch file starts (node, python), or pass the value in the environment, by env={...}"
+            % " or ".join(repr(sign) for sign in _NEVER_IN_BATCH if sign in word))
+    backslashes = len(word) - len(word.rstrip("\\"))
+    return '"%s%s"' % (word, "\\" * backslashes)  # the program behind the batch file reads them as `split_for_windows`
+
+
+# --- The program ------------------------------------------------------------------------------------------------------
+
+def find_program(program: str, env: Mapping[str, str], cwd: Optional[str]) -> str:
+    """Return the path of a program as the child would find it.
+
+    Raises `ConnectFailed` that says where it was looked for.
+    """
+    if os.path.dirname(program):
+        path = os.path.join(cwd or "", program)
+        found = shutil.which(path)
+        if found is None:
+            _not_found(program, "it is not executable" if os.path.isfile(path) else "there is no such file",
+                       "looked at %s" % os.path.abspath(path))
+        return os.path.abspath(found)
+    search = env.get("PATH", os.defpath)
+    found = shutil.which(program, path=search)
+    if found is None:
+        _not_found(program, "not found", "looked in the child's PATH: %s" % (search or "(empty)"))
+    return os.path.abspath(found)
+
+
+def _not_found(program: str, problem: str, looked: str) -> NoReturn:
+    raise ConnectFailed("cannot start %r: %s; %s" % (program, problem, looked))
+
+
+# --- The environment --------------------------------------------------------------------------------------------------
+
+_PASSED_ON = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TMPDIR", "TZ")
+_PASSED_ON_WINDOWS = (
+    "APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE",
+    "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE", "TZ")
+_OWN_PREFIX = "MCP_REF_"
+"""The variables of this package, such as the keys that sign request states. A child gets them only by ``env``."""
+
+
+def child_environment(
+    env: Optional[Mapping[str, str]], inherit: Optional[bool], ours: Optional[Mapping[str, str]] = None,
+    windows: bool = WINDOWS,
+) -> Dict[str, str]:
+    """Return the environment of a child: the variables that it inherits, with the entries of ``env`` added or replaced.
+
+    ``inherit`` None: a short list, for a process usually has secrets in its environment that no server needs. It is
+    that of the official SDKs, and beside it the language (``LANG``, ``LC_*``), ``TZ`` and ``TMPDIR``. True: all of ours
+    but ``MCP_REF_*``. False: nothing. ``ours``: our environment.
+    """
+    ours = os.environ if ours is None else ours
+    if inherit is None:
+        found = {name: value for name, value in ours.items()
+                 if _is_harmless(name, windows) and not value.startswith("()")}  # a function of the shell
+    elif inherit:
+        found = {name: value for name, value in ours.items() if not name.upper().startswith(_OWN_PREFIX)}
+    else:
+        found = {name: value for name, value in ours.items() if windows and name.upper() == "SYSTEMROOT"}
+        # nothing starts without it
+    found.update(env or {})
+    return found
+
+
+def _is_harmless(name: str, windows: bool) -> bool:
+    if windows:  # where names have no case
+        return name.upper() in _PASSED_ON_WINDOWS
+    return name in _PASSED_ON or name.startswith("LC_")
+
 
 SETTLE = 0.5
 """The seconds that the end of a stream and the end of the process may lie apart, where both matter."""
@@ -37,9 +191,6 @@ _QUIET_MILLISECONDS = 50
 """The silence on a pipe of an ended process after which none of its output can be on its way."""
 _LOOK_AFTER = 64
 """The reads of a busy pipe between two looks at whether the process still runs."""
-_LAST_LINES = 8
-_LAST_LINE = 200
-"""The characters of each of the last lines that an error shows."""
 _DRAIN_MILLISECONDS = 50
 _KILL_WAIT = 5.0
 """The seconds that the system has to end a process after SIGKILL."""
@@ -155,7 +306,7 @@ class Process:
     """The child, and the way it is ended. It outlives a forgotten transport until it is reaped."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", stdin: FdWriter, stdout: FdReader,
-                 stderr: "Stderr") -> None:
+                 stderr: Stderr) -> None:
         self.process = process
         self.stdin = stdin
         self.stdout = stdout
@@ -253,98 +404,6 @@ def _end_all() -> None:
         children = [child for child in children if not child.wait(deadline.left() or 0)]
 
 
-# --- stderr -----------------------------------------------------------------------------------------------------------
-
-class Stderr:
-    """A reader of the child's stderr, with a thread of its own. It keeps the tail; ``on_line`` gets each line."""
-
-    def __init__(self, sink: StderrSink, limits: Limits, on_line: Optional[Callable[[str], Any]] = None) -> None:
-        self.tail = b""
-        self._keep = max(1, limits.stderr_tail_bytes)
-        self._sink = None if isinstance(sink, (str, EachLine)) else _sink(sink)
-        tells = ([sink.tell] if isinstance(sink, EachLine) else []) + ([on_line] if on_line is not None else [])
-        self._lines = Lines(limits.max_stderr_line_bytes, Receivers(*tells)) if tells else None
-        self._thread: Optional[threading.Thread] = None
-
-    def start(self, wake: Wake, number: Optional[int], ended: int) -> None:
-        """Drain this descriptor. None: there is nothing to drain, as the child has our own stderr.
-
-        ``ended``: see `ChildReader`.
-        """
-        wake.hold()
-        try:
-            if number is not None:
-                self._reader = ChildReader(number, wake, ended)
-                self._thread = threading.Thread(target=self._drain, name="mcp-ref:stderr:child", daemon=True)
-                self._thread.start()
-        finally:
-            wake.release()
-
-    def _drain(self) -> None:
-        try:
-            while True:
-                chunk = self._reader.read()
-                if not chunk:
-                    break
-                self.tail = (self.tail + chunk)[-self._keep:]
-                self._pass_on(chunk)
-        except OSError:
-            pass  # closed
-        if self._lines is not None:
-            self._lines.finish()
-        self._reader.close()
-
-    @property
-    def cut(self) -> int:
-        """The number of lines that were longer than ``max_stderr_line_bytes``."""
-        return self._lines.cut if self._lines is not None else 0
-
-    def _pass_on(self, chunk: bytes) -> None:
-        if self._lines is not None:
-            self._lines.feed(chunk)
-        if self._sink is not None:
-            try:
-                self._sink(chunk)
-            except Exception as error:
-                sink, self._sink = self._sink, None
-                log_raised("receiver %s of a child's stderr, which gets no more," % name_of(sink), error)
-
-    def settle(self, seconds: float) -> None:
-        """Wait at most that long for its end."""
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(seconds)
-
-    def close(self) -> None:
-        """End the thread, also if another process keeps the pipe open."""
-        if self._thread is not None:
-            self._reader.wake.set()
-            self._reader.close()
-
-    def last_words(self) -> str:
-        """Return the last lines of the tail, each indented on a line of its own; a single one as it is; "" for none."""
-        text = self.tail[-4 * _LAST_LINES * _LAST_LINE:].decode("utf-8", "replace")
-        lines = [line.rstrip() for line in text.splitlines() if line.strip()][-_LAST_LINES:]
-        shown = ["".join(character if character.isprintable() else "?" for character in line) for line in lines]
-        shown = [line if len(line) <= _LAST_LINE else "..." + line[3 - _LAST_LINE:] for line in shown]
-        return "".join(INDENT + line for line in shown) if len(shown) > 1 else "".join(shown).strip()
-
-
-def _sink(target: Union[Callable[[bytes], Any], IO[Any]]) -> Callable[[bytes], Any]:
-    """Return the function that a chunk is given to."""
-    write = getattr(target, "write", None)
-    if write is None:
-        return target  # type: ignore[return-value]
-    text = hasattr(target, "encoding")
-
-    def to_file(chunk: bytes) -> None:
-        write(chunk.decode("utf-8", "replace") if text else chunk)
-        flush = getattr(target, "flush", None)
-        if flush is not None:
-            flush()
-
-    return to_file
-
-
 # --- Starting it ------------------------------------------------------------------------------------------------------
 
 def spawn(
@@ -382,13 +441,17 @@ def spawn(
     ended = watch_end(process)
     writer, reader = FdWriter(ours[0], wakes[0], CAN_POLL), ChildReader(ours[1], wakes[0], ended)
     child = Process(process, writer, reader, Stderr(stderr, limits, on_line))
+    wakes[1].hold()
     try:
-        child.stderr.start(wakes[1], ours[2] if len(ours) > 2 else None, _copy_of(ended) if len(ours) > 2 else -1)
+        if len(ours) > 2:
+            child.stderr.start(ChildReader(ours[2], wakes[1], _copy_of(ended)))
     except RuntimeError as error:  # no more threads
         child.release()
         child.signal("SIGKILL")
         child.wait(_KILL_WAIT)
         raise ConnectFailed("cannot start %r: %s" % (words[0], error)) from error
+    finally:
+        wakes[1].release()
     return child
 
 

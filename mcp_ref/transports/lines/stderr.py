@@ -1,7 +1,8 @@
 """The stderr of a child, line by line: for people, for a function, for the trace.
 
 A child's stderr is where its author writes what goes wrong [..2025-11-25 basic/transports §stdio] MAY. `Lines` takes
-the bytes apart, and `receiver` makes what `mcp_ref.connect` is given as ``stderr=`` into something that takes lines:
+the bytes apart, `Stderr` drains the pipe, and `receiver` makes what `mcp_ref.connect` is given as ``stderr=`` into
+something that takes lines:
 
 ================  ======================================================================================================
 ``stderr=``       effect on the lines
@@ -20,13 +21,19 @@ drained all the same. A function or a stream that blocks does stop it, as soon a
 
 import select
 import sys
+import threading
 from typing import IO, Any, Callable, List, Optional, Union
 
+from ...diagnostics.plaintext import INDENT
 from ...diagnostics.usercode import log_raised, name_of
-from .fds import CAN_POLL, pipe_write
+from ...limits import Limits
+from .fds import CAN_POLL, FdReader, pipe_write
 
 LineTarget = Union[None, bool, Callable[[str], Any], IO[Any]]
 """The targets that `receiver` takes; of the bools only False."""
+_LAST_LINES = 8
+_LAST_LINE = 200
+"""The characters of each of the last lines that an error shows."""
 _PATIENCE_MILLISECONDS = 200
 """The time for which our own stderr may take nothing before lines are left out."""
 
@@ -36,6 +43,11 @@ class EachLine:
 
     def __init__(self, tell: Callable[[str], Any]) -> None:
         self.tell = tell
+
+
+StderrSink = Union[str, EachLine, Callable[[bytes], Any], IO[Any]]
+"""The target of a child's stderr. ``"ring"``: only kept; ``"inherit"``: our own stderr, nothing kept; an `EachLine`; a
+function that gets chunks of bytes; a file that they are written to as they come."""
 
 
 class Lines:
@@ -186,3 +198,87 @@ class Receivers:
             except Exception as error:
                 self._tells.remove(tell)
                 log_raised("receiver %s of a child's stderr, which gets no more," % name_of(tell), error)
+
+
+# --- Draining it ------------------------------------------------------------------------------------------------------
+
+class Stderr:
+    """A reader of the child's stderr, with a thread of its own. It keeps the tail; ``on_line`` gets each line."""
+
+    def __init__(self, sink: StderrSink, limits: Limits, on_line: Optional[Callable[[str], Any]] = None) -> None:
+        self.tail = b""
+        self._keep = max(1, limits.stderr_tail_bytes)
+        self._sink = None if isinstance(sink, (str, EachLine)) else _sink(sink)
+        tells = ([sink.tell] if isinstance(sink, EachLine) else []) + ([on_line] if on_line is not None else [])
+        self._lines = Lines(limits.max_stderr_line_bytes, Receivers(*tells)) if tells else None
+        self._thread: Optional[threading.Thread] = None
+
+    def start(self, reader: FdReader) -> None:
+        """Drain what this reader reads. Not called if the child has our own stderr."""
+        self._reader = reader
+        self._thread = threading.Thread(target=self._drain, name="mcp-ref:stderr:child", daemon=True)
+        self._thread.start()
+
+    def _drain(self) -> None:
+        try:
+            while True:
+                chunk = self._reader.read()
+                if not chunk:
+                    break
+                self.tail = (self.tail + chunk)[-self._keep:]
+                self._pass_on(chunk)
+        except OSError:
+            pass  # closed
+        if self._lines is not None:
+            self._lines.finish()
+        self._reader.close()
+
+    @property
+    def cut(self) -> int:
+        """The number of lines that were longer than ``max_stderr_line_bytes``."""
+        return self._lines.cut if self._lines is not None else 0
+
+    def _pass_on(self, chunk: bytes) -> None:
+        if self._lines is not None:
+            self._lines.feed(chunk)
+        if self._sink is not None:
+            try:
+                self._sink(chunk)
+            except Exception as error:
+                sink, self._sink = self._sink, None
+                log_raised("receiver %s of a child's stderr, which gets no more," % name_of(sink), error)
+
+    def settle(self, seconds: float) -> None:
+        """Wait at most that long for its end."""
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(seconds)
+
+    def close(self) -> None:
+        """End the thread, also if another process keeps the pipe open."""
+        if self._thread is not None:
+            self._reader.wake.set()
+            self._reader.close()
+
+    def last_words(self) -> str:
+        """Return the last lines of the tail, each indented on a line of its own; a single one as it is; "" for none."""
+        text = self.tail[-4 * _LAST_LINES * _LAST_LINE:].decode("utf-8", "replace")
+        lines = [line.rstrip() for line in text.splitlines() if line.strip()][-_LAST_LINES:]
+        shown = ["".join(character if character.isprintable() else "?" for character in line) for line in lines]
+        shown = [line if len(line) <= _LAST_LINE else "..." + line[3 - _LAST_LINE:] for line in shown]
+        return "".join(INDENT + line for line in shown) if len(shown) > 1 else "".join(shown).strip()
+
+
+def _sink(target: Union[Callable[[bytes], Any], IO[Any]]) -> Callable[[bytes], Any]:
+    """Return the function that a chunk is given to."""
+    write = getattr(target, "write", None)
+    if write is None:
+        return target  # type: ignore[return-value]
+    text = hasattr(target, "encoding")
+
+    def to_file(chunk: bytes) -> None:
+        write(chunk.decode("utf-8", "replace") if text else chunk)
+        flush = getattr(target, "flush", None)
+        if flush is not None:
+            flush()
+
+    return to_file
