@@ -176,6 +176,7 @@ class _Messages(Guarded, ReadBody, OfSession, Posted):
     """A POST to the second address: its message goes to the connection of the session that the address names."""
 
     order = HTTP_SSE["POST"]
+    reads_later = True  # in `judge_version`, not before its session is known: nobody else has anything parsed here
 
     def need_session(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse an address that names no session; one that names several is of none."""
@@ -184,11 +185,6 @@ class _Messages(Guarded, ReadBody, OfSession, Posted):
         if named:
             return None
         return RequestRefusal("body", "%s is missing: post to the address in the endpoint event" % SESSION)
-
-    def read(self, case: Case) -> Optional[RequestRefusal]:
-        """Refuse a body that is too long. It is read by `judge_version`, not before its session is known: nobody else
-        has anything parsed here."""
-        return self.measure(case)
 
     def judge_version(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse another version than that of the session, and read the message."""

@@ -197,19 +197,21 @@ class Guarded(Way):
 
 
 class ReadBody(Way):
-    """The check of the body's size, which also reads the message: the guard is asked about it, whatever it is."""
+    """The check of the body's size, which also reads the message: the guard is asked about it, whatever it is.
+
+    ``reads_later``: True for a way that calls `parse` itself, in a later check.
+    """
+
+    reads_later = False
 
     def read(self, case: Case) -> Optional[RequestRefusal]:
         """Refuse a body that is too long, and read the message."""
-        refused = self.measure(case)
-        if refused is None:
-            self.parse(case)
-        return refused
-
-    def measure(self, case: Case) -> Optional[RequestRefusal]:
-        """Refuse a body that is too long."""
         size = len(case.exchange.request.body)
-        return RequestRefusal("length", str(size)) if size > self.endpoint.limits.max_message_bytes else None
+        if size > self.endpoint.limits.max_message_bytes:
+            return RequestRefusal("length", str(size))
+        if not self.reads_later:
+            self.parse(case)
+        return None
 
     def parse(self, case: Case) -> None:
         """Read the message. One that is none is refused further up, by `need_message`."""
