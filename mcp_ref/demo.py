@@ -8,7 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Set
 
 from .client import connect
-from .wiretrace import MESSAGE, Event, TextForm, Trace
+from .tracetext import TextForm
+from .wiretrace import MESSAGE, Event, Trace
 
 if TYPE_CHECKING:
     from .client import Client

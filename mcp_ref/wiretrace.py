@@ -1,7 +1,7 @@
 """The wire made visible: every message, HTTP exchange, process and finding as an event, for people and for programs.
 
-A `Trace` takes events and gives them to its sinks. `transports.tap` puts one around a transport,
-`streamable.http_trace` around HTTP. Other parts report to it by `Trace.tell`. Without a tap there is no trace,
+A `Trace` takes events and gives them to its sinks. `mcp_ref.transports.tap` puts one around a transport,
+`mcp_ref.streamable.http_trace` around HTTP. Other parts report to it by `Trace.tell`. Without a tap there is no trace,
 and it costs nothing.
 
 The format, version 1
@@ -61,19 +61,7 @@ or tried out, because the salt is not kept. So a trace cannot be replayed to log
 mask's end what its characters were, where a rule asks for it: ``***1f2e3d4c`` was of visible ASCII, ``***1f2e3d4c!``
 was not.
 
-For people, one line for each event (`to_text`)::
-
-    # 2025-06-18 basic/lifecycle §Initialization
-      0.000 C> initialize #1            {"protocolVersion":"2025-06-18", ...}
-      0.004 S> result #1 initialize     {"serverInfo": ...}
-      0.005 C> notifications/initialized
-      0.006 == phase operating
-      0.310 !! S  late response #4 dropped
-
-Seconds since the start; ``C>`` and ``S>`` messages of client and server, ``==`` a state change, ``~~`` HTTP, processes
-and other events of the transport, ``!!`` a finding; the last two are followed by the party. Members keep their order,
-long values and long lines lose their middle, a string id keeps its quotes. Control characters in a peer's text are
-escaped, so that it cannot paint over other lines.
+For people there is one line for each event (`to_text`): `mcp_ref.tracetext` describes it.
 
 Threads: any thread may report. Each sink has a lock of its own and is called under it, so a sink that
 blocks (a full pipe) blocks the thread that reports: never report while holding a lock of the protocol. A
@@ -82,14 +70,20 @@ sink that raises is dropped, with a log record; the conversation goes on.
 
 import threading
 from itertools import count
-from typing import IO, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from time import gmtime, strftime
+from typing import (
+    IO, TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, Mapping, NamedTuple, Optional, Set, Tuple, Union,
+)
 
-from . import deadline
-from .diagnostics.redaction import redact, redact_text
+from . import __version__, deadline
+from .diagnostics.masking import Masker
 from .diagnostics.usercode import log_raised, name_of
 from .jsontext import JsonError, dumps, loads
-from .methods import is_vendor
 from .options import spelt
+from .tracetext import AUTO, TextSink
+
+if TYPE_CHECKING:
+    import os
 
 CLIENT, SERVER = "client", "server"
 MESSAGE, STATE, TRANSPORT, FINDING = "message", "state", "transport", "finding"
@@ -127,9 +121,11 @@ RECORDED: Dict[str, str] = {
 }
 """The names in ``recorded`` of the header, and what each promises."""
 
-WIDTH = 200
-"""Characters of a message's contents that one line of text shows."""
-
+_ALWAYS = ("start", "both", "bytes", "http", "sse", "end")
+"""The promises of every `Trace`; a tap adds what it sees of a process, and of authorization."""
+_NOTED = (STATE, TRANSPORT, FINDING, GAP)
+"""The kinds that are nothing without a note."""
+_BOM = b"\xef\xbb\xbf"
 _NONE: Dict[str, Any] = {}
 
 
@@ -154,7 +150,7 @@ class Event(NamedTuple):
 
     def data(self) -> bytes:
         """Return the bytes of a message, to send it again."""
-        if self.message is None:
+        if self.message is None or self.text:
             return self.text.encode("utf-8", "surrogateescape")
         return dumps(self.message).encode("ascii")
 
@@ -167,52 +163,113 @@ class TraceError(ValueError):
     """A line of a recorded trace is no event; the text says which line."""
 
 
+@spelt
 class Trace:
     """Takes events and gives them to the sinks; the module's docstring says on which threads.
 
-    Raises TypeError for a sink that cannot be called.
+    The first event is the header. ``secrets``: texts that are masked wherever they are, beside those that look like
+    secrets. ``recorder``: the name of what records. Raises TypeError for a sink that cannot be called, ValueError for
+    an empty secret.
     """
 
-    def __init__(self, *sinks: Sink) -> None:
+    def __init__(self, *sinks: Sink, secrets: Iterable[str] = (), recorder: str = "") -> None:
         for sink in sinks:
             if not callable(sink):
                 raise TypeError("a sink is a function that takes events, not %s: for a stream use to_text(stream), for "
                                 "a file to_file(path)" % type(sink).__name__)
-        self.numbers = count(1)
-        """The numbers of the streams that it shows."""
+        self.exchanges = count(1)
+        """The numbers of HTTP exchanges."""
+        self.masker = Masker(secrets)
         self._sinks = [(sink, threading.Lock()) for sink in sinks]
         self._start = deadline.clock()
+        self._header: Dict[str, Any] = {
+            "trace": FORMAT, "recorder": recorder or "mcp_ref %s tap" % __version__,
+            "started": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime()), "recorded": list(_ALWAYS)}
+        self._lock = threading.Lock()
+        self._begun = False
+        self._connections = count(1)
 
-    def message(self, direction: str, data: bytes) -> None:
-        """Report bytes that went over the wire, sent by ``direction`` ("client" or "server")."""
-        value = None
+    def records(self, *names: str) -> None:
+        """Promise in the header that these are recorded, too, names of RECORDED; without effect once it is written."""
+        with self._lock:
+            if not self._begun:
+                self._header["recorded"] += [name for name in names if name not in self._header["recorded"]]
+
+    def connection(self) -> str:
+        """Return the name of a new connection: none for the first, then numbers from 2 on."""
+        number = next(self._connections)
+        return "" if number == 1 else str(number)
+
+    @spelt
+    def message(
+        self, direction: str, data: bytes, connection: str = "", exchange: int = 0,
+        sse: Optional[Dict[str, Any]] = None,
+    ) -> Set[str]:
+        """Report bytes that went over the wire, sent by ``direction`` ("client" or "server").
+
+        Returns the secrets in it that were told by the names of their members: they may be elsewhere, too.
+        """
+        value, text, found = None, "", set()  # type: Any, str, Set[str]
         try:
-            value = loads(data)
+            value = loads(data[3:] if data[:3] == _BOM else data)
         except JsonError:
             pass
-        if isinstance(value, (dict, list)):
-            self._tell(direction, MESSAGE, redact(value), "")
-        else:
-            self._tell(direction, MESSAGE, None, data.decode("utf-8", "surrogateescape"))
+        if not isinstance(value, (dict, list)):
+            value = None
+        if value is None or data[:3] == _BOM or b"\n" in data.strip() or b"\r" in data.strip():
+            text = self.masker.raw(data.decode("utf-8", "surrogateescape"))
+        if value is not None:
+            value, found = self.masker.message(value)
+        more = _NONE if not sse else {
+            "sse": {name: _MASKED.get(name, _same)(self.masker, part) for name, part in sse.items()}}
+        self._give(Event(self._now(), direction, MESSAGE, value, text, connection, exchange, more))
+        return found
+
+    @spelt
+    def tell(
+        self, kind: str, direction: str = "", members: Mapping[str, Any] = _NONE, note: str = "", connection: str = "",
+        exchange: int = 0,
+    ) -> None:
+        """Report an event of any kind but a message, with the members of its kind (MEMBERS); None counts as absent.
+
+        ``note``: that of the kinds that have one, and the text of stderr. Secrets are masked here, in all of them.
+        Raises ValueError for a kind or a member that there is not.
+        """
+        unknown = [name for name in members if name not in MEMBERS.get(kind, ())]
+        if unknown or kind not in MEMBERS:
+            what = "members " + ", ".join(unknown) if kind in MEMBERS else "kind"
+            raise ValueError("%s: there is no such %s of an event" % (kind, what))
+        more = {name: _MASKED.get(name, _same)(self.masker, value) for name, value in members.items()
+                if value is not None}
+        text = self.masker.text(note.encode("utf-8", "backslashreplace").decode("utf-8"))
+        self._give(Event(self._now(), direction, kind, None, text, connection, exchange, more or _NONE))
 
     def state(self, text: str) -> None:
         """Report that the conversation entered another state."""
-        self._tell("", STATE, None, text)
+        self.tell(STATE, note=text)
 
     @spelt
-    def transport(self, text: str, direction: str = "") -> None:
-        """Report an event of the transport: a status, a header, the exit of a process."""
-        self._tell(direction, TRANSPORT, None, text)
+    def transport(self, text: str, direction: str = "", connection: str = "") -> None:
+        """Report an event of the transport for which there is no kind."""
+        self.tell(TRANSPORT, direction, note=text, connection=connection)
 
     @spelt
-    def finding(self, text: str, direction: str = "") -> None:
+    def finding(self, text: str, direction: str = "", connection: str = "") -> None:
         """Report a broken rule; ``direction`` is the party that broke it."""
-        self._tell(direction, FINDING, None, text)
+        self.tell(FINDING, direction, note=text, connection=connection)
 
-    def _tell(self, direction: str, kind: str, message: Any, text: str) -> None:
-        if kind != MESSAGE:
-            text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-        event = Event(round(deadline.clock() - self._start, 6), direction, kind, message, redact_text(text))
+    def _now(self) -> float:
+        return round(deadline.clock() - self._start, 6)
+
+    def _give(self, event: Event) -> None:
+        if not self._begun:
+            with self._lock:  # no event overtakes the header
+                if not self._begun:
+                    self._begun = True
+                    self._hand_out(Event(0.0, "", HEADER, more=self._header))
+        self._hand_out(event)
+
+    def _hand_out(self, event: Event) -> None:
         for entry in list(self._sinks):
             sink, lock = entry
             try:
@@ -244,9 +301,25 @@ class Trace:
         self.close()
 
 
+def _same(masker: Masker, value: Any) -> Any:
+    return value
+
+
+_MASKED: Dict[str, Callable[[Masker, Any], Any]] = {
+    "fields": Masker.fields, "target": Masker.url, "url": Masker.url, "form": Masker.form, "json": Masker.document,
+    "text": Masker.raw, "data": Masker.data, "id": Masker.text, "event": Masker.text, "command": Masker.command,
+    "base64": Masker.base64,
+}
+"""Member -> how it is masked. Those that are not here hold no text of a peer's."""
+
+
 @spelt
-def to_text(stream: IO[str], width: Optional[int] = WIDTH) -> Trace:
-    """Return a trace that people read: lines on a text stream, which stays open. ``width`` None shows everything."""
+def to_text(stream: IO[str], width: Optional[int] = AUTO) -> Trace:
+    """Return a trace that people read: lines on a text stream, which stays open; in colours on a terminal.
+
+    ``width``: the characters of a message's contents that a line shows, None for all; by default as many as the
+    terminal has room for, and 200 where there is none.
+    """
     return Trace(TextSink(stream, width))
 
 
@@ -255,103 +328,17 @@ def to_file(path: Any) -> Trace:
     return Trace(JsonLinesSink(path))
 
 
-# For people
+def trace_of(given: "Union[Trace, str, os.PathLike[str], None]") -> Optional[Trace]:
+    """Return a trace: the one given, or one that is written to a file, for a path.
 
-_MARKS = {STATE: "==", TRANSPORT: "~~", FINDING: "!!"}
-_PARTIES = {CLIENT: "C", SERVER: "S"}
-_REMEMBERED = 4096  # requests without an answer whose method is kept
-
-
-class TextForm:
-    """Turns the events of one conversation into lines. Remembers requests, to name the method of a response."""
-
-    def __init__(self, width: Optional[int] = WIDTH) -> None:
-        self._width = width
-        self._methods: Dict[Tuple[str, str], str] = {}
-
-    def lines(self, event: Event) -> List[str]:
-        """Return the lines of one event, more than one for a batch."""
-        start = "%7.3f " % event.time
-        if event.kind != MESSAGE:
-            party = _PARTIES.get(event.direction, "")
-            return ["%s%s %s%s" % (start, _MARKS[event.kind], party + "  " if party else "", plain(event.text))]
-        start += _PARTIES.get(event.direction, "?") + "> "
-        if event.message is None:
-            shown = dumps(event.data().decode("utf-8", "backslashreplace"))
-            return [start + "%-24s %s" % ("not a message", shorten(shown, self._width))]
-        if isinstance(event.message, dict):
-            return [start + self._line(event.direction, event.message)]
-        total = len(event.message)
-        return [start + "batch of %d" % total] + [
-            start + "%d/%d %s" % (number, total, self._line(event.direction, item))
-            for number, item in enumerate(event.message, 1)
-        ]
-
-    def _line(self, direction: str, message: Any) -> str:
-        label, body = self._label(direction, message) if isinstance(message, dict) else ("not a message", message)
-        if body is None:
-            return label
-        return "%-24s %s" % (label, shorten(dumps(elide(body) if self._width else body), self._width))
-
-    def _label(self, direction: str, message: Dict[str, Any]) -> Tuple[str, Any]:
-        """Return the label of a message, and the part of it to show."""
-        number = dumps(message["id"])[:80] if message.get("id") is not None else ""
-        if "method" in message:
-            method = plain(str(message["method"]))[:80]
-            if is_vendor(method):
-                method += " (vendor)"
-            if not number:
-                return method, message.get("params")
-            if len(self._methods) >= _REMEMBERED:
-                del self._methods[next(iter(self._methods))]
-            self._methods[direction, number] = method
-            return "%s #%s" % (method, number), message.get("params")
-        asked = SERVER if direction == CLIENT else CLIENT
-        method = self._methods.pop((asked, number), "")
-        for kind in ("result", "error"):
-            if kind in message:
-                return " ".join([kind] + ["#" + number] * bool(number) + [method] * bool(method)), message[kind]
-        return "not a message", message
-
-
-def elide(value: Any, longest: int = 60, most: int = 8) -> Any:
-    """Return a JSON value whose long strings and arrays have lost their middle."""
-    if isinstance(value, str):
-        return shorten(value, longest)
-    if isinstance(value, dict):
-        return {name: elide(member, longest, most) for name, member in value.items()}
-    if isinstance(value, list):
-        if len(value) > most:
-            value = value[:most - 2] + ["... %d more ..." % (len(value) - most + 1)] + value[-1:]
-        return [elide(item, longest, most) for item in value]
-    return value
-
-
-def shorten(text: str, width: Optional[int]) -> str:
-    """Return a text of at most ``width`` characters (None: no limit); the middle becomes a count of its characters."""
-    if width is None or len(text) <= width:
-        return text
-    kept = max(width - 20, 8)
-    head = kept * 2 // 3
-    return "%s ...%d more... %s" % (text[:head], len(text) - kept, text[len(text) - (kept - head):])
-
-
-def plain(text: str) -> str:
-    """Return a text that a terminal can show: one line of ASCII."""
-    return text if text.isascii() and text.isprintable() else text.encode("unicode_escape").decode("ascii")
-
-
-class TextSink:
-    """Lines of text on a stream."""
-
-    def __init__(self, stream: IO[str], width: Optional[int] = WIDTH) -> None:
-        self._stream = stream
-        self._form = TextForm(width)
-
-    def __call__(self, event: Event) -> None:
-        """Write one event."""
-        self._stream.write("".join(line + "\n" for line in self._form.lines(event)))
-        self._stream.flush()
+    Raises TypeError for what is neither; OSError for a file that cannot be written.
+    """
+    if given is None or isinstance(given, Trace):
+        return given
+    if isinstance(given, str) or hasattr(given, "__fspath__"):
+        return to_file(given)
+    raise TypeError("trace is a path, or a Trace, such as mcp_ref.wiretrace.to_text(sys.stderr), not %s"
+                    % type(given).__name__)
 
 
 # For programs
@@ -396,7 +383,7 @@ def to_object(event: Event) -> Dict[str, Any]:
         value["exchange"] = event.exchange
     if event.kind != MESSAGE:
         value["kind"] = event.kind
-        if event.text or "note" in MEMBERS[event.kind]:
+        if event.text or event.kind in _NOTED:
             value["text" if "text" in MEMBERS[event.kind] else "note"] = event.text
     else:
         if event.message is not None:
@@ -456,11 +443,12 @@ def from_object(value: Any) -> Event:
         if name in known and not (isinstance(member, known[name])
                                   and (known[name] is not int or type(member) is int)):
             raise TraceError("%s: not of the right type" % name)
+    rest = {name: member for name, member in rest.items() if name in known}
     message, text = rest.pop("message", None), ""
     if kind == MESSAGE:
         text = _raw(rest, message is not None)
     elif "note" in known:
-        if "note" not in rest and kind in (STATE, TRANSPORT, FINDING, GAP):
+        if "note" not in rest and kind in _NOTED:
             raise TraceError("note: expected a string")
         text = rest.pop("note", "")
     elif kind == STDERR:

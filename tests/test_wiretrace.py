@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import pathlib
+import re
 import stat
 import subprocess
 import sys
@@ -12,14 +13,15 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import pytest
 
-from mcp_ref import deadline, wiretrace
+from mcp_ref import deadline
 from mcp_ref.errors import ConnectFailed, ConnectionLost, Rejected
 from mcp_ref.limits import Limits
 from mcp_ref.transports.base import Received, Transport
 from mcp_ref.transports.memory import pair
 from mcp_ref.transports.tap import tap
+from mcp_ref.tracetext import TextForm, TextSink, shorten
 from mcp_ref.wiretrace import (
-    Event, JsonLinesSink, TextForm, TextSink, Trace, TraceError, read, to_file, to_text,
+    Event, JsonLinesSink, Trace, TraceError, read, to_file, to_text,
 )
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -35,6 +37,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[List[float]]:
 
 def message(value: Any) -> bytes:
     return json.dumps(value).encode()
+
+
+def told(events: List[Event]) -> List[Event]:
+    """The events after the header, which is always the first."""
+    assert events[0].kind == "trace"
+    return events[1:]
 
 
 def lines_of(events: Sequence[Tuple[str, Any]], width: Optional[int] = None) -> List[str]:
@@ -163,12 +171,12 @@ def test_long_lines_lose_their_middle_and_no_width_shows_all() -> None:
 @pytest.mark.parametrize("width", [1, 20, 28, 29, 60, 200])
 def test_shortened_texts_say_how_much_is_missing(width: int) -> None:
     text = "".join(chr(97 + number % 26) for number in range(1000))
-    short = wiretrace.shorten(text, width)
+    short = shorten(text, width)
     assert len(short) <= max(width, 28)
     head, _, rest = short.partition(" ...")
     missing, _, tail = rest.partition(" more... ")
     assert text.startswith(head) and text.endswith(tail) and len(head) + int(missing) + len(tail) == 1000
-    assert wiretrace.shorten(text, 1000) == text
+    assert shorten(text, 1000) == text
 
 
 def test_requests_that_are_never_answered_are_forgotten() -> None:
@@ -192,7 +200,7 @@ def test_secrets_are_masked_before_any_sink_sees_them() -> None:
     trace.state("authorized with Bearer " + secret)
     trace.transport("Authorization: Bearer " + secret)
     trace.finding("?code=" + secret)
-    assert len(events) == 6 and secret not in repr(events)
+    assert len(told(events)) == 6 and secret not in repr(events)
 
 
 # --- recording and reading --------------------------------------------------------------------------------------------
@@ -219,7 +227,7 @@ def test_recording_is_read_back_as_it_was_told(tmp_path: pathlib.Path) -> None:
     assert list(read(path)) == list(read(str(path))) == events
     assert list(read(path.read_text(encoding="utf-8").splitlines())) == events
     assert list(read(io.BytesIO(path.read_bytes()))) == events
-    assert [event.data() for event in events[:6]] == [
+    assert [event.data() for event in told(events)[:6]] == [
         b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"z":1,"a":"\\u00e9\\u2028"}}', b"[]",
         "Listening é".encode("utf-8"), b"\x80{\xff", b"", b"null"]
 
@@ -228,7 +236,11 @@ def test_recording_has_the_documented_form(tmp_path: pathlib.Path, clock: List[f
     recorded(tmp_path / "wire.jsonl")
     data = (tmp_path / "wire.jsonl").read_bytes()
     assert data.isascii() and data.endswith(b"\n") and b"\r" not in data
-    assert [json.loads(line) for line in data.splitlines()] == [
+    header, *lines = [json.loads(line) for line in data.splitlines()]
+    assert header.pop("recorder").startswith("mcp_ref ") and re.fullmatch(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", header.pop("started"))
+    assert header == {"trace": 1, "recorded": ["start", "both", "bytes", "http", "sse", "end"]}
+    assert lines == [
         {"time": 0.0, "from": "client", "message": {"jsonrpc": "2.0", "id": 1, "method": "m",
                                                     "params": {"z": 1, "a": "é\u2028"}}},
         {"time": 0.0, "from": "server", "message": []},
@@ -240,7 +252,7 @@ def test_recording_has_the_documented_form(tmp_path: pathlib.Path, clock: List[f
         {"time": 0.0, "from": "server", "kind": "transport", "note": "exit \\ud800 code"},
         {"time": 0.0, "from": "client", "kind": "finding", "note": "late"},
     ]
-    assert data.splitlines()[0].index(b'"z"') < data.splitlines()[0].index(b'"a"')
+    assert data.splitlines()[1].index(b'"z"') < data.splitlines()[1].index(b'"a"')
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes are those of POSIX")
@@ -254,13 +266,13 @@ def test_recording_to_a_stream_leaves_it_open() -> None:
     trace = to_file(stream)
     trace.state("a")
     trace.close()
-    assert not stream.closed and list(read(stream.getvalue().splitlines()))[0].text == "a"
+    assert not stream.closed and told(list(read(stream.getvalue().splitlines())))[0].text == "a"
 
 
 def test_each_event_is_on_disk_at_once(tmp_path: pathlib.Path) -> None:
     with to_file(tmp_path / "wire.jsonl") as trace:
         trace.state("before the crash")
-        assert [event.text for event in read(tmp_path / "wire.jsonl")] == ["before the crash"]
+        assert [event.text for event in told(list(read(tmp_path / "wire.jsonl")))] == ["before the crash"]
 
 
 def test_comments_and_blank_lines_are_skipped() -> None:
@@ -284,15 +296,18 @@ def test_members_that_are_unknown_are_ignored() -> None:
     ('{"time":1,"raw":""}', "from: expected client or server"),
     ('{"time":1,"from":"proxy","raw":""}', "from: expected client or server"),
     ('{"time":1,"from":["client"],"raw":""}', "from: expected client or server"),
-    ('{"time":1,"kind":"noise","note":""}', "kind: expected state"),
-    ('{"time":1,"kind":{},"note":""}', "kind: expected state"),
+    ('{"time":1,"kind":"noise","note":""}', "kind: expected one of message"),
+    ('{"time":1,"kind":{},"note":""}', "kind: expected one of message"),
     ('{"time":1,"kind":"state"}', "note: expected a string"),
-    ('{"time":1,"kind":"state","note":5}', "note: expected a string"),
+    ('{"time":1,"kind":"state","note":5}', "note: not of the right type"),
     ('{"time":1,"from":"client"}', "expected message"),
-    ('{"time":1,"from":"client","message":"x"}', "expected message"),
+    ('{"time":1,"from":"client","message":"x"}', "message: not of the right type"),
     ('{"time":1,"from":"client","base64":"?"}', "expected message"),
-    ('{"time":1,"from":"client","base64":5}', "expected message"),
-    ('{"time":1,"from":"client","raw":5}', "expected message"),
+    ('{"time":1,"from":"client","base64":5}', "base64: not of the right type"),
+    ('{"time":1,"from":"client","raw":5}', "raw: not of the right type"),
+    ('{"trace":2}', "version 2 is not known"),
+    ('{"time":1,"kind":"end","complete":1}', "complete: not of the right type"),
+    ('{"time":1,"kind":"request","exchange":"1"}', "exchange: expected an integer"),
     ('{"time":1,"time":2,"from":"client","raw":""}', "duplicate key"),
 ])
 def test_line_that_is_no_event_is_named(line: Any, words: str) -> None:
@@ -323,7 +338,7 @@ def test_sink_that_raises_is_dropped_and_the_others_go_on(caplog: pytest.LogCapt
     with caplog.at_level(logging.WARNING):
         trace.state("one")
         trace.state("two")
-    assert [event.text for event in events] == ["one", "two"] and len(calls) == 1
+    assert [event.text for event in told(events)] == ["one", "two"] and len(calls) == 1
     assert "of a trace, which ends here, raised OSError: disk full" in caplog.text and len(caplog.records) == 1
 
 
@@ -348,7 +363,7 @@ def test_many_threads_write_whole_lines(tmp_path: pathlib.Path) -> None:
             thread.start()
         for thread in threads:
             thread.join(20)
-    events = list(read(path))
+    events = told(list(read(path)))
     assert len(events) == 1200 and all(event.message["params"]["by"] == event.direction for event in events)
     assert len(stream.getvalue().splitlines()) == 1200
 
@@ -388,15 +403,15 @@ def test_tap_shows_what_is_sent_and_received() -> None:
     assert tapped.read() is None
     tapped.close()
     tapped.close()
-    assert [(event.direction, event.kind, event.message or event.text) for event in events] == [
-        ("", "transport", "connected by memory"),
+    assert [(event.direction, event.kind, event.message or event.text or dict(event.more))
+            for event in told(events)] == [
+        ("", "open", {"transport": "memory"}),
         ("client", "message", {"id": 1, "method": "ping"}),
         ("client", "message", [1]),
         ("server", "message", {"id": 1, "result": {}}),
         ("server", "finding", "refused: message of 62 bytes exceeds max_message_bytes (50)"),
         ("server", "message", "noise"),
-        ("", "transport", "end of the connection: the peer closed the connection"),
-        ("client", "transport", "closed"),
+        ("server", "close", "the peer closed the connection"),
     ]
     assert [type(item) for item in read_back] == [bytes, Rejected, bytes]
 
@@ -444,15 +459,15 @@ def test_tap_tells_before_it_writes_and_what_failed() -> None:
     tapped = tap(inner, Trace(events.append, lambda event: order.append(len(inner.calls))), "server")
     with pytest.raises(ConnectionLost):
         tapped.write([b"{}", b"[]"])
-    assert [event.text for event in events[2:]] == ["not sent, or not all of it: gone"]
-    assert [event.direction for event in events] == ["server", "server", ""] and order == [0, 0, 1]
+    assert [event.text for event in told(events)[2:]] == ["not sent, or not all of it: gone"]
+    assert [event.direction for event in told(events)] == ["server", "server", ""] and order == [0, 0, 0, 1]
 
 
 def test_tap_tells_of_a_connection_that_was_not_made() -> None:
     events: List[Event] = []
     with pytest.raises(ConnectFailed):
         tap(Scripted("open"), Trace(events.append), "client").open()
-    assert [event.text for event in events] == ["not connected: nobody there"]
+    assert [event.text for event in told(events)] == ["not connected: nobody there"]
 
 
 def test_tap_passes_on_what_was_refused_before_the_answer() -> None:
@@ -487,7 +502,7 @@ def test_noise_of_a_child_is_in_the_trace_and_still_heard() -> None:
     tap(inner, Trace(events.append), "client")
     inner.on_noise(b"Listening on port 80")
     assert heard == [b"Listening on port 80"]
-    assert [(event.direction, event.text) for event in events] == [("server", "Listening on port 80")]
+    assert [(event.direction, event.text) for event in told(events)] == [("server", "Listening on port 80")]
 
 
 def test_no_trace_means_no_tap() -> None:

@@ -49,6 +49,8 @@ from .urls import checked, origin, shown, split
 if TYPE_CHECKING:
     import ssl
 
+    from ..streamable.http_trace import ExchangeTrace, HttpTrace
+
 PUBLIC, PRIVATE, LINK_LOCAL, HERE = range(4)
 """Kinds of addresses; a server of one kind may lead to those before it."""
 _WORDS = {PRIVATE: "is in a private network", LINK_LOCAL: "is link-local", HERE: "is this machine's"}
@@ -188,6 +190,8 @@ class Fetcher:
         self._ssl_context = ssl_context
         self._cafile = cafile
         self._headers = tuple(headers)
+        self.http_trace: "Optional[HttpTrace]" = None
+        """The trace that is told of every request; None: there is none."""
 
     def get(self, url: str, headers: Fields = ()) -> HttpAnswer:
         """Ask for a document, following redirects within the origin. Any status is an answer."""
@@ -218,14 +222,21 @@ class Fetcher:
 
     def _ask(self, method: str, url: str, headers: Fields, body: Optional[bytes], deadline: Deadline) -> HttpAnswer:
         cancel_scope = _DeadlineScope(deadline)
+        seen: "Optional[ExchangeTrace]" = None
         try:
             step = max(0.001, (deadline.left() or 0.0) / _STEPS)
             dialler = self._dialler(url, step, deadline)
-            request = _head(method, dialler.where, [*self._headers, *headers], body) + (body or b"")
+            fields = _fields(dialler.where, [*self._headers, *headers], body)
+            request = _head(method, dialler.where, fields) + (body or b"")
+            if self.http_trace is not None:
+                seen = self.http_trace.request(
+                    method, dialler.where.target, fields, body, dialler.where.origin, document=True)
             with dialler.dial(cancel_scope) as sock:
                 cancel_scope.detach()
-                return self._exchange(_Timed(sock, deadline), method, request, url)
+                return self._exchange(_Timed(sock, deadline), method, request, url, seen)
         except (TransportError,) + BROKEN as error:
+            if seen is not None:
+                seen.lost(error)
             late = deadline.expired() or isinstance(error, socket.timeout)
             why = "none within auth_timeout (%g seconds)" % self.limits.auth_timeout if late else _why(error)
             raise AuthError("no answer from %s: %s" % (shown(url), why)) from None
@@ -265,14 +276,20 @@ class Fetcher:
         except (TransportError,) + BROKEN:
             return None
 
-    def _exchange(self, sock: "_Timed", method: str, request: bytes, url: str) -> HttpAnswer:
+    def _exchange(
+        self, sock: "_Timed", method: str, request: bytes, url: str, seen: "Optional[ExchangeTrace]",
+    ) -> HttpAnswer:
         sock.send(request)
         reply = Reply(sock, method)  # type: ignore[arg-type]
         try:
             reply.begin()
+            if seen is not None:
+                seen.response(reply.status, reply.headers.pairs())
+                reply.seen = seen
             fields = {name: ", ".join(reply.headers.get_all(name)) for name, _ in reply.headers.pairs()}
             return HttpAnswer(reply.status, fields, self._body(reply, url), url)
         finally:
+            reply.tell_end(False)
             reply.close()
 
     def _body(self, reply: Reply, url: str) -> bytes:
@@ -311,9 +328,9 @@ def _target(asked: str, location: str) -> str:
     return target
 
 
-def _head(method: str, where: Url, headers: Fields, body: Optional[bytes]) -> bytes:
-    """Return the head of a request; no proxy reads it. Raises `AuthError` for a field that cannot be sent, without its
-    value."""
+def _fields(where: Url, headers: Fields, body: Optional[bytes]) -> List[Tuple[str, str]]:
+    """Return the header fields of a request; no proxy reads them. Raises `AuthError` for a field that cannot be sent,
+    without its value."""
     fields = [("Host", where.authority), ("Accept", "application/json"), ("Connection", "close"), *headers]
     if body is not None:
         fields.append(("Content-Length", str(len(body))))
@@ -322,6 +339,10 @@ def _head(method: str, where: Url, headers: Fields, body: Optional[bytes]) -> by
     for name, value in fields:
         if not (value.isascii() and value.isprintable() and is_token(name)):
             raise AuthError("the header field %.80r cannot be sent" % name)
+    return fields
+
+
+def _head(method: str, where: Url, fields: Fields) -> bytes:
     lines = ["%s %s HTTP/1.1" % (method, where.target)] + ["%s: %s" % pair for pair in fields]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")
 

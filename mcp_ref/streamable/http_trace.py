@@ -1,169 +1,305 @@
-"""The trace of HTTP beside the messages: requests and their statuses, header fields, streams of events.
+"""The trace of HTTP: the head of each request and response, and what is in them, told with the number of the exchange.
 
-::
-
-    ~~ POST /mcp (MCP-Protocol-Version: 2025-06-18, Mcp-Session-Id: ~0f3a97c1) -> 200 text/event-stream
-    ~~ S  stream 1 opened: tools/call
-    ~~ S  stream 1: id p7-0, retry 1000
-    ~~ S  stream 1 closed after 2 events
-
-Each exchange has a line, written when its status is known: the client traces the requests that it sends, the server
-those that it receives. The trace numbers the streams. No line holds a secret: of a session id it has a digest, so that
-equal ids look equal; of an authorization only that there was one; of a challenge the known parameters; and addresses
-have no query.
+The client tells of the requests that it sends, the server of those that it receives, in the order of the wire. A body
+is a message of the protocol, several in a stream of SSE events, or something else: a metadata document, a form, an
+error page. The connection is all HTTP traffic of one client, or of all clients of one address of a server.
 """
 
 import re
-from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Optional, Sequence, Tuple
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, Hashable, Iterable, List, Optional, Set, Tuple
+from urllib.parse import parse_qsl
 
 from ..http11.message import Exchange, Pairs
-from ..wiretrace import CLIENT, SERVER, shorten
+from ..jsontext import JsonError, loads
+from ..wiretrace import BODY, CLIENT, CLOSE, END, GAP, OPEN, REQUEST, RESPONSE, SERVER, SSE_EVENT
 
 if TYPE_CHECKING:
-    from ..protocol.streamable_http.sse import SseEvent
     from ..wiretrace import Trace
 
-_LONGEST = 120
-_REQUEST = ("mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name", "last-event-id")
-_REPLY = ("mcp-session-id", "mcp-protocol-version", "location", "www-authenticate", "retry-after", "allow")
-"""The header fields that are shown, in this order."""
-_NAMES = {"mcp-protocol-version": "MCP-Protocol-Version", "last-event-id": "Last-Event-ID",
-          "www-authenticate": "WWW-Authenticate"}
-_CHALLENGE = re.compile(r'([A-Za-z0-9_-]{1,40}) ?= ?("(?:[^"\\]|\\.)*"|[^\s,"]+)')
-_HARMLESS = ("error", "scope", "realm", "resource_metadata")
-"""The parameters of a challenge that are shown."""
-_FIELD = re.compile(rb"^(id|retry|event): ([^\r\n]*)$", re.MULTILINE)
+LONGEST = 64 * 1024 * 1024
+"""The bytes of a message that are held back until its end has come; a longer one is not recorded."""
+_LONGEST_BODY = 64 * 1024
+"""The bytes of other bodies that are shown."""
+_FORM = "application/x-www-form-urlencoded"
+_JSON = re.compile(r"application/(?:[\w.+-]+\+)?json").fullmatch
 
 
-def digest_of(session: str) -> str:
-    """Return a short text for the id of a session: equal for equal ids, and useless to attackers."""
-    from hashlib import sha256
+class SseSplitter:
+    """Splits the bytes of a stream into its events, each with the fields that it had and no others.
 
-    return "~" + sha256(session.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    The transport reads the same bytes by a parser of its own, as the standard says what they mean; here they are shown.
+    """
 
+    def __init__(self) -> None:
+        self._rest: List[bytes] = []
+        self._lines: List[bytes] = []
+        self._size = 0
+        self._begun = False
+        self.too_long = False
 
-def _place(target: str) -> str:
-    """Return an address without the secrets in its query; a session id there becomes its digest."""
-    path, mark, query = target.partition("?")
-    found = re.search(r"(?:^|&)(sessionId|session_id)=([^&#]+)", query)
-    return shorten(path, _LONGEST) + (
-        "?%s=%s" % (found.group(1), digest_of(found.group(2))) if found else "?..." if mark else "")
+    def feed(self, data: bytes) -> "List[Tuple[Dict[str, Any], Optional[bytes]]]":
+        """Return the events that end in these bytes: fields beside the data, and the data, None if there was none."""
+        if not self._begun and data:
+            self._begun = True
+            data = data[3:] if data[:3] == b"\xef\xbb\xbf" else data
+        self._size += len(data)
+        if b"\n" not in data and b"\r" not in data and self._rest and self._rest[-1][-1:] != b"\r":
+            self._rest.append(data)
+            self._bound()
+            return []
+        data = b"".join(self._rest) + data
+        if b"\r" in data:
+            held = b"\r" if data[-1:] == b"\r" else b""  # the rest of a line end may follow
+            data = data[:len(data) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n") + held
+        *lines, rest = data.split(b"\n")
+        self._rest = [rest]
+        events = []
+        for line in lines:
+            if line:
+                self._take(line)
+            elif self._lines:
+                event = self._event()
+                if event is not None:
+                    events.append(event)
+        if not self._lines:
+            self._size = len(rest)
+        self._bound()
+        return events
 
+    def _bound(self) -> None:
+        if self._size > LONGEST:
+            self.too_long, self._rest, self._lines, self._size = True, [], [], 0
 
-def _shown(name: str, value: str) -> str:
-    if name == "mcp-session-id":
-        return digest_of(value)
-    if name == "location":
-        return _place(value)
-    if name == "www-authenticate":
-        scheme = value.strip().partition(" ")[0]
-        given = [(found.group(1), found.group(2).strip('"')) for found in _CHALLENGE.finditer(value[:2000])]
-        said = ["%s=%s" % (key, shorten(text, _LONGEST) if key.lower() in _HARMLESS else "***") for key, text in given]
-        return shorten(scheme, 40) + (": " + " ".join(said) if said else "")
-    return shorten(value, _LONGEST)
+    def _take(self, line: bytes) -> None:
+        if line[:1] != b":":  # a comment
+            self._lines.append(line)
 
-
-def _fields(pairs: Iterable[Tuple[str, str]], wanted: Sequence[str]) -> str:
-    """Return the wanted header fields in brackets, with a blank before; "" for none."""
-    found: List[Tuple[str, str]] = []
-    authorized = False
-    for name, value in pairs:
-        name = name.lower()
-        authorized = authorized or (wanted is _REQUEST and name == "authorization")
-        if name in wanted:
-            found.append((name, value))
-    found.sort(key=lambda field: wanted.index(field[0]))
-    texts = ["%s: %s" % (_NAMES.get(name) or name.title(), _shown(name, value)) for name, value in found]
-    texts += ["with authorization"] * authorized
-    return " (%s)" % ", ".join(texts) if texts else ""
-
-
-def _media(pairs: Iterable[Tuple[str, str]]) -> str:
-    for name, value in pairs:
-        if name.lower() == "content-type":
-            return " " + shorten(value.partition(";")[0].strip(), 80)
-    return ""
+    def _event(self) -> "Optional[Tuple[Dict[str, Any], Optional[bytes]]]":
+        fields: Dict[str, Any] = {}
+        data: List[bytes] = []
+        for line in self._lines:
+            name, _, value = line.partition(b":")
+            value = value[1:] if value[:1] == b" " else value
+            if name == b"data":
+                data.append(value)
+            elif name in (b"id", b"event"):
+                fields[name.decode("ascii")] = value.decode("utf-8", "replace")
+            elif name == b"retry" and value.isdigit() and len(value) < 16:
+                fields["retry"] = int(value)
+        self._lines = []
+        return (fields, b"\n".join(data) if data else None) if fields or data else None
 
 
 class HttpTrace:
-    """The writer of HTTP lines into a `Trace`, for the exchanges of one party; see the module. Thread-safe."""
+    """The reports of HTTP into a `Trace`, for one connection; see the module. Thread-safe.
 
-    def __init__(self, trace: "Trace") -> None:
+    ``connection``: its name; None: a new one, which begins with the first request. ``transport``: its name then.
+    """
+
+    def __init__(self, trace: "Trace", connection: Optional[str] = None, transport: str = "") -> None:
         self.trace = trace
+        self._lock = threading.Lock()
+        self._name = connection
+        self._transport = transport
+        self._begun = connection is not None
 
-    def exchanged(
-        self, method: str, target: str, fields: Pairs, status: int, answer: Pairs, why: str = "",
-    ) -> None:
-        """Write a line for a request and the head of its reply; ``why``: the text of a refusal."""
-        self.trace.transport("%s %s%s -> %d%s%s%s" % (
-            shorten(method, 40), _place(target), _fields(fields, _REQUEST), status, _media(answer),
-            _fields(answer, _REPLY), why and ": " + shorten(why, 200)))
+    @property
+    def connection(self) -> str:
+        """The name of the connection."""
+        with self._lock:
+            if self._name is None:
+                self._name = self.trace.connection()
+            return self._name
 
-    def failed(self, method: str, target: str, fields: Pairs, error: BaseException) -> None:
-        """Write a line for a request that has no reply."""
-        self.trace.transport("%s %s%s -> no reply: %s" % (method, _place(target), _fields(fields, _REQUEST), error))
+    def request(
+        self, method: str, target: str, fields: Iterable[Tuple[str, str]], body: Optional[bytes], url: str = "",
+        document: bool = False,
+    ) -> "ExchangeTrace":
+        """Tell of a request, and return what tells of its response. ``url``: scheme and authority of the server.
+
+        ``document``: the bodies are no messages of the protocol, but documents and forms of authorization.
+        """
+        if not self._begun:
+            self.opened(self._transport)
+        return ExchangeTrace(self, method, target, fields, body, url, document)
+
+    def opened(self, transport: str) -> None:
+        """Tell that the connection begins, with the transport that it is now known to speak."""
+        name = self.connection
+        self._begun = True
+        self.trace.tell(OPEN, members={"transport": transport}, connection=name)
+
+    def closed(self, party: str) -> None:
+        """Tell of the end of a connection that has begun here."""
+        if self._transport and self._begun:
+            self._begun = False
+            self.trace.tell(CLOSE, party, connection=self.connection)
 
     def finding(self, name: str, text: str) -> None:
-        """Write a line for an anomaly that was counted."""
-        self.trace.finding("%s: %s" % (name, text))
-
-    def stream(self, what: str) -> "StreamTrace":
-        """Return the trace of a stream of events that begins; ``what``: its purpose."""
-        return StreamTrace(self.trace, what)
+        """Tell of an anomaly that was counted."""
+        self.trace.finding("%s: %s" % (name, text), "", self.connection)
 
 
-class StreamTrace:
-    """The trace of one stream of events, as long as one connection carries it."""
+class ExchangeTrace:
+    """The reports of one exchange: its request at once, then `response`, `data`, and `end`. Thread-safe."""
 
-    def __init__(self, trace: "Trace", what: str) -> None:
-        self._trace = trace
-        self._name = "stream %d" % next(trace.numbers)
-        self._events = 0
-        self._retry: Optional[int] = None
-        self._over = False
-        trace.transport("%s opened: %s" % (self._name, shorten(what, _LONGEST)), SERVER)
+    def __init__(
+        self, http: HttpTrace, method: str, target: str, fields: Iterable[Tuple[str, str]], body: Optional[bytes],
+        url: str, document: bool,
+    ) -> None:
+        self._trace = http.trace
+        self._connection = http.connection
+        self._number = next(http.trace.exchanges)
+        self._method, self._document = method, document
+        self._lock = threading.RLock()
+        self._parts: List[bytes] = []
+        self._size = 0
+        self._events: Optional[SseSplitter] = None
+        self._status = 0
+        self._kind = ""
+        self._answered = self._over = False
+        fields = [(name, value) for name, value in fields]
+        self._tell(REQUEST, CLIENT, {"method": method, "target": target, "fields": self._mirrored(fields, body),
+                                     "url": url or None})
+        if body and document:
+            self._tell_body(CLIENT, body, _media(fields))
+        elif body:
+            self._message(CLIENT, body)
 
-    def events(self, events: "Sequence[SseEvent]", retry: Optional[int]) -> None:
-        """Write lines for events that have come; ``retry``: the last such value of the stream, in milliseconds."""
-        for event in events:
-            self._event(event.event, event.id, retry if retry != self._retry else None, event.data)
-            self._retry = retry
+    def _tell(self, kind: str, party: str, members: Dict[str, Any], note: str = "") -> None:
+        self._trace.tell(kind, party, members, note, self._connection, self._number)
 
-    def sent(self, data: bytes) -> None:
-        """Write lines for the events in these bytes, which were sent; comments are left out."""
-        for block in data.split(b"\n\n"):
-            if b"data:" in block:
-                found = {name: value.decode("utf-8", "replace") for name, value in _FIELD.findall(block)}
-                retry = found.get(b"retry")
-                self._event(found.get(b"event", "message"), found.get(b"id"), int(retry) if retry else None,
-                            block.partition(b"data: ")[2])
+    def _message(self, party: str, data: bytes, sse: Optional[Dict[str, Any]] = None) -> None:
+        self._trace.message(party, data, self._connection, self._number, sse)
 
-    def _event(self, kind: str, id: Optional[str], retry: Optional[int], data: bytes) -> None:
-        self._events += 1
-        said = [] if kind == "message" else ["event " + shorten(kind, 40)]
-        if kind == "endpoint":
-            said[0] += " " + _place(data.decode("utf-8", "replace"))
-        said += [] if id is None else ["id " + shorten(id, _LONGEST)]
-        said += [] if retry is None else ["retry %d" % retry]
-        if said:
-            self._trace.transport("%s: %s%s" % (self._name, ", ".join(said), "" if data else ", no data"), SERVER)
+    def _mirrored(self, fields: List[Tuple[str, str]], body: Optional[bytes]) -> List[Tuple[str, str]]:
+        """Mask the fields that repeat secrets of the message: by its members' names they are known to be some."""
+        if not body or not any(name.lower().startswith("mcp-param-") for name, _ in fields):
+            return fields
+        try:
+            found: Set[str] = self._trace.masker.message(loads(body))[1]
+        except JsonError:
+            return fields
+        return [(name, self._trace.masker.field(name, value, found) if name.lower().startswith("mcp-param-") else value)
+                for name, value in fields]
 
-    def closed(self, why: str = "", party: str = SERVER) -> None:
-        """Write a line for the end of the stream. The second call does nothing."""
-        if not self._over:
+    def response(self, status: int, fields: Iterable[Tuple[str, str]]) -> None:
+        """Tell of the head of the response."""
+        fields = list(fields)
+        with self._lock:
+            self._answered, self._status, self._kind = True, status, _media(fields)
+            if self._kind == "text/event-stream" and not self._document:
+                self._events = SseSplitter()
+            self._tell(RESPONSE, SERVER, {"status": status, "fields": fields})
+
+    def data(self, data: bytes) -> None:
+        """Tell of the next piece of the response's body."""
+        with self._lock:
+            if self._events is not None:
+                self._stream(self._events, data)
+            elif data:
+                self._size += len(data)
+                if self._size <= LONGEST:
+                    self._parts.append(data)
+
+    def _stream(self, events: SseSplitter, data: bytes) -> None:
+        for fields, value in events.feed(data):
+            if value and fields.get("event", "message") == "message":
+                self._message(SERVER, value, fields)
+            else:
+                text = None if value is None else value.decode("utf-8", "replace")
+                self._tell(SSE_EVENT, SERVER, {**fields, "data": text})
+        if events.too_long:
+            events.too_long = False
+            self._tell(GAP, "", {}, "an event of more than %d bytes" % LONGEST)
+
+    def end(self, party: str, complete: bool = True, note: str = "") -> None:
+        """Tell of the body, if it was no stream, and of the end of the exchange. A second call does nothing."""
+        with self._lock:
+            if self._over:
+                return
             self._over = True
-            self._trace.transport("%s closed after %d event%s%s" % (
-                self._name, self._events, "s" * (self._events != 1), why and ": " + shorten(why, 200)), party)
+            body, self._parts = b"".join(self._parts), []
+            if self._size > LONGEST:
+                self._tell(GAP, "", {}, "a body of %d bytes" % self._size)
+            elif body and not complete:
+                self._tell(GAP, "", {}, "a body that ended early, after %d bytes" % len(body))
+            elif body and self._is_message(body):
+                self._message(SERVER, body)
+            elif body:
+                self._tell_body(SERVER, body, self._kind)
+            self._tell(END, party, {"complete": complete}, note)
+
+    def lost(self, error: BaseException, party: str = "") -> None:
+        """Tell that no response came."""
+        self.end(party, False, "no response: %s" % error)
+
+    def _is_message(self, body: bytes) -> bool:
+        if self._document or not _JSON(self._kind):
+            return False
+        if self._method == "POST" and self._status < 300:
+            return True
+        try:
+            value = loads(body)
+        except JsonError:
+            return False
+        first = value[0] if isinstance(value, list) and value else value
+        return isinstance(first, dict) and "jsonrpc" in first
+
+    def _tell_body(self, party: str, body: bytes, kind: str) -> None:
+        """Tell of a body that is no message, in the form in which its parts can be told."""
+        if kind == _FORM:
+            self._tell(BODY, party, {"form": parse_qsl(body.decode("utf-8", "replace"), True)})
+            return
+        try:
+            if len(body) <= _LONGEST_BODY and (_JSON(kind) or body[:1] in b"{["):
+                self._tell(BODY, party, {"json": loads(body)})
+                return
+        except JsonError:
+            pass
+        size = len(body) if len(body) > _LONGEST_BODY else None
+        try:
+            text = body[:_LONGEST_BODY].decode("utf-8", "strict" if size is None else "ignore")
+            self._tell(BODY, party, {"text": text, "size": size})
+        except UnicodeDecodeError:
+            from base64 import b64encode
+
+            self._tell(BODY, party, {"base64": b64encode(body[:_LONGEST_BODY]).decode("ascii"), "size": size})
+
+
+def _media(fields: Iterable[Tuple[str, str]]) -> str:
+    for name, value in fields:
+        if name.lower() == "content-type":
+            return value.partition(";")[0].strip().lower()
+    return ""
 
 
 class TracedExchange(Exchange):
     """An exchange of a server that writes its trace; the inner exchange does the work."""
 
-    def __init__(self, inner: Exchange, trace: HttpTrace) -> None:
+    def __init__(self, inner: Exchange, http: HttpTrace) -> None:
         self.inner = inner
-        self._trace = trace
-        self._stream: Optional[StreamTrace] = None
         super().__init__(inner.request)
+        request = inner.request
+        target = request.root + request.path + ("?" + request.query if request.query else "")
+        host = request.headers.get("host")
+        url = host and "%s://%s" % ("https" if request.secure else "http", host)
+        self._seen = http.request(request.method, target, request.headers.pairs(), request.body, url or "")
+
+    @property
+    def holder(self) -> Hashable:
+        """The peer for which an unread reply is counted."""
+        return self.inner.holder
+
+    @holder.setter
+    def holder(self, holder: Hashable) -> None:
+        self.inner.holder = holder
+
+    @property
+    def gone(self) -> bool:  # type: ignore[override]
+        """True if the client is known to be gone."""
+        return self.inner.gone
 
     @property
     def on_close(self) -> Optional[Callable[[], None]]:
@@ -177,16 +313,13 @@ class TracedExchange(Exchange):
             return
 
         def closed() -> None:
-            if self._stream is not None:
-                self._stream.closed("the client has gone", CLIENT)
+            self._left()
             told()
 
         self.inner.on_close = closed
 
-    def _tell(self, status: int, headers: Pairs, why: str = "") -> None:
-        request = self.request
-        target = request.path + ("?" + request.query if request.query else "")
-        self._trace.exchanged(request.method, target, request.headers.pairs(), status, headers, why)
+    def _left(self) -> None:
+        self._seen.end(CLIENT, False, "the client has gone")
 
     def watch(self) -> None:
         """Implement `Exchange.watch`."""
@@ -194,35 +327,32 @@ class TracedExchange(Exchange):
 
     def reply(self, status: int, headers: Pairs = (), body: bytes = b"") -> None:
         """Implement `Exchange.reply`."""
-        self._tell(status, headers, body[:1000].decode("utf-8", "replace") if status >= 400 else "")
+        self._seen.response(status, headers)
+        self._seen.data(body)
+        self._seen.end(SERVER)
         self.inner.reply(status, headers, body)
 
     def start(self, status: int, headers: Pairs = ()) -> None:
         """Implement `Exchange.start`."""
-        self._tell(status, headers)
-        self._stream = self._trace.stream("the reply to %s" % self.request.method)
+        self._seen.response(status, headers)
         self.inner.start(status, headers)
 
     def send(self, data: bytes) -> bool:
         """Implement `Exchange.send`."""
-        if self._stream is not None:
-            self._stream.sent(data)
+        self._seen.data(data)
         taken = self.inner.send(data)
-        if not taken and self._stream is not None:
-            self._stream.closed("the client has gone", CLIENT)
+        if not taken:
+            self._left()
         return taken
 
     def finish(self, data: bytes = b"") -> None:
         """Implement `Exchange.finish`."""
-        if self._stream is not None:
-            self._stream.sent(data)
-            self._stream.closed()
+        if data:
+            self._seen.data(data)
+        self._seen.end(SERVER)
         self.inner.finish(data)
 
 
-def traced(handle: Callable[[Exchange], Any], trace: "Optional[Trace]") -> Callable[[Exchange], Any]:
-    """Return a handler that traces its exchanges; ``handle`` itself if there is no trace."""
-    if trace is None:
-        return handle
-    seen = HttpTrace(trace)
-    return lambda exchange: handle(TracedExchange(exchange, seen))
+def traced(handle: Callable[[Exchange], Any], http: HttpTrace) -> Callable[[Exchange], Any]:
+    """Return a handler that traces its exchanges."""
+    return lambda exchange: handle(TracedExchange(exchange, http))

@@ -11,7 +11,7 @@ from ..deadline import Deadline
 from ..diagnostics.usercode import shown_error
 from ..errors import TransportError
 from ..jsonrpc import RequestId
-from ..wiretrace import CLIENT, SERVER, Trace
+from ..wiretrace import CLIENT, CLOSE, OPEN, PROCESS, SERVER, STDERR, Trace
 from .base import Failed, Finding, Received, Transport
 from .exchanges import Outgoing, Unanswered
 from .forwarding import Forwarding
@@ -24,21 +24,31 @@ _OURS = frozenset((
 """The names of counts that are our own doing, or our own limits; most others are about the peer."""
 
 
-def tap(transport: Transport, trace: Optional[Trace], side: str) -> Transport:
+_OF_PROCESS = {"start": "command", "signal": "signal", "exit": "code"}
+"""The event in the life of a process -> the member with more about it."""
+_NAMES = {"child": "stdio", "http": "streamable-http", "sse": "http+sse"}
+"""The name of a transport -> that in a trace, if it is another one."""
+
+
+def tap(transport: Transport, trace: Optional[Trace], side: str, connection: Optional[str] = None) -> Transport:
     """Return the same transport, seen by ``trace``; itself, where that is None. ``side``: who we are, "client" or
-    "server".
+    "server". ``connection``: the name of the connection, where another part tells of it and of its messages, as for a
+    server over HTTP.
 
     Raises ValueError for another side, TypeError for a trace that is none.
     """
-    return transport if trace is None else Tap(transport, trace, side)
+    return transport if trace is None else Tap(transport, trace, side, connection)
 
 
 class Tap(Forwarding):
-    """A transport of whichever contract whose traffic a trace is told of; see the module."""
+    """A transport of whichever contract whose traffic a trace is told of; see the module.
+
+    Where HTTP tells of messages, with the exchange that each belongs to, they are not told again.
+    """
 
     finding: Optional[Finding] = None
 
-    def __init__(self, transport: Transport, trace: Trace, side: str) -> None:
+    def __init__(self, transport: Transport, trace: Trace, side: str, connection: Optional[str] = None) -> None:
         if side not in (CLIENT, SERVER):
             raise ValueError("side is %r or %r, not %r" % (CLIENT, SERVER, side))
         if not isinstance(trace, Trace):
@@ -48,27 +58,41 @@ class Tap(Forwarding):
         self.trace = trace
         self.side = side
         self.peer = SERVER if side == CLIENT else CLIENT
-        self._closed = False
+        self._closed = self._over = False
         self.finding = self._found
+        self._given = connection
+        self._connection = trace.connection() if connection is None else connection
+        self._tells = connection is None
         if hasattr(transport, "show_http"):
-            transport.show_http(trace)
+            trace.records("documents")
+            transport.show_http(trace, self._connection)
+            self._tells = False
         if hasattr(transport, "on_noise"):
             self._hear(transport)
         if hasattr(transport, "on_stderr"):
             self._hear_stderr(transport)
+        if hasattr(transport, "on_process"):
+            self._hear_process(transport)
 
     def _found(self, name: str, text: str, error: Optional[BaseException]) -> None:
         """Tell the trace what the connection has counted, as a finding about the side that has caused it."""
         if error is not None:
             text += ": " + shown_error(error)
-        self.trace.finding("%s: %s" % (name, text), self.side if error is not None or name in _OURS else self.peer)
+        self._note("%s: %s" % (name, text), self.side if error is not None or name in _OURS else self.peer)
+
+    def _note(self, text: str, party: str = "") -> None:
+        self.trace.finding(text, party, self._connection)
+
+    def _message(self, party: str, data: bytes) -> None:
+        if self._tells:
+            self.trace.message(party, data, self._connection)
 
     def _hear(self, transport: Any) -> None:
         """Tell the trace of lines on a child's stdout that are no messages: they are not read, but were on the wire."""
         before = self._unseen = transport.on_noise
 
         def heard(line: bytes) -> None:
-            self.trace.message(self.peer, line)
+            self._message(self.peer, line)
             if before is not None:
                 before(line)
 
@@ -79,44 +103,69 @@ class Tap(Forwarding):
         alive.
         """
         before = self._unheard = transport.on_stderr
-        told, peer = self.trace.transport, self.peer
+        tell, peer, connection = self.trace.tell, self.peer, self._connection
 
         def heard(line: str) -> None:
-            told("stderr: " + line, peer)
+            tell(STDERR, peer, note=line, connection=connection)
             if before is not None:
                 before(line)
 
         transport.on_stderr = heard
+        if getattr(transport, "hears_stderr", True):
+            self.trace.records("stderr")
+
+    def _hear_process(self, transport: Any) -> None:
+        """Tell the trace what becomes of a child; also of one whose transport was forgotten."""
+        tell, side, peer, connection = self.trace.tell, self.side, self.peer, self._connection
+        self.trace.records("process")
+
+        def heard(did: str, what: Any = None) -> None:
+            tell(PROCESS, peer if did == "exit" else side, {"did": did, _OF_PROCESS.get(did, "code"): what},
+                 connection=connection)
+
+        transport.on_process = heard
 
     def open(self) -> None:
         """Make the connection, and tell the trace how that went."""
         try:
             self.inner.open()
         except TransportError as error:
-            self.trace.transport("not connected: %s" % error)
+            self.trace.transport("not connected: %s" % error, "", self._connection)
             raise
-        self.trace.transport("connected by %s" % self.name)
+        if self._given is None:
+            name = _NAMES.get(self.name, self.name)
+            if name == "socket":
+                name = "unix" if self.same_machine else "tcp"
+            self.trace.tell(OPEN, members={"transport": name}, connection=self._connection)
+
+    def _end(self, party: str, why: str = "") -> None:
+        """Tell the trace of the end of the connection, once."""
+        if not self._over:
+            self._over = True
+            if self._given is None:
+                self.trace.tell(CLOSE, party, note=why, connection=self._connection)
 
     def read(self) -> Optional[List[Received]]:
         """Read, and tell the trace what has come."""
         items: Optional[List[Received]] = self.inner.read()
         if items is None:
-            self.trace.transport("end of the connection: %s" % self.inner.reason())
+            if not self._closed:
+                self._end(self.peer, self.inner.reason())
             return None
         for item in items:
             if isinstance(item, bytes):
-                self.trace.message(self.peer, item)
+                self._message(self.peer, item)
             elif isinstance(item, Failed):
                 if not isinstance(item, Unanswered):
-                    self.trace.finding("no answer to request %r: %s" % (item.id, item.error))
+                    self._note("no answer to request %r: %s" % (item.id, item.error))
             else:
-                self.trace.finding("refused: %s" % item, self.peer)
+                self._note("refused: %s" % item, self.peer)
         return items
 
     def write(self, messages: Sequence[bytes]) -> None:
         """Tell the trace of the messages, then write them."""
         for message in messages:
-            self.trace.message(self.side, message)
+            self._message(self.side, message)
         with self._findings():
             self.inner.write(messages)
 
@@ -125,18 +174,18 @@ class Tap(Forwarding):
         try:
             yield
         except TransportError as error:
-            self.trace.finding("not sent, or not all of it: %s" % error)
+            self._note("not sent, or not all of it: %s" % error)
             raise
 
     def post(self, message: Optional[bytes], about: Optional[RequestId] = None, final: bool = False) -> None:
         """Tell the trace of the message, then post it."""
         if message is not None:
-            self.trace.message(self.side, message)
+            self._message(self.side, message)
         self.inner.post(message, about, final)
 
     def arrived(self, message: bytes) -> None:
         """Tell the trace of a message that came by another way than `read`."""
-        self.trace.message(self.peer, message)
+        self._message(self.peer, message)
 
     def send(self, messages: Sequence[Outgoing]) -> None:
         """Tell the trace of the messages, then send them."""
@@ -153,12 +202,12 @@ class Tap(Forwarding):
     def _show(self, message: Outgoing) -> None:
         if not message.traced:
             message.traced = True
-            self.trace.message(self.side, message.data)
+            self._message(self.side, message.data)
 
     def reopen(self) -> Optional[Transport]:
         """Return the transport that takes the place of this one, seen, too."""
         fresh = self.inner.reopen()
-        return fresh and Tap(fresh, self.trace, self.side)
+        return fresh and Tap(fresh, self.trace, self.side, self._given)
 
     def renew(self) -> Optional[Transport]:
         """Return the transport that takes the place of this one, seen, too."""
@@ -167,11 +216,12 @@ class Tap(Forwarding):
             fresh.on_noise = self._unseen
         if hasattr(fresh, "on_stderr"):
             fresh.on_stderr = self._unheard
-        return fresh and Tap(fresh, self.trace, self.side)
+        return fresh and Tap(fresh, self.trace, self.side, self._given)
 
     def close(self) -> None:
         """Close the transport, and tell the trace once."""
-        if not self._closed:
-            self._closed = True
-            self.trace.transport("closed", self.side)
-        self.inner.close()
+        self._closed = True
+        try:
+            self.inner.close()
+        finally:
+            self._end(self.side)

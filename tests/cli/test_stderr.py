@@ -21,7 +21,7 @@ def test_the_command_line_shows_what_the_server_writes_unless_it_is_to_be_quiet(
 
 def test_with_a_trace_the_lines_are_part_of_it_and_come_once():
     done = run("ping", "--count", "1", "--trace", *COMMAND)
-    line, = [line for line in done.err.splitlines() if "warming" in line]
+    line, = [line for line in done.err.splitlines() if "stderr: " in line]
     assert line[8:] == "~~ S  stderr: warming \\x1b[2J up"
 
 

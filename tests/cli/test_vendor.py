@@ -338,7 +338,7 @@ def test_a_server_for_pipes_has_nothing_of_http_and_says_so(tmp_path, capsys):
     assert both[store] == ours[store] and beside in left_out(both)
 
 
-MOST_OF_A_STDIO_SERVER = 166
+MOST_OF_A_STDIO_SERVER = 168
 """Modules. A server for pipes loads half of them until its first call; the others are for what it may be asked."""
 MOST_UNTIL_THE_FIRST_ANSWER = 70
 """Modules of the package, at the answer to `initialize`."""

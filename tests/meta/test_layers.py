@@ -24,6 +24,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("codec",),
     ("messages",),
     ("methods",),
+    ("tracetext",),
     ("protocol", "wiretrace"),
     ("transports", "ladder"),
     ("http11",),

@@ -2,6 +2,7 @@
 import fcntl
 import io
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -169,10 +170,9 @@ def test_a_function_that_fails_gets_no_more_and_the_trace_goes_on(caplog: pytest
 
     transport = child("stubborn.py", "err", "one", "err", "two", "wait", stderr=EachLine(fail), limits=QUICK)
     with opened(tap(transport, Trace(events.append), "client")):
-        until(lambda: [event.text for event in events if event.text.startswith("stderr: ")]
-              == ["stderr: one", "stderr: two"])
+        until(lambda: [event.text for event in events if event.kind == "stderr"] == ["one", "two"])
     assert caplog.text.count("gets no more") == 1
-    assert {event.direction for event in events if event.text.startswith("stderr: ")} == {"server"}
+    assert {event.direction for event in events if event.kind == "stderr"} == {"server"}
 
 
 def test_a_trace_shows_the_lines_of_each_process_once_and_without_secrets() -> None:
@@ -185,8 +185,10 @@ def test_a_trace_shows_the_lines_of_each_process_once_and_without_secrets() -> N
         renewed = seen.renew()
         assert renewed is not None
         seen = renewed
-    told = [event.text for event in events if event.text.startswith("stderr: ")]
-    assert told == ["stderr: API_KEY=*** \x1b[2J"] * 2
+    first, second = [event for event in events if event.kind == "stderr"]
+    assert re.fullmatch(r"API_KEY=\*\*\*[0-9a-f]{8} \x1b\[2J", first.text) and first.text == second.text
+    assert (first.connection, second.connection) == ("", "2"), "each process is a connection of its own"
+    assert [event.more["did"] for event in events if event.kind == "process"] == ["start", "exit", "stdin-closed"] * 2
 
 
 # --- A flood ----------------------------------------------------------------------------------------------------------

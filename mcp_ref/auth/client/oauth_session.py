@@ -76,6 +76,7 @@ from .token_endpoint import Token, sayable, union
 if TYPE_CHECKING:
     import ssl
 
+    from ...streamable.http_trace import HttpTrace
     from .grant import Grant
 
 LASTING = ("", "server_error", "temporarily_unavailable", "slow_down")
@@ -162,6 +163,10 @@ class OAuthSession(Authorizer):
         """Keep the nonce for the next proof, which a server may send with any answer [RFC 9449 §8.2]."""
         if self._prover is not None and origin(url) == self._origin:
             self._prover.learn_nonce(url, headers)
+
+    def show_http(self, trace: "HttpTrace") -> None:
+        """Tell a trace of requests for metadata, registrations and tokens."""
+        self._fetcher.http_trace = trace
 
     def _renew_early(self, token: Token, cancel_scope: CancelScope) -> Token:
         """Return another token for one that is about to end, or the same one.

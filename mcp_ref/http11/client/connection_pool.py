@@ -192,6 +192,7 @@ class ConnectionPool:
         link, reply.link = reply.link, None
         if link is None:
             return
+        reply.tell_end(cancel_scope.gone)
         if not reply.complete or cancel_scope.gone:
             self._discard(link, reply, cancel_scope)
             return

@@ -34,6 +34,10 @@ class Reply(HTTPResponse):
     """The header fields by which its request was to be let in; see `mcp_ref.streamable.client.auth_provider`."""
     kept: Optional[bytes] = None
     """The body, where it was read and may be asked for again."""
+    seen: Any = None
+    """The object that is told of the body as it is read, by ``data`` and ``end``; None: there is none."""
+    cut: Optional[str] = None
+    """The reason why the body ended too early; None if it did not, "" if we have not waited for more."""
 
     def __init__(self, sock: socket.socket, method: str) -> None:
         super().__init__(sock, method=method)
@@ -100,6 +104,8 @@ class Reply(HTTPResponse):
                 raise IncompleteRead(b"", self.length)
         except BROKEN as error:
             raise self._broken(error) from error
+        if self.seen is not None:
+            self.seen.data(data)
         return data
 
     def whole(self, limit: int) -> bytes:
@@ -111,9 +117,12 @@ class Reply(HTTPResponse):
         while size <= limit:
             if self.length is not None:
                 try:
-                    return self.read()
+                    data = self.read()
                 except BROKEN as error:
                     raise self._broken(error) from error
+                if self.seen is not None:
+                    self.seen.data(data)
+                return data
             part = self.piece()
             if not part:
                 return whole.getvalue()
@@ -128,7 +137,15 @@ class Reply(HTTPResponse):
         `HTTPResponse` is at its end then, and looks as if another reply could follow.
         """
         self.will_close = True
+        self.cut = "" if isinstance(error, socket.timeout) else words(error)
         return AnswerLost("the answer was cut off: %s" % words(error))
+
+    def tell_end(self, given_up: bool) -> None:
+        """Tell what has seen the body of its end; ``given_up``: we want no more of it."""
+        if self.seen is not None:
+            whole = self.cut is None and (self.fp is None or self.length == 0)
+            ours = not whole and (given_up or not self.cut)
+            self.seen.end("client" if ours else "server", whole, "" if ours else self.cut or "")
 
     @property
     def complete(self) -> bool:

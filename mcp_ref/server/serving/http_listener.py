@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from ...peer.dispatcher import Connection
     from ...protocol.streamable_http.mirrored import Mirrored
+    from ...streamable.http_trace import HttpTrace
     from ...streamable.server.http_sse import SseEndpoint
     from ...streamable.server.session_table import SessionTable
     from ...streamable.shared.store import Store
@@ -91,8 +92,9 @@ class HttpListener:
         if legacy and any(revision.handshake for revision in server.revisions):
             from ...streamable.server.http_sse import SseEndpoint
 
+            http = _http_trace(trace, "http+sse")
             self.legacy = _traced(SseEndpoint(**_shared_options(
-                server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, trace)), trace)
+                server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, http)), http)
         host = parts.hostname or "127.0.0.1"
         handle = self.endpoint.handle if self.legacy is None else self._handle
         self.http = HttpServer(handle, host, parts.port or 0, limits=server.limits, ssl_context=ssl_context, fds=fds,
@@ -181,26 +183,43 @@ def endpoint_of(
 ) -> Endpoint:
     """Return the endpoint of a server, for any HTTP server. Options as in the module, and those of `Endpoint`: ``path``
     (None: any), ``streams`` (True: a GET opens a stream) and ``delete`` (True: clients may end their sessions)."""
-    shared = _shared_options(server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, trace)
+    http = _http_trace(trace, "streamable-http")
+    shared = _shared_options(server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, http)
     return _traced(Endpoint(
         mirrored=_mirrored_of(server), path=path, sessions=sessions, json_response=json_response, poll_after=poll_after,
         streams=streams, delete=delete, **shared,
-    ), trace)
+    ), http)
 
 
-def _traced(endpoint: _Served, trace: "Optional[Trace]") -> _Served:
-    """Return the endpoint, with its exchanges reported to the trace if there is one."""
-    if trace is not None:
+def _http_trace(trace: "Optional[Trace]", transport: str) -> "Optional[HttpTrace]":
+    """Return what reports the exchanges of one address to the trace; None without one."""
+    if trace is None:
+        return None
+    from ...streamable.http_trace import HttpTrace
+
+    return HttpTrace(trace, transport=transport)
+
+
+def _traced(endpoint: _Served, http: "Optional[HttpTrace]") -> _Served:
+    """Return the endpoint, with its exchanges and its end reported to the trace if there is one."""
+    if http is not None:
         from ...streamable.http_trace import traced
 
-        setattr(endpoint, "handle", traced(endpoint.handle, trace))
+        end = endpoint.close
+
+        def close(grace: float = 0.0) -> None:
+            end(grace)
+            http.closed("server")
+
+        setattr(endpoint, "handle", traced(endpoint.handle, http))
+        setattr(endpoint, "close", close)
     return endpoint
 
 
 def _shared_options(
     server: "ServerInterface", auth: Optional[Guard], token: Optional[str], authenticate: Optional[Authenticate],
     allowed_hosts: Optional[Sequence[str]], allowed_origins: Optional[Sequence[str]],
-    trusted_proxies: Sequence[str], trace: "Optional[Trace]",
+    trusted_proxies: Sequence[str], http: "Optional[HttpTrace]",
 ) -> Dict[str, Any]:
     """Return the arguments that both kinds of endpoint are made with."""
     server.resolve()
@@ -215,7 +234,7 @@ def _shared_options(
         allowed_hosts = (*LOOPBACK, *asked.hosts) if isinstance(asked, Guard) else LOOPBACK
 
     def connect(transport: Transport) -> "Connection":
-        return server.connect(tap(transport, trace, "server"))
+        return server.connect(transport if http is None else tap(transport, http.trace, "server", http.connection))
 
     return dict(
         connect=connect, authenticate=asked, allowed_hosts=allowed_hosts,

@@ -26,6 +26,8 @@ from .headers import check
 if TYPE_CHECKING:
     import ssl
 
+    from ..http_trace import HttpTrace
+
 __all__ = ["Authorizer", "Authorizing", "Fields", "AuthBoundary", "CancelScope", "AuthRefusal"]
 
 
@@ -75,6 +77,9 @@ class Authorizer:
 
     def answered(self, url: str, headers: Headers) -> None:
         """Note that a request to ``url`` was not refused; ``headers``: those of its reply. Must not wait."""
+
+    def show_http(self, trace: "HttpTrace") -> None:
+        """Tell a trace of the requests to authorization servers."""
 
 
 class Authorizing:

@@ -29,7 +29,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ...diagnostics.packagelog import Counters, get_logger, is_told
-from ...errors import ConnectionLost, HttpStatus, McpError, TransportError
+from ...errors import AnswerLost, ConnectionLost, HttpStatus, McpError, PeerProtocolError, TransportError
 from ...http11.client.connect import Connector, CancelScope, Abandoned, server_url, server_url_from
 from ...http11.client.connection_pool import RequestPool, Fields, ConnectionPool, Stale
 from ...http11.client.response import Reply
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     import ssl
 
     from ...wiretrace import Trace
-    from ..http_trace import HttpTrace
+    from ..http_trace import ExchangeTrace, HttpTrace
 
 _MOST_REDIRECTS = 5
 _REDIRECTS = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (307, 308)}
@@ -116,11 +116,19 @@ class HttpChannel(ExchangeTransport):
         self._counts = Counters()
         tell_of_fork(self)
 
-    def show_http(self, trace: "Trace") -> None:
-        """Tell a trace of exchanges and streams from now on; to be called before `open`."""
+    def show_http(self, trace: "Trace", connection: str = "") -> None:
+        """Tell a trace of exchanges, and of the messages in them, from now on; to be called before `open`."""
         from ..http_trace import HttpTrace
 
-        self.http_trace = HttpTrace(trace)
+        self.http_trace = HttpTrace(trace, connection)
+        if self._gate.authorizer is not None:
+            self._gate.authorizer.show_http(self.http_trace)
+
+    def _told(self, method: str, target: str, fields: Fields, body: Optional[bytes]) -> "Optional[ExchangeTrace]":
+        """Tell the trace, if there is one, of a request that is about to be sent."""
+        if self.http_trace is None:
+            return None
+        return self.http_trace.request(method, target, fields, body, self.where.origin)
 
     # The promises of a transport
 
@@ -398,13 +406,13 @@ class HttpChannel(ExchangeTransport):
     def _exchange(
         self, method: str, body: Optional[bytes], cancel_scope: CancelScope, fields: Fields = (),
         timeout: Optional[float] = None,
-        begun: Optional[Reply] = None, ask: bool = True,
+        begun: Optional[Reply] = None, ask: bool = True, seen: "Optional[ExchangeTrace]" = None,
     ) -> Reply:
         """Send a request, have it authorized, and follow redirects within the origin. Returns the reply, which has to
         be given to `ConnectionPool.finish`.
 
         ``fields``: all header fields but those of authorization; (): those of every request now. ``ask``: ask the
-        authorizer about a refusal.
+        authorizer about a refusal. ``seen``: what the trace was told of the request by, if it was.
         Raises `ConnectFailed`, `AnswerLost`, `HttpStatus` for a redirect that leads elsewhere, `AuthError`,
         `Abandoned`.
         """
@@ -416,17 +424,20 @@ class HttpChannel(ExchangeTransport):
             else:
                 given = self._gate.fields(method, self.where.origin + target, cancel_scope)
                 all_fields = (fields or self._fields(method)) + given
+            told, seen = seen or self._told(method, target, all_fields, body), None
             try:
                 reply = self._pool.send(
                     method, target, all_fields, body, cancel_scope, timeout, sending, once=bool(given))
-            except Stale:
-                continue
-            except TransportError as error:
-                if self.http_trace is not None:
-                    self.http_trace.failed(method, target, all_fields, error)
+            except McpError as error:
+                if told is not None:
+                    theirs = "server" if isinstance(error, AnswerLost) else ""
+                    told.lost(error, "client" if cancel_scope.gone else theirs)
+                if isinstance(error, Stale):
+                    continue
                 raise
-            if self.http_trace is not None:
-                self.http_trace.exchanged(method, target, all_fields, reply.status, reply.headers.pairs())
+            if told is not None:
+                told.response(reply.status, reply.headers.pairs())
+                reply.seen = told
             reply.given = given
             if self._gate.authorizer is not None:
                 if reply.status not in AuthBoundary.STATUSES:

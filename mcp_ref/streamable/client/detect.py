@@ -109,6 +109,8 @@ class HttpAuto(Forwarding, ExchangeTransport):
             self.inner = second
         try:
             second.open()
+            if second.http_trace is not None:
+                second.http_trace.opened("http+sse")
             second.send([initialize])
         except TransportError as error:
             from ...diagnostics.packagelog import get_logger

@@ -28,8 +28,6 @@ from .streamable import EVENTS
 if TYPE_CHECKING:
     import ssl
 
-    from ..http_trace import StreamTrace
-
 _SLICE = 0.5
 """The seconds that `open` waits in one go, for its clock may be paused."""
 
@@ -102,15 +100,6 @@ class HttpSse(HttpChannel):
         if kind != EVENTS:
             raise ConnectFailed("%s answered with content type %.80r, not %s" % (self._shown, kind, EVENTS))
         parser = SseParser(self.limits.max_message_bytes)
-        seen = None if self.http_trace is None else self.http_trace.stream("GET")
-        try:
-            self._read_events(reply, parser, seen)
-        except BaseException as error:
-            if seen is not None:
-                seen.closed(str(error))
-            raise
-
-    def _read_events(self, reply: Reply, parser: SseParser, seen: "Optional[StreamTrace]") -> None:
         while True:
             piece = reply.piece()
             if not piece:
@@ -119,8 +108,6 @@ class HttpSse(HttpChannel):
                 events = parser.feed(piece)
             except ValueError as error:
                 raise ConnectFailed("%s: %s" % (self._shown, error)) from None
-            if seen is not None:
-                seen.events(events, parser.retry)
             for event in events:
                 self._take(event)
 

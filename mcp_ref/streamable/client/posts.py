@@ -14,7 +14,7 @@ The errors that are made of a reply tell the server's words from ours.
 
 import re
 import socket
-from typing import Any, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 from ... import deadline
 from ...errors import HttpStatus, McpError, PeerError, PeerProtocolError
@@ -25,6 +25,9 @@ from ...jsonrpc import RequestId
 from ...jsontext import JsonError, loads
 from ...transports.exchanges import Outgoing
 from ...transports.lines.fds import wait_ready
+
+if TYPE_CHECKING:
+    from ..http_trace import ExchangeTrace
 
 CITATION = "2025-03-26..2025-11-25 basic/transports §Sending Messages to the Server"
 SHORT = 16 * 1024
@@ -46,7 +49,7 @@ _AUTHORIZATION = "it wants authorization: pass token=..., auth=... or headers={.
 class Post:
     """A request on its way. ``begun``: a thread has taken it up."""
 
-    __slots__ = ("id", "method", "data", "fields", "cancel_scope", "begun")
+    __slots__ = ("id", "method", "data", "fields", "cancel_scope", "begun", "seen")
 
     def __init__(self, id: RequestId, message: Outgoing, fields: Fields, begun: bool = False) -> None:
         self.id = id
@@ -56,6 +59,8 @@ class Post:
         """The header fields of a request that belongs to no session, all of them; () for those of every request now."""
         self.cancel_scope = CancelScope()
         self.begun = begun
+        self.seen: "Optional[ExchangeTrace]" = None
+        """The trace of its exchange, if that was told of before `HttpChannel._exchange`."""
 
     def may_have(self, id: Any) -> bool:
         """Return True if an error with this id, in the reply, may be the answer; older servers write there what they

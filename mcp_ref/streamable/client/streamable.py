@@ -61,8 +61,6 @@ from .posts import CITATION, SHORT, Post, no_answer, wait_for_whole_reply
 if TYPE_CHECKING:
     import ssl
 
-    from ..http_trace import StreamTrace
-
 EVENTS = "text/event-stream"
 _NOT_DIRECT = (INITIALIZE, *LASTING)
 """The requests with more than a single answer: a handshake's, and those with a lasting reply."""
@@ -205,7 +203,9 @@ class StreamableHttp(HttpChannel):
                     return True
                 fields = self._own_fields(message) or ()
                 post = self._posts[message.id] = Post(message.id, message, fields, begun=True)
-            begun = self._pool.begin("POST", self._target, fields or self._fields("POST"), post.cancel_scope, post.data)
+            fields = fields or self._fields("POST")
+            post.seen = self._told("POST", self._target, fields, post.data)
+            begun = self._pool.begin("POST", self._target, fields, post.cancel_scope, post.data)
             if begun is not None and wait_for_whole_reply(begun, until):
                 rest = self._run_post(post, begun, take)
             else:
@@ -221,7 +221,7 @@ class StreamableHttp(HttpChannel):
 
     def _perform(self, post: Post, begun: Optional[Reply] = None) -> Sequence[Received]:
         session = None if post.fields else self._session
-        reply = self._exchange("POST", post.data, post.cancel_scope, post.fields, begun=begun)
+        reply = self._exchange("POST", post.data, post.cancel_scope, post.fields, begun=begun, seen=post.seen)
         try:
             if reply.status == 404 and (session is not None or self._expired):  # by this request, or another just now
                 raise self._expire()
@@ -275,20 +275,6 @@ class StreamableHttp(HttpChannel):
 
     def _events(self, reply: Reply, trail: Trail, post: Optional[Post]) -> Optional[AnswerLost]:
         """Read one connection to its end. Returns None if the answer to ``post`` was there, else why it was not."""
-        if self.http_trace is None:
-            return self._read_events(reply, trail, post, None)
-        stream = self.http_trace.stream("GET" if post is None else post.method)
-        try:
-            lost = self._read_events(reply, trail, post, stream)
-        except BaseException as error:
-            stream.closed(str(error))
-            raise
-        stream.closed("" if lost is None else str(lost))
-        return lost
-
-    def _read_events(
-        self, reply: Reply, trail: Trail, post: Optional[Post], seen: "Optional[StreamTrace]"
-    ) -> Optional[AnswerLost]:
         parser = SseParser(self.limits.max_message_bytes)
         answered = False
         while True:
@@ -302,8 +288,6 @@ class StreamableHttp(HttpChannel):
             if not piece:
                 return None if answered else AnswerLost("the stream of %s ended before the answer" % self._shown)
             trail.follow(parser)
-            if seen is not None:
-                seen.events(events, parser.retry)
             for event in events:
                 trail.tries = 0
                 if event.event != "message" or not event.data:

@@ -59,7 +59,8 @@ class StdioChild(LineTransport):
     ``inherit_env=True`` all of ours but ``MCP_REF_*``, with False nothing. ``cwd``: the folder it starts in.
     ``stderr``: the target of its stderr, see `StderrSink`; a function is called on the thread that drains and
     must be quick. ``on_noise``: called by the reader with each line on stdout that is no message. ``on_stderr``: called
-    by the thread that drains with each line on stderr, a str; to be set before `open`.
+    by the thread that drains with each line on stderr, a str. ``on_process``: called with what becomes of the process,
+    see `Process`, and with ``"start"`` and its words. Both are to be set before `open`.
     """
 
     name = "child"
@@ -78,6 +79,7 @@ class StdioChild(LineTransport):
         """The last lines that were no messages, each cut to 1,000 bytes."""
         self.on_noise: Optional[Callable[[bytes], None]] = None
         self.on_stderr: Optional[Callable[[str], None]] = None
+        self.on_process: Optional[Callable[..., None]] = None
         self._env = child_environment(env, inherit_env)
         self._cwd = None if cwd is None else os.fspath(cwd)
         self._stderr = stderr
@@ -86,6 +88,11 @@ class StdioChild(LineTransport):
         self._close_lock = threading.RLock()
         self._closing = False
         self._told = ""  # by `reason`, before `close` made the child end in another way
+
+    @property
+    def hears_stderr(self) -> bool:
+        """True if ``on_stderr`` gets what the child writes there."""
+        return self._stderr != "inherit"
 
     @property
     def pid(self) -> Optional[int]:
@@ -98,6 +105,9 @@ class StdioChild(LineTransport):
         words = arguments(self.command)
         words[0] = find_program(words[0], self._env, self._cwd)
         child = self._child = spawn(words, self._env, self._cwd, self._stderr, self.limits, self.on_stderr)
+        if self.on_process is not None:
+            self.on_process("start", words)
+            child.on_process = self.on_process
         tell_of_fork(self)
         self._receive, self._send, self._can_send = child.stdout.read, child.stdin.write, child.stdin.ready
         if child.stdin.is_atomic:

@@ -312,7 +312,13 @@ class Process:
         self.stdout = stdout
         self.stderr = stderr
         self._owner = os.getpid()
+        self.on_process: Optional[Callable[..., None]] = None
+        """A function that is called with ``"stdin-closed"``, ``"signal"`` and its name, ``"exit"`` and the code."""
         _LIVE.add(self)
+
+    def _tell(self, did: str, what: Any = None) -> None:
+        if self.on_process is not None:
+            self.on_process(did, what)
 
     def ours(self) -> bool:
         """Return False in a forked copy of this process: the child is not its child."""
@@ -331,7 +337,9 @@ class Process:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             return False
-        _LIVE.discard(self)
+        if self in _LIVE:
+            _LIVE.discard(self)
+            self._tell("exit", self.process.returncode)
         return True
 
     def leave(self, seconds: float) -> bool:
@@ -351,12 +359,14 @@ class Process:
                 self.process.terminate()
             elif self.process.returncode is None:  # until it is reaped, its number belongs to it
                 os.killpg(self.process.pid, getattr(signal, name))
+                self._tell("signal", name[3:])
         except (ProcessLookupError, PermissionError):
             pass  # ended meanwhile
 
     def end(self, grace: float, terminate_grace: float) -> None:
         """End it [..2025-11-25 basic/lifecycle §Shutdown > stdio] SHOULD: close stdin, wait, SIGTERM, wait, SIGKILL."""
         self.stdin.close()
+        self._tell("stdin-closed")
         if self.leave(grace):
             return
         self.signal("SIGTERM")

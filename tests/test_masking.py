@@ -1,0 +1,148 @@
+"""The masks of a trace: equal for equal secrets, different in each trace, and everywhere that a secret can be."""
+import re
+import threading
+from typing import Any, Callable, List
+
+import pytest
+
+from mcp_ref.diagnostics.masking import Masker
+
+SECRET = "hunter2-hunter2"
+MASK = re.compile(r"\*\*\*[0-9a-f]{8}!?")
+
+PLACES: List[Callable[[Masker, str], Any]] = [
+    lambda masker, secret: masker.field("Authorization", "Bearer " + secret),
+    lambda masker, secret: masker.field("proxy-authorization", "Custom " + secret),
+    lambda masker, secret: masker.field("AUTHORIZATION", secret),
+    lambda masker, secret: masker.field("Cookie", "sid=" + secret),
+    lambda masker, secret: masker.field("Set-Cookie", "sid=%s; Path=/" % secret),
+    lambda masker, secret: masker.field("X-Api-Key", secret),
+    lambda masker, secret: masker.field("X-Anything-Else", secret),
+    lambda masker, secret: masker.field("DPoP", secret),
+    lambda masker, secret: masker.field("Mcp-Session-Id", secret),
+    lambda masker, secret: masker.field("WWW-Authenticate", 'Digest nonce="%s"' % secret),
+    lambda masker, secret: masker.field("Mcp-Param-Token", secret),
+    lambda masker, secret: masker.url("/cb?code=%s&state=x" % secret),
+    lambda masker, secret: masker.url("/mcp?sessionId=" + secret),
+    lambda masker, secret: masker.url("/mcp?anything=" + secret),
+    lambda masker, secret: masker.url("https://h.example/#access_token=" + secret),
+    lambda masker, secret: masker.url("https://user:%s@h.example/" % secret),
+    lambda masker, secret: masker.form([("code_verifier", secret)]),
+    lambda masker, secret: masker.form([("client_secret", secret)]),
+    lambda masker, secret: masker.form([("assertion", secret)]),
+    lambda masker, secret: masker.form([("whatever", secret)]),
+    lambda masker, secret: masker.form([("code_challenge", secret), ("code_challenge_method", "plain")]),
+    lambda masker, secret: masker.form([("redirect_uri", "https://h.example/cb?key=" + secret)]),
+    lambda masker, secret: masker.document({"refresh_token": secret, "expires_in": 5}),
+    lambda masker, secret: masker.message({"params": {"password": secret}})[0],
+    lambda masker, secret: masker.message([{"result": {"requestState": secret}}])[0],
+    lambda masker, secret: masker.message({"params": {"uri": "https://h.example/?code=" + secret}})[0],
+    lambda masker, secret: masker.raw('{"token": "%s", "token": "other"}' % secret),
+    lambda masker, secret: masker.raw('{"token": ["%s"], "token": "other"}' % secret),
+    lambda masker, secret: masker.text("sent Bearer " + secret),
+    lambda masker, secret: masker.data("/messages?session_id=" + secret),
+    lambda masker, secret: masker.command(["server", "--api-key", secret]),
+    lambda masker, secret: masker.command(["server", "--token=" + secret]),
+]
+
+
+@pytest.mark.parametrize("place", range(len(PLACES)))
+def test_a_secret_is_masked_by_the_same_mask_in_every_place(place: int) -> None:
+    masker, other = Masker(), Masker()
+    shown, elsewhere = repr(PLACES[place](masker, SECRET)), repr(PLACES[place](other, SECRET))
+    assert SECRET not in shown and masker.mask(SECRET) in shown, shown
+    assert other.mask(SECRET) in elsewhere and masker.mask(SECRET) not in elsewhere, "another trace, another mask"
+    assert masker.mask(SECRET) not in repr(PLACES[place](masker, SECRET + "3")), "another secret, another mask"
+
+
+@pytest.mark.parametrize("place", [0, 5, 8, 10, 11, 12, 16, 17, 22, 30])
+def test_what_was_a_credential_once_is_masked_everywhere(place: int) -> None:
+    masker = Masker()
+    PLACES[place](masker, SECRET)
+    told = {"result": {"text": "you are %s!" % SECRET, SECRET: [SECRET]}}
+    assert SECRET not in repr(masker.message(told)) and masker.mask(SECRET) in repr(masker.message(told))
+    assert SECRET not in masker.text("refused: %s" % SECRET)
+    assert SECRET not in masker.field("Last-Event-ID", SECRET + "-1")
+
+
+def test_configured_secrets_are_masked_however_they_are_written() -> None:
+    masker = Masker(["p\xe4ss w\"rd"])
+    for text in ("p\xe4ss w\"rd", 'p\\u00e4ss w\\"rd', "p%C3%A4ss%20w%22rd", "p%C3%A4ss+w%22rd"):
+        assert MASK.fullmatch(masker.text(text)), text
+    assert masker.text("k") == "k"
+    masker.configure("k")
+    assert MASK.fullmatch(masker.text("k")), "however short"
+    with pytest.raises(ValueError, match="one character"):
+        Masker([""])
+
+
+@pytest.mark.parametrize("name, value", [
+    ("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream"), ("Host", "h.example:80"),
+    ("MCP-Protocol-Version", "2025-11-25"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "add"), ("Allow", "GET, POST"),
+    ("Mcp-Param-Region", "eu-west"), ("Mcp-Param-Text", "=?base64?w6k=?="), ("Last-Event-ID", "p7-2"),
+    ("Location", "https://h.example/mcp?state=x"), ("Retry-After", "5"), ("Origin", "http://localhost:80"),
+    ("WWW-Authenticate", 'Bearer error="invalid_token", scope="a b", resource_metadata="https://h.example/x"'),
+])
+def test_what_a_rule_looks_at_is_shown(name: str, value: str) -> None:
+    assert Masker().field(name, value) == value
+
+
+def test_what_says_nothing_stays_in_forms_queries_and_commands() -> None:
+    pairs = [("grant_type", "authorization_code"), ("client_id", "c1"), ("redirect_uri", "http://127.0.0.1:80/cb"),
+             ("resource", "https://h.example/mcp"), ("state", "x"), ("code_challenge", "a" * 43),
+             ("code_challenge_method", "S256"), ("scope", "a b")]
+    assert Masker().form(pairs) == [list(pair) for pair in pairs]
+    url = "/authorize?response_type=code&client_id=c%201&scope=a+b"
+    assert Masker().url(url) == url
+    assert Masker().command(["python3", "server.py", "--port", "80"]) == ["python3", "server.py", "--port", "80"]
+
+
+@pytest.mark.parametrize("session, visible", [("abc-123", True), ("a c", False), ("caf\xe9", False), ("a\x01", False)])
+def test_the_mask_of_a_session_id_says_if_it_was_visible_ascii(session: str, visible: bool) -> None:
+    masker = Masker()
+    shown = masker.field("Mcp-Session-Id", session)
+    assert MASK.fullmatch(shown) and shown.endswith("!") != visible
+    assert masker.url("/messages?sessionId=" + session.replace(" ", "%20")).endswith(shown)
+
+
+def test_a_mask_stays_as_it_is_so_that_a_trace_may_be_masked_twice() -> None:
+    first, second = Masker(), Masker()
+    for place in PLACES:
+        for mask in MASK.findall(repr(place(first, SECRET))):
+            assert second.mask(mask) == mask
+            assert second.field("Authorization", "Bearer " + mask) == "Bearer " + mask
+            assert second.form([("code", mask)]) == [["code", mask]]
+
+
+def test_numbers_that_are_secrets_are_masked_in_raw_text_too() -> None:
+    shown = Masker().raw('{"pwd": 81549300, "pwd": 81549300.5, "other": 815493001}')
+    assert '"other": 815493001}' in shown and shown.count("***") == 2 and "81549300," not in shown
+
+
+def test_basic_credentials_are_known_by_their_password_too() -> None:
+    masker = Masker()
+    masker.field("Authorization", "Basic YzE6aHVudGVyMi1odW50ZXIy")
+    assert masker.text(SECRET) == masker.mask(SECRET)
+
+
+def test_only_so_many_secrets_are_remembered_and_the_configured_ones_always() -> None:
+    masker = Masker([SECRET])
+    for number in range(2000):
+        masker.learn("secret-number-%d" % number)
+    assert masker.text("secret-number-1999") != "secret-number-1999"
+    assert len(masker._known) < 400 and SECRET not in masker.text(SECRET)
+
+
+def test_many_threads_learn_at_the_same_time() -> None:
+    masker = Masker()
+
+    def learn(start: int) -> None:
+        for number in range(start, start + 20):
+            masker.field("Authorization", "Bearer the-token-%d" % number)
+
+    threads = [threading.Thread(target=learn, args=(start,)) for start in (100, 200, 300, 400)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert all(masker.text("the-token-%d" % (start + 19)).startswith("***") for start in (100, 200, 300, 400))
