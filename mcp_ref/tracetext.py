@@ -20,6 +20,7 @@ shown, with a reference to the message that has the rest. Control characters in 
 cannot paint over other lines.
 """
 
+import re
 from typing import IO, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from .jsontext import dumps
@@ -33,6 +34,8 @@ AUTO = 0
 _PARTIES = {"client": "C", "server": "S"}
 _MARKS = {"state": "==", "finding": "!!"}
 _COLOURS = {"C>": "36", "S>": "32", "==": "33", "!!": "1;31", "~~": "2"}
+_BODY = re.compile(r" {2}| [{\[\"]")
+"""The beginning of the contents, after a label."""
 _REMEMBERED = 4096  # requests without an answer whose method is kept
 _LABEL = 24
 _LEAST = 20
@@ -300,8 +303,10 @@ class TextSink:
 def coloured(line: str) -> str:
     """Return a line with the colour of its kind, for a terminal."""
     at = line.index(" ", len(line) - len(line.lstrip())) + 1  # after the seconds
-    colour = _COLOURS.get(line[at:at + 2].strip(), "")
-    end = at + 3 + _LABEL if colour in ("36", "32") else len(line)
+    mark = line[at:at + 2]
+    colour = _COLOURS.get(mark, "")
+    body = _BODY.search(line, at) if mark in ("C>", "S>") else None
+    end = body.start() if body else len(line)
     return "%s\x1b[%sm%s\x1b[0m%s" % (line[:at], colour, line[at:end], line[end:]) if colour else line
 
 

@@ -187,7 +187,7 @@ class Trace:
             "started": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime()), "recorded": list(_ALWAYS)}
         self._lock = threading.Lock()
         self._begun = False
-        self._connections = count(1)
+        self._connections = self._open = 0
 
     def records(self, *names: str) -> None:
         """Promise in the header that these are recorded, too, names of RECORDED; without effect once it is written."""
@@ -195,10 +195,38 @@ class Trace:
             if not self._begun:
                 self._header["recorded"] += [name for name in names if name not in self._header["recorded"]]
 
+    def hide(self, *secrets: str) -> None:
+        """Mask these texts wherever they are, from now on. Raises ValueError for an empty one."""
+        self.masker.configure(*secrets)
+
     def connection(self) -> str:
-        """Return the name of a new connection: none for the first, then numbers from 2 on."""
-        number = next(self._connections)
-        return "" if number == 1 else str(number)
+        """Return the name of a new connection: none for the first, then numbers from 2 on; `disconnected` is its end.
+        """
+        with self._lock:
+            self._connections += 1
+            self._open += 1
+            name = "" if self._connections == 1 else str(self._connections)
+        self._rest(False)
+        return name
+
+    def disconnected(self) -> None:
+        """Note that a connection has ended. When none is left, no file is kept open."""
+        with self._lock:
+            self._open -= 1
+            resting = self._open == 0
+        if resting:
+            self._rest(True)
+
+    def _rest(self, resting: bool) -> None:
+        for entry in list(self._sinks):
+            sink, lock = entry
+            rest = getattr(sink, "rest", None)
+            try:
+                if rest is not None:
+                    with lock:
+                        rest(resting)
+            except Exception as error:
+                self._drop(entry, error)
 
     @spelt
     def message(
@@ -337,37 +365,56 @@ def trace_of(given: "Union[Trace, str, os.PathLike[str], None]") -> Optional[Tra
         return given
     if isinstance(given, str) or hasattr(given, "__fspath__"):
         return to_file(given)
-    raise TypeError("trace is a path, or a Trace, such as mcp_ref.wiretrace.to_text(sys.stderr), not %s"
+    raise TypeError("trace is a Trace, such as mcp_ref.wiretrace.to_text(sys.stderr), or a path, not %s"
                     % type(given).__name__)
 
 
 # For programs
 
 class JsonLinesSink:
-    """JSON Lines in a file that only its owner can read, or on a text stream; each line is flushed."""
+    """JSON Lines in a file that only its owner can read, or on a text stream; each line is flushed.
+
+    ``target``: a path or a stream. A file is open while connections are (`rest`), so that nobody has to close it.
+    """
 
     def __init__(self, target: Any) -> None:
-        self._owned = not hasattr(target, "write")
-        self._stream: IO[str] = _create(target) if self._owned else target
+        self._path = None if hasattr(target, "write") else target
+        self._stream: IO[str] = target if self._path is None else _owned(target, "w")
+        self._resting = self._closed = False
 
     def __call__(self, event: Event) -> None:
         """Write one event."""
+        if self._resting and not self._closed:
+            with _owned(self._path, "a") as stream:
+                stream.write(dumps(to_object(event)) + "\n")
+            return
         self._stream.write(dumps(to_object(event)) + "\n")
         self._stream.flush()
 
+    def rest(self, resting: bool) -> None:
+        """Close the file, and open it for each event from now on; or open it again, if not ``resting``."""
+        if self._path is None or self._closed or resting == self._resting:
+            return
+        self._resting = resting
+        if resting:
+            self._stream.close()
+        else:
+            self._stream = _owned(self._path, "a")
+
     def close(self) -> None:
         """Close the file, if it was opened here."""
-        if self._owned:
+        self._closed = True
+        if self._path is not None:
             self._stream.close()
 
 
-def _create(path: Any) -> IO[str]:
+def _owned(path: Any, mode: str) -> IO[str]:
     import os
 
     def opener(name: str, flags: int) -> int:
         return os.open(name, flags, 0o600)
 
-    return open(path, "w", encoding="utf-8", newline="\n", opener=opener)
+    return open(path, mode, encoding="utf-8", newline="\n", opener=opener)
 
 
 def to_object(event: Event) -> Dict[str, Any]:

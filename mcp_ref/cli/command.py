@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, NoReturn
 
 from ..options import closest
 from .output import UsageError, say
+from .tracing import only_with_equals
 
 Configure = Callable[[argparse.ArgumentParser], None]
 
@@ -58,7 +59,7 @@ def parse(name: str, summary: str, command: Command, words: List[str]) -> Any:
     command.configure(parser)
     if tail:
         head[0] = "server"  # a stand-in, so that what is positional keeps its place
-    options = parser.parse_intermixed_args(head)
+    options = parser.parse_intermixed_args(only_with_equals(head))
     if tail:
         options.server = tail
     return options

@@ -42,7 +42,7 @@ def connect(
     auth: "Union[Authorizing, Authorizer, None]" = None,
     ssl_context: "Optional[ssl.SSLContext]" = None,
     cafile: Optional[str] = None,
-    trace: "Optional[Trace]" = None,
+    trace: "Union[Trace, str, os.PathLike[str], None]" = None,
     limits: Limits = DEFAULT,
     name: str = "mcp_ref",
     version: str = __version__,
@@ -71,7 +71,9 @@ def connect(
     ``headers`` go with each HTTP request, ``token`` as ``Authorization: Bearer``; or ``auth`` gets tokens and sends
     them, such as an `mcp_ref.auth.OAuth`. ``ssl_context`` (an `ssl.SSLContext`) or ``cafile`` (certificates to trust)
     is for ``https``. See `mcp_ref.http11.client.connect` for proxies.
-    ``trace``: a `mcp_ref.wiretrace.Trace` that sees every message. All other options are those of `Client`.
+    ``trace``: a `mcp_ref.wiretrace.Trace` that sees every message, HTTP, and the process; or the path of a file to
+    record it in. ``token`` and what has the name of a secret in ``env`` and ``headers`` is masked in it wherever it is.
+    All other options are those of `Client`.
     Raises `ConnectFailed` if no server is there, `HttpStatus` if a server refuses us, `AuthError` if it wants
     authorization and there is none to be had, `PeerProtocolError` if there is no revision in common, and
     ValueError for an option that is not for this kind of target: one about HTTP for a command, or a command's for HTTP.
@@ -104,7 +106,7 @@ def transport_to(
     auth: "Union[Authorizing, Authorizer, None]" = None,
     ssl_context: "Optional[ssl.SSLContext]" = None,
     cafile: Optional[str] = None,
-    trace: "Optional[Trace]" = None,
+    trace: "Union[Trace, str, os.PathLike[str], None]" = None,
     limits: Limits = DEFAULT,
 ) -> Transport:
     """Return the transport to a target, not opened yet, for `Client.open`; arguments and exceptions as for `connect`.
@@ -125,9 +127,15 @@ def transport_to(
                                   "needs in its environment, by env={...}")
         transport = _transport(target, env, inherit_env, cwd, stderr, limits)
     if trace is not None:
+        from ..diagnostics.redaction import is_secret
         from ..transports.tap import tap
+        from ..wiretrace import trace_of
 
-        transport = tap(transport, trace, "client")
+        seen = trace_of(trace)
+        for name, value in (*(env or {}).items(), *(headers or {}).items(), ("token", token or "")):
+            if seen is not None and value and is_secret(name):
+                seen.masker.learn(value)
+        transport = tap(transport, seen, "client")
     return transport
 
 

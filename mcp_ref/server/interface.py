@@ -23,6 +23,7 @@ from ..transports.held import Held
 if TYPE_CHECKING:
     from ..messages.base import Icon
     from ..streamable.server.authenticate import Guard
+    from ..wiretrace import Trace
     from .hints.signature import LazyValidator, Signature
     from .registry.caching import Cache
 
@@ -63,6 +64,7 @@ class ServerInterface(Features, Protocol):
     executor: Optional[Executor]
     strict: bool
     auth: "Optional[Guard]"
+    trace: "Optional[Trace]"
     caches: "Dict[str, Cache]"
     extensions: Optional[Extensions]
     on_log_level: Optional[Callable[[Connection, str], None]]

@@ -28,6 +28,7 @@ from .registry.checks import check_introduction, check_socket, check_texts, pagi
 from .registry.registration import Registration
 
 if TYPE_CHECKING:
+    import os
     import ssl
 
     from ..messages.base import Icon
@@ -82,6 +83,7 @@ class Server(Registration):
     ``auth``: a `mcp_ref.auth.ResourceServer`, which demands tokens of clients over HTTP;
     over stdio nobody presents tokens [2025-03-26..2025-11-25 basic/authorization §Protocol Requirements]
     [2026-07-28 basic/authorization/index §Protocol Requirements] SHOULD NOT.
+    ``trace``: a `mcp_ref.wiretrace.Trace` of every connection, or the path of a file to record them in.
     ``on_roots_changed(connection)`` is called when a client announces that its roots have changed, and
     ``on_log_level(connection, level)`` when it asks for log messages from this level up; raising refuses that.
     Raises TypeError or ValueError for a value that may not be sent: a name that is no text, a broken icon.
@@ -119,6 +121,7 @@ class Server(Registration):
         state_ttl: Optional[float] = None,
         consume_state: Optional[Callable[[str], bool]] = None,
         auth: "Optional[Guard]" = None,
+        trace: "Union[Trace, str, os.PathLike[str], None]" = None,
     ) -> None:
         check_texts("Server", name=name, version=version, title=title, description=description,
                     instructions=instructions)
@@ -145,6 +148,11 @@ class Server(Registration):
         if self._state_options != (None, None, None):
             self.states  # made now, so that wrong options raise here
         self.auth = auth
+        self.trace: "Optional[Trace]" = None
+        if trace is not None:
+            from ..wiretrace import trace_of
+
+            self.trace = trace_of(trace)
         self._features: Dict[str, Any] = {}
         self._announcements = Announcements()
         self._stamps: "Dict[Revision, Stamp]" = {}
@@ -399,6 +407,11 @@ class Server(Registration):
     def connection(self, transport: Transport) -> Connection:
         """Return a connection over this transport that has not been started. Raises as `resolve`."""
         self.resolve()
+        if self.trace is not None:
+            from ..transports.tap import Tap, tap
+
+            if not isinstance(transport, Tap):  # over HTTP it is one already
+                transport = tap(transport, self.trace, "server")
         made = Connection(transport, self, self.limits, self.executor, lenient=not self.strict)
         made.context_class = Context
         return made

@@ -135,6 +135,7 @@ class HttpTrace:
         if self._transport and self._begun:
             self._begun = False
             self.trace.tell(CLOSE, party, connection=self.connection)
+            self.trace.disconnected()
 
     def finding(self, name: str, text: str) -> None:
         """Tell of an anomaly that was counted."""

@@ -4,6 +4,7 @@ Sent messages are told before they are written and received ones after they were
 request always comes before its answer. What could not be sent is told as a finding.
 """
 
+import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List, Optional, Sequence
 
@@ -59,6 +60,7 @@ class Tap(Forwarding):
         self.side = side
         self.peer = SERVER if side == CLIENT else CLIENT
         self._closed = self._over = False
+        self._lock = threading.Lock()
         self.finding = self._found
         self._given = connection
         self._connection = trace.connection() if connection is None else connection
@@ -131,6 +133,8 @@ class Tap(Forwarding):
             self.inner.open()
         except TransportError as error:
             self.trace.transport("not connected: %s" % error, "", self._connection)
+            if self._ends() and self._given is None:
+                self.trace.disconnected()
             raise
         if self._given is None:
             name = _NAMES.get(self.name, self.name)
@@ -140,10 +144,15 @@ class Tap(Forwarding):
 
     def _end(self, party: str, why: str = "") -> None:
         """Tell the trace of the end of the connection, once."""
-        if not self._over:
-            self._over = True
-            if self._given is None:
-                self.trace.tell(CLOSE, party, note=why, connection=self._connection)
+        if self._ends() and self._given is None:
+            self.trace.tell(CLOSE, party, note=why, connection=self._connection)
+            self.trace.disconnected()
+
+    def _ends(self) -> bool:
+        """Return True the first time."""
+        with self._lock:  # the reader may find the end while another thread closes
+            first, self._over = not self._over, True
+        return first
 
     def read(self) -> Optional[List[Received]]:
         """Read, and tell the trace what has come."""

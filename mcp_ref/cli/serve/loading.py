@@ -17,15 +17,6 @@ class LoadError(ValueError):
     """The file raised an exception; the text says where and why, in one line."""
 
 
-def trace_of(wanted: bool) -> "Optional[Trace]":
-    """Return a trace that shows the wire on standard error; None if it is not wanted."""
-    if not wanted or sys.stderr is None:
-        return None
-    from ...wiretrace import to_text
-
-    return to_text(sys.stderr)
-
-
 def host_and_port(address: str) -> Tuple[str, int]:
     """Return host and port of an argument of ``--http``. Raises `UsageError`."""
     host, colon, port = address.rpartition(":")

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from ..command import Command, Commands
 from ..output import DONE, UsageError, note
+from ..tracing import is_text, trace_option, trace_to
 from .guarding import declare, listener_options, told
-from .loading import HTTP_ADVICE, listen_http, load, open_to_all, trace_of
+from .loading import HTTP_ADVICE, listen_http, load, open_to_all
 
 if TYPE_CHECKING:
     from ...server import Server
@@ -21,7 +22,7 @@ def _run(options: Any) -> int:
         from .workers import supervise
 
         return supervise(options)
-    trace = trace_of(options.trace)
+    trace = trace_to(options.trace)
     server = load(options.file, options.name)
     if options.http:
         _http(server, options.http, options.sessions, trace, guard)
@@ -86,6 +87,8 @@ def _check(options: Any) -> None:
         raise UsageError("--sessions, --stateless and --workers are for --http HOST:PORT")
     if options.workers is not None and options.workers < 1:
         raise UsageError("--workers takes a number from 1 on")
+    if options.workers and options.trace and not is_text(options.trace):
+        raise UsageError("--trace=FILE is for one process: leave out --workers, or show the wire by --trace")
     if options.workers and options.sessions == "memory":
         raise UsageError("--sessions memory is for one process: a client's next request may come to another worker;"
                          " leave it out (sessions are shared then), or --sessions none")
@@ -123,7 +126,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
                         "file in which processes of this machine share them; with --workers by default a temporary one")
     parser.add_argument("--workers", metavar="N", type=int,
                         help="over HTTP: serve with N processes; one that dies is replaced")
-    parser.add_argument("--trace", action="store_true", help="show the wire on standard error")
+    trace_option(parser)
     declare(parser)
 
 

@@ -39,8 +39,9 @@ from ...diagnostics.packagelog import own_process
 from ...http11.server.server import listen
 from ...server.serving.signals import HEARING, KILLED, SAME_SECONDS
 from ..output import DONE, EXPECTED, UsageError, fail, note, row_of, text_of
+from ..tracing import trace_to
 from . import guarding
-from .loading import HTTP_ADVICE, host_and_port, listen_http, load, open_to_all, trace_of
+from .loading import HTTP_ADVICE, host_and_port, listen_http, load, open_to_all
 
 STATE_KEYS = "MCP_REF_STATE_KEYS"
 """The variable of `mcp_ref.server.mrtr`, a module that workers load when they need it."""
@@ -285,7 +286,7 @@ def work() -> None:
         ending = _Ending(told["alive"])
         server = load(told["file"], told["name"])
         ending.may_wait()
-        with listen_http(server, told["http"], told["sessions"], trace_of(told["trace"]), fds=told["fds"],
+        with listen_http(server, told["http"], told["sessions"], trace_to(told["trace"]), fds=told["fds"],
                          legacy=False, **guarding.listener_options(told["guard"])) as listener:
             os.write(told["ready"], OPEN_TO_ALL if listener.is_open_to_all else READY)
             ending.wait()

@@ -17,13 +17,13 @@ from ...options import __version__
 from ...protocol.negotiation import ERAS
 from ...revisions import REVISIONS
 from ..output import UsageError, note, one_line
+from ..tracing import is_text, trace_option, trace_to
 from .asking import Asking, Gone, ask, is_interactive
 from .values import pairs_of
 
 if TYPE_CHECKING:
     from ...client import Client
     from ...streamable.client.auth_provider import Authorizing
-    from ...wiretrace import Trace
 
 _QUOTE = "; last stderr lines:"
 """The words behind which the error of a server that ended quotes its stderr."""
@@ -37,7 +37,7 @@ def server_options(parser: argparse.ArgumentParser) -> None:
                         help='a command in quotes, such as "python3 server.py", or http://, https://, tcp://, '
                              "unix://; or the command comes last, after --")
     parser.add_argument("--json", action="store_true", help="print JSON; errors too, as {\"error\": {...}}")
-    parser.add_argument("--trace", action="store_true", help="show the wire on standard error")
+    trace_option(parser)
     parser.add_argument("--quiet", action="store_true", help="do not show what the server writes on its standard error")
     parser.add_argument("--timeout", type=float, metavar="SECONDS",
                         help="the time to wait for one answer; progress starts it again (default: %g, and %g on "
@@ -72,7 +72,7 @@ def connected(options: Any) -> "Client":
     from ...client import connect
     from ...client.connecting import is_command
 
-    quiet = options.quiet or options.trace  # a trace shows it
+    quiet = options.quiet or is_text(options.trace)  # such a trace shows it
     shown = _ServerLines() if is_command(options.server) and not quiet else None
     options.asking = Asking(options.server if isinstance(options.server, str) else " ".join(options.server))
     try:
@@ -82,7 +82,7 @@ def connected(options: Any) -> "Client":
             inherit_env=True if options.inherit_env else None,
             cwd=options.cwd,
             stderr=False if is_command(options.server) and quiet else shown,
-            trace=_trace(options),
+            trace=trace_to(options.trace),
             limits=_limits(options),
             era=options.revision or options.era,
             version=__version__,
@@ -147,14 +147,6 @@ def _http(options: Any) -> Dict[str, Any]:
     if options.cafile and not os.path.isfile(options.cafile):
         raise UsageError("--cafile: there is no file %s" % options.cafile)
     return {name: value for name, value in given.items() if value}
-
-
-def _trace(options: Any) -> "Optional[Trace]":
-    if not options.trace or sys.stderr is None:
-        return None
-    from ...wiretrace import to_text
-
-    return to_text(sys.stderr)
 
 
 def _limits(options: Any) -> Limits:

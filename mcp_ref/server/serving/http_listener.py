@@ -92,7 +92,7 @@ class HttpListener:
         if legacy and any(revision.handshake for revision in server.revisions):
             from ...streamable.server.http_sse import SseEndpoint
 
-            http = _http_trace(trace, "http+sse")
+            http = _http_trace(server, trace, "http+sse")
             self.legacy = _traced(SseEndpoint(**_shared_options(
                 server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, http)), http)
         host = parts.hostname or "127.0.0.1"
@@ -183,7 +183,7 @@ def endpoint_of(
 ) -> Endpoint:
     """Return the endpoint of a server, for any HTTP server. Options as in the module, and those of `Endpoint`: ``path``
     (None: any), ``streams`` (True: a GET opens a stream) and ``delete`` (True: clients may end their sessions)."""
-    http = _http_trace(trace, "streamable-http")
+    http = _http_trace(server, trace, "streamable-http")
     shared = _shared_options(server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, http)
     return _traced(Endpoint(
         mirrored=_mirrored_of(server), path=path, sessions=sessions, json_response=json_response, poll_after=poll_after,
@@ -191,8 +191,9 @@ def endpoint_of(
     ), http)
 
 
-def _http_trace(trace: "Optional[Trace]", transport: str) -> "Optional[HttpTrace]":
-    """Return what reports the exchanges of one address to the trace; None without one."""
+def _http_trace(server: "ServerInterface", trace: "Optional[Trace]", transport: str) -> "Optional[HttpTrace]":
+    """Return what reports the exchanges of one address to the trace, or that of the server; None without one."""
+    trace = server.trace if trace is None else trace
     if trace is None:
         return None
     from ...streamable.http_trace import HttpTrace

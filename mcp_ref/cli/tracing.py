@@ -1,0 +1,49 @@
+"""The option ``--trace`` of the commands that speak the protocol: text on standard error, or JSON Lines in a file."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, List, Optional
+
+from .output import UsageError
+
+if TYPE_CHECKING:
+    from ..wiretrace import Trace
+
+OPTION = "--trace"
+TEXT, FULL = "", "full"
+"""The values that are no file."""
+
+
+def trace_option(parser: argparse.ArgumentParser) -> None:
+    """Declare the option. `only_with_equals` has to be applied to the words before."""
+    parser.add_argument(OPTION, nargs="?", metavar="full|FILE",
+                        help="show the wire on standard error, secrets masked; --trace=full shortens nothing, "
+                             "--trace=FILE writes it for programs, as JSON Lines (full and FILE only with =)")
+
+
+def only_with_equals(words: List[str]) -> List[str]:
+    """Return the words of a command line in which the option takes no value from the word after it."""
+    end = words.index("--") if "--" in words[1:] else len(words)  # the first word may be one for argparse
+    return [OPTION + "=" if word == OPTION else word for word in words[:end]] + words[end:]
+
+
+def is_text(value: Optional[str]) -> bool:
+    """Return True if the trace is shown on standard error."""
+    return value in (TEXT, FULL)
+
+
+def trace_to(value: Optional[str]) -> "Optional[Trace]":
+    """Return the trace that the option asks for; None for none. Raises `UsageError` for a file that cannot be written.
+    """
+    if value is None or (is_text(value) and sys.stderr is None):
+        return None
+    from ..wiretrace import to_file, to_text
+
+    if value == FULL:
+        return to_text(sys.stderr, None)
+    if value == TEXT:
+        return to_text(sys.stderr)
+    try:
+        return to_file(value)
+    except OSError as error:
+        raise UsageError("--trace=%s: %s" % (value, error.strerror or error)) from None
