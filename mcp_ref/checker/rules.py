@@ -53,9 +53,9 @@ moment.
 from importlib import import_module
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, Union
 
+from ..requirements import Requirement, requirements
 from ..wiretrace import Event
 from .observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Session
-from ..requirements import Requirement, requirements
 
 MESSAGE, BATCH, HEAD, RESPONSE, END = "message", "batch", "head", "response", "end"
 SSE_EVENT, PROCESS, STDERR, FINISH = "event", "process", "stderr", "finish"

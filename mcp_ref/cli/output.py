@@ -13,7 +13,7 @@ The table EXITS maps exceptions to exit codes.
 import sys
 from typing import IO, Any, Dict, NamedTuple, Optional, Tuple, Type
 
-from ..diagnostics.plaintext import INDENT
+from ..diagnostics import INDENT
 from ..errors import (
     AuthError, ConnectFailed, ConnectionLost, HttpStatus, McpError, PeerError, ProtocolError, RequestTimeout,
 )

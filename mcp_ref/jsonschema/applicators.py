@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, List, Optional
 
 from .bounds import LONG, Check, KeywordFault, Run, accept
 from .compiler import Here, all_of, refuse
-from .shapes import ARRAY
 from .errors import Violation, brief, brief_list, count, cut
+from .shapes import ARRAY
 
 Found = Optional[List[Violation]]
 

@@ -8,8 +8,8 @@ from typing import Any, Callable, Dict, Hashable, List, Optional
 
 from .bounds import LONG, Check, KeywordFault, Run
 from .compiler import Here
-from .shapes import ARRAY, equal, freeze, is_number
 from .errors import Violation, brief, brief_list, count, printable, type_name
+from .shapes import ARRAY, equal, freeze, is_number
 
 LONGEST_PATTERN = 500
 """Characters of a pattern in a message; the reader who mends the value needs all of it, within reason."""

@@ -5,10 +5,10 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import pytest
 
+from mcp_ref.auth import jws
 from mcp_ref.auth.fetch import Fetcher
 from mcp_ref.auth.jose import Jwt, Signer, make_jwt, split_jwt
 from mcp_ref.auth.jws import MAX_KEYS, KeySet, key_of, secret_key
-from mcp_ref.auth import jws
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from tests.conformance.es256 import Es256Signer
 from tests.support.auth_server import AuthorizationServer

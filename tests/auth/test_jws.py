@@ -8,9 +8,9 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
+from mcp_ref.auth import jws
 from mcp_ref.auth.jose import b64url, split_jwt, unb64url
 from mcp_ref.auth.jws import Key, key_of, secret_key, verifies
-from mcp_ref.auth import jws
 from tests.auth.test_jose import KEY as HMAC_KEY
 from tests.auth.test_jose import TOKEN as HMAC_TOKEN
 from tests.conformance.es256 import Es256Signer

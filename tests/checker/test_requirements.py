@@ -1,6 +1,6 @@
 """Every binding requirement has a rule, or a reason why nobody who only observes can decide it."""
-from mcp_ref.requirements import requirements
 from mcp_ref.checker.rules import RULES, UNDECIDED, load
+from mcp_ref.requirements import requirements
 
 load()
 DECIDED = {each for rule in RULES.values() for each in (rule.id, *rule.also)}

@@ -2,9 +2,9 @@
 import pytest
 
 from mcp_ref.checker import Checker
-from mcp_ref.requirements import requirements
 from mcp_ref.checker.rules import RULES, load
 from mcp_ref.checker.scenes import provoked, traces
+from mcp_ref.requirements import requirements
 from mcp_ref.wiretrace import from_object, to_object
 
 load()

@@ -10,9 +10,9 @@ from socket import AI_NUMERICHOST, getaddrinfo
 from typing import Any, Dict, List, Tuple
 
 from mcp_ref.auth import urls
+from mcp_ref.auth import challenge
 from mcp_ref.auth.client.registration import check_client_metadata
 from mcp_ref.auth.discover import AuthorizationServer, ProtectedResource, discover
-from mcp_ref.auth import challenge
 from mcp_ref.auth.fetch import HttpAnswer
 from mcp_ref.errors import AuthError, DiscoveryFailed
 from mcp_ref.http11.client.connect import server_url

@@ -14,8 +14,7 @@ from ...checker.report import AcceptError, Report, read_accepted
 from ...checker.rules import Rule, load
 from ...wiretrace import TraceError, read
 from ..command import Command, Commands
-from ..failures import DONE, FAILED, UsageError
-from ..output import say, say_json
+from ..output import DONE, FAILED, UsageError, say, say_json
 
 _LEVELS = (VIOLATION, WARNING)
 

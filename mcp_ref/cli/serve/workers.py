@@ -37,7 +37,7 @@ from typing import Any, Callable, Dict, List, Optional
 from ... import deadline
 from ...diagnostics.packagelog import own_process
 from ...http11.server.server import listen
-from ...server.serving.signals import HEARING, KILLED, SAME_SECONDS
+from ...server.serving.process import HEARING, KILLED, SAME_SECONDS
 from ..output import DONE, EXPECTED, UsageError, fail, note, row_of, text_of
 from ..tracing import trace_to
 from . import guarding

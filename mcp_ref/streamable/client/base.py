@@ -29,7 +29,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ...diagnostics.packagelog import Counters, get_logger, is_told
-from ...errors import AnswerLost, ConnectionLost, HttpStatus, McpError, PeerProtocolError, TransportError
+from ...errors import AnswerLost, ConnectionLost, HttpStatus, McpError, TransportError
 from ...http11.client.connect import Connector, CancelScope, Abandoned, server_url, server_url_from
 from ...http11.client.connection_pool import RequestPool, Fields, ConnectionPool, Stale
 from ...http11.client.response import Reply

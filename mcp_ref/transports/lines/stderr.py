@@ -24,7 +24,7 @@ import sys
 import threading
 from typing import IO, Any, Callable, List, Optional, Union
 
-from ...diagnostics.plaintext import INDENT
+from ...diagnostics import INDENT
 from ...diagnostics.usercode import log_raised, name_of
 from ...limits import Limits
 from .fds import CAN_POLL, FdReader, pipe_write
