@@ -40,6 +40,7 @@ floor  name               what it has
        `ladder`           recorded conversations as drawings
 13     `http11`           HTTP/1.1, server and client; it knows nothing of MCP, and a test says so
 14     `streamable`       MCP over HTTP: Streamable HTTP of both eras, and HTTP+SSE
+       `recorder`         recordings of the conversations of others: a shim, a proxy, files of other tools
 15     `peer`             the conversation that both roles have: dispatcher, request table, workers, context
 16     `server`           the server role; it does not import the client
        `client`           the client role; it does not import the server

@@ -31,9 +31,11 @@ thread          what it does                                 blocks on; freed by
 ``listener``    accepts connections on a socket              the selector; close
 ``probe``       finds out whether threads can be started     nothing
 ``reader``      reads messages of one connection             `Transport.read`; a message, the end, close
+``recorder``    records what a shim or a proxy has seen      the trace's file; something seen, close
 ``request``     an HTTP request of a client                  the server; close, the end of its request
 ``roots``       looks whether roots have changed             the interval; the end of the last client
 ``selector``    an HTTP server's sockets; quick handlers     the selector; anything on a socket, close
+``shim``        carries one stream of a recorded server      its pipe, its reader; bytes, the end of either
 ``signals``     hears SIGTERM                                a pipe; the signal, the end of serving
 ``stderr``      output of a child; the log of a server       the child's pipe; standard error
 ``tick``        once a second: idle sessions, keep-alive     time; close

@@ -8,6 +8,7 @@
     python3 -m mcp_ref prompt SERVER NAME code=x       get a prompt
     python3 -m mcp_ref complete SERVER REF NAME VALUE  ask for suggestions
     python3 -m mcp_ref ping SERVER                     see how quickly it answers
+    python3 -m mcp_ref trace -- CMD...                 record a session of others; --http LISTEN URL: over HTTP
     python3 -m mcp_ref demo                            all of it, with the wire visible
     python3 -m mcp_ref explain tools/call              a method, type, code, feature, revision, page, or any word
     python3 -m mcp_ref explain --missing               what this package does not do; --readings: what it decided
@@ -51,6 +52,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "prompt": (".use.servers", "get a prompt"),
     "complete": (".use.servers", "ask a server for suggestions while an argument is typed"),
     "ping": (".use.servers", "see how quickly a server answers"),
+    "trace": (".judge.tracing", "record what a client and a server say to each other, whoever made them"),
     "demo": (".local", "start a small server, use it, and show the wire"),
     "explain": (".learn.explain", "tell what a word of the protocol means: a method, a type, a page, a revision"),
     "diff": (".learn.diff", "tell what differs between two revisions"),

@@ -28,7 +28,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("protocol", "wiretrace"),
     ("transports", "ladder"),
     ("http11",),
-    ("streamable",),
+    ("streamable", "recorder"),
     ("peer",),
     ("server", "client", "auth", "checker"),
     ("host", "inspector", "crosscheck", "demo"),

@@ -1,0 +1,128 @@
+"""The command `trace`: a shim around a server's pipes, a proxy before a server of the web, a converter."""
+
+import argparse
+import os
+import sys
+import time
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any, Iterator, List
+
+from ..command import Command, Commands
+from ..failures import UsageError
+from ..output import note
+
+if TYPE_CHECKING:
+    from ...recorder.telling import Teller
+    from ...wiretrace import Sink
+
+SWITCH_SECONDS = 1e-4
+"""The time that recording may keep the interpreter from the threads that carry bytes; 5 ms by default."""
+
+
+def _trace(options: Any) -> int:
+    ways = [bool(options.server), bool(options.http), bool(options.convert)]
+    if sum(ways) != 1:
+        raise UsageError("trace takes one of: -- CMD..., the command of a server; --http LISTEN UPSTREAM; "
+                         "--convert IN OUT")
+    if options.direction and not options.convert:
+        raise UsageError("--from client|server is for --convert")
+    if options.keep_host and not options.http:
+        raise UsageError("--keep-host is for --http LISTEN UPSTREAM")
+    if options.convert:
+        return _convert(options)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    return _proxy(options) if options.http else _shim(options)
+
+
+def _shim(options: Any) -> int:
+    from ...recorder.shim import RECORDED, Shim, end_as
+    from ...recorder.telling import Teller
+    from ...transports.lines.commands import arguments
+
+    words: List[str] = arguments(options.server)
+    with _sink(options.out) as sink:
+        teller = Teller(sink, "trace", RECORDED)
+        code = Shim(words, teller).run()
+        _tell_failure(teller)
+    return end_as(code)
+
+
+def _proxy(options: Any) -> int:
+    raise UsageError("--http is not there yet")
+
+
+def _convert(options: Any) -> int:
+    raise UsageError("--convert is not there yet")
+
+
+def _tell_failure(teller: "Teller") -> None:
+    if teller.failure is not None:
+        note("mcp_ref: the trace is not whole, for it could not be written: %s" % teller.failure)
+
+
+@contextmanager
+def _sink(target: str) -> "Iterator[Sink]":
+    """Give a sink that writes into a new file, or as text to standard error for ``-``; "": a file with a default name.
+
+    Raises `UsageError` if the file is there, or cannot be made.
+    """
+    from ...wiretrace import JsonLinesSink
+
+    if target == "-":
+        from ...recorder.astext import text_sink
+
+        yield text_sink(sys.stderr)
+        return
+    name = target or time.strftime("mcp-trace-%Y%m%d-%H%M%S-") + "%d.jsonl" % os.getpid()
+    with create(name) as stream:
+        if not target:
+            note("mcp_ref: the trace is in %s" % os.path.abspath(name))
+        yield JsonLinesSink(stream)
+
+
+def create(name: str) -> IO[str]:
+    """Make a new file that only its owner can read. Raises `UsageError` if that cannot be done, or it is there."""
+    def opener(path: str, flags: int) -> int:
+        return os.open(path, flags | getattr(os, "O_CLOEXEC", 0), 0o600)
+
+    try:
+        return open(name, "x", encoding="utf-8", newline="\n", opener=opener)
+    except FileExistsError:
+        raise UsageError("%s is there already, and is not overwritten: give the name of a new file" % name) from None
+    except OSError as error:
+        raise UsageError("cannot write %s: %s; --out FILE takes another place, --out - shows the trace on standard "
+                         "error" % (name, error.strerror or error)) from None
+
+
+_HELP = """\
+ways to use it:
+  trace [--out FILE] -- CMD...           write this where the server's command stands now, in the client's settings:
+                                         it starts CMD, passes on all that goes over its pipes, and records it
+  trace [--out FILE] --http LISTEN URL   listen on LISTEN (HOST:PORT, or PORT on 127.0.0.1) and pass all requests on to
+                                         the server at URL; give the client LISTEN in place of the server's own address
+  trace --convert IN OUT                 write what another tool has recorded, a HAR or JSON-RPC messages one a line, as
+                                         a trace; --from says whose messages they are, if those of one party alone
+
+The trace is JSON Lines; credentials in it are masked (what a tool does with personal data no mask can know). It is
+written into a new file, mcp-trace-DATE-TIME-PID.jsonl, whose name stands on standard error, or as --out says.
+
+Exit codes: with CMD those of the server; if a signal ended it, this ends by the same signal. SIGTERM and Ctrl-C are
+passed on. 2: wrong usage. 3: the server could not be started."""
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _HELP
+    parser.add_argument("server", metavar="CMD", nargs="?",
+                        help="the command that starts the server: after --, or in quotes")
+    parser.add_argument("--out", metavar="FILE", default="",
+                        help="write the trace there; the file must be new. -: as text for people, on standard error")
+    parser.add_argument("--http", nargs=2, metavar=("LISTEN", "URL"), help="stand before a server of the web")
+    parser.add_argument("--keep-host", action="store_true",
+                        help="with --http: pass the header field Host on as the client wrote it, for a server that "
+                        "makes its own URLs (metadata, redirects) from it; by default it names the server")
+    parser.add_argument("--convert", nargs=2, metavar=("IN", "OUT"), help="make a trace of another tool's recording")
+    parser.add_argument("--from", dest="direction", choices=("client", "server"),
+                        help="with --convert: the sender of all messages in the file")
+
+
+COMMANDS: Commands = {"trace": Command(_trace, _options, uses_server=True)}
