@@ -4,8 +4,7 @@ A thread that carries bytes may not wait for a disk, for a terminal, or for JSON
 here, which takes less than a microsecond, and one thread records it a moment later. Where that one falls behind,
 because the file is slow, further bytes are dropped and counted: the trace gets a gap, and the wire goes on.
 
-A `Stream` is one sender of such bytes. It counts what it has put in, and the recording thread counts what it has taken
-out; each number has one writer, so no lock is needed.
+A `Stream` is one sender of such bytes; what is dropped is dropped, and counted, for each of them alone.
 """
 
 import threading
@@ -16,7 +15,7 @@ from .. import deadline
 from ..threads import start_thread
 
 MOST_WAITING = 64 * 1024 * 1024
-"""The bytes of one stream that may wait to be recorded."""
+"""The bytes that may wait to be recorded."""
 DELAY = 0.02
 """The seconds for which what was seen may wait while there is more: many events are recorded in one go, and in between
 the interpreter belongs to the threads that carry bytes."""
@@ -32,6 +31,10 @@ class Backlog:
 
     def __init__(self, most: int = MOST_WAITING) -> None:
         self.most = most
+        self.waiting = 0
+        """The bytes of streams that wait."""
+        self.lock = threading.Lock()
+        """Guards `waiting`."""
         self.idle = False
         self._entries: Deque[Tuple[Take, float, Any]] = deque()
         self._wake = threading.Lock()
@@ -83,30 +86,29 @@ class Stream:
         self._backlog = backlog
         self._record = take
         self._lose = lost
-        self._put = 0
         self._dropped = 0
-        # Written by the recording thread:
-        self._taken = 0
-        self._told = 0
-        self._hole = False
 
     def put(self, what: Any, size: int) -> None:
         """Put in something of so many bytes, or drop it if too much waits."""
-        if self._put - self._taken > self._backlog.most:
-            self._dropped += size
-            if not self._hole:
-                self._hole = True
-                self._backlog.put(self._gap, None)
-            return
-        self._put += size + _ENTRY
-        self._backlog.put(self._take, (what, size))
+        backlog = self._backlog
+        with backlog.lock:
+            fits = backlog.waiting <= backlog.most
+            if fits:
+                backlog.waiting += size + _ENTRY
+            else:
+                self._dropped += size
+                known = self._dropped > size
+        if fits:
+            backlog.put(self._take, (what, size))
+        elif not known:
+            backlog.put(self._gap, None)
 
     def _take(self, at: float, entry: Tuple[Any, int]) -> None:
         self._record(at, entry[0])
-        self._taken += entry[1] + _ENTRY
+        with self._backlog.lock:
+            self._backlog.waiting -= entry[1] + _ENTRY
 
     def _gap(self, at: float, _: Any) -> None:
-        self._hole = False  # before the number is read: what is dropped from here on makes a new hole
-        count = self._dropped - self._told
-        self._told += count
+        with self._backlog.lock:
+            count, self._dropped = self._dropped, 0
         self._lose(at, count)

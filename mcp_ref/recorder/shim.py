@@ -45,7 +45,7 @@ RECORDED = ("start", "both", "bytes", "end", "process", "stderr")
 PASSED_ON = tuple(name for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
                   if hasattr(signal, name))
 """The signals that the child gets from us."""
-FINISH_SECONDS = 5.0
+FINISH_SECONDS = 30.0
 """The seconds that recording may take after the child has ended."""
 SILENT_SECONDS = 0.25
 """The seconds of silence after which a process that the child has left behind is not read any more."""
@@ -63,6 +63,8 @@ class Shim:
         self._command = list(command)
         self._teller = teller
         self._input, self._output, self._errors = descriptors
+        self.recorded = True
+        """False if there was not enough time to record everything."""
         self._child: "Optional[subprocess.Popen[bytes]]" = None
         self._early: List[int] = []
         """The signals that came before there was a child."""
@@ -90,7 +92,7 @@ class Shim:
                 self._pass_on(child, number)
             return self._carry(child)
         finally:
-            self._backlog.close(FINISH_SECONDS)
+            self.recorded = self._backlog.close(FINISH_SECONDS)
             for number, handler in before.items():
                 signal.signal(number, handler)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Iterator, List
 
 from ..command import Command, Commands
-from ..failures import UsageError
+from ..failures import DONE, UsageError
 from ..output import note
 
 if TYPE_CHECKING:
@@ -42,21 +42,46 @@ def _shim(options: Any) -> int:
     words: List[str] = arguments(options.server)
     with _sink(options.out) as sink:
         teller = Teller(sink, "trace", RECORDED)
-        code = Shim(words, teller).run()
-        _tell_failure(teller)
+        shim = Shim(words, teller)
+        code = shim.run()
+        _tell_failure(teller, shim.recorded)
     return end_as(code)
 
 
 def _proxy(options: Any) -> int:
-    raise UsageError("--http is not there yet")
+    from ...recorder.proxy import RECORDED, Proxy, listen_address
+    from ...recorder.telling import Teller
+    from ...server.serving.signals import Termination
+
+    try:
+        host, port = listen_address(options.http[0])
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    with _sink(options.out) as sink:
+        teller = Teller(sink, "trace --http", RECORDED)
+        proxy = Proxy(teller, host, port, options.http[1], options.keep_host)
+        try:
+            proxy.open()
+            with Termination(proxy.close):
+                note("mcp_ref: give clients %s in place of %s; Ctrl-C ends it" % (proxy.url, proxy.upstream.origin))
+                if not proxy.local:
+                    note("mcp_ref: warning: %s can be reached from other machines, and whoever reaches it reaches %s"
+                         % (proxy.url, proxy.upstream.origin))
+                proxy.serve()
+        finally:
+            proxy.close()
+            _tell_failure(teller, proxy.recorded)
+    return DONE
 
 
 def _convert(options: Any) -> int:
     raise UsageError("--convert is not there yet")
 
 
-def _tell_failure(teller: "Teller") -> None:
-    if teller.failure is not None:
+def _tell_failure(teller: "Teller", recorded: bool) -> None:
+    if not recorded:
+        note("mcp_ref: the trace is not whole: it could not be written in time")
+    elif teller.failure is not None:
         note("mcp_ref: the trace is not whole, for it could not be written: %s" % teller.failure)
 
 

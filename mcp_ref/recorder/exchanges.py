@@ -1,0 +1,378 @@
+"""Events of HTTP exchanges: heads, messages, streams of events, and bodies that are no messages.
+
+What a body is, its contents say: a JSON object with the member ``jsonrpc``, or an array of such, is a message. Whatever
+else a client posts to a path to which it has posted messages is taken for a message, too, and recorded byte for byte;
+anything else is a body: a metadata document, a form, an error page.
+
+A body is recorded up to LONGEST_BODY bytes, of a longer one its beginning and how much is missing. A stream of events
+may be of any length: that bounds each of its events alone. Bodies in gzip and deflate are recorded as they were before
+that; in other codings as a gap.
+"""
+
+import zlib
+from itertools import count
+from typing import Any, Dict, List, Optional, Set, Tuple
+from urllib.parse import parse_qsl
+
+from ..jsontext import JsonError, loads
+from ..wiretrace import BODY, CLIENT, END, GAP, OPEN, REQUEST, RESPONSE, SERVER, SSE_EVENT, TRANSPORT
+from .framing import Head
+from .telling import Teller, canonical, header_fields
+
+LONGEST_BODY = 16 * 1024 * 1024
+"""The bytes of a body, or of an event in a stream, that are recorded."""
+_SHOWN = 1000
+
+
+def is_message(value: Any) -> bool:
+    """Return True if a JSON value looks like a message, or a batch of messages."""
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(item, dict) and "jsonrpc" in item for item in value)
+    return isinstance(value, dict) and "jsonrpc" in value
+
+
+class HttpRecorder:
+    """The exchanges of clients with one server. ``origin``: scheme, host and port of the server; ``path``: that of its
+    MCP endpoint, if it is known.
+    """
+
+    def __init__(self, teller: Teller, origin: str, path: str = "", connection: str = "") -> None:
+        self.teller = teller
+        self.origin = origin
+        self.connection = connection
+        self.endpoints: Set[str] = {path} if path.strip("/") else set()
+        """The paths to which messages are posted, as far as it is known."""
+        self.numbers = count(1)
+        self.opened: Set[str] = set()
+        """The transports whose use has been told."""
+
+    def open(self, at: float, transport: str) -> None:
+        """Tell once that a conversation has begun over this transport."""
+        if transport not in self.opened:
+            self.opened.add(transport)
+            self.teller.tell(OPEN, at=at, connection=self.connection, more={"transport": transport})
+
+
+class ExchangeRecorder:
+    """One exchange. The calls come in the order of what happened, each with its time, on the recording thread."""
+
+    def __init__(self, http: HttpRecorder) -> None:
+        self._http = http
+        self._number = next(http.numbers)
+        self._path = ""
+        self._target = ""
+        self._body: Dict[str, Optional["_Body"]] = {CLIENT: None, SERVER: None}
+        self._over = False
+
+    def request(self, at: float, head: Head) -> None:
+        """Record the head of the request."""
+        self._target, self._path = head.target, head.target.partition("?")[0]
+        self._tell(at, REQUEST, CLIENT, {"method": head.method, "target": head.target, "fields": head.fields,
+                                         "url": self._http.origin})
+        self._body[CLIENT] = _Whole(self, CLIENT, head.fields, head.method == "POST")
+
+    def response(self, at: float, head: Head) -> None:
+        """Record the head of the response."""
+        self._tell(at, RESPONSE, SERVER, {"status": head.status, "fields": head.fields})
+        kind = media_type(head.fields)
+        made = _Events if kind == "text/event-stream" and head.status == 200 else _Whole
+        self._body[SERVER] = made(self, SERVER, head.fields)
+
+    def interim(self, at: float, head: Head) -> None:
+        """Record the head of a response that another one follows."""
+        self._tell(at, RESPONSE, SERVER, {"status": head.status, "fields": head.fields})
+
+    def data(self, at: float, direction: str, data: bytes) -> None:
+        """Record a part of a body."""
+        body = self._body[direction]
+        if body is not None:
+            body.feed(at, data)
+
+    def lost(self, at: float, direction: str, count: int) -> None:
+        """Record that so many bytes of a body were dropped: there was no time to record them."""
+        body = self._body[direction]
+        if body is not None:
+            body.drop(at, count)
+
+    def body_end(self, at: float, direction: str) -> None:
+        """Record that a body is whole."""
+        body, self._body[direction] = self._body[direction], None
+        if body is not None:
+            body.end(at, True)
+
+    def end(self, at: float, direction: str, complete: bool, note: str = "") -> None:
+        """Record that the exchange is over; the second call does nothing."""
+        if self._over:
+            return
+        self._over = True
+        for party in (CLIENT, SERVER):
+            body, self._body[party] = self._body[party], None
+            if body is not None:
+                body.end(at, False)
+        self.tell(at, END, direction, {"complete": complete}, note)
+
+    # For the bodies
+
+    def tell(self, at: float, kind: str, direction: str, more: Dict[str, Any], text: str = "") -> None:
+        """Tell of an event of this exchange."""
+        self._http.teller.tell(kind, direction, at, text, self._http.connection, self._number, more)
+
+    _tell = tell
+
+    def message(self, at: float, direction: str, data: bytes, sse: Optional[Dict[str, Any]] = None) -> None:
+        """Tell of a message of this exchange."""
+        if sse is None and direction == CLIENT:
+            self._http.endpoints.add(self._path)
+            if "http+sse" not in self._http.opened:
+                self._http.open(at, "streamable-http")
+        self._http.teller.message(direction, data, at, self._http.connection, self._number, sse)
+
+    def posted_to_endpoint(self) -> bool:
+        """Return True if messages have been posted to the path of this exchange."""
+        return self._path in self._http.endpoints
+
+    def learn(self, at: float, target: str) -> None:
+        """Take it that the server has named the target to which messages are posted over HTTP+SSE."""
+        from urllib.parse import urljoin, urlsplit
+
+        self._http.open(at, "http+sse")
+        try:
+            self._http.endpoints.add(urlsplit(urljoin(self._target, target)).path)
+        except ValueError:
+            pass  # no URL
+
+
+class _Body:
+    """A body that arrives in parts."""
+
+    def __init__(self, exchange: ExchangeRecorder, direction: str, fields: List[Tuple[str, str]],
+                 posted: bool = False) -> None:
+        self._exchange = exchange
+        self._direction = direction
+        self._posted = posted
+        self._kind = media_type(fields)
+        self._charset = header_fields(fields, "content-type").partition("charset=")[2].strip('" ') or "utf-8"
+        coding = header_fields(fields, "content-encoding").strip().lower()
+        self._decoder: Any = None
+        self._unreadable = ""
+        if coding in ("gzip", "x-gzip", "deflate"):
+            self._decoder = zlib.decompressobj(47 if coding != "deflate" else 15)
+        elif coding not in ("", "identity"):
+            self._unreadable = coding
+        self._size = 0
+
+    def feed(self, at: float, data: bytes) -> None:
+        """Take a part."""
+        if self._unreadable:
+            self._size += len(data)
+            return
+        while data:
+            part, data = self._decoded(data)
+            if part:
+                self._size += len(part)
+                self._take(at, part)
+
+    def _decoded(self, data: bytes) -> Tuple[bytes, bytes]:
+        """Return a part before it was compressed, and what is left to do; a megabyte at a time, for it may be huge."""
+        if self._decoder is None:
+            return data, b""
+        try:
+            part = self._decoder.decompress(data, 1024 * 1024)
+            return part, self._decoder.unconsumed_tail
+        except zlib.error:
+            self._unreadable = "a broken compression"
+            return b"", b""
+
+    def end(self, at: float, complete: bool) -> None:
+        """Take it that no more comes."""
+        if self._unreadable:
+            self._gap(at, "the body, in %s" % self._unreadable)
+        else:
+            self._finish(at, complete)
+
+    def drop(self, at: float, count: int) -> None:
+        """Take it that so many bytes are missing here."""
+        self._gap(at, "%d bytes of the body: the trace could not be written as fast as they came" % count)
+        if not self._unreadable:
+            self._lose(at)
+        if self._decoder is not None:
+            self._unreadable = "a compression of which a part is missing"
+
+    def _gap(self, at: float, text: str) -> None:
+        self._exchange.tell(at, GAP, self._direction, {}, text)
+
+    def _take(self, at: float, data: bytes) -> None:
+        raise NotImplementedError
+
+    def _finish(self, at: float, complete: bool) -> None:
+        raise NotImplementedError
+
+    def _lose(self, at: float) -> None:
+        raise NotImplementedError
+
+
+class _Whole(_Body):
+    """A body that is one thing: a message, or a document."""
+
+    def __init__(self, exchange: ExchangeRecorder, direction: str, fields: List[Tuple[str, str]],
+                 posted: bool = False) -> None:
+        super().__init__(exchange, direction, fields, posted)
+        self._parts: List[bytes] = []
+        self._kept = 0
+        self._whole = True
+
+    def _take(self, at: float, data: bytes) -> None:
+        if self._kept < LONGEST_BODY and self._whole:
+            self._parts.append(data[:LONGEST_BODY - self._kept])
+            self._kept += len(self._parts[-1])
+
+    def _lose(self, at: float) -> None:
+        self._whole = False
+
+    def _finish(self, at: float, complete: bool) -> None:
+        data = b"".join(self._parts)
+        self._parts = []
+        if not data:
+            return
+        if self._kept < self._size or not self._whole or not complete:
+            self._document(at, data, False)
+            if self._kept < self._size:
+                self._gap(at, "all but the first %d of the %d bytes of a body" % (self._kept, self._size))
+            return
+        value = canonical(data) if b"jsonrpc" in data else None
+        sent = self._direction == CLIENT and self._posted and self._exchange.posted_to_endpoint()
+        if sent and self._kind != "application/x-www-form-urlencoded" or is_message(value):
+            self._exchange.message(at, self._direction, data)
+        else:
+            self._document(at, data, True)
+
+    def _document(self, at: float, data: bytes, whole: bool) -> None:
+        more: Dict[str, Any] = {}
+        if self._kind == "application/x-www-form-urlencoded" and whole:
+            more["form"] = [list(pair) for pair in parse_qsl(data.decode("utf-8", "replace"), True)]
+        elif whole and self._kind.endswith(("/json", "+json")):
+            try:
+                more["json"] = loads(data)
+            except JsonError:
+                pass
+        if not more or more.get("json", 0) is None:
+            more.update(text_or_base64(data, self._charset))
+        if not whole:
+            more["size"] = self._size
+        self._exchange.tell(at, BODY, self._direction, more)
+
+
+class _Events(_Body):
+    """A stream of events."""
+
+    def __init__(self, exchange: ExchangeRecorder, direction: str, fields: List[Tuple[str, str]],
+                 posted: bool = False) -> None:
+        super().__init__(exchange, direction, fields, posted)
+        self._splitter = SseBlocks()
+
+    def _take(self, at: float, data: bytes) -> None:
+        for block in self._splitter.feed(data):
+            self._event(at, block)
+
+    def _event(self, at: float, block: bytes) -> None:
+        if not block:
+            self._gap(at, "an event of more than %d bytes" % LONGEST_BODY)
+            return
+        found, data = event_of(block)
+        text = None if data is None else data.decode("utf-8", "backslashreplace")
+        if data and found.get("event", "message") == "message":
+            self._exchange.message(at, self._direction, data, found)
+        elif found or text is not None:
+            if found.get("event") == "endpoint" and text:
+                self._exchange.learn(at, text)
+            self._exchange.tell(at, SSE_EVENT, self._direction, {**found, "data": text})
+
+    def _finish(self, at: float, complete: bool) -> None:
+        if self._splitter.rest.strip():
+            self._exchange.tell(at, TRANSPORT, self._direction, {}, "the stream ended inside an event: %s" %
+                                self._splitter.rest[:_SHOWN].decode("utf-8", "backslashreplace"))
+
+    def _lose(self, at: float) -> None:
+        self._splitter = SseBlocks()
+
+
+class SseBlocks:
+    """The blocks of a stream of events, each the bytes up to an empty line; b"" stands for one that was too long."""
+
+    def __init__(self) -> None:
+        self._parts: List[bytes] = []
+        """The beginning of a block, without the LF that `_line_end` stands for."""
+        self._size = 0
+        self._line_end = False
+        self._cr = False
+        self._first = True
+
+    @property
+    def rest(self) -> bytes:
+        """The beginning of a block whose end has not come."""
+        return b"".join(self._parts)
+
+    def feed(self, data: bytes) -> List[bytes]:
+        """Take a part of the stream, and return the blocks that end in it, with LF at the ends of lines."""
+        if self._cr and data[:1] == b"\n":
+            data = data[1:]
+            self._cr = False
+        if not data:
+            return []
+        self._cr = data[-1:] == b"\r"
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *blocks, last = ((b"\n" if self._line_end else b"") + data).split(b"\n\n")
+        found: List[bytes] = []
+        for block in blocks:
+            self._keep(block)
+            found += self._cut()
+        self._line_end = last[-1:] == b"\n"
+        self._keep(last[:-1] if self._line_end else last)
+        return found
+
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= LONGEST_BODY:
+            self._parts.append(part)
+        else:
+            self._parts.clear()
+
+    def _cut(self) -> List[bytes]:
+        block, too_long = self.rest, self._size > LONGEST_BODY
+        self._parts, self._size = [], 0
+        if self._first and block:
+            self._first = False
+            block = block[3:] if block.startswith(b"\xef\xbb\xbf") else block
+        block = block.strip(b"\n")
+        return [block] if block or too_long else []
+
+
+def event_of(block: bytes) -> Tuple[Dict[str, Any], Optional[bytes]]:
+    """Return the fields ``id``, ``event`` and ``retry`` of a block, as far as it has them, and its data, or None."""
+    found: Dict[str, Any] = {}
+    data: Optional[List[bytes]] = None
+    for line in block.split(b"\n"):
+        name, _, value = line.partition(b":")
+        value = value[1:] if value[:1] == b" " else value
+        if name == b"data":
+            data = (data or []) + [value]
+        elif name in (b"id", b"event"):
+            found[name.decode("ascii")] = value.decode("utf-8", "backslashreplace")
+        elif name == b"retry" and value.isdigit():
+            found["retry"] = int(value[:18])
+    return found, None if data is None else b"\n".join(data)
+
+
+def media_type(fields: List[Tuple[str, str]]) -> str:
+    """Return the media type of a body, in lower case and without parameters; "" if it is not said."""
+    return header_fields(fields, "content-type").partition(";")[0].strip().lower()
+
+
+def text_or_base64(data: bytes, charset: str = "utf-8") -> Dict[str, Any]:
+    """Return the member ``text`` for bytes that are text, otherwise ``base64``."""
+    try:
+        return {"text": data.decode(charset)}
+    except (UnicodeDecodeError, LookupError):
+        from base64 import b64encode
+
+        return {"base64": b64encode(data).decode("ascii")}

@@ -1,0 +1,193 @@
+"""A reverse proxy that records: it listens in a server's place, and passes on to it whatever comes.
+
+Methods, targets, header fields and bodies pass as they are: order, case, spaces and chunks of them too. The exceptions
+are fields that are for one connection alone (`relay.passed_on`), and Host. Clients are to write there whom they
+connect to, which is the proxy; servers are to refuse what is not for them, because a web page can make a browser send
+requests to a name of its own that leads here (DNS rebinding)
+[2025-06-18 basic/transports §Security Warning]. So a request gets the server's own Host, and for that the
+proxy has to take over what the server can now not see any more: where it listens on this machine alone, it refuses
+requests whose Host is not this machine. Origin passes as it is, and stays the server's to judge. With ``keep_host``
+Host passes as it is, too, for a server that makes URLs from it.
+
+Nothing inside bodies or fields is rewritten. A server that names its own URLs (``resource_metadata``, Location, the
+endpoint of HTTP+SSE) leads clients past the proxy.
+
+HTTP does not say which sockets belong to one client, so events name no connection.
+"""
+
+import selectors
+import socket
+import threading
+from typing import Any, List, Set, Tuple
+
+from ..http11.client.connect import Connector, server_url
+from ..http11.server.server import listen
+from ..limits import DEFAULT, Limits
+from ..threads import start_thread
+from ..urls import is_loopback
+from ..wiretrace import CLOSE, GAP
+from .backlog import Backlog
+from .exchanges import HttpRecorder
+from .framing import Head
+from .relay import Relay, passed_on
+from .telling import Teller
+
+RECORDED = ("start", "both", "bytes", "http", "sse", "end", "documents")
+FINISH_SECONDS = 30.0
+"""The seconds that recording, and each thread of a connection, may take after `Proxy.close`."""
+
+
+class Proxy:
+    """A proxy on ``host`` and ``port`` (0: any free one) before the server at the URL ``upstream``.
+
+    Only the origin of the URL is used: targets pass as they are. Its path tells the recorder where messages are posted.
+    Raises `ConnectFailed` for a URL that is none.
+    """
+
+    def __init__(self, teller: Teller, host: str, port: int, upstream: str, keep_host: bool = False,
+                 limits: Limits = DEFAULT, ssl_context: Any = None) -> None:
+        self.upstream = server_url(upstream)
+        self.connector = Connector(self.upstream, limits.connect_timeout, ssl_context)
+        self.host = host
+        self.port = port
+        self.backlog = Backlog()
+        self.http = HttpRecorder(teller, self.upstream.origin, self.upstream.path)
+        self.recorded = True
+        """False if there was not enough time to record everything."""
+        self._teller = teller
+        self._keep_host = keep_host
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._relays: Set[Relay] = set()
+        self._threads: Set[threading.Thread] = set()
+        self._sockets: List[socket.socket] = []
+        self._closed = False
+        self._done = threading.Event()
+        self._wake = socket.socketpair()
+
+    def open(self) -> None:
+        """Listen. Raises `ConnectFailed`."""
+        self._sockets = listen(self.host, self.port)
+        self.port = self._sockets[0].getsockname()[1]
+
+    @property
+    def local(self) -> bool:
+        """True if only this machine can connect."""
+        return is_loopback(self.host)
+
+    @property
+    def url(self) -> str:
+        """The URL to give to clients."""
+        host = "[%s]" % self.host if ":" in self.host else self.host
+        target = self.upstream.target if self.upstream.target != "/" else ""
+        return "http://%s:%d%s" % (host, self.port, target)
+
+    def serve(self) -> None:
+        """Accept connections until `close` is called; each has a thread."""
+        try:
+            with selectors.DefaultSelector() as selector:
+                for sock in [*self._sockets, self._wake[0]]:
+                    selector.register(sock, selectors.EVENT_READ)
+                while not self._closed:
+                    for key, _ in selector.select():
+                        if key.fileobj is not self._wake[0]:
+                            self._accept(key.fileobj)
+        finally:
+            for sock in self._wake:
+                sock.close()
+
+    def _accept(self, listener: Any) -> None:
+        try:
+            sock, _ = listener.accept()
+        except OSError:
+            return  # it has gone already
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self._lock:
+                if self._closed or len(self._relays) >= self._limits.max_http_connections:
+                    sock.close()
+                    return
+                relay = Relay(self, sock)
+                self._relays.add(relay)
+                self._threads.add(start_thread("mcp-ref:relay", self._run, relay))
+        except (OSError, RuntimeError):
+            sock.close()
+
+    def _run(self, relay: Relay) -> None:
+        try:
+            relay.run()
+        finally:
+            with self._lock:
+                self._relays.discard(relay)
+                self._threads.discard(threading.current_thread())
+
+    def close(self) -> None:
+        """Stop: end all connections, and record what is left. A second call waits for the first."""
+        with self._lock:
+            closed, self._closed = self._closed, True
+            relays, threads = list(self._relays), list(self._threads)
+        if closed:
+            self._done.wait(3 * FINISH_SECONDS)
+            return
+        try:
+            self._wake[1].send(b"!")
+        except OSError:
+            pass  # nothing is accepted any more
+        for relay in relays:
+            relay.stop()
+        for thread in threads:
+            thread.join(FINISH_SECONDS)
+        self.backlog.put(self._tell_close, None)
+        self.recorded = self.backlog.close(FINISH_SECONDS)
+        for sock in self._sockets:
+            sock.close()
+        self._done.set()
+
+    def _tell_close(self, at: float, _: Any) -> None:
+        if self.http.opened:
+            self._teller.tell(CLOSE, at=at, text="the recorder was ended")
+
+    # For relays
+
+    def request_head(self, head: Head) -> bytes:
+        """Return the head of a request as it goes to the server."""
+        lines = passed_on(head, None if self._keep_host else self.upstream.authority)
+        if self.connector.absolute and head.target.startswith("/"):  # by way of another proxy, see `Connector`
+            method, target, version = lines[0].split(b" ", 2)
+            lines[0] = b" ".join((method, self.upstream.origin.encode("ascii") + target, version))
+            credentials = self.connector.proxy.credentials if self.connector.proxy else ""
+            if credentials:
+                lines.insert(1, b"Proxy-Authorization: %s\r\n" % credentials.encode("ascii"))
+        return b"".join(lines)
+
+    def refusal_of(self, head: Head) -> str:
+        """Return why a request is not passed on; "" if it is."""
+        if not self.local:
+            return ""
+        for name, value in head.fields:
+            if name.lower() == "host" and not is_loopback(host_of(value)):
+                return ("the Host of this request is %.100r, and this proxy is for localhost and 127.0.0.1 alone: a "
+                        "web page may have sent it (DNS rebinding)" % value)
+        return ""
+
+    def gap(self, party: str, text: str) -> None:
+        """Record that something was not recorded."""
+        self.backlog.put(lambda at, _: self._teller.tell(GAP, party, at, text), None)
+
+
+def host_of(authority: str) -> str:
+    """Return the host of ``host:port``, in lower case and without brackets."""
+    if authority.startswith("["):
+        return authority[1:].partition("]")[0].lower()
+    return authority.partition(":")[0].lower()
+
+
+def listen_address(text: str) -> Tuple[str, int]:
+    """Return host and port of ``HOST:PORT``, ``:PORT`` or ``PORT``; the host is 127.0.0.1 unless it is written out.
+
+    Raises ValueError.
+    """
+    host, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise ValueError("--http takes HOST:PORT or PORT to listen on, such as 127.0.0.1:9000, not %s" % text)
+    return host.strip("[]") or "127.0.0.1", int(port)
