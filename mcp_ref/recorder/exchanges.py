@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 from ..jsontext import JsonError, loads
 from ..wiretrace import BODY, CLIENT, END, GAP, OPEN, REQUEST, RESPONSE, SERVER, SSE_EVENT, TRANSPORT
 from .framing import Head
-from .telling import Teller, canonical, header_fields
+from .telling import Teller, canonical, header_fields, is_mirror
 
 LONGEST_BODY = 16 * 1024 * 1024
 """The bytes of a body, or of an event in a stream, that are recorded."""
@@ -61,18 +61,32 @@ class ExchangeRecorder:
         self._number = next(http.numbers)
         self._path = ""
         self._target = ""
+        self._held: Optional[Tuple[float, Head]] = None
+        """The head of the request, while it has not been told."""
         self._body: Dict[str, Optional["_Body"]] = {CLIENT: None, SERVER: None}
         self._over = False
 
     def request(self, at: float, head: Head) -> None:
         """Record the head of the request."""
         self._target, self._path = head.target, head.target.partition("?")[0]
-        self._tell(at, REQUEST, CLIENT, {"method": head.method, "target": head.target, "fields": head.fields,
-                                         "url": self._http.origin})
         self._body[CLIENT] = _Whole(self, CLIENT, head.fields, head.method == "POST")
+        self._held = at, head
+        if not any(is_mirror(name) for name, _ in head.fields):
+            self._tell_request()
+
+    def _tell_request(self) -> None:
+        """Tell of the request's head; one that repeats parts of the message waits for it, to know what is secret."""
+        if self._held is None:
+            return
+        (at, head), self._held, body = self._held, None, self._body[CLIENT]
+        seen = b"".join(body.parts) if isinstance(body, _Whole) else b""
+        self._tell(at, REQUEST, CLIENT, {
+            "method": head.method, "target": head.target, "fields": self._http.teller.mirrored(head.fields, seen),
+            "url": self._http.origin})
 
     def response(self, at: float, head: Head) -> None:
         """Record the head of the response."""
+        self._tell_request()
         self._tell(at, RESPONSE, SERVER, {"status": head.status, "fields": head.fields})
         kind = media_type(head.fields)
         made = _Events if kind == "text/event-stream" and head.status == 200 else _Whole
@@ -80,6 +94,7 @@ class ExchangeRecorder:
 
     def interim(self, at: float, head: Head) -> None:
         """Record the head of a response that another one follows."""
+        self._tell_request()
         self._tell(at, RESPONSE, SERVER, {"status": head.status, "fields": head.fields})
 
     def data(self, at: float, direction: str, data: bytes) -> None:
@@ -96,6 +111,7 @@ class ExchangeRecorder:
 
     def body_end(self, at: float, direction: str) -> None:
         """Record that a body is whole."""
+        self._tell_request()
         body, self._body[direction] = self._body[direction], None
         if body is not None:
             body.end(at, True)
@@ -105,6 +121,7 @@ class ExchangeRecorder:
         if self._over:
             return
         self._over = True
+        self._tell_request()
         for party in (CLIENT, SERVER):
             body, self._body[party] = self._body[party], None
             if body is not None:
@@ -217,21 +234,21 @@ class _Whole(_Body):
     def __init__(self, exchange: ExchangeRecorder, direction: str, fields: List[Tuple[str, str]],
                  posted: bool = False) -> None:
         super().__init__(exchange, direction, fields, posted)
-        self._parts: List[bytes] = []
+        self.parts: List[bytes] = []
         self._kept = 0
         self._whole = True
 
     def _take(self, at: float, data: bytes) -> None:
         if self._kept < LONGEST_BODY and self._whole:
-            self._parts.append(data[:LONGEST_BODY - self._kept])
-            self._kept += len(self._parts[-1])
+            self.parts.append(data[:LONGEST_BODY - self._kept])
+            self._kept += len(self.parts[-1])
 
     def _lose(self, at: float) -> None:
         self._whole = False
 
     def _finish(self, at: float, complete: bool) -> None:
-        data = b"".join(self._parts)
-        self._parts = []
+        data = b"".join(self.parts)
+        self.parts = []
         if not data:
             return
         if self._kept < self._size or not self._whole or not complete:

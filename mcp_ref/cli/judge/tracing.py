@@ -91,12 +91,11 @@ def _sink(target: str) -> "Iterator[Sink]":
 
     Raises `UsageError` if the file is there, or cannot be made.
     """
+    from ...tracetext import TextSink
     from ...wiretrace import JsonLinesSink
 
     if target == "-":
-        from ...recorder.astext import text_sink
-
-        yield text_sink(sys.stderr)
+        yield TextSink(sys.stderr)
         return
     name = target or time.strftime("mcp-trace-%Y%m%d-%H%M%S-") + "%d.jsonl" % os.getpid()
     with create(name) as stream:
