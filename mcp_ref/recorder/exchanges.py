@@ -56,8 +56,10 @@ class HttpRecorder:
 class ExchangeRecorder:
     """One exchange. The calls come in the order of what happened, each with its time, on the recording thread."""
 
-    def __init__(self, http: HttpRecorder) -> None:
+    def __init__(self, http: HttpRecorder, decoded: bool = False) -> None:
         self._http = http
+        self.decoded = decoded
+        """True if bodies are as they were before they were compressed, whatever Content-Encoding says."""
         self._number = next(http.numbers)
         self._path = ""
         self._target = ""
@@ -172,11 +174,13 @@ class _Body:
         coding = header_fields(fields, "content-encoding").strip().lower()
         self._decoder: Any = None
         self._unreadable = ""
+        self._size = 0
+        if exchange.decoded:
+            return
         if coding in ("gzip", "x-gzip", "deflate"):
             self._decoder = zlib.decompressobj(47 if coding != "deflate" else 15)
         elif coding not in ("", "identity"):
             self._unreadable = coding
-        self._size = 0
 
     def feed(self, at: float, data: bytes) -> None:
         """Take a part."""

@@ -23,10 +23,13 @@ class _Past(Trace):
 
     at: Optional[float] = None
 
-    def begin(self, recorded: Sequence[str], started: str) -> float:
+    def begin(self, recorded: Sequence[str], started: Optional[str]) -> float:
         """Give the header to the sink, and return the time from which the seconds of events are counted."""
         self._header["recorded"] = list(recorded)
-        self._header["started"] = started or self._header["started"]
+        if started:
+            self._header["started"] = started
+        elif started is not None:
+            del self._header["started"]
         self._begun = True
         self._hand_out(Event(0.0, "", HEADER, more=self._header))
         return self._start
@@ -39,11 +42,11 @@ class Teller:
     """Tells of events. Not thread-safe.
 
     ``recorder``: its name for the header. ``recorded``: names of `wiretrace.RECORDED`, all that the header promises.
-    ``started``: the time for the header, where that is not now. A sink that raises gets no further event; `failure` is
-    the error.
+    ``started``: the time for the header, where that is not now; "" if it is not known. A sink that raises gets no
+    further event; `failure` is the error.
     """
 
-    def __init__(self, sink: Sink, recorder: str, recorded: Sequence[str], started: str = "") -> None:
+    def __init__(self, sink: Sink, recorder: str, recorded: Sequence[str], started: Optional[str] = None) -> None:
         self.failure: Optional[Exception] = None
         self._sink = sink
         self._trace = _Past(self._give, recorder="mcp_ref %s %s" % (__version__, recorder))

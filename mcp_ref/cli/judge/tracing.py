@@ -75,7 +75,26 @@ def _proxy(options: Any) -> int:
 
 
 def _convert(options: Any) -> int:
-    raise UsageError("--convert is not there yet")
+    from ...recorder.imported import imported
+    from ...wiretrace import JsonLinesSink, TraceError
+
+    source, target = options.convert
+    if options.out:
+        raise UsageError("--convert IN OUT names the new file itself: leave out --out")
+    try:
+        events = imported(source, options.direction or "")
+        first = next(events, None)
+    except OSError as error:
+        raise UsageError("cannot read %s: %s" % (source, error.strerror or error)) from None
+    except TraceError as error:
+        raise UsageError("%s: %s" % (source, error)) from None
+    with create(target) as stream:
+        sink = JsonLinesSink(stream)
+        if first is not None:
+            sink(first)
+        for event in events:
+            sink(event)
+    return DONE
 
 
 def _tell_failure(teller: "Teller", recorded: bool) -> None:
