@@ -1,15 +1,14 @@
 """Small functions that pages have in common: values as evidence, and the types of JSON."""
 
 import json
-from typing import Any
+import re
+from typing import Any, Optional
 
-_LONGEST = 60
 
-
-def shown(value: Any) -> str:
-    """Return a JSON value as evidence: one line of ASCII, at most 60 characters."""
+def shown(value: Any, longest: int = 60) -> str:
+    """Return a JSON value as evidence: one line of ASCII, at most so many characters."""
     text = json.dumps(value, default=repr)
-    return text if len(text) <= _LONGEST else text[:_LONGEST - 3] + "..."
+    return text if len(text) <= longest else text[:longest - 3] + "..."
 
 
 def typed(value: Any) -> str:
@@ -30,3 +29,37 @@ def is_object_text(text: str) -> bool:
         return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         return False
+
+
+_LABEL = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?\Z")
+_ENDS = re.compile(r"[A-Za-z0-9](?:.*[A-Za-z0-9])?\Z", re.DOTALL)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d\Z")
+
+
+def prefix_of(key: str) -> Optional[str]:
+    """Return what stands before the last slash of a key of ``_meta``; None without a slash."""
+    prefix, slash, _ = key.rpartition("/")
+    return prefix if slash else None
+
+
+def prefix_has_labels(key: str) -> bool:
+    """Return True if the prefix of a key is made of labels with dots between, or there is none."""
+    prefix = prefix_of(key)
+    return prefix is None or ("/" not in prefix and all(prefix.split(".")))
+
+
+def labels_are_fit(key: str) -> bool:
+    """Return True if each label of a key's prefix begins with a letter, and has letters, digits and hyphens."""
+    prefix = prefix_of(key)
+    return prefix is None or all(_LABEL.match(label) for label in prefix.replace("/", ".").split(".") if label)
+
+
+def name_is_fit(key: str) -> bool:
+    """Return True if the name of a key is empty, or begins and ends with a letter or digit."""
+    name = key.rpartition("/")[2]
+    return not name or _ENDS.match(name) is not None
+
+
+def is_dated(version: Any) -> bool:
+    """Return True if a version of the protocol looks like one: a date, perhaps of a draft."""
+    return isinstance(version, str) and (_DATE.match(version) is not None or "draft" in version.lower())
