@@ -217,7 +217,7 @@ def _second(message: Message) -> Verdict:
 
 
 @rule("jsonrpc.response-same-id", on=(RESULT, ERROR), follows=(
-    "jsonrpc.request-id-*", "jsonrpc.notification-no-response"), scene="""
+    "jsonrpc.request-id-*", "jsonrpc.notification-no-response", "stdio.client-no-responses"), scene="""
     on stdio 2025-06-18
     C #"5" tools/list {}
   + S #"5" {"tools": []}
@@ -233,7 +233,8 @@ def response_same_id(message: Message) -> Verdict:
     return _second(message) if message.again else KEPT
 
 
-@rule("jsonrpc.error-same-id", on=ERROR, follows=("jsonrpc.request-id-*", "jsonrpc.notification-no-response"), scene="""
+@rule("jsonrpc.error-same-id", on=ERROR, follows=(
+    "jsonrpc.request-id-*", "jsonrpc.notification-no-response", "stdio.client-no-responses"), scene="""
     on stdio 2025-11-25
     C #9 tools/call {"name": "x", "arguments": {}}
   + S #9 !-32602 "Unknown tool"
