@@ -11,7 +11,7 @@ from ..methods import known_since
 from ..revisions import LATEST_HANDSHAKE, NAMES, Revision, revision
 from ..wiretrace import (
     BODY, CLIENT, CLOSE, END, GAP, HEADER, MESSAGE, OPEN, PROCESS, RECORDED, REQUEST, RESPONSE, SERVER, SSE_EVENT,
-    STDERR, Event,
+    STDERR, Event, plain, shorten,
 )
 from . import observed, rules
 from .bounds import Bounds, Forgetful
@@ -22,6 +22,8 @@ from .rules import KEPT, Broken, CannotTell, Happening, Observer, Rule, Verdict
 
 VIOLATION, WARNING, DISAGREE, UNSURE = "violation", "warning", "disagreement", "cannot tell"
 
+_EVIDENCE = 200
+"""Characters of the evidence of a finding: there may be ids, methods and other text of a peer in it."""
 _MESSAGES_ONLY = frozenset(("both",))
 
 
@@ -514,7 +516,7 @@ class Checker:
         verdict = DISAGREE if row.disagree else VIOLATION if "MUST" in row.requirement.level else WARNING
         asked = exchange.request if exchange is not None else None
         return Finding(
-            row, verdict, party, made.evidence, made.where, message.index if message else 0,
+            row, verdict, party, shorten(plain(made.evidence), _EVIDENCE), made.where, message.index if message else 0,
             exchange.number if exchange is not None else 0, connection.name,
             message.time if message else exchange.opened if exchange is not None else connection.last_time,
             message.id if message else None, message.method if message else asked.method if asked else "",

@@ -5,6 +5,7 @@ from typing import Any, Dict, Optional, Tuple
 from ..bounds import Bounds, Forgetful
 from ..observed import NOTIFICATION, REQUEST, RESULT, Message, id_key
 from ..rules import KEPT, Broken, CannotTell, Verdict, observe, rule
+from .words import is_integer, typed
 
 UNDECIDED = {
     "progress.track-tokens": "a table inside the party; what it forgets shows as progress for unknown tokens",
@@ -51,7 +52,7 @@ def token_type(message: Message) -> Verdict:
         token = message.params["progressToken"]
     else:
         return None
-    return KEPT if _is_token(token) else "the token is %s" % type(token).__name__
+    return KEPT if isinstance(token, str) or is_integer(token) else "the token is %s" % typed(token)
 
 
 @rule("progress.token-active", on=NOTIFICATION, method="notifications/progress", follows="progress.token-type",
