@@ -34,8 +34,8 @@ from typing import Any, List, Optional, Sequence
 
 from ..errors import ConnectFailed
 from ..threads import start_thread
-from ..transports.lines.commands import command_line, find_program
 from ..transports.lines.fds import CAN_POLL
+from ..transports.lines.process import command_line, find_program
 from ..wiretrace import CLIENT, CLOSE, GAP, OPEN, PROCESS, SERVER
 from .backlog import Backlog, Stream
 from .lines import Lines, StderrLines

@@ -8,8 +8,8 @@ from ..bounds import Bounds, Forgetful
 from ..httpfacts import decoded, is_plain, is_sentinel, mask_of
 from ..observed import ERROR, REQUEST, RESULT, Message
 from ..rules import KEPT, Broken, CannotTell, Verdict, observe, rule
-from .http_headers import asking, refused, served, standard_faults
 from ..toolheaders import PREFIX, Annotations, annotations_of
+from .http_headers import asking, refused, served, standard_faults
 
 UNDECIDED = {
     "http.param-log-warning": "the log of a client is no traffic",

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Iterator, List
 
 from ..command import Command, Commands
-from ..failures import DONE, UsageError
+from ..output import DONE, UsageError
 from ..output import note
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _trace(options: Any) -> int:
 def _shim(options: Any) -> int:
     from ...recorder.shim import RECORDED, Shim, end_as
     from ...recorder.telling import Teller
-    from ...transports.lines.commands import arguments
+    from ...transports.lines.process import arguments
 
     words: List[str] = arguments(options.server)
     with _sink(options.out) as sink:
@@ -51,7 +51,7 @@ def _shim(options: Any) -> int:
 def _proxy(options: Any) -> int:
     from ...recorder.proxy import RECORDED, Proxy, listen_address
     from ...recorder.telling import Teller
-    from ...server.serving.signals import Termination
+    from ...server.serving.process import Termination
 
     try:
         host, port = listen_address(options.http[0])
