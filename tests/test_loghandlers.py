@@ -204,8 +204,11 @@ log.error("at last")
     done = subprocess.run([sys.executable, str(tmp_path / "program.py")], stdin=subprocess.DEVNULL, timeout=25,
                           stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=str(ROOT)))
     lines = done.stderr.decode().splitlines()
+    notes = [re.match(r"\((\d+) warnings before this one were left out", line) for line in lines]
+    left_out = sum(int(note.group(1)) for note in notes if note)
     assert 600 <= len(lines) < 700 and lines[-1].endswith("ERROR mcp_ref.x: at last")
-    assert re.match(r"\(1\d{3} warnings before this one were left out", lines[-2])
+    # A busy machine takes so long that the rate lets one more warning pass, and that ends the first count.
+    assert notes[-2] and left_out + sum(": odd message " in line for line in lines) == 2000
 
 
 def test_a_forked_process_writes_too(tmp_path: pathlib.Path) -> None:
