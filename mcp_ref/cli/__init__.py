@@ -13,7 +13,7 @@
     python3 -m mcp_ref explain tools/call              a method, type, code, feature, revision, page, or any word
     python3 -m mcp_ref explain --missing               what this package does not do; --readings: what it decided
     python3 -m mcp_ref diff 2025-06-18 2025-11-25      what differs between two revisions
-    python3 -m mcp_ref check FILE                      judge a recorded session (--trace=FILE writes one)
+    python3 -m mcp_ref check FILE | -- CMD             judge a session, recorded or live, clause by clause
     python3 -m mcp_ref crosscheck FOLDER               compare the dataclasses with the official schemas
     python3 -m mcp_ref vendor FOLDER                   copy this package into a program
 
@@ -56,7 +56,7 @@ HOMES: Dict[str, Tuple[str, str]] = {
     "demo": (".local", "start a small server, use it, and show the wire"),
     "explain": (".learn.explain", "tell what a word of the protocol means: a method, a type, a page, a revision"),
     "diff": (".learn.diff", "tell what differs between two revisions"),
-    "check": (".judge.check", "judge a recorded session: which clause was broken, by whom, at which message"),
+    "check": (".judge.check", "judge a session, recorded or live: which clause was broken, by whom, where"),
     "crosscheck": (".local", "compare the dataclasses with the official schemas"),
     "vendor": (".copying.vendor", "copy this package, or a part of it, into another program, and check the copy"),
 }

@@ -46,7 +46,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(name: str, summary: str, command: Command, words: List[str]) -> Any:
-    """Return the options of a command; ``json`` is always among them. Raises `UsageError`; SystemExit for --help."""
+    """Return the options of a command; ``json`` and ``live`` (true if a command came after ``--``) are always among
+    them. Raises `UsageError`; SystemExit for --help."""
     head, tail = words, []
     if command.uses_server and "--" in words:
         at = words.index("--")
@@ -60,6 +61,7 @@ def parse(name: str, summary: str, command: Command, words: List[str]) -> Any:
     if tail:
         head[0] = "server"  # a stand-in, so that what is positional keeps its place
     options = parser.parse_intermixed_args(only_with_equals(head))
+    options.live = bool(tail)
     if tail:
         options.server = tail
     return options

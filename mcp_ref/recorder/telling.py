@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from .. import __version__
+from ..options import __version__
 from ..jsontext import JsonError, loads
 from ..wiretrace import HEADER, Event, Sink, Trace
 

@@ -1,10 +1,14 @@
-"""The command `check`: judge a recorded session, clause by clause.
+"""The command `check`: judge a session, recorded or live, clause by clause.
 
-The trace is a file in the format of `mcp_ref.wiretrace`, as ``--trace=FILE`` and the command `trace` write it. Without
-faults at or above ``--level`` the exit code is 0, with some it is 1; if the trace cannot be read, 2.
+A file is a trace in the format of `mcp_ref.wiretrace`, a HAR, or JSON-RPC messages one a line. Live, it stands between
+a client and a server as the command `trace` does; the report comes when the conversation is over, on standard error or
+in a file, because standard output is the wire.
+
+The exit code is 0 without faults at or above ``--level``, 1 with some, 2 if nothing could be judged.
 """
 
 import argparse
+import sys
 from typing import Any, Dict, List
 
 from ...checker import Checker
@@ -12,26 +16,40 @@ from ...checker.checker import VIOLATION, WARNING
 from ...checker.formats import FORMATS, as_json
 from ...checker.report import AcceptError, Report, read_accepted
 from ...checker.rules import Rule, load
-from ...wiretrace import TraceError, read
+from ...wiretrace import Event, TraceError, read
 from ..command import Command, Commands
-from ..output import DONE, FAILED, UsageError, say, say_json
+from ..output import DONE, FAILED, UsageError, as_json as json_text
+from ..output import note, say, say_json
 
 _LEVELS = (VIOLATION, WARNING)
+_HELP = """\
+ways to use it:
+  check FILE...                  judge what was recorded: a trace (--trace=FILE of the other commands, or the command
+                                 trace), a HAR of a browser or proxy, or JSON-RPC messages one a line
+  check -- CMD...                write this where the server's command stands now, in the client's settings: it judges
+                                 while client and server talk
+  check --http LISTEN URL        listen on LISTEN (HOST:PORT, or PORT on 127.0.0.1), pass all requests on to the server
+                                 at URL, and judge; Ctrl-C ends it
+
+Live, the report is written to standard error, or to --out FILE.
+
+Exit codes: 0: no fault at or above --level. 1: there is one. 2: nothing could be judged. 3: the server could not be
+started."""
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Judge a recorded session: which rule of the specification was broken, by whom, at which message. "
-        "Exit code 0: nothing found at or above --level; 1: something; 2: it could not be judged.")
-    parser.add_argument("traces", metavar="FILE", nargs="*",
-                        help="a trace (JSON Lines), as --trace=FILE writes it; - is standard input")
+    parser.epilog = _HELP
+    parser.add_argument("server", metavar="FILE", nargs="*", help="a recording; - is a trace on standard input")
+    parser.add_argument("--http", nargs=2, metavar=("LISTEN", "URL"), help="stand before a server of the web")
+    parser.add_argument("--keep-host", action="store_true",
+                        help="with --http: pass the header field Host on as the client wrote it")
     parser.add_argument("--format", choices=sorted(FORMATS), default="text", help="the form of the report (text)")
     parser.add_argument("--json", action="store_true", help="the same as --format json")
     parser.add_argument("--level", choices=_LEVELS, default=VIOLATION,
                         help="the least that makes the exit code 1: violation (of a MUST, the default) or warning")
     parser.add_argument("--accept", metavar="FILE", help="a file of faults that are accepted, each line an id from a "
                         "report and the reason")
-    parser.add_argument("--out", metavar="FILE", help="write the report to a file in place of standard output")
+    parser.add_argument("--out", metavar="FILE", help="write the report to a file")
     parser.add_argument("--unsure", action="store_true", help="list the rules that cannot be told, and why")
     parser.add_argument("--list", action="store_true", help="print the rules")
 
@@ -39,29 +57,46 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _check(options: Any) -> int:
     if options.list:
         return _list(options)
-    if not options.traces:
-        raise UsageError("check what? A trace: python3 -m mcp_ref check FILE; --list prints the rules")
     accepted = _accepted(options.accept)
-    reports = [_judged(name, accepted) for name in options.traces]
-    form = "json" if options.json else options.format
-    if form == "json" and not options.out:
-        say_json([as_json(each) for each in reports] if len(reports) > 1 else as_json(reports[0]))
+    if options.http or options.live:
+        reports = [_live(options, accepted)]
+    elif options.server:
+        reports = [_recorded(name, accepted) for name in options.server]
     else:
-        _write(options, form, reports)
+        raise UsageError("check what? A recording: check FILE; a server: check -- CMD; --list prints the rules")
+    _write(options, reports)
     return FAILED if any(report.open(options.level) for report in reports) else DONE
 
 
-def _judged(name: str, accepted: Dict[str, str]) -> Report:
-    import sys
+def _recorded(name: str, accepted: Dict[str, str]) -> Report:
+    from ...recorder.imported import imported
 
     checker = Checker()
     try:
-        checker.check(read(sys.stdin.buffer if name == "-" else name))
+        checker.check(read(sys.stdin.buffer) if name == "-" else imported(name))
     except (TraceError, OSError) as error:
         raise UsageError("%s cannot be judged: %s" % (name, error)) from error
     if not checker.messages:
         raise UsageError("%s has no messages: there is nothing to judge" % name)
     return Report(checker, "standard input" if name == "-" else name, accepted)
+
+
+def _live(options: Any, accepted: Dict[str, str]) -> Report:
+    from .tracing import through_proxy, through_shim
+
+    checker = Checker()
+
+    def take(event: Event) -> None:
+        checker.feed(event)
+
+    if options.http:
+        through_proxy(options.http, options.keep_host, take)
+    else:
+        through_shim(options.server, take)
+    checker.finish()
+    if not checker.messages:
+        note("mcp_ref: no message went by: nothing was judged")
+    return Report(checker, options.http[1] if options.http else " ".join(options.server), accepted)
 
 
 def _accepted(path: Any) -> Dict[str, str]:
@@ -74,14 +109,20 @@ def _accepted(path: Any) -> Dict[str, str]:
         raise UsageError("--accept %s: %s" % (path, error)) from error
 
 
-def _write(options: Any, form: str, reports: List[Report]) -> None:
-    if form == "text":
+def _write(options: Any, reports: List[Report]) -> None:
+    form = "json" if options.json else options.format
+    if form == "json":
+        text = json_text([as_json(each) for each in reports] if len(reports) > 1 else as_json(reports[0])) + "\n"
+    elif form == "text":
         text = "\n\n".join("\n".join(report.lines(options.unsure)) for report in reports) + "\n"
     else:
         text = "".join(FORMATS[form](report) for report in reports)
     if options.out:
         with open(options.out, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
+    elif options.http or options.live:
+        for line in text.rstrip("\n").split("\n"):
+            note(line)
     else:
         say(text.rstrip("\n"))
 
@@ -102,4 +143,4 @@ def _row(row: Rule) -> Dict[str, Any]:
             "reading": row.reading or None, "disagreement": row.disagree or None}
 
 
-COMMANDS: Commands = {"check": Command(_check, _configure)}
+COMMANDS: Commands = {"check": Command(_check, _configure, uses_server=True)}

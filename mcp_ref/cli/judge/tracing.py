@@ -30,48 +30,55 @@ def _trace(options: Any) -> int:
         raise UsageError("--keep-host is for --http LISTEN UPSTREAM")
     if options.convert:
         return _convert(options)
-    sys.setswitchinterval(SWITCH_SECONDS)
-    return _proxy(options) if options.http else _shim(options)
-
-
-def _shim(options: Any) -> int:
-    from ...recorder.shim import RECORDED, Shim, end_as
-    from ...recorder.telling import Teller
-    from ...transports.lines.process import arguments
-
-    words: List[str] = arguments(options.server)
     with _sink(options.out) as sink:
-        teller = Teller(sink, "trace", RECORDED)
-        shim = Shim(words, teller)
-        code = shim.run()
-        _tell_failure(teller, shim.recorded)
+        if options.http:
+            through_proxy(options.http, options.keep_host, sink)
+            return DONE
+        code = through_shim(options.server, sink)
+    from ...recorder.shim import end_as
+
     return end_as(code)
 
 
-def _proxy(options: Any) -> int:
+def through_shim(command: Any, sink: "Sink") -> int:
+    """Run a server with a shim around its pipes, and return its exit code as `subprocess` has it."""
+    from ...recorder.shim import RECORDED, Shim
+    from ...recorder.telling import Teller
+    from ...transports.lines.process import arguments
+
+    sys.setswitchinterval(SWITCH_SECONDS)
+    words: List[str] = arguments(command)
+    teller = Teller(sink, "trace", RECORDED)
+    shim = Shim(words, teller)
+    code = shim.run()
+    _tell_failure(teller, shim.recorded)
+    return code
+
+
+def through_proxy(http: List[str], keep_host: bool, sink: "Sink") -> None:
+    """Run a proxy until a signal ends it. ``http``: where it listens, and the URL of the server."""
     from ...recorder.proxy import RECORDED, Proxy, listen_address
     from ...recorder.telling import Teller
     from ...server.serving.process import Termination
 
+    sys.setswitchinterval(SWITCH_SECONDS)
     try:
-        host, port = listen_address(options.http[0])
+        host, port = listen_address(http[0])
     except ValueError as error:
         raise UsageError(str(error)) from None
-    with _sink(options.out) as sink:
-        teller = Teller(sink, "trace --http", RECORDED)
-        proxy = Proxy(teller, host, port, options.http[1], options.keep_host)
-        try:
-            proxy.open()
-            with Termination(proxy.close):
-                note("mcp_ref: give clients %s in place of %s; Ctrl-C ends it" % (proxy.url, proxy.upstream.origin))
-                if not proxy.local:
-                    note("mcp_ref: warning: %s can be reached from other machines, and whoever reaches it reaches %s"
-                         % (proxy.url, proxy.upstream.origin))
-                proxy.serve()
-        finally:
-            proxy.close()
-            _tell_failure(teller, proxy.recorded)
-    return DONE
+    teller = Teller(sink, "trace --http", RECORDED)
+    proxy = Proxy(teller, host, port, http[1], keep_host)
+    try:
+        proxy.open()
+        with Termination(proxy.close):
+            note("mcp_ref: give clients %s in place of %s; Ctrl-C ends it" % (proxy.url, proxy.upstream.origin))
+            if not proxy.local:
+                note("mcp_ref: warning: %s can be reached from other machines, and whoever reaches it reaches %s"
+                     % (proxy.url, proxy.upstream.origin))
+            proxy.serve()
+    finally:
+        proxy.close()
+        _tell_failure(teller, proxy.recorded)
 
 
 def _convert(options: Any) -> int:
