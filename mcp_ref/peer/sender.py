@@ -307,7 +307,8 @@ class Sender:
             params = self._with_envelope(params)
             sealed = b""
         data = encode(Request(pending.id, method, params if params or not sealed else {}), self.limits)
-        self.check_meta(data, params)
+        if len(data) > LONG or b'"_meta"' in data:
+            self.check_meta(data, params)
         if sealed:  # the bytes end with the params
             data = b"%b%b%b" % (data[:-2], b"," if params else b"", sealed)
         if self.exchanges is None:
@@ -337,7 +338,14 @@ class Sender:
         try:
             with Wait(self.limits.max_waiting):
                 if unsent is not None:
-                    self._send_from_here(pending, unsent, work is None)
+                    # Over HTTP this thread sends its request and waits for the reply, if the transport takes that; else
+                    # the request goes as all others do. Nothing that this thread has sent before may be overtaken, such
+                    # as `notifications/initialized`: so that has to have left the outbox. Progress comes by the reader,
+                    # and would wait for this thread, which has nothing else to do meanwhile.
+                    outbox, transport = cast("ExchangeOutbox", self.outbox), cast("ExchangeTransport", self.exchanges)
+                    if not (work is None and pending.on_progress is None and outbox.idle and transport.send_and_wait(
+                            unsent, pending.deadline, partial(self.take_answer, pending.id))):
+                        outbox.send(unsent)
                 while True:
                     item = self._next(pending, work)
                     if item is None:
@@ -351,18 +359,6 @@ class Sender:
         except BaseException:
             self.cancel(pending, "the caller gave up")  # does nothing if the outcome is there
             raise
-
-    def _send_from_here(self, pending: Pending, message: "Outgoing", may: bool) -> None:
-        """Send a request over HTTP, and wait for its reply if the transport takes that; else it goes as all others do.
-
-        ``may``: this thread has nothing else to do meanwhile.
-        """
-        # Nothing that this thread has sent before may be overtaken, such as `notifications/initialized`: so that has
-        # to have left the outbox. Progress comes by the reader, and would wait for this thread.
-        outbox, transport = cast("ExchangeOutbox", self.outbox), cast("ExchangeTransport", self.exchanges)
-        if not (may and pending.on_progress is None and outbox.idle and transport.send_and_wait(
-                message, pending.deadline, partial(self.take_answer, pending.id))):
-            outbox.send(message)
 
     def take_answer(self, id: RequestId, data: bytes) -> bool:
         """Take the answer to our request of this id, which did not come by `Transport.read`. Returns False if it is
