@@ -3,8 +3,8 @@
 ===================================  =======================================================================
 modules                              what they are
 ===================================  =======================================================================
-`session`, `role`                    what was agreed with the peer; what a server or a client adds, pings, and requests
-                                     of 2026-07-28, each of which says all about itself
+`session`                            what was agreed with the peer
+`role`                               what a server or a client adds; pings; requests without a session (2026-07-28)
 `request_table`, `future`            requests of ours that wait for an answer
 `inflight`, `jobs`                   requests of the peer that are being worked on
 `dispatcher`, `sender`               a connection: takes messages and routes them; sends

@@ -35,7 +35,7 @@ CALLS = 9
 PAUSE = 0.03
 """Seconds without a hop that end a recording."""
 INSIDES = ("codec", "readers", "model", "records", "revisions", "limits", "errors", "jsontext", "deadline",
-           "urls", "options", "methods", "messages.", "jsonschema", "diagnostics.", "peer.rates",
+           "urls", "options", "methods", "messages.", "jsonschema", "diagnostics.",
            "transports.held", "http11.message", "server.registry.listing", "uritemplate")
 SERVERS = ("server.", "streamable.server.", "auth.server.", "http11.server.")
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "journeys", "version": "1"}}
