@@ -256,6 +256,13 @@ def test_a_requirement_has_its_row_its_citations_and_its_tests(capsys):
     assert lines[1] == "  binds       the server"
 
 
+def test_a_list_that_is_cut_says_how_many_more_there_are(capsys):
+    found = describe("jsonrpc.result-type-known-set")
+    assert len(found["citations"]) > 8
+    shown = here(capsys, "explain", found["id"])[1]
+    assert "and %d more: --json has all" % (len(found["citations"]) - 8) in shown
+
+
 @pytest.mark.parametrize("id, party", [
     ("progress.token-active", "client and server"), ("auth.as-redirect-inform", "the authorization server"),
     ("elicit.defaults-prefilled", "the host, the program around clients"),
