@@ -14,20 +14,20 @@ a reply is sent by one call with the connection's lock held, so several threads 
 import socket
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Deque, Hashable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Deque, Hashable, Optional
 
 from ... import deadline
 from ...diagnostics.packagelog import get_logger
+from ...limits import Limits
 from ...threads import follow
+from ...transports.held import Held
 from ..message import Exchange, HttpRequest, Pairs
-from .body_budget import SMALL, NoRoom, weight
+from .body_budget import SMALL, BodyBudget, NoRoom, weight
 from .request_parser import Head, RequestParser
 from .responses import LAST_CHUNK, has_body, refusal, reply_head, whole_reply
 
 if TYPE_CHECKING:
     import logging
-
-    from .reactor import Reactor
 
 PIPELINED = 64 * 1024
 """The bytes of further requests that are kept while one is served; then reading pauses."""
@@ -49,6 +49,54 @@ def get_log() -> "logging.Logger":
     return get_logger(__name__)
 
 
+class Engine:
+    """The engine that a connection belongs to, as the connection sees it; the one engine is `reactor.Reactor`."""
+
+    handler: Callable[[Exchange], None]
+    limits: Limits
+    bodies: BodyBudget
+    held: Held
+    draining = False
+    """True once each reply is the last one of its connection."""
+    closing = False
+
+    # For any thread; none of these waits
+
+    def command(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Have the selector thread call a function, such as one of those below."""
+        raise NotImplementedError
+
+    def too_slow(self, connection: "ClientConnection") -> None:
+        """End the connection of a client that reads too slowly. Its lock is held."""
+        raise NotImplementedError
+
+    def too_much(self, connection: "ClientConnection") -> None:
+        """Have room made: what waits for this client exceeds a limit of `mcp_ref.transports.held`. Its lock is held."""
+        raise NotImplementedError
+
+    # For the selector thread alone
+
+    def update(self, connection: "ClientConnection") -> None:
+        """Register with the selector what this connection waits for: reading, writing, both or nothing."""
+        raise NotImplementedError
+
+    def proceed(self, connection: "ClientConnection") -> None:
+        """Continue after a reply, with the next request or with the end of the connection."""
+        raise NotImplementedError
+
+    def drop(self, connection: "ClientConnection") -> None:
+        """Free all that a connection holds which is gone, and tell its exchange. A second call does nothing."""
+        raise NotImplementedError
+
+    def leave(self, connection: "ClientConnection", exchange: "HttpExchange") -> None:
+        """Close a connection whose client had ended its side before this exchange was watched."""
+        raise NotImplementedError
+
+    def no_room(self, connection: "ClientConnection", why: str) -> None:
+        """Count and log a body for which there was no room."""
+        raise NotImplementedError
+
+
 class ClientConnection:
     """A client's socket, its parser and its outbox."""
 
@@ -59,7 +107,7 @@ class ClientConnection:
                  "gone", "last", "half_closed", "phase", "stage", "interest", "continued", "holds", "holder", "taken",
                  "waits_since")
 
-    def __init__(self, sock: socket.socket, peer: str, reactor: "Reactor") -> None:
+    def __init__(self, sock: socket.socket, peer: str, reactor: Engine) -> None:
         self.sock = sock
         self.peer = peer
         self.reactor = reactor

@@ -22,7 +22,7 @@ from ...transports.held import Held
 from ..message import Exchange
 from .acceptor import Acceptor, CommandQueue
 from .body_budget import BodyBudget, NoRoom
-from .connection import PIPELINED, ClientConnection, HttpExchange, get_log
+from .connection import PIPELINED, ClientConnection, Engine, HttpExchange, get_log
 from .leader import HandlerPool, Job, LeaderThread
 from .owners import network_of
 from .responses import CONTINUE, Refused, refusal
@@ -47,7 +47,7 @@ _BODY_RATE = 1024
 """Bytes of a body that earn it another second."""
 
 
-class Reactor:
+class Reactor(Engine):
     """The work of the selector thread, and its data. ``handler`` as in `HttpServer`."""
 
     def __init__(self, handler: Callable[[Exchange], None], pool: HandlerPool, limits: Limits,
@@ -88,17 +88,17 @@ class Reactor:
     # From any thread
 
     def command(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Have the selector thread call a function. Never waits."""
+        """Implement `Engine.command`."""
         self._commands.put(function, *arguments)
 
     def too_slow(self, connection: ClientConnection) -> None:
-        """End the connection of a client that reads too slowly. Its lock is held."""
+        """Implement `Engine.too_slow`."""
         connection.break_off()
         self.command(self._note, "slow readers", "%s reads too slowly: more than max_stream_bytes (%d) wait for it"
                      % (connection.peer, self.limits.max_stream_bytes))
 
     def too_much(self, connection: ClientConnection) -> None:
-        """Have room made: what waits for this client exceeds a limit of `mcp_ref.transports.held`. Its lock is held."""
+        """Implement `Engine.too_much`."""
         self.command(self._close_slow_readers, connection.holder)
 
     def _log_later(self, kind: str, text: str, count: int) -> None:
@@ -319,7 +319,7 @@ class Reactor:
         self._requests.append(exchange)
 
     def no_room(self, connection: ClientConnection, why: str) -> None:
-        """Count and log a body for which there was no room. Also a command."""
+        """Implement `Engine.no_room`."""
         self._note("bodies without room", "%s: %s" % (connection.peer, why))
 
     def _wait_for_more(self, connection: ClientConnection) -> None:
@@ -377,7 +377,7 @@ class Reactor:
             self.proceed(connection)
 
     def proceed(self, connection: ClientConnection) -> None:
-        """Continue after a reply, with the next request or with the end of the connection."""
+        """Implement `Engine.proceed`."""
         with connection.lock:
             if connection.gone or connection.exchange is not None or connection.outbox:
                 return
@@ -410,12 +410,12 @@ class Reactor:
         self.drop(connection)
 
     def leave(self, connection: ClientConnection, exchange: HttpExchange) -> None:
-        """Close a connection whose client had ended its side before this exchange was watched. A command."""
+        """Implement `Engine.leave`."""
         if connection.exchange is exchange:
             self.lose(connection)
 
     def drop(self, connection: ClientConnection) -> None:
-        """Free all that a connection holds which is gone, and tell its exchange. A second call does nothing."""
+        """Implement `Engine.drop`."""
         if connection not in self.connections:
             return
         del self.connections[connection]
@@ -434,7 +434,7 @@ class Reactor:
         self.acceptor.freed()
 
     def update(self, connection: ClientConnection) -> None:
-        """Register with the selector what this connection waits for: reading, writing, both or nothing."""
+        """Implement `Engine.update`."""
         if connection.gone:
             return
         wanted = selectors.EVENT_WRITE if connection.outbox or connection.wants_write else 0

@@ -8,12 +8,9 @@ and the next one stays in the kernel until it is asked for.
 
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
-from .connection import ClientConnection
-
-if TYPE_CHECKING:
-    from .reactor import Reactor
+from .connection import ClientConnection, Engine
 
 _NOT_NOW = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError, InterruptedError)
 
@@ -25,7 +22,7 @@ class TlsConnection(ClientConnection):
 
     __slots__ = ("wants_write",)
 
-    def __init__(self, sock: socket.socket, peer: str, reactor: "Reactor", context: ssl.SSLContext) -> None:
+    def __init__(self, sock: socket.socket, peer: str, reactor: Engine, context: ssl.SSLContext) -> None:
         super().__init__(context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False,
                                              suppress_ragged_eofs=True), peer, reactor)
         self.phase = "handshake"
