@@ -220,6 +220,11 @@ class Fetcher:
         deadline = Deadline(self.limits.auth_timeout)
         return self._ask("POST", checked(url, "URL to be asked"), [("Content-Type", kind), *headers], body, deadline)
 
+    def tell_visit(self, url: str, party: str = "") -> None:
+        """Tell the trace, if there is one, of a request that a user agent makes, for ``party`` if that is known."""
+        if self.http_trace is not None:
+            self.http_trace.visited(url, party)
+
     def _ask(self, method: str, url: str, headers: Fields, body: Optional[bytes], deadline: Deadline) -> HttpAnswer:
         cancel_scope = _DeadlineScope(deadline)
         seen: "Optional[ExchangeTrace]" = None

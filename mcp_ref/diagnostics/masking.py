@@ -36,12 +36,12 @@ HARMLESS_FIELDS = frozenset((
 HARMLESS_PARAMETERS = frozenset((
     "audience", "client_assertion_type", "client_id", "client_name", "code_challenge_method", "error",
     "error_description", "error_uri", "expires_in", "grant_type", "iss", "logo_uri", "max_age", "prompt",
-    "redirect_uri", "requested_token_type", "resource", "response_mode", "response_type", "scope", "state",
+    "redirect_uri", "requested_token_type", "resource", "response_mode", "response_type", "scope",
     "subject_token_type", "token_type", "token_type_hint", "ui_locales",
 ))
 """The parameters of queries and forms whose values are shown."""
 
-_CREDENTIALS = ("code", "assertion", "devicecode", "usercode")
+_CREDENTIALS = ("code", "assertion", "codechallenge", "devicecode", "state", "usercode")
 _CHALLENGE = re.compile(r'([A-Za-z0-9_-]{1,40})( ?= ?)("(?:[^"\\]|\\.)*"|[^\s,"]+)')
 _HARMLESS_IN_CHALLENGES = ("error", "error_description", "error_uri", "scope", "realm", "resource_metadata", "algs")
 _IS_MASK = re.compile(r"\*\*\*[0-9a-f]{8}!?|\*\*\*").fullmatch
@@ -258,10 +258,9 @@ class Masker:
 
     def form(self, pairs: Sequence[Tuple[str, str]]) -> List[List[str]]:
         """Return the parameters of a form without secrets."""
-        plain = dict(pairs).get("code_challenge_method", "plain") == "plain"  # then the challenge is the verifier
-        return [[name, self._parameter(name, value, plain)] for name, value in pairs]
+        return [[name, self._parameter(name, value)] for name, value in pairs]
 
-    def _parameter(self, name: str, value: str, plain: bool) -> str:
+    def _parameter(self, name: str, value: str) -> str:
         low = name.lower().replace("_", "").replace("-", "")
         if not value:
             return value
@@ -271,7 +270,7 @@ class Masker:
             return self.learn(value)
         if name == "redirect_uri" and value != self.url(value):
             return self.url(value)
-        if name.lower() in HARMLESS_PARAMETERS or (name == "code_challenge" and not plain):
+        if name.lower() in HARMLESS_PARAMETERS:
             return self.text(value)
         return self.mask(value)
 

@@ -8,7 +8,7 @@ error page. The connection is all HTTP traffic of one client, or of all clients 
 import re
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, Hashable, Iterable, List, Optional, Set, Tuple
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from ..http11.message import Exchange, Pairs
 from ..jsontext import JsonError, loads
@@ -123,6 +123,15 @@ class HttpTrace:
         if not self._begun:
             self.opened(self._transport)
         return ExchangeTrace(self, method, target, fields, body, url, document)
+
+    def visited(self, url: str, party: str = "") -> None:
+        """Tell of a request of a user agent, made for ``party``: of its response nothing is known here."""
+        parts = urlsplit(url)
+        target = urlunsplit(("", "", parts.path or "/", parts.query, parts.fragment))
+        place: Dict[str, Any] = {"connection": self.connection, "exchange": next(self.trace.exchanges)}
+        self.trace.tell(REQUEST, party, {"method": "GET", "target": target,
+                                         "url": "%s://%s" % (parts.scheme, parts.netloc)}, **place)
+        self.trace.tell(END, "", {"complete": False}, "made by a user agent: the response is not recorded", **place)
 
     def opened(self, transport: str) -> None:
         """Tell that the connection begins, with the transport that it is now known to speak."""

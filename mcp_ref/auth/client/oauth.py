@@ -208,9 +208,12 @@ class OAuth(Grant):
     ) -> CodeFlow:
         ever = None if scopes is None else union(scopes, discovered.resource_scopes)
         client = registration.choose(self._identity, discovered.server, redirect_uri, ever, context)
-        return CodeFlow.begin(discovered, client, redirect_uri, scopes)
+        flow = CodeFlow.begin(discovered, client, redirect_uri, scopes)
+        context.fetcher.tell_visit(flow.url, "client")
+        return flow
 
     def _exchanged(self, flow: CodeFlow, redirect: str, discovered: "Discovered", context: GrantContext) -> Token:
+        context.fetcher.tell_visit(redirect)
         return flow.exchange(flow.code(redirect), context.endpoint(discovered, flow.client, self.signer))
 
     def _show(self, url: str) -> None:
