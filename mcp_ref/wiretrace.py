@@ -21,8 +21,9 @@ Members that every event may have:
 ``time``        seconds since the start of the trace, a number (needed)
 ``from``        ``client`` or ``server``: the sender, or the party that did it; absent: not known, or neither
 ``kind``        one of those below; absent: ``message``
-``connection``  the name of the connection, a string; absent: the only one. A pipe, a socket, or the HTTP traffic of
-                one client with one server (which may use several sockets)
+``connection``  the name of the connection, a string; absent: the first, and most often the only one. A pipe, a
+                socket, or the HTTP traffic of one client with one server (which may use several sockets); in the
+                trace of a server all traffic at one address, where session ids tell clients apart
 ``exchange``    the number of the HTTP exchange, an integer from 1 that is used once in a trace
 ==============  =====================================================================================================
 
@@ -30,21 +31,28 @@ The kinds, and their members:
 
 ============  =======================================================================================================
 message       ``message``: the JSON value, an object or a batch, if the bytes are canonical: UTF-8 without a byte order
-              mark, on one line, no member name twice in an object. Otherwise (also) ``raw``, the text of the bytes,
-              or ``base64`` where they are not UTF-8. ``sse``: of the event that carried it, an object of ``id``,
-              ``event`` and ``retry``, each only if the event had it
-open          a connection begins. ``transport``: stdio, streamable-http, http+sse, tcp, unix, memory
-close         a connection is over, ended by ``from``. ``note``: the reason
+              mark, on one line (white space around it does not count), no member name twice in an object. Otherwise
+              ``raw``, the text of the bytes, or ``base64`` where they are not UTF-8; beside ``message`` where these
+              bytes have one meaning (a byte order mark, line breaks), alone where they have not. ``sse``: of the event
+              that carried it, an object of ``id``, ``event`` and ``retry``, each only if the event had it; several
+              lines of data are joined by LF
+open          a connection begins. ``transport``: stdio, streamable-http, http+sse, tcp, unix, memory, or the name of
+              another one. A second one of the same connection: the client goes on by another transport
+close         a connection is over, ended by ``from``. ``note``: the reason. What was under way may follow: the client's
+              DELETE, ends of exchanges, the end of the process
 process       the server's process. ``did``: start (``command``: array of strings), exit (``code``: integer, negative
-              for a signal), signal (``signal``: such as TERM), stdin-closed
+              for a signal), signal (``signal``: such as TERM), stdin-closed. ``from`` is who did it: of exit the server
 stderr        ``text``: a line that the server's process wrote on its standard error
-request       the head of an HTTP request: ``method``, ``target``, ``fields`` (array of pairs of name and value, names
-              as they were written), ``url`` (scheme and authority of the server, if known)
+request       the head of an HTTP request: ``method``, ``target``, ``fields`` (array of pairs of name and value; names
+              as they were written, or in lower case, where the recorder has them so), ``url`` (scheme and authority of
+              the server, if known). Without ``fields``: made by a user agent, of which only the URL is known (an
+              authorization request is from the client, a redirect back from nobody)
 response      the head of an HTTP response: ``status`` (integer), ``fields``
 body          a body that is no message of the protocol (a metadata document, a form, an error page): ``json``, ``form``
               (array of pairs), ``text`` or ``base64``; ``size`` in bytes where it was shortened
 event         an SSE event without a message: ``id``, ``event``, ``retry``, ``data``, each only if it had it
-end           an HTTP exchange is over, ended by ``from``. ``complete``: false if bytes are missing; ``note``
+end           an HTTP exchange is over, ended by ``from``. ``complete``: false if bytes are missing, or the response;
+              ``note``
 state         ``note``: the conversation entered another state, as the recording party sees it
 transport     ``note``: anything else of the transport
 finding       ``note``: what the recording party has counted as odd; ``from`` is the party that did it
@@ -52,14 +60,17 @@ gap           ``note``: what was not recorded from here on, such as a body that 
 ============  =======================================================================================================
 
 An HTTP exchange is a ``request``, the messages or the ``body`` of the client with its number, a ``response``, the
-messages, events or body of the server with its number, and an ``end``.
+messages, events or body of the server with its number, and an ``end``. Over HTTP each message is told with its
+exchange, when it is on the wire. Requests for documents and tokens are exchanges of the connection that they serve,
+with the ``url`` of the server that was asked.
 
-Secrets are masked before any sink sees them (`mcp_ref.diagnostics.redaction`): tokens, codes, verifiers,
-``Authorization``, cookies, session ids, configured keys, and request states. A mask is ``***`` and eight hexadecimal
-digits of a digest that is salted for each trace: equal secrets have equal masks in one trace, and nothing can be read
-or tried out, because the salt is not kept. So a trace cannot be replayed to log in. A masked session id says in the
-mask's end what its characters were, where a rule asks for it: ``***1f2e3d4c`` was of visible ASCII, ``***1f2e3d4c!``
-was not.
+Secrets are masked before any sink sees them (`mcp_ref.diagnostics.masking`): tokens, codes, verifiers, challenges and
+states of authorization, client secrets, assertions, ``Authorization`` (its scheme stays), cookies, session ids,
+configured keys, request states, and the values of header fields and parameters that are not known to be harmless. In
+``raw`` they are masked, too, a number as a string. A mask is ``***`` and eight hexadecimal digits of a digest that is
+salted for each trace: equal secrets have equal masks in one trace, and nothing can be read or tried out, because the
+salt is not kept. So a trace cannot be replayed to log in. A masked session id says in the mask's end what its
+characters were, where a rule asks for it: ``***1f2e3d4c`` was of visible ASCII, ``***1f2e3d4c!`` was not.
 
 For people there is one line for each event (`to_text`): `mcp_ref.tracetext` describes it.
 

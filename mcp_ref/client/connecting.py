@@ -71,9 +71,8 @@ def connect(
     ``headers`` go with each HTTP request, ``token`` as ``Authorization: Bearer``; or ``auth`` gets tokens and sends
     them, such as an `mcp_ref.auth.OAuth`. ``ssl_context`` (an `ssl.SSLContext`) or ``cafile`` (certificates to trust)
     is for ``https``. See `mcp_ref.http11.client.connect` for proxies.
-    ``trace``: a `mcp_ref.wiretrace.Trace` that sees every message, HTTP, and the process; or the path of a file to
-    record it in. ``token`` and what has the name of a secret in ``env`` and ``headers`` is masked in it wherever it is.
-    All other options are those of `Client`.
+    ``trace``: a `mcp_ref.wiretrace.Trace` that sees every message, HTTP, and the process; or the path of a file for it.
+    Secrets are masked there, also those in ``env`` and ``headers``. All other options are those of `Client`.
     Raises `ConnectFailed` if no server is there, `HttpStatus` if a server refuses us, `AuthError` if it wants
     authorization and there is none to be had, `PeerProtocolError` if there is no revision in common, and
     ValueError for an option that is not for this kind of target: one about HTTP for a command, or a command's for HTTP.

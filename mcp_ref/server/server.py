@@ -129,8 +129,7 @@ class Server(Registration):
         self.identity = (name, version, title, description, website_url, icons)
         self.instructions = instructions
         self.revisions = negotiation.supported(revisions)
-        self.limits = limits
-        self.executor = executor
+        self.limits, self.executor = limits, executor
         self.strict, self.mask_errors = strict, mask_errors
         self._paging, self.keepalive = paging_of(page_size, order), keepalive
         self.experimental = experimental
@@ -147,12 +146,7 @@ class Server(Registration):
         self._states: "Optional[States]" = None
         if self._state_options != (None, None, None):
             self.states  # made now, so that wrong options raise here
-        self.auth = auth
-        self.trace: "Optional[Trace]" = None
-        if trace is not None:
-            from ..wiretrace import trace_of
-
-            self.trace = trace_of(trace)
+        self.auth, self.trace = auth, _trace_of(trace)
         self._features: Dict[str, Any] = {}
         self._announcements = Announcements()
         self._stamps: "Dict[Revision, Stamp]" = {}
@@ -300,7 +294,7 @@ class Server(Registration):
         ``trusted_proxies``  none                  addresses or networks of proxies, "unix" for a Unix socket: their
                                                    X-Forwarded-For has the address of a client, for
                                                    ``max_session_share``
-        ``trace``            no trace              a `mcp_ref.wiretrace.Trace` that sees every message, and HTTP
+        ``trace``            that of the server    a `mcp_ref.wiretrace.Trace` that sees every message, and HTTP
         ===================  ====================  ==================================================================
         """
         from ..diagnostics.packagelog import own_process
@@ -621,3 +615,11 @@ ROUTES: Dict[str, Any] = {
 }
 """Request -> the feature that must have been registered ("" for none), and the function that makes the route for a
 revision."""
+
+
+def _trace_of(given: "Union[Trace, str, os.PathLike[str], None]") -> "Optional[Trace]":
+    if given is None:
+        return None  # and nothing is loaded
+    from ..wiretrace import trace_of
+
+    return trace_of(given)

@@ -2,7 +2,8 @@
 
 The client tells of the requests that it sends, the server of those that it receives, in the order of the wire. A body
 is a message of the protocol, several in a stream of SSE events, or something else: a metadata document, a form, an
-error page. The connection is all HTTP traffic of one client, or of all clients of one address of a server.
+error page. The connection is all HTTP traffic of one client, or of all clients of one address of a server. What the
+HTTP server refuses before there is a request (a head that is none, a body that is too long) is not told.
 """
 
 import re
