@@ -1,10 +1,10 @@
 """A backlog of what was seen on the wire and waits to be recorded.
 
 A thread that carries bytes may not wait for a disk, for a terminal, or for JSON to be parsed. It puts what it has seen
-here, which takes less than a microsecond, and one thread records it a moment later. Where that one falls behind,
-because the file is slow, further bytes are dropped and counted: the trace gets a gap, and the wire goes on.
+here, which takes half a microsecond, and one thread records it a moment later. Where that one falls behind, because the
+file is slow, further bytes are dropped and counted: the trace gets a gap, and the wire goes on.
 
-A `Stream` is one sender of such bytes; what is dropped is dropped, and counted, for each of them alone.
+A `Stream` is one sender of such bytes; what is dropped is counted for each of them alone.
 """
 
 import threading
@@ -15,11 +15,13 @@ from .. import deadline
 from ..threads import start_thread
 
 MOST_WAITING = 64 * 1024 * 1024
-"""The bytes that may wait to be recorded."""
+"""The bytes that may wait to be recorded, beside those of the first FEW entries."""
+FEW = 1000
+"""The entries that may wait without being counted. None has more than 64 KiB, so they have about 64 MiB at most."""
 DELAY = 0.02
 """The seconds for which what was seen may wait while there is more: many events are recorded in one go, and in between
 the interpreter belongs to the threads that carry bytes."""
-_ENTRY = 250
+_ENTRY = 400
 """The bytes that an entry takes besides its data."""
 
 Take = Callable[[float, Any], None]
@@ -30,85 +32,94 @@ class Backlog:
     """The entries, and the thread that records them. ``most``: see `MOST_WAITING`."""
 
     def __init__(self, most: int = MOST_WAITING) -> None:
-        self.most = most
-        self.waiting = 0
-        """The bytes of streams that wait."""
-        self.lock = threading.Lock()
-        """Guards `waiting`."""
+        self.entries: Deque[Tuple[Take, float, Any, int]] = deque()
+        """What waits: who records it, when it was, what it is, and the bytes that are counted for it."""
         self.idle = False
-        self._entries: Deque[Tuple[Take, float, Any]] = deque()
+        """True if the recording thread waits for `awaken`."""
+        self._most = most
+        self._waiting = 0
+        self._lock = threading.Lock()
         self._wake = threading.Lock()
-        """Held while there is nothing to do: released by `put`, which a signal handler may call, too."""
+        """Held while there is nothing to do: released by `awaken`, which a signal handler may call, too."""
         self._wake.acquire()
         self._closing = threading.Event()
         self._thread = start_thread("mcp-ref:recorder", self._run)
 
-    def put(self, take: Take, what: Any) -> None:
-        """Have ``take(time, what)`` called by the recording thread, after all that was put before."""
-        self._entries.append((take, deadline.clock(), what))
+    def put(self, take: Take, what: Any = None) -> None:
+        """Have ``take(time, what)`` called by the recording thread, after all that was put before. Never dropped."""
+        self.entries.append((take, deadline.clock(), what, 0))
         if self.idle:
-            self._awaken()
+            self.awaken()
 
-    def _awaken(self) -> None:
+    def awaken(self) -> None:
+        """Tell the recording thread that there is something to do."""
         self.idle = False
         try:
             self._wake.release()
         except RuntimeError:
             pass  # another thread was quicker
 
+    def add(self, take: Take, what: Any, size: int) -> bool:
+        """Put in something of so many bytes, unless too much waits; return False then."""
+        size += _ENTRY
+        with self._lock:
+            if self._waiting > self._most:
+                return False
+            self._waiting += size
+        self.entries.append((take, deadline.clock(), what, size))
+        return True
+
     def close(self, seconds: float) -> bool:
         """Record what waits, and end. Return False if that takes longer than so many seconds; the rest is lost."""
         self._closing.set()
-        self._awaken()
+        self.awaken()
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
         while True:
-            while self._entries:
-                take, at, what = self._entries.popleft()
+            while self.entries:
+                take, at, what, size = self.entries.popleft()
                 take(at, what)
+                if size:
+                    with self._lock:
+                        self._waiting -= size
             if self._closing.is_set():
-                if not self._entries:
+                if not self.entries:
                     return
                 continue
             self.idle = True
-            if not (self._entries or self._closing.is_set()):  # what came since the loop has awoken nobody
+            if not (self.entries or self._closing.is_set()):  # what came since the loop has awoken nobody
                 self._wake.acquire()
             self.idle = False
             self._closing.wait(DELAY)
 
 
 class Stream:
-    """Bytes of one sender; ``take(time, what)`` records them, ``lost(time, count)`` that some were dropped."""
+    """The bytes of one sender, which one thread puts in; ``lost(time, count)`` records that some were dropped."""
 
-    def __init__(self, backlog: Backlog, take: Take, lost: Callable[[float, int], None]) -> None:
+    def __init__(self, backlog: Backlog, lost: Callable[[float, int], None]) -> None:
         self._backlog = backlog
-        self._record = take
+        self._entries = backlog.entries
         self._lose = lost
         self._dropped = 0
+        self._told = 0
+        self._marked = False
 
-    def put(self, what: Any, size: int) -> None:
-        """Put in something of so many bytes, or drop it if too much waits."""
-        backlog = self._backlog
-        with backlog.lock:
-            fits = backlog.waiting <= backlog.most
-            if fits:
-                backlog.waiting += size + _ENTRY
-            else:
-                self._dropped += size
-                known = self._dropped > size
-        if fits:
-            backlog.put(self._take, (what, size))
-        elif not known:
-            backlog.put(self._gap, None)
-
-    def _take(self, at: float, entry: Tuple[Any, int]) -> None:
-        self._record(at, entry[0])
-        with self._backlog.lock:
-            self._backlog.waiting -= entry[1] + _ENTRY
+    def put(self, take: Take, what: Any, size: int) -> None:
+        """Have ``take(time, what)`` called for something of so many bytes, or drop it if too much waits."""
+        if len(self._entries) < FEW:
+            self._entries.append((take, deadline.clock(), what, 0))
+        elif not self._backlog.add(take, what, size):
+            self._dropped += size
+            if not self._marked:
+                self._marked = True
+                self._backlog.put(self._gap)
+        if self._backlog.idle:
+            self._backlog.awaken()
 
     def _gap(self, at: float, _: Any) -> None:
-        with self._backlog.lock:
-            count, self._dropped = self._dropped, 0
+        self._marked = False  # before the number is read: what is dropped from here on makes a new gap
+        count = self._dropped - self._told
+        self._told += count
         self._lose(at, count)

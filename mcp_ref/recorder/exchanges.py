@@ -66,10 +66,11 @@ class ExchangeRecorder:
         self._held: Optional[Tuple[float, Head]] = None
         """The head of the request, while it has not been told."""
         self._body: Dict[str, Optional["_Body"]] = {CLIENT: None, SERVER: None}
-        self._over = False
+        self._over = True  # until it begins: where its beginning was lost, nothing is told
 
     def request(self, at: float, head: Head) -> None:
         """Record the head of the request."""
+        self._over = False
         self._target, self._path = head.target, head.target.partition("?")[0]
         self._body[CLIENT] = _Whole(self, CLIENT, head.fields, head.method == "POST")
         self._held = at, head
@@ -88,6 +89,8 @@ class ExchangeRecorder:
 
     def response(self, at: float, head: Head) -> None:
         """Record the head of the response."""
+        if self._over:
+            return
         self._tell_request()
         self._tell(at, RESPONSE, SERVER, {"status": head.status, "fields": head.fields})
         kind = media_type(head.fields)
@@ -96,6 +99,8 @@ class ExchangeRecorder:
 
     def interim(self, at: float, head: Head) -> None:
         """Record the head of a response that another one follows."""
+        if self._over:
+            return
         self._tell_request()
         self._tell(at, RESPONSE, SERVER, {"status": head.status, "fields": head.fields})
 
@@ -106,10 +111,11 @@ class ExchangeRecorder:
             body.feed(at, data)
 
     def lost(self, at: float, direction: str, count: int) -> None:
-        """Record that so many bytes of a body were dropped: there was no time to record them."""
+        """Record that so many bytes were dropped: there was no time to record them."""
         body = self._body[direction]
         if body is not None:
-            body.drop(at, count)
+            body.drop()
+        self.tell(at, GAP, direction, {}, "%d bytes: the trace could not be written as fast as they came" % count)
 
     def body_end(self, at: float, direction: str) -> None:
         """Record that a body is whole."""
@@ -211,11 +217,9 @@ class _Body:
         else:
             self._finish(at, complete)
 
-    def drop(self, at: float, count: int) -> None:
-        """Take it that so many bytes are missing here."""
-        self._gap(at, "%d bytes of the body: the trace could not be written as fast as they came" % count)
-        if not self._unreadable:
-            self._lose(at)
+    def drop(self) -> None:
+        """Take it that bytes are missing here."""
+        self._lose()
         if self._decoder is not None:
             self._unreadable = "a compression of which a part is missing"
 
@@ -228,7 +232,7 @@ class _Body:
     def _finish(self, at: float, complete: bool) -> None:
         raise NotImplementedError
 
-    def _lose(self, at: float) -> None:
+    def _lose(self) -> None:
         raise NotImplementedError
 
 
@@ -247,7 +251,7 @@ class _Whole(_Body):
             self.parts.append(data[:LONGEST_BODY - self._kept])
             self._kept += len(self.parts[-1])
 
-    def _lose(self, at: float) -> None:
+    def _lose(self) -> None:
         self._whole = False
 
     def _finish(self, at: float, complete: bool) -> None:
@@ -313,7 +317,7 @@ class _Events(_Body):
             self._exchange.tell(at, TRANSPORT, self._direction, {}, "the stream ended inside an event: %s" %
                                 self._splitter.rest[:_SHOWN].decode("utf-8", "backslashreplace"))
 
-    def _lose(self, at: float) -> None:
+    def _lose(self) -> None:
         self._splitter = SseBlocks()
 
 

@@ -352,28 +352,32 @@ class _Exchange:
     def __init__(self, proxy: "Proxy", head: Head) -> None:
         self.method = head.method
         self._recorder = recorder = ExchangeRecorder(proxy.http)
-        self._put = proxy.backlog.put
-        self._streams = {party: Stream(proxy.backlog, partial(_data, recorder, party), partial(_lost, recorder, party))
-                         for party in (CLIENT, SERVER)}
-        self._put(recorder.request, head)
+        self._streams = {party: Stream(proxy.backlog, partial(_lost, recorder, party)) for party in (CLIENT, SERVER)}
+        self._takes = {party: partial(_data, recorder, party) for party in (CLIENT, SERVER)}
+        self._streams[CLIENT].put(recorder.request, head, _size(head))
 
     def head(self, head: Head, interim: bool) -> None:
         """Record the head of a response."""
-        self._put(self._recorder.interim if interim else self._recorder.response, head)
+        take = self._recorder.interim if interim else self._recorder.response
+        self._streams[SERVER].put(take, head, _size(head))
 
     def data(self, party: str, data: bytes) -> None:
         """Record a part of a body."""
         if data:
-            self._streams[party].put(data, len(data))
+            self._streams[party].put(self._takes[party], data, len(data))
 
     def body_end(self, party: str) -> None:
         """Record the end of a body."""
-        self._put(self._recorder.body_end, party)
+        self._streams[party].put(self._recorder.body_end, party, 0)
 
     def end(self, party: str, complete: bool, note: str = "") -> None:
         """Record the end of the exchange."""
         recorder = self._recorder
-        self._put(lambda at, _: recorder.end(at, party, complete, note), None)
+        self._streams[SERVER].put(lambda at, _: recorder.end(at, party, complete, note), None, 0)
+
+
+def _size(head: Head) -> int:
+    return sum(map(len, head.lines))
 
 
 def _data(recorder: ExchangeRecorder, party: str, at: float, data: bytes) -> None:

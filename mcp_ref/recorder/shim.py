@@ -142,8 +142,8 @@ class Shim:
     def _carry_input(self, child: "subprocess.Popen[bytes]") -> None:
         target: Any = child.stdin
         lines = Lines(self._teller, CLIENT)
-        stream = Stream(self._backlog, lines.feed, lines.lost)
-        taken = self._copy(self._input, target.fileno(), stream)
+        stream = Stream(self._backlog, lines.lost)
+        taken = self._copy(self._input, target.fileno(), stream, lines)
         if taken is None:
             self._backlog.put(lambda at, _: lines.end(at), None)
             self._ended_by(CLIENT)
@@ -157,8 +157,8 @@ class Shim:
     def _carry_output(self, child: "subprocess.Popen[bytes]") -> None:
         source: Any = child.stdout
         lines = Lines(self._teller, SERVER)
-        stream = Stream(self._backlog, lines.feed, lines.lost)
-        taken = self._copy(source.fileno(), self._output, stream, True)
+        stream = Stream(self._backlog, lines.lost)
+        taken = self._copy(source.fileno(), self._output, stream, lines, True)
         if taken is None:
             self._backlog.put(lambda at, _: lines.end(at), None)
             self._ended_by(SERVER)
@@ -171,14 +171,14 @@ class Shim:
     def _carry_errors(self, child: "subprocess.Popen[bytes]") -> None:
         source: Any = child.stderr
         lines = StderrLines(self._teller)
-        stream = Stream(self._backlog, lines.feed, lines.lost)
-        if self._copy(source.fileno(), self._errors, stream) is None:
+        stream = Stream(self._backlog, lines.lost)
+        if self._copy(source.fileno(), self._errors, stream, lines) is None:
             self._backlog.put(lambda at, _: lines.end(at), None)
         _close(source)
 
-    def _copy(self, source: int, target: int, stream: Stream, watched: bool = False) -> Optional[int]:
+    def _copy(self, source: int, target: int, stream: Stream, lines: Lines, watched: bool = False) -> Optional[int]:
         """Carry bytes until the source ends: None; or until the target is closed: bytes that it has not taken."""
-        read, write, put = os.read, os.write, stream.put
+        read, write, put, feed = os.read, os.write, stream.put, lines.feed
         while True:
             try:
                 data = read(source, _SIZE)
@@ -189,7 +189,7 @@ class Shim:
                 return None
             if not data:
                 return None
-            put(data, len(data))  # before it is written, so that a request is recorded before its answer
+            put(feed, data, len(data))  # before it is written, so that a request is recorded before its answer
             if watched:
                 self._busy = True
             try:

@@ -59,6 +59,8 @@ FIGURES = (
            measures.imports, Target(1.8), pinned=True),
     Figure("sequential", "stdio call, p50", LOOP, "us", 1e6,
            part(measures.sequential, calls=2000), Target(1.5), "mcp 9.6x, TS 1.6x", pinned=True),
+    Figure("shim-sequential", "the same behind trace -- CMD", "without it", "us", 1e6,
+           part(measures.shimmed, calls=2000), Target(1.3), pinned=True),
     Figure("in-flight", "calls, 64 in flight", LOOP, "calls/s", 1,
            part(measures.in_flight, calls=10000), Target(0.33, at_least=True), "mcp 1634/s, TS 20215/s"),
     Figure("payload-1k", "echo of 1 KiB", LOOP, "us", 1e6,
@@ -147,5 +149,5 @@ FIGURES = (
            measures.idle_memory, Target(15, of="value"), "mcp 66 MB"),
 )
 
-OF_THE_PACKAGE = ("import", "client-", "feature-", "host-", "http-", "stateless-", "listen-", "workers-")
+OF_THE_PACKAGE = ("import", "shim-", "client-", "feature-", "host-", "http-", "stateless-", "listen-", "workers-")
 """Beginnings of the names of the figures that are about our package, not about any server."""

@@ -7,8 +7,10 @@ Where the issue leaves room, the stricter reading is taken: the import is timed 
 the interpreter, which would flatter it), and the memory of a payload is the peak less what the server held before.
 """
 import contextlib
+import os
 import statistics
 import subprocess
+import tempfile
 import threading
 import time
 from dataclasses import dataclass
@@ -38,6 +40,7 @@ class Setup:
     host_runner_command: List[str]
     http_floor_command: List[str]
     http_subject_command: List[str]
+    shim_command: List[str]
     client: str
     import_code: str
     cores: Optional[Tuple[int, int]] = None
@@ -53,6 +56,11 @@ class Setup:
     def subject(self, *arguments: str) -> Peer:
         """A server of those that are judged."""
         return self._peer(self.subject_command, arguments)
+
+    def shimmed(self, trace: str) -> Peer:
+        """The same, behind a shim that records into a new file."""
+        shim = [*self.shim_command, "--out", trace, "--"] if self.shim_command else []
+        return self._peer(shim + self.subject_command, ())
 
     def sleeper(self) -> Peer:
         """The same, with the tool `sleep`."""
@@ -156,6 +164,17 @@ def sequential(setup: Setup, calls: int) -> Iterator[Pair]:
     texts = ["call %d" % number for number in range(setup.count(calls))]
     with setup.ready() as (floor, subject):
         yield (lambda: statistics.median(floor.echoes(texts))), (lambda: statistics.median(subject.echoes(texts)))
+
+
+@contextlib.contextmanager
+def shimmed(setup: Setup, calls: int) -> Iterator[Pair]:
+    """Median seconds of small calls, one after the other, without and with a shim that records them."""
+    texts = ["call %d" % number for number in range(setup.count(calls))]
+    with tempfile.TemporaryDirectory() as folder, setup.subject() as direct, \
+            setup.shimmed(os.path.join(folder, "trace.jsonl")) as shimmed:
+        direct.initialize()
+        shimmed.initialize()
+        yield (lambda: statistics.median(direct.echoes(texts))), (lambda: statistics.median(shimmed.echoes(texts)))
 
 
 @contextlib.contextmanager

@@ -62,6 +62,7 @@ def setup(options: argparse.Namespace) -> Setup:
         host_runner_command=[python, str(HERE / "host_runner.py")],
         http_floor_command=[python, str(HERE / "http_floor.py")],
         http_subject_command=[python, str(HERE / ("http_floor.py" if options.noise else "http_subject.py"))],
+        shim_command=[] if options.noise else [python, "-m", "mcp_ref", "trace"],
         client="floor" if options.noise else "mcp_ref",
         import_code=STDLIB_IMPORTS if options.noise else OUR_IMPORT,
         divisor=QUICK_DIVISOR if options.quick else 1)

@@ -5,11 +5,13 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 import mcp_ref
+from mcp_ref.recorder import backlog
 from mcp_ref.wiretrace import Trace, read
 from tests.recorder.shimming import ECHO, SHIM, events, notes, process, python, said, shim
 
@@ -231,27 +233,28 @@ def test_a_trace_file_that_blocks_does_not_block_the_session(tmp_path):
     assert output == data and running.returncode == 0
 
 
-def test_what_was_dropped_is_counted_and_what_follows_is_recorded():
-    from mcp_ref.recorder.backlog import Backlog, Stream
-
-    import threading
-    gate, seen = threading.Event(), []
-    backlog = Backlog(most=1000)
+def test_what_was_dropped_is_counted_and_what_follows_is_recorded(monkeypatch):
+    monkeypatch.setattr(backlog, "FEW", 2)
+    gate, taken, seen = threading.Event(), threading.Event(), []
+    waiting = backlog.Backlog(most=1000)
 
     def take(at, what):
+        taken.set()
         gate.wait(10)
         seen.append(what)
 
-    stream = Stream(backlog, take, lambda at, count: seen.append(count))
-    for number in range(20):
-        stream.put(b"%d" % number, 100)
+    stream = backlog.Stream(waiting, lambda at, count: seen.append(count))
+    stream.put(take, 0, 100)
+    assert taken.wait(10)
+    for number in range(1, 20):
+        stream.put(take, number, 100)
     gate.set()
     done = threading.Event()
-    backlog.put(lambda at, _: done.set(), None)
+    waiting.put(lambda at, _: done.set())
     assert done.wait(10)
-    stream.put(b"after", 100)
-    assert backlog.close(10)
-    assert seen == [b"0", b"1", b"2", 1700, b"after"]
+    stream.put(take, "after", 100)
+    assert waiting.close(10)
+    assert seen == [0, 1, 2, 3, 4, 5, 1400, "after"]
 
 
 def test_a_full_disk_ends_the_trace_and_not_the_session():
