@@ -415,8 +415,8 @@ class Checker:
                 message.meta.get(META_REVISION))
             if isinstance(named, str) and named in NAMES:
                 return revision(named)
-            if message.method == "initialize":  # another version: every revision that has the handshake says the same
-                return LATEST_HANDSHAKE
+            if message.method == "initialize" and message.sender == CLIENT:
+                return LATEST_HANDSHAKE  # another version: all revisions that have the handshake say the same
         if message.method == "initialize" and message.kind == observed.RESULT:
             named = message.result.get("protocolVersion")
             if isinstance(named, str) and named in NAMES:

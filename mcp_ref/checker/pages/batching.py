@@ -11,6 +11,8 @@ from ..rules import BATCH, KEPT, Broken, CannotTell, Verdict, observe, rule
 UNDECIDED: Dict[str, str] = {}
 
 _ASKS = (REQUEST, NOTIFICATION)
+_LONG = 50
+"""Messages in a batch above which a receiver may refuse it for its size."""
 _REFUSED = (-32700, -32600)
 
 
@@ -32,6 +34,8 @@ class Batches:
 """)
 def initialize_not_batched(message: Message) -> Verdict:
     """The request `initialize` is sent alone, not in a batch."""
+    if message.sender != CLIENT:
+        return None
     return KEPT if message.batch is None else "in a batch of %d messages" % message.batch[1]
 
 
@@ -53,7 +57,8 @@ def receive(message: Message) -> Verdict:
             message.error.get("code") not in _REFUSED):
         return None
     if not batch or any(each.kind in (ODD, NOISE) or (each.kind == REQUEST and type(each.id) not in (str, int))
-                        for each in batch) or _mixed(batch):
+                        for each in batch) or _mixed(batch) or len(batch) > _LONG or any(
+            each.method == INITIALIZE for each in batch):
         return CannotTell("whether the batch was refused for what is wrong with it")
     if message.exchange is not batch.exchange and batch.exchange is not None:
         return None

@@ -1,14 +1,14 @@
 """Rules of messages as such: members, ids, and which response belongs to which request [.. basic/index §Messages]."""
 
-from typing import Dict, Optional
+from typing import Any, Dict, Optional
 
 from ...methods import NOTIFICATION as A_NOTIFICATION
 from ...methods import REQUEST as A_REQUEST
 from ...methods import known_since, lookup
 from ...wiretrace import CLIENT, SERVER
-from ..bounds import Bounds, Seen
+from ..bounds import Bounds, Forgetful, Seen
 from ..observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Batch, Message
-from ..rules import BATCH, KEPT, MESSAGE, Broken, CannotTell, Verdict, observe, rule
+from ..rules import BATCH, KEPT, Broken, CannotTell, Verdict, observe, rule
 from .words import is_integer, is_object_text, shown, typed
 
 UNDECIDED = {
@@ -18,8 +18,8 @@ UNDECIDED = {
         "a client that refuses a result without type is silent, like one that has no further question",
 }
 
-BYTE_STREAMS = ("stdio", "tcp", "unix")
-"""The transports on which a message is a line."""
+_LONG_ID = 1000
+"""Characters of an id above which a receiver may refuse to read it."""
 
 
 class Faults:
@@ -27,6 +27,13 @@ class Faults:
 
     def __init__(self) -> None:
         self.count: Dict[str, int] = {CLIENT: 0, SERVER: 0}
+        self.ids: "Forgetful[Any, None]" = Forgetful(Bounds().entries)
+        """Ids of messages that are no requests: an error may be about one of them."""
+
+
+def _is_plain(id: Any) -> bool:
+    """Return True for an id that every receiver can take: an integer, or a string that is not long."""
+    return type(id) is int or (isinstance(id, str) and len(id) <= _LONG_ID)
 
 
 class Ids:
@@ -194,6 +201,8 @@ def _unknown(message: Message) -> Verdict:
     """Return the verdict about a response whose id no request that is known has."""
     connection, asker = message.connection, message.receiver
     exchange = message.exchange
+    if message.kind == ERROR and _is_plain(message.id) and (asker, message.id) in connection.state(Faults).ids:
+        return None
     if exchange is not None and (exchange.status or 0) >= 400:
         return CannotTell("which message an HTTP error is about")
     alone = exchange is not None and exchange.request is not None and not exchange.stream and len(exchange.sent) == 1
@@ -380,14 +389,16 @@ def remember_id(message: Message) -> None:
         ids.used[message.sender].add(message.id)
 
 
-@observe(on=(MESSAGE, NOISE))
+@observe(on=(REQUEST, NOTIFICATION, RESULT, ERROR, ODD, NOISE))
 def remember_faults(message: Message) -> None:
     """Note a message that its receiver may not have been able to read, and each error that is about such a one."""
-    count = message.connection.state(Faults).count
-    if message.kind == NOISE or envelope(message) or (
-            message.kind == REQUEST and not (isinstance(message.id, str) or type(message.id) is int)) or (
+    faults = message.connection.state(Faults)
+    count = faults.count
+    if message.kind == NOISE or envelope(message) or (message.kind == REQUEST and not _is_plain(message.id)) or (
             "params" in message.data and not isinstance(message.data["params"], dict)):
         count[message.sender] += 1
+        if message.kind == ODD and _is_plain(message.id):
+            faults.ids[message.sender, message.id] = None
     elif message.kind == ERROR and message.id is None and count[message.receiver]:
         count[message.receiver] -= 1
     if message.kind != NOISE:

@@ -45,7 +45,7 @@ class Early:
 """)
 def init_first(message: Message) -> Verdict:
     """A session begins with the handshake; only pings and log messages may come before it."""
-    if message.session.initialize is not None:
+    if message.sender != CLIENT or message.session.initialize is not None:
         return None
     first = message.session.state(Early).first
     if first is None:
@@ -66,21 +66,21 @@ _OPENING = """
       scene=_OPENING % '{"capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}')
 def init_protocol_version(message: Message) -> Verdict:
     """The request `initialize` names a version, a string."""
-    return _member(message.params.get("protocolVersion"), str, "protocolVersion")
+    return None if message.sender != CLIENT else _member(message.params.get("protocolVersion"), str, "protocolVersion")
 
 
 @rule("lifecycle.init-capabilities", on=REQUEST, method="initialize",
       scene=_OPENING % '{"protocolVersion": "2025-06-18", "clientInfo": {"name": "c", "version": "1"}}')
 def init_capabilities(message: Message) -> Verdict:
     """The request `initialize` has the client's capabilities, an object."""
-    return _member(message.params.get("capabilities"), dict, "capabilities")
+    return None if message.sender != CLIENT else _member(message.params.get("capabilities"), dict, "capabilities")
 
 
 @rule("lifecycle.init-client-info", on=REQUEST, method="initialize",
       scene=_OPENING % '{"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c"}}')
 def init_client_info(message: Message) -> Verdict:
     """The request `initialize` says which client it is, by name and version."""
-    return _info(message.params.get("clientInfo"), "clientInfo")
+    return None if message.sender != CLIENT else _info(message.params.get("clientInfo"), "clientInfo")
 
 
 def _member(value: object, kind: type, name: str) -> Verdict:
@@ -104,6 +104,8 @@ def _info(value: object, name: str) -> Verdict:
 """)
 def init_response(message: Message) -> Verdict:
     """The result of `initialize` has a version, the server's capabilities, and its name and version."""
+    if message.sender != SERVER:
+        return None
     result = message.result
     verdicts = [_member(result.get("protocolVersion"), str, "protocolVersion"),
                 _member(result.get("capabilities"), dict, "capabilities"),

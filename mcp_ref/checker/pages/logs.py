@@ -8,7 +8,7 @@ from ..bounds import Bounds, Forgetful
 from ..observed import ERROR, META_SUBSCRIPTION, NOTIFICATION, REQUEST, RESULT, Message
 from ..rules import KEPT, Broken, CannotTell, Verdict, observe, rule
 from .progress import FLOOD, flooded
-from .versioning import speaks_modern
+from .versioning import Era, speaks_modern
 from .words import shown, typed
 
 _CAUSE = "the cause of an error is inside the server; its text would only be guessed at"
@@ -43,6 +43,9 @@ def capability(message: Message) -> Verdict:
     declared = message.has_capability(SERVER, "logging")
     if declared is None:
         return CannotTell("the capabilities of the server")
+    stateless = message.revision is not None and message.revision.stateless
+    if not declared and stateless and message.time > message.connection.state(Era).fresh_until:
+        return CannotTell("the capabilities of the server now: they may have changed since it has told them")
     return KEPT if declared else "a log message, and logging was not declared"
 
 
@@ -66,6 +69,8 @@ def invalid_level(message: Message) -> Verdict:
     """A level that does not exist is refused with -32602."""
     level = message.request.params.get("level") if message.request is not None else LEVELS[0]
     verdict = _refusal(message, level)
+    if message.session.initialized is None or not isinstance(level, str):
+        return None
     if verdict is None and message.kind == ERROR and level not in LEVELS and message.error.get("code") != -32601:
         return Broken("the code %s for the level %s" % (shown(message.error.get("code")), shown(level)), "error.code")
     return verdict

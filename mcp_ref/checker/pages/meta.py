@@ -185,7 +185,7 @@ def _named(message: Message, party: str, key: str) -> Verdict:
         message.session.state(Seen).named[party]) else CannotTell("the configuration of the %s" % party)
 
 
-@rule("meta.client-info", on=REQUEST, scene="""
+@rule("meta.client-info", on=REQUEST, follows="meta.required-fields", scene="""
     on stdio 2026-07-28
     C #1 tools/list {}
     S #1 {"tools": []}

@@ -28,7 +28,13 @@ class Tokens:
 
 
 def request_of_token(message: Message) -> Optional[Message]:
-    """Return the request whose token a progress notification has; None if none is known."""
+    """Return the request whose token a progress notification has; None if none is known.
+
+    Over HTTP that is the one whose stream brings it: without sessions several clients may use the same token.
+    """
+    own = message.exchange.request if message.exchange is not None else None
+    if own is not None and id_key(own.meta.get("progressToken")) == id_key(message.params.get("progressToken")):
+        return own
     tokens = message.session.state(Tokens)
     found: Optional[Message] = tokens.given[message.receiver].get(id_key(message.params.get("progressToken")))
     return found

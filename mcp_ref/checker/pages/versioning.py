@@ -45,6 +45,8 @@ class Era:
         """True if `server/discover` was answered by an error that says nothing of a revision without handshake."""
         self.refusal: Optional[Message] = None
         """The error that `initialize` was answered with, if it names no version."""
+        self.fresh_until = 0.0
+        """Until when the last answer to `server/discover` holds."""
         self.opened = False
         """True once `initialize` had a result."""
 
@@ -78,7 +80,7 @@ def _error_data(message: Message) -> Dict[str, Any]:
 def client_sends_supported(message: Message) -> Verdict:
     """The client asks for a version of the protocol; a text that cannot be one is supported by nobody."""
     version = message.params.get("protocolVersion")
-    if not isinstance(version, str):
+    if not isinstance(version, str) or message.sender != CLIENT:
         return None
     if is_dated(version):
         return KEPT if version in NAMES else CannotTell("the versions that the client supports")
@@ -107,7 +109,7 @@ _SAME = """
 def server_same(message: Message) -> Verdict:
     """A server that supports the version it is asked for answers with the same."""
     asked, answered = _versions(message)
-    if not isinstance(asked, str) or not isinstance(answered, str):
+    if not isinstance(asked, str) or not isinstance(answered, str) or message.sender != SERVER:
         return None
     if asked == answered:
         return KEPT
@@ -127,6 +129,8 @@ def server_same(message: Message) -> Verdict:
 def server_other(message: Message) -> Verdict:
     """A server that does not support the version it is asked for answers with another version of the protocol."""
     asked, answered = _versions(message)
+    if message.sender != SERVER:
+        return None
     if message.kind == ERROR:
         return CannotTell("the rule for errors: the page's example refuses a version by one") if (
             asked not in NAMES) else None
@@ -141,7 +145,7 @@ def server_other(message: Message) -> Verdict:
 def server_latest(message: Message) -> Verdict:
     """A server that does not support the version it is asked for offers the latest that it has."""
     asked, answered = _versions(message)
-    if asked == answered or answered not in NAMES:
+    if asked == answered or answered not in NAMES or message.sender != SERVER:
         return None
     era = message.connection.state(Era)
     known = [each.name for each in HANDSHAKE_REVISIONS if each.name in era.echoed or each.name in (era.supported or ())]
@@ -236,7 +240,7 @@ def modern_only_initialize_error(subject: Any) -> Verdict:
         era = subject.state(Era)
         return Broken("the error names no version", "error", at=era.refusal) if (
             era.refusal is not None and era.modern and not era.opened) else None
-    if subject.method != INITIALIZE:
+    if subject.method != INITIALIZE or subject.sender != SERVER:
         return None
     return KEPT if _VERSION.search(shown(subject.error, 4096)) else None
 
@@ -309,6 +313,8 @@ def remember_era(message: Message) -> None:
         listed = strings(message.result.get("supportedVersions"))
         if listed is not None:
             era.modern, era.supported = True, listed
+        lasts = message.result.get("ttlMs")
+        era.fresh_until = message.time + (lasts / 1000 if type(lasts) is int and lasts > 0 else 0)
     elif message.method == DISCOVER and code not in MODERN_CODES:
         era.probe_failed = True
     if code == UNSUPPORTED_VERSION:
@@ -322,7 +328,7 @@ def remember_era(message: Message) -> None:
             if answered == request.params.get("protocolVersion") and isinstance(answered, str) and (
                     len(era.echoed) < _MOST):
                 era.echoed[answered] = None
-        elif not _VERSION.search(shown(message.error, 4096)):
+        elif not _VERSION.search(shown(message.error, 4096)) and META_REVISION not in request.meta:
             era.refusal = message
 
 
