@@ -1,4 +1,4 @@
-"""What is said in header fields of HTTP: media types, challenges, encoded values, masked secrets.
+"""Readers of header fields of HTTP: media types, challenges, encoded values, masked secrets.
 
 A small reader of its own: the checker shares none with the parts that it judges.
 """

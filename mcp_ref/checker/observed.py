@@ -275,7 +275,7 @@ class _Stateful:
 
 
 class Shared(_Stateful):
-    """What belongs to the whole trace."""
+    """The state of the whole trace: of all its connections."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -320,7 +320,7 @@ class Connection(_Stateful):
         super().__init__()
         self.name = name
         self.trace = trace
-        """What all connections of the trace share: authorization uses several."""
+        """The state that all connections of the trace share: authorization uses several."""
         self.bounds = bounds
         self.recorded = recorded
         """The names of what the recorder sees (`wiretrace.RECORDED`)."""
@@ -333,7 +333,7 @@ class Connection(_Stateful):
         self.latest: Optional[Session] = None
         """The session with an id that was opened last."""
         self.live = 0
-        """How many sessions with an id were opened and have not ended."""
+        """The number of sessions with an id that were opened and have not ended."""
         self.revision: Optional[Revision] = None
         """The last revision in force for a message; None if none was known."""
         self.pending: Dict[str, "Forgetful[Tuple[str, Any], Message]"] = {

@@ -20,7 +20,7 @@ _MOST = 4096
 
 
 class Annotations(NamedTuple):
-    """What the parameters of a tool have to show."""
+    """The parameters of a tool that have header fields."""
 
     headers: List[Tuple[Tuple[str, ...], str]]
     """The path of properties to each parameter, and the name of its field."""

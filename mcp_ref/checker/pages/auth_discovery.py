@@ -1,5 +1,5 @@
-"""Rules of finding the authorization server [2025-06-18 basic/authorization §Authorization Server Discovery],
-[2025-11-25.. basic/authorization/authorization-server-discovery]."""
+"""Rules of finding the authorization server [2025-06-18..2025-11-25 basic/authorization §Authorization Server
+Discovery], [2026-07-28 basic/authorization/authorization-server-discovery]."""
 
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -32,7 +32,7 @@ FOUND = CHALLENGED + """
     C [4] GET /.well-known/oauth-protected-resource/mcp {}
     S [4] document """ + _PRM + """
 """
-"""The same, and the authorization server is named."""
+"""The beginning of a scene whose authorization server is named, too."""
 
 
 def challenged(revision: str, challenge: str = _NAMED) -> str:
@@ -215,7 +215,7 @@ def resource_first(exchange: Exchange) -> Verdict:
 
 
 class Refusals:
-    """How often the same request was refused, one after the other."""
+    """A count of refusals of the same request, one after the other."""
 
     def __init__(self) -> None:
         self.what: Any = None
@@ -269,7 +269,7 @@ def note_refusal(exchange: Exchange) -> None:
 # The metadata of the authorization server
 
 class Tries:
-    """Which addresses were tried for each issuer."""
+    """The addresses of metadata that were tried."""
 
     def __init__(self) -> None:
         self.made: "Forgetful[str, None]" = Forgetful(Bounds().entries)

@@ -1,4 +1,4 @@
-"""What is seen of authorization: challenges, documents, registrations, requests for authorization and for tokens.
+"""Observers of authorization: challenges, documents, registrations, requests for authorization and for tokens.
 
 The parts of a flow go to several servers, so it is the trace that remembers them. Equal masks are equal secrets.
 """
@@ -22,7 +22,7 @@ class Issuer(NamedTuple):
     """An authorization server, as a metadata document describes it."""
 
     url: str
-    """Where the document was fetched."""
+    """The address of the document."""
     document: Mapping[str, Any]
 
 
@@ -61,7 +61,7 @@ def _table() -> Any:
 
 
 class Flow:
-    """What the trace has seen of authorization."""
+    """The state of authorization, as far as the trace has seen it."""
 
     def __init__(self) -> None:
         self.servers: "Forgetful[str, None]" = _table()
@@ -87,7 +87,7 @@ class Flow:
         self.documents: "Forgetful[str, Issuer]" = _table()
         """The metadata documents of authorization servers, by address."""
         self.issuers: "Forgetful[str, Issuer]" = _table()
-        """The same by each of their endpoints."""
+        """The documents by each endpoint that they have."""
         self.registered: "Forgetful[str, Registered]" = _table()
         """The registrations by client id."""
         self.clients: "Forgetful[str, None]" = _table()
@@ -177,7 +177,7 @@ def is_resource_metadata(exchange: Exchange) -> bool:
 
 
 def candidates(issuer: str) -> List[str]:
-    """Return the addresses of an issuer's metadata, in the order in which they are tried [2025-11-25..
+    """Return the addresses of an issuer's metadata, in the order in which they are tried [2026-07-28
     basic/authorization/authorization-server-discovery §Authorization Server Metadata Discovery]."""
     parts = split(issuer)
     if parts is None:

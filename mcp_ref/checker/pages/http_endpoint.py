@@ -1,5 +1,5 @@
-"""Rules of the endpoint: who may speak to it, and what it does with GET [.. basic/transports §Security Warning],
-[2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server]."""
+"""Rules of the endpoint: who may speak to it, and what it does with GET [..2025-11-25 basic/transports §Security
+Warning], [2025-03-26..2025-11-25 basic/transports §Listening for Messages from the Server]."""
 
 from typing import Any, Optional, Tuple
 

@@ -15,11 +15,11 @@ UNDECIDED = {
 }
 MODERN_CODES = (-32020, -32021, -32022)
 """Codes of errors that only a server without handshake sends: HeaderMismatch, MissingRequiredClientCapability,
-UnsupportedProtocolVersion [2026-07-28 schema]."""
+UnsupportedProtocolVersion."""
 
 
 class Modern:
-    """Whether the server of a connection has shown that it speaks a revision without handshake.
+    """The era of a server: has it shown that it speaks a revision without handshake?
 
     A request in such a revision proves nothing: clients try it on servers that know older ones only.
     """

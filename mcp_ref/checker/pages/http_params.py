@@ -69,8 +69,7 @@ def _param(message: Message, path: Tuple[str, ...], header: str) -> Param:
     value: Any = message.params.get("arguments")
     for step in path:
         value = value.get(step, _NOTHING) if isinstance(value, dict) else _NOTHING
-    assert message.exchange is not None
-    said = message.exchange.header(header.lower())
+    said = message.exchange.header(header.lower()) if message.exchange is not None else None
     return Param(header, value, said, _fault(value, said))
 
 

@@ -50,7 +50,7 @@ def _asker(message: Message) -> Optional[Message]:
     S [4] #2 {"content": []}
 """)
 def related(message: Message) -> Verdict:
-    """What the server sends on the stream of a request belongs to this request."""
+    """A message on the stream of a request belongs to this request."""
     exchange, asked = _on_post(message), _asker(message)
     if exchange is None or asked is None or asked.exchange is None or asked.answer is not None:
         return None  # a task goes on after the response
@@ -112,7 +112,7 @@ def no_server_requests(message: Message) -> Verdict:
     S [3] #1 {"content": []}
 """)
 def get_unrelated(message: Message) -> Verdict:
-    """What belongs to a request that is being served is not sent on the stream of a GET."""
+    """The stream of a GET carries nothing that belongs to a request which is being served."""
     asked, exchange = _asker(message), message.exchange
     if asked is None or exchange is None or asked.answer is not None or not is_streamable(exchange):
         return None

@@ -1,6 +1,7 @@
 """Rules of event ids and resumed streams [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery],
 [2025-11-25 basic/transports §Sending Messages to the Server]."""
 
+from hashlib import sha256
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from ...jsontext import dumps
@@ -19,12 +20,12 @@ PATIENCE = 30.0
 
 
 class Cursor(NamedTuple):
-    """Where an event id was given."""
+    """The place at which an event id was given."""
 
     origin: Exchange
     """The exchange that opened the stream; one that resumes it has the same."""
-    content: int
-    """A hash of the event's message or data; 0 for an event without data."""
+    content: bytes
+    """A digest of the event's message or data; empty for an event without data."""
 
 
 class Cursors:
@@ -35,7 +36,7 @@ class Cursors:
         self.early: "Forgetful[int, Exchange]" = Forgetful(Bounds().exchanges)
         """POST streams that the server has closed before all responses, by number."""
         self.unjudged: List[Exchange] = []
-        """Those of them after which nothing was served yet."""
+        """The streams among them after which nothing was served yet."""
 
 
 def origin_of(exchange: Exchange) -> Exchange:
@@ -66,10 +67,9 @@ def closed_early(exchange: Exchange) -> bool:
         exchange.ended_by == "server" and exchange.complete is True and exchange.session.ended is None)
 
 
-def _content(seen: SseEvent) -> int:
-    if seen.message is not None:
-        return hash(dumps(seen.message.data) or "{}")
-    return hash(seen.data) if seen.data else 0
+def _content(seen: SseEvent) -> bytes:
+    text = dumps(seen.message.data) if seen.message is not None else seen.data
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()[:8] if text else b""
 
 
 # Event ids
@@ -92,7 +92,7 @@ def id_unique(seen: SseEvent) -> Verdict:
     known: Optional[Cursor] = seen.exchange.session.state(Cursors).given.get(seen.id)
     if known is None:
         return KEPT
-    same = _content(seen) in (known.content, 0)
+    same = _content(seen) in (known.content, b"")
     if is_resumed(seen.exchange) and same:
         return None  # it was sent again
     return Broken("the id %s of exchange %d again" % (seen.id[:40], known.origin.number), "id")

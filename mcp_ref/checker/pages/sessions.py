@@ -24,7 +24,7 @@ class Given:
 
 
 class Ending:
-    """How a session ended: the time of its DELETE or of the 404 to one of its requests."""
+    """The end of a session: the time of its DELETE or of the 404 to one of its requests."""
 
     def __init__(self) -> None:
         self.deleted: Optional[float] = None
@@ -220,7 +220,7 @@ def deleted(connection: Connection) -> Verdict:
 
 
 class Left:
-    """Whether the client has asked to end a session."""
+    """The wish of a client to end a session."""
 
     def __init__(self) -> None:
         self.asked = False
