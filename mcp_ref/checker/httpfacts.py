@@ -6,9 +6,10 @@ A small reader of its own: the checker shares none with the parts that it judges
 import re
 from base64 import b64decode
 from binascii import Error
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from urllib.parse import parse_qsl, urlsplit
 
+from ..jsontext import JsonError, dumps
 from ..urls import is_loopback
 from ..wiretrace import Event
 from .observed import Exchange
@@ -109,6 +110,14 @@ def text_of(body: Optional[Event]) -> str:
     """Return the text of a body that is neither JSON nor a form; "" if there is none."""
     text = body.more.get("text", body.text) if body is not None else ""
     return text if isinstance(text, str) else ""
+
+
+def key_of(value: Any) -> str:
+    """Return a text that is the same for the same JSON value."""
+    try:
+        return dumps(value)
+    except JsonError:
+        return ascii(value)
 
 
 def split(url: object) -> Optional[Tuple[str, str, str]]:

@@ -164,10 +164,11 @@ class SseEvent:
         self.exchange = exchange
         self.event = event
         self.time = event.time
-        self.id: Optional[str] = fields.get("id")
-        self.name: Optional[str] = fields.get("event")
+        id, name, retry = fields.get("id"), fields.get("event"), fields.get("retry")
+        self.id: Optional[str] = id if isinstance(id, str) else None
+        self.name: Optional[str] = name if isinstance(name, str) else None
         """The type of the event; None is ``message``."""
-        self.retry: Optional[int] = fields.get("retry")
+        self.retry: Optional[int] = retry if type(retry) is int else None
         """Milliseconds."""
         self.data = data
         """The data of an event that has no message; None if it has one."""

@@ -4,7 +4,7 @@ Registration Approaches], [2026-07-28 basic/authorization/client-registration]."
 from typing import Any, Optional
 
 from ...jsontext import dumps
-from ..httpfacts import is_local, split
+from ..httpfacts import is_local, key_of, split
 from ..observed import Exchange
 from ..rules import END, KEPT, RESPONSE, Broken, CannotTell, Verdict, observe, rule
 from .auth_flow import (
@@ -123,7 +123,7 @@ class Rejections:
 
 
 def _registration_key(exchange: Exchange) -> str:
-    return address(exchange) + (dumps(registration(exchange)) or "")
+    return address(exchange) + key_of(registration(exchange))
 
 
 @rule("auth.dcr-handle-failure", on=RESPONSE, needs="http documents", scene=server("2026-07-28") + "".join(

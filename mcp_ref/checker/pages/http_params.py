@@ -3,9 +3,8 @@ Parameters]."""
 
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
-from ...jsontext import dumps
 from ..bounds import Bounds, Forgetful
-from ..httpfacts import decoded, is_plain, is_sentinel, mask_of
+from ..httpfacts import decoded, is_plain, is_sentinel, key_of, mask_of
 from ..observed import ERROR, REQUEST, RESULT, Message
 from ..rules import KEPT, Broken, CannotTell, Verdict, observe, rule
 from ..toolheaders import PREFIX, Annotations, annotations_of
@@ -231,7 +230,7 @@ def bad_tool_unused(message: Message) -> Verdict:
 
 def _call(message: Message) -> str:
     """Return what a call asks for, without `_meta`."""
-    return dumps([message.params.get("name"), message.params.get("arguments")]) or ""
+    return key_of([message.params.get("name"), message.params.get("arguments")])
 
 
 class Mismatch:

@@ -4,9 +4,8 @@
 from hashlib import sha256
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from ...jsontext import dumps
 from ..bounds import Bounds, Forgetful
-from ..httpfacts import is_streamable
+from ..httpfacts import is_streamable, key_of
 from ..observed import ERROR, RESULT, Connection, Exchange, Session, SseEvent
 from ..rules import END, FINISH, HEAD, KEPT, RESPONSE, SSE_EVENT, Broken, CannotTell, Verdict, observe, rule
 from .http_endpoint import said
@@ -68,7 +67,7 @@ def closed_early(exchange: Exchange) -> bool:
 
 
 def _content(seen: SseEvent) -> bytes:
-    text = dumps(seen.message.data) if seen.message is not None else seen.data
+    text = key_of(seen.message.data) if seen.message is not None else seen.data
     return sha256(text.encode("utf-8", "surrogatepass")).digest()[:8] if text else b""
 
 
