@@ -354,6 +354,8 @@ class Checker:
             connection.noise[message.sender] += 1
         else:
             self._judge(rules.MESSAGE, message.method, message.revision, message, connection)
+            for moment in _questions(message):
+                self._judge(moment, message.method, message.revision, message, connection)
         self._judge(message.kind, message.method, message.revision, message, connection)
         self._follow(message)
         if message.sse is not None and exchange is not None:
@@ -562,14 +564,41 @@ class Checker:
 
     def _cause(self, finding: Finding, places: List[Any]) -> Optional[Finding]:
         for place in places:
-            wanted = [name[8:] if name.startswith("session:") else name for name in finding.rule.follows
-                      if name.startswith("session:") == (place[0] == "session")]
+            here = place == ("message", finding.number)
+            wanted = [name.partition(":")[2] or name for name in finding.rule.follows
+                      if name.startswith("session:") == (place[0] == "session")
+                      and (here or not name.startswith("here:"))]
             for other in self._subjects.get(place, ()):
-                if other.rule.id != finding.rule.id and any(_fits(other.rule.id, name) for name in wanted):
+                if other.rule.id != finding.rule.id and any(
+                        _fits(other.rule.id, name) and (name != "*" or "here:*" not in other.rule.follows)
+                        for name in wanted):
                     while other.cause is not None:
                         other = other.cause
                     return other  # type: ignore[no-any-return]
         return None
+
+
+def _questions(message: Message) -> Tuple[str, ...]:
+    """Return the moments of questions, answers and outcomes that a message is, however they travel."""
+    kind, stateless = message.kind, message.revision is not None and message.revision.stateless
+    if kind == observed.REQUEST:
+        if message.sender == SERVER:
+            return (rules.ASKED,)
+        return (rules.ANSWERED,) if stateless and _goes_on(message) else ()
+    if kind not in (observed.RESULT, observed.ERROR):
+        return ()
+    if message.sender == CLIENT:
+        return (rules.ANSWERED,)
+    found: Tuple[str, ...] = ()
+    if stateless and message.result.get("resultType") == "input_required":
+        found = (rules.ASKED,)
+    if stateless and message.request is not None and _goes_on(message.request):
+        found += (rules.OUTCOME,)
+    return found
+
+
+def _goes_on(request: Message) -> bool:
+    return "inputResponses" in request.params or "requestState" in request.params
 
 
 class _Finished:

@@ -363,6 +363,10 @@ class Connection(_Stateful):
         """True if the transport is one of HTTP."""
         return self.transport in ("streamable-http", "http+sse")
 
+    def every_session(self) -> List[Session]:
+        """Return the sessions that are remembered."""
+        return [self.default, *(each for each in self.sessions.values() if each is not self.default)]
+
     def open_exchanges(self) -> List[Exchange]:
         """Return the exchanges that are not over, oldest first."""
         return self.exchanges.values()

@@ -26,6 +26,11 @@ moments                                       subject
 ============================================  =====================================================================
 REQUEST, NOTIFICATION, RESULT, ERROR          the `Message`; ``method`` narrows them, of responses by the request's
 MESSAGE                                       each `Message` that is a JSON object, of whatever kind
+ASKED                                         the `Message` with a question of the server: a request of it, or a result
+                                              that wants input
+ANSWERED                                      the `Message` with an answer of the client: a response of it, or a request
+                                              that goes on with a result that wants input
+OUTCOME                                       the `Message` that responds to such a request
 ODD, NOISE                                    the `Message`: an object that is none of the four; bytes that are no JSON
 BATCH                                         the `Batch`, a list of its `Message` objects, after each was judged
 HEAD, RESPONSE, END                           the `Exchange`: its request's head, its response's head, its end was seen
@@ -57,10 +62,11 @@ from ..requirements import Requirement, requirements
 from ..wiretrace import Event
 from .observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Connection, Session
 
+ASKED, ANSWERED, OUTCOME = "asked", "answered", "outcome"
 MESSAGE, BATCH, HEAD, RESPONSE, END = "message", "batch", "head", "response", "end"
 SSE_EVENT, PROCESS, STDERR, FINISH = "event", "process", "stderr", "finish"
-MOMENTS = (REQUEST, NOTIFICATION, RESULT, ERROR, MESSAGE, ODD, NOISE, BATCH, HEAD, RESPONSE, END, SSE_EVENT, PROCESS,
-           STDERR, FINISH)
+_OF_MESSAGES = frozenset((REQUEST, NOTIFICATION, RESULT, ERROR, MESSAGE, ASKED, ANSWERED, OUTCOME, ODD, NOISE, BATCH))
+MOMENTS = (*_OF_MESSAGES, HEAD, RESPONSE, END, SSE_EVENT, PROCESS, STDERR, FINISH)
 
 SENDER = "sender"
 """The party of a rule that binds both: the sender of the message."""
@@ -123,7 +129,8 @@ class Rule(NamedTuple):
     scene: str
     follows: Tuple[str, ...]
     """Ids of rules, or ``area.*``: a violation of one of them at the same message, its request or its exchange is the
-    cause of this one. With ``session:`` before it, a violation anywhere in the session."""
+    cause of this one. With ``session:`` before it, a violation anywhere in the session; with ``here:``, one at the same
+    message only. ``here:*`` is any rule that is not itself content with any cause at its message."""
     needs: FrozenSet[str]
     """Names of `wiretrace.RECORDED` without which the rule cannot tell."""
     ranks: FrozenSet[int]
@@ -133,6 +140,9 @@ class Rule(NamedTuple):
     """Both places, if page and schema disagree; "" if they do not."""
     always: bool
     """True if it is asked whatever the revision: what it judges may be said in another one."""
+    provoked: Tuple[str, ...]
+    """Ids of rules, or ``area.*``, that the other party breaks in both traces of the scene: only a faulty peer shows
+    this one."""
 
 
 class Observer(NamedTuple):
@@ -159,15 +169,16 @@ def rule(
     id: str, *also: str, on: Union[str, Tuple[str, ...]], scene: str,
     method: Union[None, str, Tuple[str, ...]] = None, party: str = "", follows: Union[str, Tuple[str, ...]] = (),
     needs: str = "", reading: str = "", disagree: str = "", row: Optional[Requirement] = None,
-    always: bool = False,
+    always: bool = False, provoked: Union[str, Tuple[str, ...]] = (),
 ) -> Callable[[Decide], Decide]:
     """Declare the decorated function as the rule of a requirement; see the module.
 
     ``also``: ids of requirements that say the same. ``party``: client or server, if the requirement binds both and the
     subject is no message, or if the role is the author of one. ``needs``: names of `wiretrace.RECORDED`, with blanks
     between. ``row``: the requirement, if the id is not in the list. ``always``: ask it in all revisions, as for a
-    client that falls back from one to another. Raises ValueError for an id that is not in the list or was declared
-    before, for an unknown moment, and if no party can be told.
+    client that falls back from one to another. ``provoked``: what the other party breaks in both traces of the scene.
+    Raises ValueError for an id that is not in the list or was declared before, for an unknown moment, and if no party
+    can be told.
     """
     requirement = row or requirements().get(id)
     if requirement is None or any(each not in requirements() for each in also):
@@ -178,7 +189,7 @@ def rule(
     if not set(moments) <= set(MOMENTS):
         raise ValueError("rule %s: on is among %s" % (id, ", ".join(MOMENTS)))
     fallback = {"client": "client", "server": "server", "host": "client", "author": "server"}.get(requirement.role, "")
-    messages = set(moments) <= {REQUEST, NOTIFICATION, RESULT, ERROR, MESSAGE, ODD, NOISE, BATCH}
+    messages = set(moments) <= _OF_MESSAGES
     bound = party or fallback or (SENDER if messages else "")
     if not bound:
         raise ValueError("rule %s: party is needed" % id)
@@ -193,7 +204,7 @@ def rule(
         RULES[id] = Rule(
             id, also, requirement, moments, (method,) if isinstance(method, str) else method, bound, decide, text,
             scene, (follows,) if isinstance(follows, str) else follows, frozenset(needs.split()), ranks, reading,
-            disagree, always)
+            disagree, always, (provoked,) if isinstance(provoked, str) else provoked)
         return decide
 
     return declare

@@ -26,16 +26,16 @@ line                                       what it makes
 ``S #1 !-32601 "text" {data}``             an error; ``#null`` has id null, ``!`` without ``#`` has none
 ``S> {...}``, ``S> [...]``                 a message as it stands: nothing is added
 ``S| hello``                               bytes that are no message, as they stand; ``\\xE9`` is a byte
-``provokes ID ...``                        makes nothing: the rules that the other party breaks here on purpose, in both
-                                           traces, because only so the rule can be kept or broken
 ``@ 2.5``                                  2.5 seconds go by (lines are a millisecond apart)
 ``repeat 9 LINE``                          the line so many times, all at once; ``<n>`` is the number of the time
 ``* FROM KIND {members}``                  any other event: ``* server process {"did": "exit", "code": 1}``. FROM is
-                                           client, server or -; ``note`` and ``text`` are among the members
+                                           client, server or -; ``note``, ``text``, ``exchange``, ``connection`` and
+                                           ``message`` are among the members
 =========================================  ========================================================================
 
 What is left out is filled in, where the revision needs it: ``jsonrpc``; in 2026-07-28 the three members of ``_meta`` of
-a request, ``resultType`` of a result, and the caching hints of the results that have them.
+a request, ``resultType`` of a result, the caching hints of the results that have them, and the members of the result
+of `server/discover`, with the capabilities of ``server=``.
 
 Over HTTP a message may be preceded by the number of its exchange and what is odd about it, in brackets:
 
@@ -66,7 +66,7 @@ last stream that is open. Over HTTP+SSE messages of the server go to the GET str
 """
 
 import re
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from ..jsontext import JsonError, dumps, loads
 from ..revisions import LATEST, Revision, revision
@@ -119,11 +119,6 @@ def trace(scene: str, sign: str) -> List[Event]:
     return made.events
 
 
-def provoked(scene: str) -> Set[str]:
-    """Return the ids of the rules that the other party breaks in a scene on purpose."""
-    return {id for line in scene.splitlines() if line.split()[:1] == ["provokes"] for id in line.split()[1:]}
-
-
 def _json(text: str, empty: Any = None) -> Any:
     return loads(text.encode("utf-8")) if text.strip() else empty
 
@@ -147,9 +142,10 @@ class _Maker:
         """The exchange of the GET stream of HTTP+SSE."""
 
     def add(
-        self, direction: str, kind: str, message: Any = None, text: str = "", exchange: int = 0, **more: Any,
+        self, direction: str, kind: str, message: Any = None, text: str = "", exchange: int = 0,
+        connection: str = "", **more: Any,
     ) -> None:
-        self.events.append(Event(round(self.time, 6), direction, kind, message, text, "", exchange, more))
+        self.events.append(Event(round(self.time, 6), direction, kind, message, text, connection, exchange, more))
         self.time += _STEP
 
     @property
@@ -159,8 +155,6 @@ class _Maker:
     def line(self, line: str) -> None:
         if line.startswith("on "):
             self.begin(line[3:])
-        elif line.startswith("provokes "):
-            return
         elif line.startswith("@ "):
             self.time += float(line[2:])
         elif line.startswith("repeat "):
@@ -173,7 +167,8 @@ class _Maker:
             who, kind, members = (line[2:].split(" ", 2) + [""])[:3]
             more = _json(members, {})
             text = more.pop("note", more.pop("text", ""))
-            self.add("" if who == "-" else who, kind, None, text, more.pop("exchange", 0), **more)
+            self.add("" if who == "-" else who, kind, more.pop("message", None), text, more.pop("exchange", 0),
+                     more.pop("connection", ""), **more)
         else:
             found = _LINE.match(line)
             if found is None:
@@ -301,6 +296,10 @@ class _Maker:
                 if method in _CACHED and result["resultType"] == "complete":
                     result.setdefault("ttlMs", 0)
                     result.setdefault("cacheScope", "private")
+                if method == "server/discover":
+                    result.setdefault("supportedVersions", [self.revision.name])
+                    result.setdefault("capabilities", self.capabilities[SERVER])
+                    result.setdefault("serverInfo", {"name": "server", "version": "1"})
             message["result"] = result
             return message
         method, _, rest = rest.partition(" ")

@@ -92,8 +92,8 @@ def at_the_root(exchange: Exchange) -> Verdict:
     return Broken("below %s" % before[:60], "target") if before else None if after else KEPT
 
 
-@rule("auth.base-url-metadata", on=END, party="server", needs="http documents", scene=_BEGIN + """
-    provokes auth.as-metadata-server
+@rule("auth.base-url-metadata", on=END, party="server", needs="http documents",
+      provoked="auth.as-metadata-server", scene=_BEGIN + """
     C [4] GET /.well-known/oauth-authorization-server {"MCP-Protocol-Version": "2025-03-26"}
     S [4] 404
     S [4] end
@@ -139,8 +139,8 @@ def _fallback(exchange: Exchange) -> bool:
     return _beside(exchange) and flow.tried.get(_root(exchange)) in _GONE and not len(flow.issuers)
 
 
-@rule("auth.fallback-server", on=RESPONSE, party="server", needs="http documents", scene=_BEGIN + """
-    provokes auth.as-metadata-server
+@rule("auth.fallback-server", on=RESPONSE, party="server", needs="http documents",
+      provoked="auth.as-metadata-server", scene=_BEGIN + """
 """ + _ABSENT + """
     C [6] POST /token {"Content-Type": "application/x-www-form-urlencoded"}
     C [6] body {"form": [["grant_type", "authorization_code"], ["code", "***00000001"], ["client_id", "c"], \
@@ -164,8 +164,8 @@ def _at(exchange: Exchange, found: Mapping[str, object], path: str) -> Verdict:
     return KEPT if exchange.path == path else Broken("%s instead of %s" % (exchange.path[:80], path), "target")
 
 
-@rule("auth.fallback-authorize", on=RESPONSE, needs="http documents", scene=_BEGIN + """
-    provokes auth.as-metadata-server
+@rule("auth.fallback-authorize", on=RESPONSE, needs="http documents",
+      provoked="auth.as-metadata-server", scene=_BEGIN + """
 """ + _ABSENT + """
   + C [6] GET /authorize?response_type=code&client_id=c&code_challenge=x&code_challenge_method=S256 {}
   - C [6] GET /login?response_type=code&client_id=c&code_challenge=x&code_challenge_method=S256 {}
@@ -177,8 +177,8 @@ def authorizes_there(exchange: Exchange) -> Verdict:
     return _at(exchange, authorization_request(exchange), "/authorize")
 
 
-@rule("auth.fallback-token", on=RESPONSE, needs="http documents", scene=_BEGIN + """
-    provokes auth.as-metadata-server
+@rule("auth.fallback-token", on=RESPONSE, needs="http documents",
+      provoked="auth.as-metadata-server", scene=_BEGIN + """
 """ + _ABSENT + """
   + C [6] POST /token {"Content-Type": "application/x-www-form-urlencoded"}
   - C [6] POST /oauth/token {"Content-Type": "application/x-www-form-urlencoded"}
@@ -191,8 +191,8 @@ def tokens_there(exchange: Exchange) -> Verdict:
     return _at(exchange, token_request(exchange), "/token")
 
 
-@rule("auth.fallback-register", on=RESPONSE, needs="http documents", scene=_BEGIN + """
-    provokes auth.as-metadata-server
+@rule("auth.fallback-register", on=RESPONSE, needs="http documents",
+      provoked="auth.as-metadata-server", scene=_BEGIN + """
 """ + _ABSENT + """
   + C [6] POST /register {"Content-Type": "application/json"}
   - C [6] POST /oauth/register {"Content-Type": "application/json"}

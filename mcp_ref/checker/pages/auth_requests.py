@@ -283,9 +283,9 @@ def asks_for_no_more(exchange: Exchange) -> Verdict:
 
 
 @rule("auth.scope-from-metadata", "auth.scope-absent-fallback", on=RESPONSE, needs="http documents",
-      scene=challenged("2025-11-25", "Bearer resource_metadata=\\\"http://127.0.0.1:8000/.well-known/"
-                       "oauth-protected-resource/mcp\\\"") + """
-    provokes auth.scope-in-challenge
+      provoked="auth.scope-in-challenge", scene=challenged(
+          "2025-11-25", "Bearer resource_metadata=\\\"http://127.0.0.1:8000/.well-known/"
+          "oauth-protected-resource/mcp\\\"") + """
     C [4] GET /.well-known/oauth-protected-resource/mcp {}
     S [4] document {"resource": "http://127.0.0.1:8000/mcp", "authorization_servers": ["https://as.example"], \
 "scopes_supported": ["a", "b"]}

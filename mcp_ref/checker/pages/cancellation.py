@@ -240,9 +240,9 @@ def _survives(subject: Any, why: str) -> Verdict:
     return Broken("the server exited with %s after it" % shown(subject.event.more.get("code")), at=invalid.message)
 
 
-@rule("cancel.ignore-unknown", on=(PROCESS, RESULT), party=SERVER, needs="process", scene="""
+@rule("cancel.ignore-unknown", on=(PROCESS, RESULT), party=SERVER, needs="process",
+      provoked="cancel.same-direction", scene="""
     on stdio 2025-06-18
-    provokes cancel.same-direction
     C notifications/cancelled {"requestId": 99}
   + C #2 ping
   + S #2 {}

@@ -89,9 +89,9 @@ def is_no_version(value: str) -> bool:
         _DATE.match(value) is None or value < "2024")
 
 
-@rule("http.header-version-invalid-400", on=RESPONSE, needs="http", follows="http.session-404", scene="""
+@rule("http.header-version-invalid-400", on=RESPONSE, needs="http", follows="http.session-404",
+      provoked="http.header-version-negotiated", scene="""
     on http 2025-06-18
-    provokes http.header-version-negotiated
     C [3 MCP-Protocol-Version=latest] #1 tools/list {}
   + S [3] 400
   + S [3] end
@@ -254,9 +254,9 @@ def _versions_differ(asked: Message) -> bool:
     return value is not None and isinstance(named, str) and value != named
 
 
-@rule("http.header-version-mismatch-rejected", on=(RESULT, ERROR), party="server", needs="http", scene="""
+@rule("http.header-version-mismatch-rejected", on=(RESULT, ERROR), party="server", needs="http",
+      provoked="http.header-version-matches-meta", scene="""
     on http 2026-07-28
-    provokes http.header-version-matches-meta
     C [3 MCP-Protocol-Version=2025-11-25] #1 tools/list {}
   + S [3] 400 {"Content-Type": "application/json"}
   + S [3] #1 !-32020 "the header names another revision"
@@ -290,9 +290,9 @@ def unsupported(message: Message) -> Verdict:
     return KEPT if isinstance(listed, list) and listed else Broken("no supported revisions", "error.data.supported")
 
 
-@rule("http.header-version-absent-reject", on=(RESULT, ERROR), party="server", needs="http", scene="""
+@rule("http.header-version-absent-reject", on=(RESULT, ERROR), party="server", needs="http",
+      provoked="http.header-version-every-post", scene="""
     on http 2026-07-28
-    provokes http.header-version-every-post
     C #1 server/discover {}
     S #1 {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
     C [3 MCP-Protocol-Version=] #2 tools/list {}
@@ -312,9 +312,9 @@ def version_absent(message: Message) -> Verdict:
     return Broken("it was served", VERSION)
 
 
-@rule("http.header-mismatch-rejected", on=(RESULT, ERROR), party="server", needs="http", scene="""
+@rule("http.header-mismatch-rejected", on=(RESULT, ERROR), party="server", needs="http",
+      provoked="http.header-standard-from-body", scene="""
     on http 2026-07-28
-    provokes http.header-standard-from-body
     C [3 Mcp-Method=prompts/list] #1 tools/list {}
   + S [3] 400 {"Content-Type": "application/json"}
   + S [3] #1 !-32020 "the header has another method"
@@ -329,9 +329,9 @@ def mismatch_refused(message: Message) -> Verdict:
     return KEPT if message.kind == ERROR else Broken("it was served", faults[0].header)
 
 
-@rule("http.header-mismatch-error", on=ERROR, party="server", needs="http", scene="""
+@rule("http.header-mismatch-error", on=ERROR, party="server", needs="http",
+      provoked="http.header-standard-from-body", scene="""
     on http 2026-07-28
-    provokes http.header-standard-from-body
     C [3 Mcp-Method=prompts/list] #1 tools/list {}
   + S [3] 400 {"Content-Type": "application/json"}
   - S [3] 200 {"Content-Type": "application/json"}

@@ -210,9 +210,9 @@ def extracted(message: Message) -> Verdict:
     return _judge(message, ("value",), lambda each: _given(each) and isinstance(each.value, str))
 
 
-@rule("http.param-reject-tool", "http.param-exclude-tool", on=REQUEST, method="tools/call", needs="http", scene="""
+@rule("http.param-reject-tool", "http.param-exclude-tool", on=REQUEST, method="tools/call", needs="http",
+      provoked="http.param-name-token", scene="""
     on http 2026-07-28
-    provokes http.param-name-token
     C #1 tools/list {}
     S #1 {"tools": [{"name": "bad", "inputSchema": {"type": "object", "properties": {"where": {"type": "string", \
 "x-mcp-header": "a b"}}}}, {"name": "run", "inputSchema": {"type": "object"}}]}
@@ -290,8 +290,7 @@ def _answers(message: Message, faults: Tuple[str, ...], evidence: str) -> Verdic
 
 
 @rule("http.param-validate-body", "http.param-mismatch-rejected", on=(RESULT, ERROR), method="tools/call",
-      party="server", needs="http", scene=_TOOL + """
-    provokes http.param-extract
+      party="server", needs="http", provoked="http.param-extract", scene=_TOOL + """
     C [3 Mcp-Param-Where=us] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
   + S [3] 400 {"Content-Type": "application/json"}
   + S [3] #2 !-32020 "Mcp-Param-Where has another value"
@@ -303,8 +302,7 @@ def validated(message: Message) -> Verdict:
 
 
 @rule("http.param-missing-rejected", on=(RESULT, ERROR), method="tools/call", party="server", needs="http",
-      scene=_TOOL + """
-    provokes http.param-mirror
+      provoked="http.param-mirror", scene=_TOOL + """
     C [3] #2 tools/call {"name": "run", "arguments": {"where": "eu"}}
   + S [3] 400 {"Content-Type": "application/json"}
   + S [3] #2 !-32020 "Mcp-Param-Where is missing"
@@ -316,8 +314,7 @@ def missing_refused(message: Message) -> Verdict:
 
 
 @rule("http.param-invalid-chars", on=(RESULT, ERROR), method="tools/call", party="server", needs="http",
-      scene=_TOOL + """
-    provokes http.param-base64
+      provoked="http.param-base64", scene=_TOOL + """
     C [3 Mcp-Param-Where=\u00fcber] #2 tools/call {"name": "run", "arguments": {"where": "\u00fcber"}}
   + S [3] 400 {"Content-Type": "application/json"}
   + S [3] #2 !-32020 "Mcp-Param-Where has other characters"

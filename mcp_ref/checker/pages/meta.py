@@ -122,9 +122,8 @@ def _malformed(message: Message) -> bool:
     return message.sender == SERVER and message.request is not None and bool(missing(message.request))
 
 
-@rule("meta.missing-required-rejected", on=(RESULT, ERROR), scene="""
+@rule("meta.missing-required-rejected", on=(RESULT, ERROR), provoked="meta.required-fields", scene="""
     on stdio 2026-07-28
-    provokes meta.required-fields
     C #1 tools/list {}
     S #1 {"tools": []}
     C> {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"_meta": \
@@ -156,9 +155,8 @@ def _bad_request(message: Message) -> Verdict:
     return Broken("the status %d" % exchange.status, "status")
 
 
-@rule("meta.missing-required-http-400", on=ERROR, needs="http", scene="""
+@rule("meta.missing-required-http-400", on=ERROR, needs="http", provoked="meta.required-fields", scene="""
     on http 2026-07-28
-    provokes meta.required-fields
     C #1 tools/list {}
     S #1 {"tools": []}
     C [2]> {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"_meta": \

@@ -156,9 +156,9 @@ def validate_uris(message: Message) -> Verdict:
     return verdict
 
 
-@rule("roots.unsupported-error", on=ERROR, method=LIST_ROOTS, party=CLIENT, scene="""
+@rule("roots.unsupported-error", on=ERROR, method=LIST_ROOTS, party=CLIENT,
+      provoked="lifecycle.negotiated-capabilities", scene="""
     on stdio 2025-06-18 client={"sampling": {}}
-    provokes lifecycle.negotiated-capabilities
     S #1 roots/list
     C #1 !-32601 "Roots not supported"
     S #2 roots/list

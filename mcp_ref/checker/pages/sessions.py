@@ -114,9 +114,8 @@ def id_echoed(subject: Any) -> Verdict:
     return _echoes(exchange, subject.session, exchange.opened)
 
 
-@rule("http.session-missing-400", on=RESPONSE, needs="http", scene="""
+@rule("http.session-missing-400", on=RESPONSE, needs="http", provoked="http.session-id-echo", scene="""
     on http 2025-06-18
-    provokes http.session-id-echo
     C [3 Mcp-Session-Id=] #1 tools/list {}
   + S [3] 400
   - S [3] 422

@@ -1,0 +1,107 @@
+"""Questions to single values: whether they were masked, and whether they are base64, a URI, a media type.
+
+A recorder masks secrets, so a value may have been something else. `masked` and `has_mask` tell: about such a value no
+rule says anything.
+"""
+
+import re
+from typing import Any, Iterable, List, Mapping, Tuple
+
+from ..diagnostics.redaction import MASK
+from ..jsonschema import DRAFT_07, DRAFT_2020_12, SchemaError, Validator, Violation, compile
+from ..revisions import Revision
+
+_EMPTY: Mapping[str, Any] = {}
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_BLANKS = str.maketrans("", "", " \t\r\n")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_MEDIA_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*(?:;.*)?", re.DOTALL)
+_DEEPEST = 64
+
+
+def masked(value: Any) -> bool:
+    """Return True if a value, or a part of it, may have been masked by the recorder."""
+    return isinstance(value, str) and MASK in value
+
+
+def has_mask(value: Any, depth: int = _DEEPEST) -> bool:
+    """Return True if a JSON value has a masked value in it, or is too deep to tell."""
+    if depth == 0:
+        return True
+    if isinstance(value, dict):
+        return any(has_mask(each, depth - 1) for each in value.values())
+    if isinstance(value, list):
+        return any(has_mask(each, depth - 1) for each in value)
+    return masked(value)
+
+
+def at(value: Any, path: Iterable[Any]) -> Any:
+    """Return the value at a path of names and indices; None where it leads nowhere."""
+    for step in path:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def members(value: Any) -> Mapping[str, Any]:
+    """Return a value that is an object; else an empty one."""
+    return value if isinstance(value, dict) else _EMPTY
+
+
+def items(value: Any) -> List[Any]:
+    """Return a value that is an array; else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def short(value: Any, most: int = 60) -> str:
+    """Return a text for the evidence of a finding: cut, and without control characters."""
+    text = value if isinstance(value, str) else repr(value)
+    text = text if len(text) <= most else text[:most - 3] + "..."
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def is_base64(text: str) -> bool:
+    """Return True for base64 with padding; line ends and blanks do not count."""
+    return _BASE64.fullmatch(text) is not None or _BASE64.fullmatch(text.translate(_BLANKS)) is not None
+
+
+def has_scheme(text: str) -> bool:
+    """Return True if a text begins as a URI does."""
+    return _SCHEME.match(text) is not None
+
+
+def is_media_type(text: str) -> bool:
+    """Return True for a type and a subtype, perhaps with parameters."""
+    return _MEDIA_TYPE.fullmatch(text) is not None
+
+
+def validators(schema: Any, revision: Revision) -> Tuple[Validator, ...]:
+    """Return a validator of a schema for each dialect that it may be in; () if it cannot be used.
+
+    Where the revision names no default dialect, a schema without ``$schema`` may be in either.
+    """
+    dialects = (DRAFT_2020_12,) if revision.schema_dialect == "2020-12" else (DRAFT_2020_12, DRAFT_07)
+    made = []
+    for dialect in dialects:
+        try:
+            made.append(compile(schema, default_dialect=dialect))
+        except SchemaError:
+            pass
+    return tuple(made)
+
+
+def violations(checks: Tuple[Validator, ...], value: Any) -> List[Violation]:
+    """Return what is wrong with a value in every dialect: [] if one of them has nothing to say, or cannot tell."""
+    found: List[Violation] = []
+    for check in checks:
+        try:
+            found = check.validate(value)
+        except SchemaError:
+            return []
+        if not found:
+            return []
+    return [each for each in found if not has_mask(at(value, each.path))]
