@@ -632,7 +632,7 @@ def test_large_requests_that_run_are_bounded_by_bytes() -> None:
         assert {peer.receive(lambda message: "result" in message)["id"] for _ in range(2)} == {1, 2}
     peer.request(10, "tools/call", {"name": "hold", "arguments": {"text": "x" * (MB // 2)}})
     assert "result" in peer.receive(lambda message: message.get("id") == 10)
-    assert peer.connection is not None and peer.connection._large == {}
+    assert peer.connection is not None and peer.connection.large == {}
     peer.transport.close()
 
 

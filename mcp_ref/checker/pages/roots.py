@@ -123,7 +123,7 @@ def _told(quiet: Message) -> Verdict:
 @rule("roots.file-uri", on=(RESULT, REQUEST), party=CLIENT, scene="""
     on stdio 2025-06-18
     S #1 roots/list
-  + C #1 {"roots": [{"uri": "file:///home/user"}]}
+  + C #1 {"roots": [{"uri": "file:///project"}]}
   - C #1 {"roots": [{"uri": "https://example.com/repo"}]}
 """)
 def file_uri(message: Message) -> Verdict:
@@ -141,8 +141,8 @@ def file_uri(message: Message) -> Verdict:
 @rule("roots.validate-uris", on=(RESULT, REQUEST), party=CLIENT, scene="""
     on stdio 2025-06-18
     S #1 roots/list
-  + C #1 {"roots": [{"uri": "file:///home/user"}]}
-  - C #1 {"roots": [{"uri": "file:///home/user/%2e%2e/../etc"}]}
+  + C #1 {"roots": [{"uri": "file:///project"}]}
+  - C #1 {"roots": [{"uri": "file:///project/%2e%2e/../etc"}]}
 """)
 def validate_uris(message: Message) -> Verdict:
     """The URI of a root does not climb out of its folder."""
