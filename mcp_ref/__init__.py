@@ -4,7 +4,7 @@ This docstring is the reading guide. The package is laid out so that it can be r
 direction, beside the specification; a module imports only from those above it.
 
 1.  `revisions`, `limits`, `errors`: the differences between revisions, the limits, the exceptions; beside them
-    `deadline`, `options`, `records`, `urls`, `requirements`, and `diagnostics`: log records, counts, redaction
+    `version`, `deadline`, `options`, `records`, `urls`, `requirements`, and `diagnostics`: logs, counts, redaction
 2.  `uritemplate`, `jsonschema`: the two languages that messages contain
 3.  `jsontext`, `jsonrpc`: bytes to frames and back
 4.  `model`, `readers`, `codec`, `messages`, `methods`: frames to dataclasses, one module for each page, one table of
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from .server import Context
     from .server import Server
 
-    __version__ = ""  # the number stands in `options`, from which all modules take it
+    __version__ = ""  # the number stands in `version`, from which all modules take it
 
 __all__ = ["Client", "Context", "Host", "Limits", "McpError", "REVISIONS", "Server", "ToolError", "connect"]
 
@@ -77,7 +77,7 @@ _PAGES = ("auth", "client", "contributing", "host", "messages", "server", "threa
 
 def __getattr__(name):
     # type: (str) -> Any
-    home = ".options" if name == "__version__" else _HOMES.get(name)
+    home = ".version" if name == "__version__" else _HOMES.get(name)
     if home is None and name not in _PAGES:
         raise AttributeError("module %r has no attribute %r" % (__name__, name))
     from importlib import import_module

@@ -13,7 +13,8 @@ as data; a test compares this table with them.
 =====  =================  ===========================================================================================
 floor  name               what it has
 =====  =================  ===========================================================================================
-1      `revisions`        the five revisions, and what differs between them, as two tables
+1      `version`          the version of the package
+       `revisions`        the five revisions, and what differs between them, as two tables
        `deadline`         time left across several steps, and rates, on a clock that tests can replace
        `records`          a base of dataclasses that are cheap to define
        `urls`             URLs and their parts

@@ -1,5 +1,4 @@
-"""Options of public calls: defaults that `help` can show, among them the version of this package, and refusals that
-name the right word.
+"""Options of public calls: defaults that `help` can show, and refusals that name the right word.
 
 ``client.call_tool("add", {}, timout=3)`` raises ``TypeError: call_tool() has no option 'timout'; did you mean
 'timeout'? (options: arguments, extend_on_progress, ...)``. There are two ways to that:
@@ -15,9 +14,6 @@ from types import CodeType
 from typing import Any, Callable, Iterable, List, NoReturn, Tuple, TypeVar
 
 from .records import LateInit
-
-__version__ = "0.6.0"
-"""The version of this package, also as ``mcp_ref.__version__``: what a client says of itself if it is not told."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _SHOWN = 24

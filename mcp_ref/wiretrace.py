@@ -86,12 +86,13 @@ from typing import (
     IO, TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, Mapping, NamedTuple, Optional, Set, Tuple, Union,
 )
 
-from . import __version__, deadline
+from . import deadline
 from .diagnostics.masking import Masker
 from .diagnostics.usercode import log_raised, name_of
 from .jsontext import JsonError, dumps, loads
 from .options import spelt
 from .tracetext import AUTO, TextSink
+from .version import __version__
 
 if TYPE_CHECKING:
     import os

@@ -100,7 +100,7 @@ def _sentence(group: Group) -> str:
 
 def as_sarif(report: Report) -> Dict[str, Any]:
     """Return the report as a SARIF 2.1.0 log."""
-    from ..options import __version__
+    from ..version import __version__
 
     used = list(dict.fromkeys(group.finding.rule for group in report.groups))
     places = {row.id: place for place, row in enumerate(used)}

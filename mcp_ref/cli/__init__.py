@@ -105,7 +105,7 @@ def _failed(error: BaseException, as_json: bool) -> int:
 
 def _overview(words: List[str]) -> int:
     """Run a command line that begins with no command: print help or the version, or raise `UsageError`."""
-    from ..options import __version__
+    from ..version import __version__
 
     parser = _Overview(add_help=False, allow_abbrev=False)
     parser.add_argument("--help", "-h", action="store_true")

@@ -17,7 +17,7 @@ from ..limits import DEFAULT, Limits
 from ..messages.base import Icon, Implementation
 from ..messages.lifecycle import ClientCapabilities, Settings
 from ..methods import is_vendor, params_class
-from ..options import REQUEST_TIMEOUT, __version__, refuse, spelt
+from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.context import Context, Route, log_raised
 from ..peer.dispatcher import Connection
 from ..peer.executors import Executor
@@ -27,6 +27,7 @@ from ..protocol import lifecycle, negotiation
 from ..protocol.capabilities import extensions_in
 from ..revisions import Revision
 from ..transports.base import Transport
+from ..version import __version__
 from .cache import SharedAnswers
 from .cached_calls import CachedCalls
 from .calls import Calls

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, MutableMapping, Opti
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
 from ..messages.lifecycle import ClientCapabilities, Settings
-from ..options import __version__, spelt
+from ..options import spelt
 from ..peer.executors import Executor
 from ..peer.role import Role
 from ..protocol import lifecycle
 from ..revisions import Revision
 from ..transports.base import Transport
+from ..version import __version__
 from .cache import SharedAnswers
 from .client import Client, LogCallback, NotificationCallback
 from .owner import UpdateCallback

@@ -17,10 +17,11 @@ from ..jsonrpc import shown
 from ..limits import DEFAULT, Limits
 from ..messages.base import Icon
 from ..messages.lifecycle import ClientCapabilities, Settings
-from ..options import Default, __version__, refuse, spelt
+from ..options import Default, refuse, spelt
 from ..peer.executors import Executor
 from ..revisions import Revision
 from ..threads import available, start_thread
+from ..version import __version__
 from .audit import Audit, AuditTarget
 from .catalogue import DEFAULT_RULE, NameRule, check_server_name
 from .member import Config, HostTarget, Launch, Member, ServerEntry, client_features, read_config

@@ -2,8 +2,8 @@
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ..options import __version__
 from ..jsontext import JsonError, loads
+from ..version import __version__
 from ..wiretrace import HEADER, Event, Sink, Trace
 
 NOTHING: Mapping[str, Any] = {}

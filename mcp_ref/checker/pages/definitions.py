@@ -10,10 +10,10 @@ from ...codec import DecodeError, decoder
 from ...methods import (
     EMBEDDED, INPUT_REQUIRED, SENDER, Method, is_vendor, known_since, load, lookup, params_class, result_class,
 )
+from ...requirements import Requirement
 from ...revisions import Revision
 from ...wiretrace import SERVER
 from ..observed import NOTIFICATION, REQUEST, RESULT, Message
-from ...requirements import Requirement
 from ..rules import KEPT, Broken, CannotTell, Verdict, rule
 from ..values import at, masked, short
 

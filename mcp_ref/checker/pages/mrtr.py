@@ -7,8 +7,8 @@ from ...diagnostics.redaction import MASK
 from ...methods import is_vendor
 from ...wiretrace import CLIENT, SERVER
 from ..observed import NOISE, REQUEST, Message, id_key
-from ..rules import ANSWERED, ASKED, KEPT, Broken, CannotTell, Verdict, rule
 from ..rounds import ATTEMPTS, INPUT_REQUIRED, STATE, Round, States, candidates, goes_on, responses, round_of, target_of
+from ..rules import ANSWERED, ASKED, KEPT, Broken, CannotTell, Verdict, rule
 from ..values import members, short
 
 UNDECIDED = {

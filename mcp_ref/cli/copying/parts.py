@@ -15,7 +15,7 @@ from ...options import closest
 
 MANIFEST = "vendored.json"
 """The file that `vendor` writes into a copy; no part of the package."""
-ALWAYS = ("__init__.py", "options.py", "LICENSE", "py.typed")
+ALWAYS = ("__init__.py", "version.py", "LICENSE", "py.typed")
 """The files of every part: `mcp_ref.__version__` stands in the second."""
 TABLES = ("_HOMES", "_LATE")
 """The names of tables of public names that a folder loads late: name -> module."""

@@ -20,7 +20,7 @@ import json
 import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ...options import __version__
+from ...version import __version__
 from ..command import Command, Commands
 from ..output import DONE, FAILED, UsageError, note, one_line, say, say_json
 from . import parts

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 from ...errors import ConnectionLost, Unauthorized
 from ...limits import DEFAULT, Limits
 from ...messages.logs import LEVELS
-from ...options import __version__
 from ...protocol.negotiation import ERAS
 from ...revisions import REVISIONS
+from ...version import __version__
 from ..output import UsageError, note, one_line
 from ..tracing import is_text, trace_option, trace_to
 from .asking import Asking, Gone, ask, is_interactive
