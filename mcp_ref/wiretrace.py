@@ -44,9 +44,9 @@ process       the server's process. ``did``: start (``command``: array of string
               for a signal), signal (``signal``: such as TERM), stdin-closed. ``from`` is who did it: of exit the server
 stderr        ``text``: a line that the server's process wrote on its standard error
 request       the head of an HTTP request: ``method``, ``target``, ``fields`` (array of pairs of name and value; names
-              as they were written, or in lower case, where the recorder has them so), ``url`` (scheme and authority of
-              the server, if known). Without ``fields``: made by a user agent, of which only the URL is known (an
-              authorization request is from the client, a redirect back from nobody)
+              as they were written, or in lower case, where the recorder has them so; those that frame the body may be
+              missing), ``url`` (scheme and authority, if known). Without ``fields``: made by a user agent,
+              only the URL is known (an authorization request is from the client, a redirect back from nobody)
 response      the head of an HTTP response: ``status`` (integer), ``fields``
 body          a body that is no message of the protocol (a metadata document, a form, an error page): ``json``, ``form``
               (array of pairs), ``text`` or ``base64``; ``size`` in bytes where it was shortened

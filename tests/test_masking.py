@@ -1,6 +1,7 @@
 """The masks of a trace: equal for equal secrets, different in each trace, and everywhere that a secret can be."""
 import re
 import threading
+import time
 from typing import Any, Callable, List
 
 import pytest
@@ -147,3 +148,24 @@ def test_many_threads_learn_at_the_same_time() -> None:
     for thread in threads:
         thread.join(20)
     assert all(masker.text("the-token-%d" % (start + 19)).startswith("***") for start in (100, 200, 300, 400))
+
+
+@pytest.mark.parametrize("piece", [
+    "?sessionId=", "&session_id=a", "?session", "?sessionId=a?", '{"token":"a",', '"token":', "\\u0000", "a=b&", "%41",
+    "code=", 'a="', "***", "***1f2e3d4c", "; a=", "=?base64?",
+])
+def test_masking_takes_time_in_proportion_to_the_text(piece: str) -> None:
+    def cost(size: int) -> float:
+        text = piece * (size // len(piece))
+        best = 9.9
+        for _ in range(3):
+            masker = Masker(["configured-secret"])
+            start = time.process_time()
+            masker.text(text)
+            masker.raw(text)
+            masker.url(text)
+            masker.field("WWW-Authenticate", text)
+            masker.field("Cookie", text)
+            best = min(best, time.process_time() - start)
+        return best
+    assert cost(20_000) < 40 * cost(2_000) + 0.02

@@ -100,7 +100,7 @@ class HttpTrace:
 
     def __init__(self, trace: "Trace", connection: Optional[str] = None, transport: str = "") -> None:
         self.trace = trace
-        self._lock = threading.Lock()
+        self._lock, self._opening = threading.Lock(), threading.Lock()
         self._name = connection
         self._transport = transport
         self._begun = connection is not None
@@ -122,7 +122,9 @@ class HttpTrace:
         ``document``: the bodies are no messages of the protocol, but documents and forms of authorization.
         """
         if not self._begun:
-            self.opened(self._transport)
+            with self._opening:  # no other thread's request comes before it
+                if not self._begun:
+                    self.opened(self._transport)
         return ExchangeTrace(self, method, target, fields, body, url, document)
 
     def visited(self, url: str, party: str = "") -> None:
@@ -136,9 +138,8 @@ class HttpTrace:
 
     def opened(self, transport: str) -> None:
         """Tell that the connection begins, with the transport that it is now known to speak."""
-        name = self.connection
+        self.trace.tell(OPEN, members={"transport": transport}, connection=self.connection)
         self._begun = True
-        self.trace.tell(OPEN, members={"transport": transport}, connection=name)
 
     def closed(self, party: str) -> None:
         """Tell of the end of a connection that has begun here."""

@@ -378,3 +378,47 @@ def test_a_stream_is_no_sink_and_the_error_says_what_is_meant() -> None:
     with pytest.raises(TypeError, match="trace is a Trace, such as .*to_text"):
         connect([sys.executable, "-c", ""], trace=sys.stdout)
     assert len(process._LIVE) == before
+
+
+def test_a_request_that_is_given_up_is_over_for_the_client() -> None:
+    events: List[Any] = []
+    entered, leave = threading.Event(), threading.Event()
+    server = Server("traced")
+
+    @server.tool
+    def wait() -> str:
+        entered.set()
+        leave.wait(PATIENCE)
+        return "late"
+
+    with server.listen("http://127.0.0.1:0/mcp") as listener:
+        with connect(listener.address, era="modern", trace=Trace(events.append)) as client:
+            future = client.submit_tool("wait", {})
+            assert entered.wait(PATIENCE)
+            future.cancel()
+            number = exchanges(events, "POST")[-1]
+            until(lambda: kinds(events, number)[-1] == "end")
+            leave.set()
+    [end] = [event for event in events if event.kind == "end" and event.exchange == number]
+    assert (end.direction, end.more["complete"]) == ("client", False)
+    assert ("server", "result") not in told([event for event in events if event.exchange == number])
+
+
+def test_requests_that_come_at_once_open_a_connection_once() -> None:
+    for _ in range(20):
+        events: List[Any] = []
+        http = HttpTrace(Trace(events.append), transport="streamable-http")
+        gate = threading.Barrier(4)
+
+        def ask() -> None:
+            gate.wait(PATIENCE)
+            http.request("POST", "/mcp", (), b"{}").end("server")
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert [event.kind for event in events[:2]] == ["trace", "open"]
+        assert [event.kind for event in events].count("open") == 1
+        assert len({event.exchange for event in events if event.exchange}) == 4

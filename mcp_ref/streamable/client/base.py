@@ -314,8 +314,11 @@ class HttpChannel(ExchangeTransport):
         try:
             if not post.cancel_scope.gone and not self._why:
                 last = self._perform(post, begun)
-            elif begun is not None:
-                self._pool.finish(begun, post.cancel_scope)
+            else:
+                if begun is not None:
+                    self._pool.finish(begun, post.cancel_scope)
+                if post.seen is not None:
+                    post.seen.end("client", False, "given up")
         except Abandoned:
             pass  # nobody waits for it
         except McpError as error:
