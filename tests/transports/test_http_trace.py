@@ -422,3 +422,21 @@ def test_requests_that_come_at_once_open_a_connection_once() -> None:
         assert [event.kind for event in events[:2]] == ["trace", "open"]
         assert [event.kind for event in events].count("open") == 1
         assert len({event.exchange for event in events if event.exchange}) == 4
+
+
+def test_a_request_that_was_interrupted_before_it_was_sent_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: List[Any] = []
+
+    def interrupted(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    with served().listen("http://127.0.0.1:0/mcp") as listener:
+        with connect(listener.address, era="modern", trace=Trace(events.append)) as client:
+            with monkeypatch.context() as patch:
+                patch.setattr(inside(client)._first._pool, "begin", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    client.call_tool("slow")
+            number = exchanges(events, "POST")[-1]
+            until(lambda: kinds(events, number)[-1] == "end")
+    [end] = [event for event in events if event.kind == "end" and event.exchange == number]
+    assert (end.direction, end.more["complete"], end.text) == ("client", False, "given up")
