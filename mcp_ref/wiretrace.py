@@ -277,8 +277,10 @@ class Trace:
         """
         unknown = [name for name in members if name not in MEMBERS.get(kind, ())]
         if unknown or kind not in MEMBERS:
-            what = "members " + ", ".join(unknown) if kind in MEMBERS else "kind"
-            raise ValueError("%s: there is no such %s of an event" % (kind, what))
+            what = "there is no such kind of event"
+            if kind in MEMBERS:
+                what = "an event has no member " + ", ".join(unknown)
+            raise ValueError("%s: %s" % (kind, what))
         more = {name: _MASKED.get(name, _same)(self.masker, value) for name, value in members.items()
                 if value is not None}
         text = self.masker.text(note.encode("utf-8", "backslashreplace").decode("utf-8"))

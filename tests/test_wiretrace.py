@@ -203,6 +203,34 @@ def test_secrets_are_masked_before_any_sink_sees_them() -> None:
     assert len(told(events)) == 6 and secret not in repr(events)
 
 
+def test_configured_secrets_are_masked_in_every_member_of_every_kind() -> None:
+    events: List[Event] = []
+    trace = Trace(events.append, secrets=["alpha"])
+    trace.hide("beta")
+    for secret in ("alpha", "beta"):
+        trace.message("client", message({"method": "m " + secret, "params": {secret: [secret]}}), sse={"id": secret})
+        trace.message("server", b"noise " + secret.encode())
+        for kind in ("state", "transport", "finding", "gap", "close", "end", "stderr"):
+            trace.tell(kind, "server", note=secret)
+        trace.tell("process", "client", {"did": "start", "command": ["run", secret]})
+        head = {"target": "/" + secret, "fields": [["Accept", secret]], "url": "http://" + secret}
+        trace.tell("request", "client", head)
+        for body in ({"json": {"a": secret}}, {"form": [("scope", secret)]}, {"text": secret}):
+            trace.tell("body", "server", body)
+        trace.tell("event", "server", {"id": secret, "event": secret, "data": secret})
+    shown = repr(events)
+    assert len(told(events)) == 30 and "alpha" not in shown and "beta" not in shown
+    assert trace.masker.mask("alpha") in shown and trace.masker.mask("beta") in shown
+
+
+@pytest.mark.parametrize("kind, members, words", [
+    ("noise", {}, "noise: there is no such kind"), ("end", {"code": 1}, "end: an event has no member code"),
+])
+def test_what_is_no_event_is_refused(kind: str, members: Dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Trace().tell(kind, "server", members)
+
+
 # --- recording and reading --------------------------------------------------------------------------------------------
 
 def recorded(path: pathlib.Path) -> List[Event]:
