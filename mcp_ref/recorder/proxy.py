@@ -62,6 +62,7 @@ class Proxy:
         self._threads: Set[threading.Thread] = set()
         self._sockets: List[socket.socket] = []
         self._closed = False
+        self._serving = False
         self._done = threading.Event()
         self._wake = socket.socketpair()
 
@@ -84,6 +85,7 @@ class Proxy:
 
     def serve(self) -> None:
         """Accept connections until `close` is called; each has a thread."""
+        self._serving = True
         try:
             with selectors.DefaultSelector() as selector:
                 for sock in [*self._sockets, self._wake[0]]:
@@ -93,8 +95,11 @@ class Proxy:
                         if key.fileobj is not self._wake[0]:
                             self._accept(key.fileobj)
         finally:
-            for sock in self._wake:
-                sock.close()
+            self._stop_waking()
+
+    def _stop_waking(self) -> None:
+        for sock in self._wake:
+            sock.close()
 
     def _accept(self, listener: Any) -> None:
         try:
@@ -141,6 +146,8 @@ class Proxy:
         self.recorded = self.backlog.close(FINISH_SECONDS)
         for sock in self._sockets:
             sock.close()
+        if not self._serving:
+            self._stop_waking()
         self._done.set()
 
     def _tell_close(self, at: float, _: Any) -> None:

@@ -15,7 +15,8 @@ the child ends                                 what it has written is still pass
 the child is killed by a signal                we end by the same signal
 SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2     the child gets it, and we go on until it ends. What was ignored when we
                                                began stays ignored, by both
-SIGINT                                         the same, unless a terminal sent it: that has sent it to the child, too
+SIGINT                                         the same, unless we are in the foreground of a terminal: its Ctrl-C has
+                                               reached the child, too
 we are killed                                  the child's standard input ends
 =============================================  ========================================================================
 

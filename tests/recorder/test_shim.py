@@ -1,10 +1,13 @@
 """The shim `trace -- CMD`: it changes nothing, whatever both sides do, and records what they did."""
+import fcntl
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 
@@ -103,6 +106,27 @@ def test_signals_reach_the_child_which_decides_what_they_do(out, name):
     assert running.wait(10) == 9
     finish(running)
     assert process(events(out), "signal").more["signal"] == name[3:]
+
+
+def test_ctrl_c_on_a_terminal_reaches_the_child_once(out):
+    master, slave = pty.openpty()
+
+    def own_terminal():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.setsid()
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+    running = shim(out, python(WAITING % "signal.signal(signal.SIGINT, lambda *_: os.write(1, b'interrupted\\n'))"),
+                   preexec_fn=own_terminal, pass_fds=(slave,))
+    try:
+        assert os.read(running.stdout.fileno(), 100) == b"up\n"
+        os.write(master, b"\x03")
+        assert os.read(running.stdout.fileno(), 100) == b"interrupted\n"
+        assert finish(running)[::2] == (b"", 0)
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert process(events(out), "signal") is None
 
 
 def ready_for_signals():
