@@ -42,6 +42,7 @@ HIGH = 256 * 1024
 LINGER_SECONDS = 2.0
 """The seconds for which a client may go on sending after we have refused its request."""
 _SIZE = 64 * 1024
+"""Bytes to read at a time: more than a TLS record has, so that TLS keeps nothing back of which no selector knows."""
 _RESET = struct.pack("ii", 1, 0)
 _HOP = ("proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "upgrade")
 _KEPT_OPTIONS = ("close", "keep-alive")
@@ -208,20 +209,15 @@ class Relay:
     def _serve(self, side: Side) -> Any:
         """Do what can be done on one side. Return None, or the party that ended the connection, and how."""
         side.transmit()
-        while not side.ended:
-            data = side.receive()
-            if data is None:
-                break
-            if data:
-                (self._from_client if side is self._client else self._from_server)(data)
-            else:
-                side.ended = True
-                self._end_of(side)
-            for each in (self._server, self._client):
-                if each is not None:
-                    each.transmit()
-            if not (side.secure and side.sock.pending()):
-                break
+        data = None if side.ended else side.receive()
+        if data:
+            (self._from_client if side is self._client else self._from_server)(data)
+        elif data is not None:
+            side.ended = True
+            self._end_of(side)
+        for each in (self._server, self._client):
+            if each is not None:
+                each.transmit()
         return self._over()
 
     def _end_of(self, side: Side) -> None:

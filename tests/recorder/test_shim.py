@@ -198,15 +198,18 @@ def test_a_reader_that_closes_our_output_closes_the_childs(out):
 
 
 def test_a_child_that_closes_its_input_closes_ours(out):
-    running = shim(out, python("import os\nos.close(0)\nos.write(1, b'closed\\n')\nos.read(3, 1)"), pass_fds=())
+    running = shim(out, python("import os, signal\nos.close(0)\nos.write(1, b'closed\\n')\nsignal.pause()"))
     assert os.read(running.stdout.fileno(), 100) == b"closed\n"
     with pytest.raises(BrokenPipeError):
         while True:
             os.write(running.stdin.fileno(), b"x\n")
+    assert running.poll() is None
     running.stdin.close()
-    running.wait(10)
+    running.terminate()
+    assert running.wait(10) == -signal.SIGTERM
     running.stdout.close()
     running.stderr.close()
+    assert "the server has closed its standard input" in notes(events(out), "gap")[0]
 
 
 def test_a_slow_reader_gets_everything_after_the_child_has_ended(out):
@@ -216,6 +219,16 @@ def test_a_slow_reader_gets_everything_after_the_child_has_ended(out):
     assert process(events(out), "exit").more["code"] == 0
     assert running.stdout.read() == b"x" * 120_000
     assert finish(running)[2] == 0
+
+
+def test_a_signal_ends_the_shim_where_only_a_slow_reader_keeps_it(out):
+    running = shim(out, python("import os; os.write(1, b'x' * 60000); os.write(1, b'x' * 60000)"))
+    deadline = time.monotonic() + 10
+    while not (out.exists() and b'"exit"' in out.read_bytes()):
+        assert time.monotonic() < deadline
+    running.terminate()
+    assert running.wait(10) == -signal.SIGTERM
+    running.communicate(timeout=10)
 
 
 def test_another_process_that_holds_the_output_does_not_keep_the_shim(out):
@@ -259,26 +272,25 @@ def test_a_trace_file_that_blocks_does_not_block_the_session(tmp_path):
 
 def test_what_was_dropped_is_counted_and_what_follows_is_recorded(monkeypatch):
     monkeypatch.setattr(backlog, "FEW", 2)
-    gate, taken, seen = threading.Event(), threading.Event(), []
-    waiting = backlog.Backlog(most=1000)
-
-    def take(at, what):
-        taken.set()
-        gate.wait(10)
-        seen.append(what)
-
+    waiting, seen = backlog.Backlog(most=1000), []
     stream = backlog.Stream(waiting, lambda at, count: seen.append(count))
-    stream.put(take, 0, 100)
-    assert taken.wait(10)
-    for number in range(1, 20):
-        stream.put(take, number, 100)
-    gate.set()
-    done = threading.Event()
-    waiting.put(lambda at, _: done.set())
-    assert done.wait(10)
-    stream.put(take, "after", 100)
+    for _ in range(2):
+        gate, taken, done = threading.Event(), threading.Event(), threading.Event()
+
+        def take(at, what):
+            taken.set()
+            gate.wait(10)
+            seen.append(what)
+
+        stream.put(take, 0, 100)
+        assert taken.wait(10)
+        for number in range(1, 20):
+            stream.put(take, number, 100)
+        gate.set()
+        waiting.put(lambda at, _: done.set())
+        assert done.wait(10)
     assert waiting.close(10)
-    assert seen == [0, 1, 2, 3, 4, 5, 1400, "after"]
+    assert seen == [0, 1, 2, 3, 4, 5, 1400] * 2
 
 
 def test_a_full_disk_ends_the_trace_and_not_the_session():
