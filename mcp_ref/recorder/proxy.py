@@ -15,6 +15,7 @@ endpoint of HTTP+SSE) leads clients past the proxy.
 HTTP does not say which sockets belong to one client, so events name no connection.
 """
 
+import errno
 import selectors
 import socket
 import threading
@@ -33,6 +34,9 @@ from .relay import Relay, passed_on
 from .telling import Teller
 
 RECORDED = ("start", "both", "bytes", "http", "sse", "end", "documents")
+PAUSE_SECONDS = 0.5
+"""The seconds for which nothing is accepted where no descriptor is left."""
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 FINISH_SECONDS = 30.0
 """The seconds that recording, and each thread of a connection, may take after `Proxy.close`."""
 
@@ -63,6 +67,7 @@ class Proxy:
         self._sockets: List[socket.socket] = []
         self._closed = False
         self._serving = False
+        self._closing = threading.Event()
         self._done = threading.Event()
         self._wake = socket.socketpair()
 
@@ -104,19 +109,29 @@ class Proxy:
     def _accept(self, listener: Any) -> None:
         try:
             sock, _ = listener.accept()
-        except OSError:
-            return  # it has gone already
+        except OSError as error:
+            if error.errno in _EXHAUSTED:
+                self.gap("", "connections wait, because the proxy has no descriptor left: %s" % error.strerror)
+                self._closing.wait(PAUSE_SECONDS)
+            return  # otherwise it has gone already
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 if self._closed or len(self._relays) >= self._limits.max_http_connections:
                     sock.close()
+                    self.gap("", "a connection was refused: there are max_http_connections (%d) already"
+                             % self._limits.max_http_connections)
                     return
                 relay = Relay(self, sock)
                 self._relays.add(relay)
-                self._threads.add(start_thread("mcp-ref:relay", self._run, relay))
-        except (OSError, RuntimeError):
+                try:
+                    self._threads.add(start_thread("mcp-ref:relay", self._run, relay))
+                except RuntimeError:
+                    self._relays.discard(relay)
+                    raise
+        except (OSError, RuntimeError) as error:
             sock.close()
+            self.gap("", "a connection was refused: %s" % error)
 
     def _run(self, relay: Relay) -> None:
         try:
@@ -134,6 +149,7 @@ class Proxy:
         if closed:
             self._done.wait(3 * FINISH_SECONDS)
             return
+        self._closing.set()
         try:
             self._wake[1].send(b"!")
         except OSError:

@@ -1,4 +1,5 @@
 """The proxy `trace --http`: what passes is what came, whatever both sides do, and the trace tells it."""
+import errno
 import gzip
 import json
 import os
@@ -14,7 +15,8 @@ import time
 import pytest
 
 import mcp_ref
-from mcp_ref.recorder import exchanges
+from mcp_ref.limits import Limits
+from mcp_ref.recorder import exchanges, proxy
 from mcp_ref.recorder.proxy import host_of, listen_address
 from mcp_ref.server.serving.http_listener import HttpListener
 from mcp_ref.wiretrace import Trace
@@ -549,6 +551,30 @@ def test_other_addresses_are_listened_on_only_if_written_out(text, address):
 @pytest.mark.parametrize("authority, host", [("A:1", "a"), ("[::1]:2", "::1"), ("b", "b"), ("", "")])
 def test_the_host_of_an_authority(authority, host):
     assert host_of(authority) == host
+
+
+def test_a_connection_too_many_is_refused_and_told():
+    with proxied(limits=Limits(max_http_connections=1)) as (upstream, recorded):
+        first, second = recorded.client(), recorded.client()
+        assert second.recv(1) == b""
+        first.sendall(GET)
+        receive(upstream.accept(), b"\r\n\r\n")
+    assert "max_http_connections (1)" in recorded.of("gap")[0].text
+
+
+def test_a_proxy_without_descriptors_waits_for_one(monkeypatch):
+    monkeypatch.setattr(proxy, "PAUSE_SECONDS", 0.01)
+
+    class Exhausted:
+        def accept(self):
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    with proxied() as (upstream, recorded):
+        recorded.proxy._accept(Exhausted())
+        recorded.client().sendall(GET)
+        receive(upstream.accept(), b"\r\n\r\n")
+    assert recorded.of("gap")[0].text == (
+        "connections wait, because the proxy has no descriptor left: Too many open files")
 
 
 def test_nothing_is_left_of_connections_that_ended():
