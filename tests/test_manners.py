@@ -248,7 +248,7 @@ DEEDS = (
 PRINTING = ("cli/", "crosscheck/", "demo.py", "__main__.py")
 """What is run as a program may print, and may be told by signals to stop."""
 OWNER = ("server/serving/process.py", "recorder/shim.py")
-"""What owns the process: `Server.run` and `Server.run_http`, and the shim around a server. These take signals, and say a
+"""The owners of the process: `Server.run`, `Server.run_http`, the shim around a server. They take signals, and say a
 word to a person."""
 FORBIDDEN: Dict[str, str] = {
     "print": "prints", "sys.stdout.write": "prints", "sys.stderr.write": "prints", "traceback.print_exc": "prints",
