@@ -89,5 +89,6 @@ def batch_body(batch: Batch) -> Verdict:
 
 @observe(on=BATCH)
 def remember_batch(batch: Batch) -> None:
-    """Note a batch."""
-    batch.session.connection.state(Batches).last[batch.sender] = batch
+    """Note a batch that comes after the handshake: before it no batch needs to be taken."""
+    if batch.session.initialize_result is not None:
+        batch.session.connection.state(Batches).last[batch.sender] = batch

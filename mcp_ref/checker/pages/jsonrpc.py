@@ -408,5 +408,6 @@ def remember_faults(message: Message) -> None:
 @observe(on=BATCH)
 def remember_empty(batch: Batch) -> None:
     """Note a batch that is not allowed, or empty: it may be answered by an error without id."""
-    if not batch or batch.revision is None or not batch.revision.batching:
+    agreed = batch.session.initialize_result is not None and batch.revision is not None and batch.revision.batching
+    if not batch or not agreed:
         batch.session.connection.state(Faults).count[batch.sender] += 1

@@ -46,7 +46,7 @@ def respond(subject: Any) -> Verdict:
     if subject.kind == ERROR:
         if subject.exchange is not None and (subject.exchange.status or 0) >= 400:
             return CannotTell("whether the error is about the session, not the ping")
-        if subject.request.data.get("params") and subject.error.get("code") != -32601:
+        if subject.request.data.get("params", {}) != {} and subject.error.get("code") != -32601:
             return CannotTell("whether the error is about the params of the ping")
         verdict = "an error"
     elif set(subject.result) - {"_meta"}:
