@@ -173,15 +173,17 @@ def test_legal_traffic_that_looks_odd_has_no_findings(name):
 
 UNSURE = {
     "jsonrpc.response-same-id": 'on stdio 2025-06-18 late\n S #5 {"tools": []}',
-    "jsonrpc.error-same-id": 'on stdio 2026-07-28 late\n C #1 tools/list {}\n S #5 !-32601 "no"\n S #1 {"tools": []}',
+    "jsonrpc.error-same-id": 'on stdio 2026-07-28 late\n C #1 tools/list {}\n S #5 !-1 "no"\n S #1 {"tools": []}',
     "jsonrpc.request-id-unique-inflight": (
         'on http 2026-07-28\n C [1] #1 tools/list {}\n C [2] #1 tools/list {}\n S [1] #1 {"tools": []}'),
     "jsonrpc.result-type-required": (
         'on stdio 2026-07-28\n C #1 tools/list {}\n S> {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}'),
     "cancel.client-issued": (
-        'on stdio 2026-07-28 late\n C #2 tools/list {}\n S #2 {"tools": []}\n C notifications/cancelled {"requestId": 1}'),
+        'on stdio 2026-07-28 late\n C #2 tools/list {}\n S #2 {"tools": []}\n'
+        'C notifications/cancelled {"requestId": 1}'),
     "progress.token-active": (
-        'on stdio 2025-06-18 late\n C #1 ping\n S #1 {}\n S notifications/progress {"progressToken": 4, "progress": 1}'),
+        'on stdio 2025-06-18 late\n C #1 ping\n S #1 {}\n'
+        'S notifications/progress {"progressToken": 4, "progress": 1}'),
     "lifecycle.init-first": "on stdio 2025-06-18 bare without=start" + OPENING % (1, 1),
     "logging.capability": 'on stdio 2026-07-28 server={}\n C #1 server/discover {}\n'
                           'S #1 {"supportedVersions": ["2026-07-28"], "capabilities": {}}\n @ 1\n'
@@ -223,7 +225,9 @@ BROKEN = {
     "a batch after it was taken away": (
         REVISIONS[2:4], 'C> [{"jsonrpc": "2.0", "id": 1, "method": "ping"}]\n S #1 {}', "lifecycle.respect-version"),
     "a batch where there are only messages": (
-        REVISIONS[4:], 'C #1 tools/list {}\n S #1 {"tools": []}\n S> [{"jsonrpc": "2.0", "method": "notifications/x"}]', "stdio.server-stdout-only-mcp"),
+        REVISIONS[4:],
+        'C #1 tools/list {}\n S #1 {"tools": []}\n S> [{"jsonrpc": "2.0", "method": "notifications/x"}]',
+        "stdio.server-stdout-only-mcp"),
     "lines that never become a message": (
         REVISIONS[:4], "C #1 ping\n S| {\n S| not JSON\n S #1 {}", "stdio.server-stdout-only-mcp"),
     "no answer to a ping, though its receiver speaks": (
