@@ -18,6 +18,8 @@ UNDECIDED = {
         "a client that refuses a result without type is silent, like one that has no further question",
 }
 
+_IDS = ("jsonrpc.request-id-*", "session:jsonrpc.request-id-type", "session:jsonrpc.request-id-not-null")
+"""Faults of requests from which follows that responses do not fit."""
 _LONG_ID = 1000
 """Characters of an id above which a receiver may refuse to read it."""
 
@@ -226,7 +228,7 @@ def _second(message: Message) -> Verdict:
 
 
 @rule("jsonrpc.response-same-id", on=(RESULT, ERROR), follows=(
-    "jsonrpc.request-id-*", "jsonrpc.notification-no-response", "stdio.client-no-responses"), scene="""
+    *_IDS, "jsonrpc.notification-no-response", "stdio.client-no-responses", "batch.receive"), scene="""
     on stdio 2025-06-18
     C #"5" tools/list {}
   + S #"5" {"tools": []}
@@ -234,16 +236,13 @@ def _second(message: Message) -> Verdict:
 """)
 def response_same_id(message: Message) -> Verdict:
     """A response has the id of a request that its receiver has sent and that has no response yet."""
-    if message.kind == ERROR and (message.id is None or (
-            message.revision is not None and message.revision.errors_may_omit_id)):
+    if message.kind == ERROR and message.revision is not None and message.revision.errors_may_omit_id:
         return None
-    if message.request is None:
-        return _unknown(message)
-    return _second(message) if message.again else KEPT
+    return _own(message)
 
 
 @rule("jsonrpc.error-same-id", on=ERROR, follows=(
-    "jsonrpc.request-id-*", "jsonrpc.notification-no-response", "stdio.client-no-responses"), scene="""
+    *_IDS, "jsonrpc.notification-no-response", "stdio.client-no-responses", "batch.receive"), scene="""
     on stdio 2025-11-25
     C #9 tools/call {"name": "x", "arguments": {}}
   + S #9 !-32602 "Unknown tool"
@@ -251,7 +250,12 @@ def response_same_id(message: Message) -> Verdict:
 """)
 def error_same_id(message: Message) -> Verdict:
     """An error has the id of the request that it answers, unless that could not be read."""
-    if message.id is not None:
+    return _own(message)
+
+
+def _own(message: Message) -> Verdict:
+    """Return the verdict about the id of a response."""
+    if message.id is not None or message.kind == RESULT:
         return _unknown(message) if message.request is None else _second(message) if message.again else KEPT
     if _about_notification(message) or message.error.get("code") == -32700:
         return None

@@ -33,6 +33,8 @@ class Early:
     def __init__(self) -> None:
         self.first: Optional[Message] = None
         self.unready: Optional[Message] = None
+        self.told = False
+        """True once the client was said to have gone on too early: what it does then is no other fault."""
 
 
 @rule("lifecycle.init-first", on=REQUEST, method="initialize", scene="""
@@ -113,7 +115,7 @@ def init_response(message: Message) -> Verdict:
     return next((each for each in verdicts if each is not KEPT), KEPT)
 
 
-@rule("lifecycle.initialized-notification", on=(REQUEST, FINISH), party=CLIENT, scene="""
+@rule("lifecycle.initialized-notification", on=(REQUEST, FINISH), party=CLIENT, follows="session:jsonrpc.*", scene="""
     on stdio 2025-06-18 bare
     C #1 initialize {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
     S #1 {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
@@ -137,7 +139,13 @@ def initialized_notification(subject: object) -> Verdict:
         return KEPT
     if subject.connection.http:  # two POSTs may overtake each other: told at the end
         return None if session.id is not None else CannotTell("which client it was, without session ids")
-    return "%s, but not yet notifications/initialized" % subject.method
+    return _once(subject, "%s, but not yet notifications/initialized" % subject.method)
+
+
+def _once(message: Message, evidence: str) -> Verdict:
+    early = message.session.state(Early)
+    told, early.told = early.told, True
+    return None if told else evidence
 
 
 def _is_work(message: Message) -> bool:
@@ -150,7 +158,7 @@ def sessions_of(connection: Connection) -> List[Session]:
     return [*connection.sessions.values(), connection.default]
 
 
-@rule("lifecycle.client-no-early-requests", on=REQUEST, scene="""
+@rule("lifecycle.client-no-early-requests", on=REQUEST, follows="session:jsonrpc.*", scene="""
     on stdio 2025-06-18 bare
     C #1 initialize {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
   + C #2 ping
@@ -169,10 +177,11 @@ def client_no_early_requests(message: Message) -> Verdict:
         return KEPT
     if message.connection.http:
         return CannotTell("which client it was: no session id was given yet")
-    return "%s before the answer to initialize" % message.method
+    return _once(message, "%s before the answer to initialize" % message.method)
 
 
-@rule("lifecycle.server-no-early-requests", on=REQUEST, follows="session:lifecycle.initialized-notification", scene="""
+@rule("lifecycle.server-no-early-requests", on=REQUEST, follows=(
+    "session:lifecycle.initialized-notification", "session:jsonrpc.*"), scene="""
     on stdio 2025-06-18 bare
     C #1 initialize {"protocolVersion": "2025-06-18", "capabilities": {"roots": {}}, "clientInfo": {"name": "c", \
 "version": "1"}}
