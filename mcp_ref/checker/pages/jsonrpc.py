@@ -88,7 +88,8 @@ def follow_spec(message: Message) -> Verdict:
     """A message has the members of a JSON-RPC 2.0 request, notification or response, and the version in jsonrpc."""
     if message.kind != NOISE:
         return envelope(message) or KEPT
-    if message.connection.transport == "stdio":
+    posted = message.exchange is not None and message.sender == CLIENT
+    if message.connection.transport == "stdio" or posted:  # their rules say what lines and bodies of POSTs are
         return None
     if message.batch is not None:
         return "an array with %s in it" % typed(message.event.message[message.batch[0]])
@@ -283,7 +284,7 @@ def _about_notification(message: Message) -> bool:
     return last is not None and last.kind == NOTIFICATION
 
 
-@rule("jsonrpc.notification-no-response", on=(RESULT, ERROR), follows=("http.*", "cancel.*"), scene="""
+@rule("jsonrpc.notification-no-response", on=(RESULT, ERROR), scene="""
     on stdio 2025-06-18
     C notifications/roots/list_changed
   - S> {"jsonrpc": "2.0", "id": null, "error": {"code": -32601, "message": "Method not found"}}
@@ -294,12 +295,10 @@ def notification_no_response(message: Message) -> Verdict:
     """Nobody answers a notification."""
     if message.request is not None:
         return KEPT
-    exchange = message.exchange
-    if exchange is not None and not exchange.stream and exchange.sent and (exchange.status or 0) < 400 and all(
-            each.kind == NOTIFICATION for each in exchange.sent):
-        return Broken("a response to a POST of a notification, %s" % exchange.sent[0].method)
+    if message.exchange is not None:  # the rules of HTTP say what a POST of a notification is answered by
+        return None
     if message.id is not None or message.kind != ERROR or not _about_notification(message) or (
-            message.error.get("code") == -32700 or exchange is not None):
+            message.error.get("code") == -32700):
         return None
     verdict = _without_id(message)
     if not isinstance(verdict, Broken):
