@@ -55,7 +55,7 @@ SILENT = {
     """,
     "a vendor's request whose name looks like a notification": """
         on stdio 2025-06-18
-        C #1 notifications/list {}
+        C #1 notifications/acme/list {}
         S #1 !-32601 "Method not found"
     """,
     "a request that was sent once more after a 503": """
@@ -116,7 +116,7 @@ SILENT = {
         C #1 tools/list {}
         S> {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}
         C #2 resources/read {"uri": "file:///a"}
-        S> {"jsonrpc": "2.0", "id": 2, "error": {"code": -32002, "message": "Resource not found"}}
+        S> {"jsonrpc": "2.0", "id": 2, "error": {"code": -32002, "message": "Failed"}}
         C #3 server/discover {}
         S> {"jsonrpc": "2.0", "id": 3, "error": {"code": -32601, "message": "Method not found"}}
     """,
@@ -203,7 +203,7 @@ UNSURE = {
 @pytest.mark.parametrize("id", sorted(UNSURE))
 def test_what_was_not_seen_is_not_guessed(id):
     checker = judged(UNSURE[id])
-    assert roots(checker) == []
+    assert id not in {each.rule.id for each in checker.findings}
     assert checker.tallies()[id].unsure
 
 

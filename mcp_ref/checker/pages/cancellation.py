@@ -269,6 +269,7 @@ def ignore_completed(subject: Any) -> Verdict:
 
 @rule("cancel.ignore-malformed", on=(PROCESS, RESULT), party=SERVER, needs="process", scene="""
     on stdio 2025-06-18
+    provokes schema.params
     C notifications/cancelled {"requestId": {}}
   + C #2 ping
   + S #2 {}
@@ -302,10 +303,10 @@ def server_subscription_teardown(subject: Any) -> Verdict:
     return "the stream of #%s ended without a word" % asked.id
 
 
-@rule("timeout.establish", "timeout.cancel", on=FINISH, party=CLIENT,
+@rule("timeout.establish", "timeout.cancel", on=FINISH, party=CLIENT, follows="tools.call-timeout",
       reading="a request that waits for %d hours has no timeout" % (_HUNG // 3600), scene="""
     on stdio 2025-06-18
-    C #1 tools/call {"name": "slow", "arguments": {}}
+    C #1 resources/read {"uri": "file:///slow"}
     @ 7300
   + C notifications/cancelled {"requestId": 1}
     C #2 ping

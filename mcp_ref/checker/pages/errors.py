@@ -38,11 +38,11 @@ def _sent(message: Message, wrong: bool) -> Verdict:
 
 _SCENE = """
     on stdio 2026-07-28
-    C #1 resources/list {}
-    S #1 {"resources": []}
-    C #2 resources/read {"uri": "file:///a"}
-  + S #2 !-32602 "Resource not found"
-  - S #2 !%d "Resource not found"
+    C #1 tools/call {"name": "a", "arguments": {}}
+    S #1 {"content": []}
+    C #2 tools/call {"name": "b", "arguments": {}}
+  + S #2 !-32603 "Failed"
+  - S #2 !%d "Failed"
 """
 
 

@@ -182,11 +182,11 @@ def _was_taken(request: Message) -> bool:
 @rule("jsonrpc.request-id-unique-inflight", on=REQUEST, scene="""
     on stdio 2026-07-28
     C #7 tools/call {"name": "slow", "arguments": {}}
-  + C #8 resources/read {"uri": "file:///a"}
-  - C #7 resources/read {"uri": "file:///a"}
+  + C #8 tools/call {"name": "quick", "arguments": {}}
+  - C #7 tools/call {"name": "quick", "arguments": {}}
     S #7 {"content": []}
-  + S #8 {"contents": []}
-  - S #7 {"contents": []}
+  + S #8 {"content": []}
+  - S #7 {"content": []}
 """)
 def request_id_unique_inflight(message: Message) -> Verdict:
     """A request does not have the id of another one that waits for its response."""

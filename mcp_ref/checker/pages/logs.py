@@ -61,6 +61,7 @@ def _refusal(message: Message, level: Any) -> Verdict:
 
 @rule("logging.invalid-level", on=(RESULT, ERROR), method=SET_LOG_LEVEL, scene="""
     on stdio 2025-06-18
+    provokes schema.params
     C #1 logging/setLevel {"level": "verbose"}
   + S #1 !-32602 "Unknown level"
   - S #1 {}
@@ -78,6 +79,7 @@ def invalid_level(message: Message) -> Verdict:
 
 @rule("logging.invalid-level-meta", on=(RESULT, ERROR), scene="""
     on stdio 2026-07-28 server={"logging": {}, "tools": {}}
+    provokes schema.params
     C #1 tools/list {}
     S #1 {"tools": []}
     C #2 tools/list {"_meta": {"io.modelcontextprotocol/logLevel": "loud"}}

@@ -126,11 +126,11 @@ def _malformed(message: Message) -> bool:
     on stdio 2026-07-28
     C #1 tools/list {}
     S #1 {"tools": []}
-    C> {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"_meta": \
+    C> {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "a", "arguments": {}, "_meta": \
 {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": {"name": "c", \
 "version": "1"}}}}
   + S #2 !-32602 "clientCapabilities is missing"
-  - S #2 {"tools": []}
+  - S #2 {"content": []}
 """)
 def missing_required_rejected(message: Message) -> Verdict:
     """A request that lacks a needed member of ``_meta`` is refused with -32602."""
@@ -187,10 +187,10 @@ def _named(message: Message, party: str, key: str) -> Verdict:
     on stdio 2026-07-28
     C #1 tools/list {}
     S #1 {"tools": []}
-  + C #2 tools/list {}
-  - C> {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"_meta": \
+  + C #2 tools/call {"name": "a", "arguments": {}}
+  - C> {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "a", "arguments": {}, "_meta": \
 {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}}
-    S #2 {"tools": []}
+    S #2 {"content": []}
 """)
 def client_info(message: Message) -> Verdict:
     """A client that says who it is says so on each request."""
