@@ -30,7 +30,7 @@ LATENCY = 5.0
 _HUNG = 2 * 3600.0
 """Seconds without an answer after which a request without timeout is taken to have none."""
 _ENDLESS = 24 * 3600.0
-"""The same for a request that has progress."""
+"""Seconds after which a request that has progress is taken to have no last timeout."""
 _CRASH = 2.0
 """Seconds after a cancellation within which an exit of the server is taken to come from it."""
 _LONG_LIVED = (LISTEN, "tasks/result")

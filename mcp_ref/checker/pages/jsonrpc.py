@@ -1,4 +1,6 @@
-"""Rules of messages as such: members, ids, and which response belongs to which request [.. basic/index §Messages]."""
+"""Rules of messages as such: members, ids, and which response belongs to which request [2024-11-05 basic/messages],
+[2025-03-26.. basic/index §Messages].
+"""
 
 from typing import Any, Dict, Optional
 

@@ -23,7 +23,7 @@ UNDECIDED = {
 }
 
 _BEFORE = ("initialize", "ping", "notifications/message")
-"""What may come before the answer to `initialize`, and the server's log."""
+"""Methods that may come before the handshake: pings, and the server's log."""
 _METHOD_NOT_FOUND = -32601
 
 

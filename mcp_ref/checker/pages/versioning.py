@@ -30,7 +30,7 @@ _VERSION = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Era:
-    """What a connection has shown of its server's versions."""
+    """The versions of a connection's server, as far as they have shown."""
 
     def __init__(self) -> None:
         self.modern = False
