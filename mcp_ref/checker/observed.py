@@ -37,7 +37,7 @@ class Message:
 
     __slots__ = ("index", "event", "time", "sender", "kind", "data", "id", "method", "params", "result", "error",
                  "request", "answer", "answered", "again", "reused", "pending", "cancelled", "revision", "session",
-                 "connection", "exchange", "sse", "batch", "notes")
+                 "connection", "exchange", "sse", "batch", "notes", "meta")
 
     def __init__(self, index: int, event: Event, data: Any, connection: "Connection") -> None:
         self.index = index
@@ -91,17 +91,14 @@ class Message:
                 setattr(self, name, value)
         if self.kind in (REQUEST, NOTIFICATION):
             self.method = self.data["method"]
+        meta = (self.result if self.kind == RESULT else self.params).get("_meta")
+        self.meta: Mapping[str, Any] = meta if isinstance(meta, dict) else _EMPTY
+        """The ``_meta`` of the params or of the result; empty if there is none or it is no object."""
 
     @property
     def receiver(self) -> str:
         """The party that the message is for."""
         return OTHER[self.sender]
-
-    @property
-    def meta(self) -> Mapping[str, Any]:
-        """The ``_meta`` of the params or of the result; empty if there is none or it is no object."""
-        value = (self.result if self.kind == RESULT else self.params).get("_meta")
-        return value if isinstance(value, dict) else _EMPTY
 
     def capabilities(self, party: str) -> Optional[Mapping[str, Any]]:
         """Return the capabilities of a party that are in force for this message; None if they are not known.

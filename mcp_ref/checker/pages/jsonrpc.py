@@ -2,11 +2,13 @@
 [2025-03-26.. basic/index §Messages].
 """
 
+from functools import lru_cache
 from typing import Any, Dict, Optional
 
 from ...methods import NOTIFICATION as A_NOTIFICATION
 from ...methods import REQUEST as A_REQUEST
 from ...methods import known_since, lookup
+from ...revisions import Revision
 from ...wiretrace import CLIENT, SERVER
 from ..bounds import Bounds, Forgetful, Seen
 from ..observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Batch, Message
@@ -22,6 +24,8 @@ UNDECIDED = {
 
 _IDS = ("jsonrpc.request-id-*", "session:jsonrpc.request-id-type", "session:jsonrpc.request-id-not-null")
 """Faults of requests from which follows that responses do not fit."""
+_LONG_NAME = 100
+"""Characters above which a name of a method is not remembered: the specification has none so long."""
 _LONG_ID = 1000
 """Characters of an id above which a receiver may refuse to read it."""
 
@@ -54,11 +58,16 @@ class Spoken:
         self.last: Dict[str, Message] = {}
 
 
-def kind_by_name(method: str, message: Message) -> str:
-    """Return ``request`` or ``notification`` for a method of the specification, "" for any other."""
+@lru_cache(maxsize=1024)
+def _kind(method: str, revision: Optional[Revision]) -> str:
     known = known_since(method)
-    row = lookup(method, message.revision if message.revision in known else known[-1]) if known else None
+    row = lookup(method, revision if revision in known else known[-1]) if known else None
     return row.kind if row is not None else ""
+
+
+def kind_by_name(message: Message) -> str:
+    """Return ``request`` or ``notification`` for a method of the specification, "" for any other."""
+    return _kind(message.method, message.revision) if len(message.method) <= _LONG_NAME else ""
 
 
 def envelope(message: Message) -> str:
@@ -109,9 +118,9 @@ def follow_spec(message: Message) -> Verdict:
 def request_id_type(message: Message) -> Verdict:
     """A request has an id, which is a string or an integer."""
     if message.kind == NOTIFICATION:
-        asks = kind_by_name(message.method, message) == A_REQUEST
+        asks = kind_by_name(message) == A_REQUEST
         return Broken("%s without id" % message.method, "id") if asks else None
-    if message.id is None or kind_by_name(message.method, message) == A_NOTIFICATION:
+    if message.id is None or kind_by_name(message) == A_NOTIFICATION:
         return None
     return KEPT if isinstance(message.id, str) or is_integer(message.id) else Broken(
         "the id is %s" % typed(message.id), "id")
@@ -125,7 +134,7 @@ def request_id_type(message: Message) -> Verdict:
 """)
 def request_id_not_null(message: Message) -> Verdict:
     """The id of a request is not null."""
-    if kind_by_name(message.method, message) == A_NOTIFICATION:
+    if kind_by_name(message) == A_NOTIFICATION:
         return None
     return KEPT if message.id is not None else Broken("%s with the id null" % message.method, "id")
 
@@ -137,7 +146,7 @@ def request_id_not_null(message: Message) -> Verdict:
 """)
 def notification_no_id(message: Message) -> Verdict:
     """A notification has no id."""
-    if kind_by_name(message.method, message) != A_NOTIFICATION:
+    if kind_by_name(message) != A_NOTIFICATION:
         return None
     return KEPT if message.kind == NOTIFICATION else Broken("%s with the id %s" % (
         message.method, shown(message.id)), "id")

@@ -3,7 +3,8 @@
 """
 
 import re
-from typing import Any, Dict, Iterator, List, Tuple
+from functools import lru_cache
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from ...methods import EMBEDDED, lookup
 from ...wiretrace import CLIENT, SERVER
@@ -28,6 +29,8 @@ META_SERVER = "io.modelcontextprotocol/serverInfo"
 _INVALID_PARAMS = -32602
 _LISTS = ("tools", "resources", "resourceTemplates", "prompts", "contents", "content", "messages", "roots")
 """The members of results whose items may have a ``_meta``."""
+_LONG_KEY = 200
+"""Characters above which a key is not remembered."""
 _MOST = 1000
 """Keys of one message that are looked at."""
 _UNREADY = re.compile(r"not (?:yet )?(?:been )?initiali[sz]ed|before initiali[sz]|initiali[sz]e first|"
@@ -41,10 +44,10 @@ class Seen:
         self.named: Dict[str, bool] = {CLIENT: False, SERVER: False}
 
 
-def _metas(message: Message) -> Iterator[Dict[str, Any]]:
+def _metas(message: Message) -> Iterator[Mapping[str, Any]]:
     """Yield each ``_meta`` whose place the protocol defines: that of the message, and those of items of its result."""
-    yield dict(message.meta)
-    for name in _LISTS:
+    yield message.meta
+    for name in _LISTS if message.kind == RESULT else ():
         items = message.result.get(name)
         for item in items[:_MOST] if isinstance(items, list) else ():
             value = item.get("_meta") if isinstance(item, dict) else None
@@ -52,17 +55,31 @@ def _metas(message: Message) -> Iterator[Dict[str, Any]]:
                 yield value
 
 
-def _keys(message: Message) -> List[str]:
-    found: List[str] = []
-    for meta in _metas(message):
-        found.extend(list(meta)[:_MOST - len(found)])
+@lru_cache(maxsize=1024)
+def _unfit(key: str) -> Tuple[str, ...]:
+    """Return what is wrong with a key, by the names of the rules below."""
+    return tuple(name for name, fit in (("prefix", prefix_has_labels), ("label", labels_are_fit), ("name", name_is_fit))
+                 if not fit(key))
+
+
+def _wrong(message: Message) -> Dict[str, Optional[str]]:
+    """Return the first key for each fault; "" has a value if there are keys at all. Looks once at each message."""
+    found: Optional[Dict[str, Optional[str]]] = message.notes.get("keys")
+    if found is None:
+        found = message.notes["keys"] = {}
+        keys = [key for meta in _metas(message) for key in meta][:_MOST]
+        for key in keys:
+            found[""] = key
+            for fault in _unfit(key) if len(key) <= _LONG_KEY else _unfit.__wrapped__(key):
+                found.setdefault(fault, key)
     return found
 
 
-def _judged(message: Message, fit: Any) -> Verdict:
-    keys = _keys(message)
-    wrong = next((key for key in keys if not fit(key)), None)
-    return (KEPT if keys else None) if wrong is None else Broken("the key %s" % shown(wrong), "_meta")
+def _judged(message: Message, fault: str) -> Verdict:
+    wrong = _wrong(message)
+    if fault in wrong:
+        return Broken("the key %s" % shown(wrong[fault]), "_meta")
+    return KEPT if wrong else None
 
 
 _KEY = """
@@ -76,19 +93,19 @@ _KEY = """
 @rule("meta.prefix-labels", on=(REQUEST, NOTIFICATION, RESULT), scene=_KEY % "com..example/x")
 def prefix_labels(message: Message) -> Verdict:
     """The prefix of a key of ``_meta`` is made of labels with dots between, and ends with the only slash."""
-    return _judged(message, prefix_has_labels)
+    return _judged(message, "prefix")
 
 
 @rule("meta.prefix-label-chars", on=(REQUEST, NOTIFICATION, RESULT), scene=_KEY % "1com.example_/x")
 def prefix_label_chars(message: Message) -> Verdict:
     """A label in a key of ``_meta`` begins with a letter, ends with a letter or digit, and may have hyphens between."""
-    return _judged(message, labels_are_fit)
+    return _judged(message, "label")
 
 
 @rule("meta.name-alnum-ends", on=(REQUEST, NOTIFICATION, RESULT), scene=_KEY % "com.example/_x")
 def name_alnum_ends(message: Message) -> Verdict:
     """The name in a key of ``_meta`` is empty, or begins and ends with a letter or digit."""
-    return _judged(message, name_is_fit)
+    return _judged(message, "name")
 
 
 def missing(request: Message) -> Tuple[str, ...]:
