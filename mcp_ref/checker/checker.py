@@ -95,7 +95,7 @@ class Checker:
         self._rules = list(rules.load().values())
         self._observers = list(rules.OBSERVERS)
         self._recorded: FrozenSet[str] = _MESSAGES_ONLY
-        self._tables: Dict[Tuple[str, str, Optional[int]], Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]] = {}
+        self._tables: Dict[Tuple[str, str, Optional[int], bool], Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]] = {}
         self._kept: Dict[Tuple[str, str], int] = {}
         self._judged: Dict[str, int] = {}
         self._broken: Dict[str, int] = {}
@@ -479,10 +479,11 @@ class Checker:
     # Verdicts
 
     def _judge(self, moment: str, method: str, where: Optional[Revision], subject: Any, connection: Connection) -> None:
-        key = (moment, method, None if where is None else where.rank)
+        beside = isinstance(subject, Exchange) and not subject.is_mcp
+        key = (moment, method, None if where is None else where.rank, beside)
         table = self._tables.get(key)
         if table is None:
-            table = self._tables[key] = self._table(moment, method, key[2])
+            table = self._tables[key] = self._table(*key)
         broken: List[Finding] = []
         for row in table[0]:
             verdict: Verdict = row.decide(subject)
@@ -504,10 +505,13 @@ class Checker:
         if broken:
             self._add(broken, subject)
 
-    def _table(self, moment: str, method: str, rank: Optional[int]) -> Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]:
+    def _table(
+        self, moment: str, method: str, rank: Optional[int], beside: bool,
+    ) -> Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]:
         if method and not known_since(method) and len(self._tables) > self.bounds.entries:
             self._tables.clear()  # a peer that makes up methods
-        return (tuple(row for row in rules.matching(self._rules, moment, method, rank) if row.needs <= self._recorded),
+        asked = rules.matching(self._rules, moment, method, rank, beside)
+        return (tuple(row for row in asked if row.needs <= self._recorded),
                 tuple(rules.matching(self._observers, moment, method, rank)))
 
     @staticmethod

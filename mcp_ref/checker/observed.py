@@ -217,14 +217,20 @@ class Exchange:
         """The revision in force: that of the message that was sent, or that of the session."""
         self.notes: Dict[str, Any] = {}
         """Notes of rules about the exchange."""
+        self._named: Optional[Dict[str, str]] = None
+        self._answer_named: Optional[Tuple[List[Tuple[str, str]], Dict[str, str]]] = None
 
     def header(self, name: str) -> Optional[str]:
         """Return the value of a header field of the request (lower-case name); several are joined by commas."""
-        return joined(self.fields, name)
+        if self._named is None:
+            self._named = by_name(self.fields)
+        return self._named.get(name)
 
     def answer_header(self, name: str) -> Optional[str]:
         """Return the value of a header field of the response (lower-case name); several are joined by commas."""
-        return joined(self.answer_fields, name)
+        if self._answer_named is None or self._answer_named[0] is not self.answer_fields:
+            self._answer_named = self.answer_fields, by_name(self.answer_fields)
+        return self._answer_named[1].get(name)
 
     @property
     def request(self) -> Optional[Message]:
@@ -254,10 +260,13 @@ def pairs_of(event: Event) -> List[Tuple[str, str]]:
             and isinstance(pair[0], str) and isinstance(pair[1], str)] if isinstance(fields, list) else []
 
 
-def joined(fields: List[Tuple[str, str]], name: str) -> Optional[str]:
-    """Return the values of a header field, joined by commas; None if it is not there."""
-    values = [value for key, value in fields if key.lower() == name]
-    return ", ".join(values) if values else None
+def by_name(fields: List[Tuple[str, str]]) -> Dict[str, str]:
+    """Return the values of header fields by their names in lower case; several of a name are joined by commas."""
+    found: Dict[str, str] = {}
+    for name, value in fields:
+        name = name.lower()
+        found[name] = "%s, %s" % (found[name], value) if name in found else value
+    return found
 
 
 class _Stateful:

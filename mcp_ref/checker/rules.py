@@ -143,6 +143,8 @@ class Rule(NamedTuple):
     provoked: Tuple[str, ...]
     """Ids of rules, or ``area.*``, that the other party breaks in both traces of the scene: only a faulty peer shows
     this one."""
+    beside: bool
+    """True if it is only asked about exchanges beside the protocol's endpoint: documents, requests for tokens."""
 
 
 class Observer(NamedTuple):
@@ -169,7 +171,7 @@ def rule(
     id: str, *also: str, on: Union[str, Tuple[str, ...]], scene: str,
     method: Union[None, str, Tuple[str, ...]] = None, party: str = "", follows: Union[str, Tuple[str, ...]] = (),
     needs: str = "", reading: str = "", disagree: str = "", row: Optional[Requirement] = None,
-    always: bool = False, provoked: Union[str, Tuple[str, ...]] = (),
+    always: bool = False, provoked: Union[str, Tuple[str, ...]] = (), beside: bool = False,
 ) -> Callable[[Decide], Decide]:
     """Declare the decorated function as the rule of a requirement; see the module.
 
@@ -177,8 +179,8 @@ def rule(
     subject is no message, or if the role is the author of one. ``needs``: names of `wiretrace.RECORDED`, with blanks
     between. ``row``: the requirement, if the id is not in the list. ``always``: ask it in all revisions, as for a
     client that falls back from one to another. ``provoked``: what the other party breaks in both traces of the scene.
-    Raises ValueError for an id that is not in the list or was declared before, for an unknown moment, and if no party
-    can be told.
+    ``beside``: ask it only about HTTP beside the endpoint. Raises ValueError for an id that is not in the list or was
+    declared before, for an unknown moment, and if no party can be told.
     """
     requirement = row or requirements().get(id)
     if requirement is None or any(each not in requirements() for each in also):
@@ -204,7 +206,7 @@ def rule(
         RULES[id] = Rule(
             id, also, requirement, moments, (method,) if isinstance(method, str) else method, bound, decide, text,
             scene, (follows,) if isinstance(follows, str) else follows, frozenset(needs.split()), ranks, reading,
-            disagree, always, (provoked,) if isinstance(provoked, str) else provoked)
+            disagree, always, (provoked,) if isinstance(provoked, str) else provoked, beside)
         return decide
 
     return declare
@@ -233,8 +235,11 @@ def load() -> Dict[str, Rule]:
     return RULES
 
 
-def matching(rows: Iterable[Any], moment: str, method: str, rank: Optional[int]) -> List[Any]:
-    """Return the rules or observers for a moment, a method and the rank of a revision (None: not known)."""
+def matching(rows: Iterable[Any], moment: str, method: str, rank: Optional[int], beside: bool = True) -> List[Any]:
+    """Return the rules or observers for a moment, a method and the rank of a revision (None: not known).
+
+    ``beside``: with those for HTTP beside the endpoint.
+    """
     return [row for row in rows if moment in row.on and (row.methods is None or method in row.methods)
-            and (not isinstance(row, Rule) or row.always
-                 or (len(row.ranks) == 5 if rank is None else rank in row.ranks))]
+            and (not isinstance(row, Rule) or (beside or not row.beside) and (
+                row.always or (len(row.ranks) == 5 if rank is None else rank in row.ranks)))]

@@ -92,7 +92,7 @@ def _well_known(server: str) -> List[str]:
     return [origin + RESOURCE_METADATA + path] + ([origin + RESOURCE_METADATA] if path else [])
 
 
-@rule("auth.prm-server", "auth.prm-via-header", "auth.prm-via-well-known", on=END, needs="http documents",
+@rule("auth.prm-server", "auth.prm-via-header", "auth.prm-via-well-known", on=END, beside=True, needs="http documents",
       follows="session:auth.www-authenticate-401", scene=challenged("2025-11-25", "Bearer scope=\\\"a\\\"") + """
     C [4] GET /.well-known/oauth-protected-resource/mcp {}
     S [4] 404
@@ -117,7 +117,8 @@ def metadata_somewhere(exchange: Exchange) -> Verdict:
     return "no metadata at the well-known addresses" if gone and exchange.status in (404, 405, 410) else None
 
 
-@rule("auth.prm-authorization-servers", on=END, needs="http documents", scene=challenged("2025-11-25") + """
+@rule("auth.prm-authorization-servers", on=END, beside=True, needs="http documents",
+      scene=challenged("2025-11-25") + """
     C [4] GET /.well-known/oauth-protected-resource/mcp {}
   + S [4] document %s
   - S [4] document {"resource": "http://127.0.0.1:8000/mcp", "authorization_servers": []}
@@ -156,7 +157,7 @@ def no_offline_access(exchange: Exchange) -> Verdict:
 
 # What the client does with it
 
-@rule("auth.prm-both-mechanisms", on=HEAD, needs="http documents", scene=challenged("2025-11-25") + """
+@rule("auth.prm-both-mechanisms", on=HEAD, beside=True, needs="http documents", scene=challenged("2025-11-25") + """
   + C [4] GET /.well-known/oauth-protected-resource/mcp {}
   - C [4] GET /.well-known/oauth-protected-resource {}
     S [4] document %s
@@ -174,7 +175,7 @@ def uses_named_metadata(exchange: Exchange) -> Verdict:
     return Broken("%s instead of where the 401 says" % exchange.path[:80], "target")
 
 
-@rule("auth.prm-well-known-order", on=HEAD, needs="http documents start", scene=challenged(
+@rule("auth.prm-well-known-order", on=HEAD, beside=True, needs="http documents start", scene=challenged(
     "2025-11-25", "Bearer scope=\\\"a\\\"") + """
   + C [4] GET /.well-known/oauth-protected-resource/mcp {}
   + S [4] 404
@@ -195,7 +196,7 @@ def path_before_root(exchange: Exchange) -> Verdict:
     return KEPT if places[0] in flow.tried else Broken("the root before the path", "target")
 
 
-@rule("auth.prm-client", on=HEAD, needs="http documents start", scene=challenged("2025-11-25") + """
+@rule("auth.prm-client", on=HEAD, beside=True, needs="http documents start", scene=challenged("2025-11-25") + """
   + C [4] GET /.well-known/oauth-protected-resource/mcp {}
   + S [4] document {"resource": "http://127.0.0.1:8000/mcp", "authorization_servers": ["http://127.0.0.1:8000"]}
     C [5] GET /.well-known/oauth-authorization-server {}
@@ -299,8 +300,8 @@ def _skipped(exchange: Exchange) -> Optional[int]:
 _AS = "https://as.example"
 
 
-@rule("auth.as-discovery-path-oauth", "auth.as-discovery-root-oauth", on=HEAD, needs="http documents start",
-      scene=found("2025-11-25") + """
+@rule("auth.as-discovery-path-oauth", "auth.as-discovery-root-oauth", on=HEAD, beside=True,
+      needs="http documents start", scene=found("2025-11-25") + """
   + C [5] GET https://as.example/.well-known/oauth-authorization-server {}
   - C [5] GET https://as.example/.well-known/openid-configuration {}
     S [5] 404
@@ -312,7 +313,7 @@ def oauth_first(exchange: Exchange) -> Verdict:
     return None if skipped is None else Broken("OpenID first", "target") if skipped == 0 else KEPT
 
 
-@rule("auth.as-discovery-path-oidc-insert", on=HEAD, needs="http documents start",
+@rule("auth.as-discovery-path-oidc-insert", on=HEAD, beside=True, needs="http documents start",
       scene=challenged("2025-11-25") + """
     C [4] GET /.well-known/oauth-protected-resource/mcp {}
     S [4] document {"resource": "http://127.0.0.1:8000/mcp", "authorization_servers": ["https://as.example/t1"]}
@@ -343,7 +344,8 @@ def note_try(exchange: Exchange) -> None:
 
 
 @rule("auth.as-discovery-multiple", "auth.as-metadata-both", "auth.as-discovery-root-oidc",
-      "auth.as-discovery-path-oidc-append", on=RESPONSE, needs="http documents start", scene=found("2025-11-25") + """
+      "auth.as-discovery-path-oidc-append", on=RESPONSE, beside=True, needs="http documents start",
+      scene=found("2025-11-25") + """
     C [5] GET https://as.example/.well-known/oauth-authorization-server {}
     S [5] 404
     S [5] end
@@ -381,7 +383,7 @@ def _issuer_of(url: str) -> str:
     return ""
 
 
-@rule("auth.as-issuer-match", "auth.as-issuer-mismatch-rejected", on=RESPONSE, needs="http documents",
+@rule("auth.as-issuer-match", "auth.as-issuer-mismatch-rejected", on=RESPONSE, beside=True, needs="http documents",
       scene="""
     on http 2026-07-28
     C [3] #1 tools/list {}

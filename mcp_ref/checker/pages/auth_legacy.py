@@ -47,8 +47,8 @@ def _root(exchange: Exchange) -> str:
     return "%s://%s" % host_of(exchange.url) + OAUTH_METADATA
 
 
-@rule("auth.as-metadata-client", "auth.metadata-before-fallback", on=RESPONSE, needs="http documents start",
-      scene=_BEGIN.replace("401", "401 {\"WWW-Authenticate\": \"Bearer\"}") + """
+@rule("auth.as-metadata-client", "auth.metadata-before-fallback", on=RESPONSE, beside=True,
+      needs="http documents start", scene=_BEGIN.replace("401", "401 {\"WWW-Authenticate\": \"Bearer\"}") + """
   + C [4] GET /.well-known/oauth-authorization-server {"MCP-Protocol-Version": "2025-03-26"}
   + S [4] document %s
 """ % _DOCUMENT + _REGISTRATION % "/register",
@@ -63,7 +63,7 @@ def metadata_first(exchange: Exchange) -> Verdict:
     return "registered without metadata"
 
 
-@rule("auth.discovery-version-header", on=HEAD, needs="http documents", scene=_BEGIN + """
+@rule("auth.discovery-version-header", on=HEAD, beside=True, needs="http documents", scene=_BEGIN + """
   + C [4] GET /.well-known/oauth-authorization-server {"MCP-Protocol-Version": "2025-03-26"}
   - C [4] GET /.well-known/oauth-authorization-server {}
     S [4] document %s
@@ -76,7 +76,7 @@ def version_named(exchange: Exchange) -> Verdict:
     return KEPT if named else Broken("a request without it", "MCP-Protocol-Version")
 
 
-@rule("auth.base-url", on=HEAD, needs="http documents", scene=_BEGIN + """
+@rule("auth.base-url", on=HEAD, beside=True, needs="http documents", scene=_BEGIN + """
   + C [4] GET /.well-known/oauth-authorization-server {"MCP-Protocol-Version": "2025-03-26"}
   - C [4] GET /mcp/.well-known/oauth-authorization-server {"MCP-Protocol-Version": "2025-03-26"}
     S [4] document %s
@@ -92,7 +92,7 @@ def at_the_root(exchange: Exchange) -> Verdict:
     return Broken("below %s" % before[:60], "target") if before else None if after else KEPT
 
 
-@rule("auth.base-url-metadata", on=END, party="server", needs="http documents",
+@rule("auth.base-url-metadata", on=END, party="server", beside=True, needs="http documents",
       provoked="auth.as-metadata-server", scene=_BEGIN + """
     C [4] GET /.well-known/oauth-authorization-server {"MCP-Protocol-Version": "2025-03-26"}
     S [4] 404
@@ -117,7 +117,7 @@ def served_at_the_root(exchange: Exchange) -> Verdict:
     return None
 
 
-@rule("auth.as-metadata-server", on=END, needs="http documents", scene=_BEGIN + _METADATA + """
+@rule("auth.as-metadata-server", on=END, beside=True, needs="http documents", scene=_BEGIN + _METADATA + """
   + S [4] document %s
   - S [4] document {"issuer": "http://127.0.0.1:8000"}
 """ % _DOCUMENT)
@@ -139,7 +139,7 @@ def _fallback(exchange: Exchange) -> bool:
     return _beside(exchange) and flow.tried.get(_root(exchange)) in _GONE and not len(flow.issuers)
 
 
-@rule("auth.fallback-server", on=RESPONSE, party="server", needs="http documents",
+@rule("auth.fallback-server", on=RESPONSE, party="server", beside=True, needs="http documents",
       provoked="auth.as-metadata-server", scene=_BEGIN + """
 """ + _ABSENT + """
     C [6] POST /token {"Content-Type": "application/x-www-form-urlencoded"}
@@ -164,7 +164,7 @@ def _at(exchange: Exchange, found: Mapping[str, object], path: str) -> Verdict:
     return KEPT if exchange.path == path else Broken("%s instead of %s" % (exchange.path[:80], path), "target")
 
 
-@rule("auth.fallback-authorize", on=RESPONSE, needs="http documents",
+@rule("auth.fallback-authorize", on=RESPONSE, beside=True, needs="http documents",
       provoked="auth.as-metadata-server", scene=_BEGIN + """
 """ + _ABSENT + """
   + C [6] GET /authorize?response_type=code&client_id=c&code_challenge=x&code_challenge_method=S256 {}
@@ -177,7 +177,7 @@ def authorizes_there(exchange: Exchange) -> Verdict:
     return _at(exchange, authorization_request(exchange), "/authorize")
 
 
-@rule("auth.fallback-token", on=RESPONSE, needs="http documents",
+@rule("auth.fallback-token", on=RESPONSE, beside=True, needs="http documents",
       provoked="auth.as-metadata-server", scene=_BEGIN + """
 """ + _ABSENT + """
   + C [6] POST /token {"Content-Type": "application/x-www-form-urlencoded"}
@@ -191,7 +191,7 @@ def tokens_there(exchange: Exchange) -> Verdict:
     return _at(exchange, token_request(exchange), "/token")
 
 
-@rule("auth.fallback-register", on=RESPONSE, needs="http documents",
+@rule("auth.fallback-register", on=RESPONSE, beside=True, needs="http documents",
       provoked="auth.as-metadata-server", scene=_BEGIN + """
 """ + _ABSENT + """
   + C [6] POST /register {"Content-Type": "application/json"}

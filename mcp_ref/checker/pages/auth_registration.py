@@ -81,7 +81,7 @@ def issuer_of(exchange: Exchange) -> Optional[Issuer]:
 
 # Registration
 
-@rule("auth.dcr-application-type", on=RESPONSE, needs="http documents", scene=server("2026-07-28")
+@rule("auth.dcr-application-type", on=RESPONSE, beside=True, needs="http documents", scene=server("2026-07-28")
       + registers(NATIVE, sign="+") + registers(_BODY % ("http://127.0.0.1:7777/cb", ""), sign="-"))
 def has_type(exchange: Exchange) -> Verdict:
     """A client that registers says what type of application it is."""
@@ -100,7 +100,7 @@ def _is_native(uri: object) -> bool:
     return parts is None or parts[0] not in ("http", "https") or is_local(uri) is True
 
 
-@rule("auth.dcr-application-type-native", on=RESPONSE, needs="http documents", scene=server("2026-07-28")
+@rule("auth.dcr-application-type-native", on=RESPONSE, beside=True, needs="http documents", scene=server("2026-07-28")
       + registers(NATIVE, sign="+")
       + registers(_BODY % ("http://127.0.0.1:7777/cb", ', "application_type": "web"'), sign="-"))
 def native(exchange: Exchange) -> Verdict:
@@ -126,7 +126,7 @@ def _registration_key(exchange: Exchange) -> str:
     return address(exchange) + key_of(registration(exchange))
 
 
-@rule("auth.dcr-handle-failure", on=RESPONSE, needs="http documents", scene=server("2026-07-28") + "".join(
+@rule("auth.dcr-handle-failure", on=RESPONSE, beside=True, needs="http documents", scene=server("2026-07-28") + "".join(
     registers(NATIVE, number, sign).replace("document {\"client_id\": \"c-1\"}", "400\n    S [%d] end" % number)
     if sign == " " else registers(NATIVE, number, sign) for number, sign in ((5, " "), (6, " "), (7, "+"))) + """
   - C [8] POST https://as.example/register {"Content-Type": "application/json"}
@@ -159,7 +159,7 @@ def note_rejection(exchange: Exchange) -> None:
         seen.body, seen.count = key, 1
 
 
-@rule("auth.cimd-support", "auth.registration-cimd", on=RESPONSE, needs="http documents",
+@rule("auth.cimd-support", "auth.registration-cimd", on=RESPONSE, beside=True, needs="http documents",
       scene=server("2025-11-25") + registers(NATIVE, sign="+") + """
   - C [8] GET https://as.example/.well-known/oauth-authorization-server {"MCP-Protocol-Version": "2025-11-25"}
   - S [8] document {"issuer": "https://as.example", "registration_endpoint": "https://as.example/register", \
@@ -180,7 +180,7 @@ def _sent_id(exchange: Exchange) -> str:
     return asks(exchange).get("client_id", "")
 
 
-@rule("auth.cimd-url-https", on=RESPONSE, needs="http documents", scene=server(
+@rule("auth.cimd-url-https", on=RESPONSE, beside=True, needs="http documents", scene=server(
     "2025-11-25", ', "client_id_metadata_document_supported": true')
     + authorizes(ASKS.replace("c-1", "https%3A%2F%2Fapp.example%2Fc.json"), sign="+")
     + authorizes(ASKS.replace("c-1", "https%3A%2F%2Fapp.example"), sign="-"))
@@ -195,7 +195,7 @@ def id_is_https(exchange: Exchange) -> Verdict:
     return KEPT if parts is not None and parts[0] == "https" and parts[2] else Broken(id[:80], "client_id")
 
 
-@rule("auth.cimd-check-advertised", on=RESPONSE, needs="http documents", scene=server("2025-11-25")
+@rule("auth.cimd-check-advertised", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")
       + authorizes(ASKS.replace("c-1", "https%3A%2F%2Fapp.example%2Fc.json"), sign="-") + """
   + C [8] GET https://as.example/.well-known/oauth-authorization-server {"MCP-Protocol-Version": "2025-11-25"}
   + S [8] document {"issuer": "https://as.example", "authorization_endpoint": "https://as.example/authorize", \
@@ -230,7 +230,7 @@ _CIMD = server("2025-11-25", ', "client_id_metadata_document_supported": true') 
 """
 
 
-@rule("auth.cimd-properties", on=END, needs="http documents", scene=_CIMD + """
+@rule("auth.cimd-properties", on=END, beside=True, needs="http documents", scene=_CIMD + """
   - S [8] document {"client_id": "https://app.example/c.json", "redirect_uris": ["http://127.0.0.1:7777/cb"]}
 """)
 def document_is_complete(exchange: Exchange) -> Verdict:
@@ -242,7 +242,7 @@ def document_is_complete(exchange: Exchange) -> Verdict:
     return Broken("no %s" % lacking[0], lacking[0]) if lacking else KEPT
 
 
-@rule("auth.cimd-client-id-match", on=END, needs="http documents", scene=_CIMD + """
+@rule("auth.cimd-client-id-match", on=END, beside=True, needs="http documents", scene=_CIMD + """
   - S [8] document {"client_id": "https://app.example/other.json", "client_name": "c", "redirect_uris": \
 ["http://127.0.0.1:7777/cb"]}
 """)
@@ -266,8 +266,8 @@ _OTHER = """
 
 
 @rule("auth.credentials-no-reuse", "auth.registration-per-as", "auth.credentials-keyed-by-issuer",
-      "auth.credentials-re-register", "auth.credentials-mismatch-error", on=RESPONSE, needs="http documents",
-      scene=server("2026-07-28") + registers(NATIVE) + _OTHER
+      "auth.credentials-re-register", "auth.credentials-mismatch-error", on=RESPONSE, beside=True,
+      needs="http documents", scene=server("2026-07-28") + registers(NATIVE) + _OTHER
       + registers(NATIVE, 9, "+", "https://other.example", "c-2")
       + authorizes(ASKS.replace("c-1", "c-2"), 10, "+", "https://other.example")
       + authorizes(ASKS, 10, "-", "https://other.example"))
@@ -283,7 +283,7 @@ def no_reuse(exchange: Exchange) -> Verdict:
     return Broken("the id is of %s" % str(known.issuer.document.get("issuer"))[:80], "client_id")
 
 
-@rule("auth.client-id-first", on=RESPONSE, needs="http documents", scene=server("2026-07-28")
+@rule("auth.client-id-first", on=RESPONSE, beside=True, needs="http documents", scene=server("2026-07-28")
       + authorizes(ASKS, sign="+") + authorizes(ASKS.replace("client_id=c-1&", ""), sign="-"))
 def has_id(exchange: Exchange) -> Verdict:
     """A client has an id when it asks for authorization or for a token."""
@@ -302,7 +302,7 @@ def _types(known: Registered) -> Any:
     return value if isinstance(value, list) else []
 
 
-@rule("auth.refresh-grant-type", on=RESPONSE, needs="http documents", scene=server("2026-07-28")
+@rule("auth.refresh-grant-type", on=RESPONSE, beside=True, needs="http documents", scene=server("2026-07-28")
       + registers(NATIVE.replace("}", ', "grant_types": ["authorization_code", "refresh_token"]}'), sign="+")
       + registers(NATIVE.replace("}", ', "grant_types": ["authorization_code"]}'), sign="-")
       + exchanges("grant_type=refresh_token refresh_token=***00000009 client_id=c-1 "
@@ -317,7 +317,7 @@ def refresh_is_registered(exchange: Exchange) -> Verdict:
     return KEPT if "refresh_token" in _types(known) else Broken("no refresh_token", "grant_types")
 
 
-@rule("auth.refresh-not-assumed", on=RESPONSE, needs="http documents", scene=server("2026-07-28")
+@rule("auth.refresh-not-assumed", on=RESPONSE, beside=True, needs="http documents", scene=server("2026-07-28")
       + "".join(exchanges("grant_type=refresh_token refresh_token=%s client_id=c-1 "
                           "resource=http://127.0.0.1:8000/mcp" % value, sign=sign)
                 for value, sign in (("***00000009", "+"), ("", "-"))))

@@ -45,7 +45,7 @@ def _answer(exchange: Exchange) -> Optional[Authorized]:
 
 # PKCE and state
 
-@rule("auth.pkce", on=RESPONSE, needs="http documents", scene=server("2025-11-25")
+@rule("auth.pkce", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")
       + authorizes(ASKS) + exchanges(TRADES, sign="+")
       + exchanges(TRADES.replace("code_verifier=***00000002 ", ""), sign="-"))
 def pkce(exchange: Exchange) -> Verdict:
@@ -58,7 +58,7 @@ def pkce(exchange: Exchange) -> Verdict:
 
 
 @rule("auth.pkce-verify-support", "auth.pkce-absent-refuse", "auth.pkce-oidc-verify", "auth.pkce-oidc-absent-refuse",
-      on=RESPONSE, needs="http documents", scene=server("2025-11-25") + """
+      on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25") + """
   - C [5] GET https://as.example/.well-known/oauth-authorization-server {"MCP-Protocol-Version": "2025-11-25"}
   - S [5] document {"issuer": "https://as.example", "authorization_endpoint": "https://as.example/authorize"}
 """ + authorizes(ASKS))
@@ -72,7 +72,7 @@ def pkce_supported(exchange: Exchange) -> Verdict:
     return Broken("the metadata has none", "code_challenge_methods_supported")
 
 
-@rule("auth.pkce-s256", on=RESPONSE, needs="http documents", scene=server("2025-11-25")
+@rule("auth.pkce-s256", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")
       + authorizes(ASKS, sign="+") + authorizes(ASKS.replace("S256", "plain"), sign="-"))
 def pkce_hashed(exchange: Exchange) -> Verdict:
     """A client uses the method S256 where the authorization server has it."""
@@ -88,7 +88,7 @@ def pkce_hashed(exchange: Exchange) -> Verdict:
     return Broken(method[:40], "code_challenge_method") if "S256" in listed else None
 
 
-@rule("auth.state", on=RESPONSE, needs="http documents", scene=server("2025-11-25")
+@rule("auth.state", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")
       + authorizes(ASKS, sign="+") + authorizes(ASKS, sign="-", answer="code=***00000001&state=s2") + exchanges(TRADES))
 def has_state(exchange: Exchange) -> Verdict:
     """A client sends a state, and takes no code that comes with another."""
@@ -109,7 +109,7 @@ def _flagged(extra: str) -> str:
 
 
 @rule("auth.iss-compare-advertised", "auth.iss-compare-unadvertised", "auth.iss-no-normalization", on=RESPONSE,
-      needs="http documents", scene=_flagged("")
+      beside=True, needs="http documents", scene=_flagged("")
       + authorizes(ASKS, sign="+", answer="code=***00000001&state=s1&iss=https%3A%2F%2Fas.example")
       + authorizes(ASKS, sign="-", answer="code=***00000001&state=s1&iss=https%3A%2F%2Fas.example%2F")
       + exchanges(TRADES))
@@ -125,7 +125,7 @@ def issuer_compared(exchange: Exchange) -> Verdict:
                                                               "iss")
 
 
-@rule("auth.iss-missing-rejected", on=RESPONSE, needs="http documents",
+@rule("auth.iss-missing-rejected", on=RESPONSE, beside=True, needs="http documents",
       scene=_flagged(', "authorization_response_iss_parameter_supported": true')
       + authorizes(ASKS, sign="+", answer="code=***00000001&state=s1&iss=https%3A%2F%2Fas.example")
       + authorizes(ASKS, sign="-") + exchanges(TRADES))
@@ -141,7 +141,7 @@ def issuer_demanded(exchange: Exchange) -> Verdict:
 # The resource
 
 @rule("auth.resource-indicators", "auth.resource-in-both-requests", "auth.resource-always", on=RESPONSE,
-      needs="http documents", scene=server("2025-11-25")
+      beside=True, needs="http documents", scene=server("2025-11-25")
       + authorizes(ASKS) + exchanges(TRADES, sign="+")
       + exchanges(TRADES.replace(" resource=http://127.0.0.1:8000/mcp", ""), sign="-"))
 def names_resource(exchange: Exchange) -> Verdict:
@@ -152,7 +152,7 @@ def names_resource(exchange: Exchange) -> Verdict:
     return KEPT if asked.get("resource") else Broken("a request without it", "resource")
 
 
-@rule("auth.resource-canonical", on=RESPONSE, needs="http documents", scene=server("2025-11-25")
+@rule("auth.resource-canonical", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")
       + authorizes(ASKS, sign="+") + authorizes(ASKS.replace("http%3A%2F%2F127.0.0.1%3A8000%2Fmcp", "mcp.example"),
                                                 sign="-"))
 def resource_is_uri(exchange: Exchange) -> Verdict:
@@ -170,8 +170,8 @@ def _wanted(exchange: Exchange) -> str:
     return value if isinstance(value, str) else ""
 
 
-@rule("auth.resource-identifies-server", on=RESPONSE, needs="http documents", follows="auth.resource-canonical",
-      scene=found("2025-11-25") + authorizes(ASKS + "&scope=a", sign="+")
+@rule("auth.resource-identifies-server", on=RESPONSE, beside=True, needs="http documents",
+      follows="auth.resource-canonical", scene=found("2025-11-25") + authorizes(ASKS + "&scope=a", sign="+")
       + authorizes(ASKS.replace("127.0.0.1%3A8000%2Fmcp", "as.example") + "&scope=a", sign="-"))
 def resource_is_server(exchange: Exchange) -> Verdict:
     """The resource is the MCP server for which the token is."""
@@ -187,7 +187,7 @@ def resource_is_server(exchange: Exchange) -> Verdict:
         CannotTell("the resource that the server names"))
 
 
-@rule("auth.resource-most-specific", on=RESPONSE, needs="http documents",
+@rule("auth.resource-most-specific", on=RESPONSE, beside=True, needs="http documents",
       scene=found("2025-11-25") + authorizes(ASKS + "&scope=a", sign="+")
       + authorizes(ASKS.replace("8000%2Fmcp", "8000") + "&scope=a", sign="-"))
 def resource_is_specific(exchange: Exchange) -> Verdict:
@@ -201,7 +201,7 @@ def resource_is_specific(exchange: Exchange) -> Verdict:
     return Broken("%s instead of %s" % (value[:60], wanted[:60]), "resource") if not path[2].strip("/") else KEPT
 
 
-@rule("auth.resource-no-trailing-slash", on=RESPONSE, needs="http documents",
+@rule("auth.resource-no-trailing-slash", on=RESPONSE, beside=True, needs="http documents",
       scene=found("2025-11-25") + authorizes(ASKS + "&scope=a", sign="+")
       + authorizes(ASKS.replace("8000%2Fmcp", "8000%2Fmcp%2F") + "&scope=a", sign="-"))
 def no_slash(exchange: Exchange) -> Verdict:
@@ -221,7 +221,7 @@ def _redirects(exchange: Exchange) -> Any:
     return listed if isinstance(listed, list) else [single] if single and not exchange.sent else []
 
 
-@rule("auth.redirect-https-or-localhost", on=RESPONSE, needs="http documents", scene=server("2025-11-25")
+@rule("auth.redirect-https-or-localhost", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")
       + registers(NATIVE, sign="+") + registers(NATIVE.replace("127.0.0.1", "10.0.0.5"), sign="-"),
       reading="an address of this machine is as good as the name localhost")
 def redirects_are_safe(exchange: Exchange) -> Verdict:
@@ -241,7 +241,7 @@ def _without_port(uri: str) -> str:
     return "%s://%s%s" % (parts[0], host, parts[2])
 
 
-@rule("auth.redirect-registered", on=RESPONSE, needs="http documents", scene=server("2025-11-25")
+@rule("auth.redirect-registered", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")
       + registers(NATIVE) + authorizes(ASKS, sign="+") + authorizes(ASKS.replace("%2Fcb", "%2Fother"), sign="-"))
 def redirect_is_registered(exchange: Exchange) -> Verdict:
     """A client asks for a redirect that it has registered."""
@@ -257,7 +257,7 @@ def redirect_is_registered(exchange: Exchange) -> Verdict:
 
 # Scopes
 
-@rule("auth.scope-authoritative", on=RESPONSE, needs="http documents", scene=challenged(
+@rule("auth.scope-authoritative", on=RESPONSE, beside=True, needs="http documents", scene=challenged(
     "2025-11-25", "Bearer scope=\\\"a b\\\"") + authorizes(ASKS + "&scope=a+b", sign="+")
     + authorizes(ASKS + "&scope=a", sign="-"))
 def asks_for_challenged(exchange: Exchange) -> Verdict:
@@ -270,7 +270,7 @@ def asks_for_challenged(exchange: Exchange) -> Verdict:
     return Broken("without %s" % sorted(missing)[0][:60], "scope") if missing else KEPT
 
 
-@rule("auth.scope-from-challenge", on=RESPONSE, needs="http documents", follows="auth.scope-authoritative",
+@rule("auth.scope-from-challenge", on=RESPONSE, beside=True, needs="http documents", follows="auth.scope-authoritative",
       scene=challenged("2025-11-25", "Bearer scope=\\\"a\\\"") + authorizes(ASKS + "&scope=a", sign="+")
       + authorizes(ASKS + "&scope=a+b", sign="-"))
 def asks_for_no_more(exchange: Exchange) -> Verdict:
@@ -282,7 +282,7 @@ def asks_for_no_more(exchange: Exchange) -> Verdict:
     return Broken("%s" % (asked.get("scope") or "(none)")[:80], "scope") if more - {"offline_access"} else KEPT
 
 
-@rule("auth.scope-from-metadata", "auth.scope-absent-fallback", on=RESPONSE, needs="http documents",
+@rule("auth.scope-from-metadata", "auth.scope-absent-fallback", on=RESPONSE, beside=True, needs="http documents",
       provoked="auth.scope-in-challenge", scene=challenged(
           "2025-11-25", "Bearer resource_metadata=\\\"http://127.0.0.1:8000/.well-known/"
           "oauth-protected-resource/mcp\\\"") + """
@@ -311,7 +311,7 @@ resource_metadata=\\"http://127.0.0.1:8000/.well-known/oauth-protected-resource/
 """
 
 
-@rule("auth.scope-keep-previous", on=RESPONSE, needs="http documents", scene=server("2026-07-28")
+@rule("auth.scope-keep-previous", on=RESPONSE, beside=True, needs="http documents", scene=server("2026-07-28")
       + authorizes(ASKS + "&scope=a") + exchanges(TRADES) + _STEP
       + authorizes(ASKS + "&scope=a+b", 10, "+") + authorizes(ASKS + "&scope=b", 10, "-"))
 def keeps_scopes(exchange: Exchange) -> Verdict:

@@ -176,6 +176,13 @@ class Fault(NamedTuple):
 
 def standard_faults(message: Message) -> List[Fault]:
     """Return what is wrong with `Mcp-Method` and `Mcp-Name` of a request."""
+    if "standard" not in message.notes:
+        message.notes["standard"] = _standard_faults(message)
+    known: List[Fault] = message.notes["standard"]
+    return known
+
+
+def _standard_faults(message: Message) -> List[Fault]:
     exchange = asking(message)
     if exchange is None:
         return []
