@@ -143,6 +143,15 @@ SILENT = {
         C #2 tools/list {}
         S #2 {"tools": []}
     """,
+    "a session that is ended while a stream is open": """
+        on http 2025-06-18
+        C [3] #1 tools/call {"name": "slow"}
+        S [3] stream
+        C [4] DELETE /mcp {}
+        S [3] end
+        S [4] 200
+        S [4] end
+    """,
     "a client that leaves and is not seen again": """
         on http 2025-06-18
         C [3] #1 tools/call {"name": "slow"}

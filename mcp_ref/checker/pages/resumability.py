@@ -27,6 +27,24 @@ class Cursor(NamedTuple):
     """A digest of the event's message or data; empty for an event without data."""
 
 
+class Activity:
+    """The last activity of a client in a session."""
+
+    def __init__(self) -> None:
+        self.last = 0.0
+        """The time of its last request."""
+        self.leaving = False
+        """True if it has asked to end the session."""
+
+
+@observe(on=HEAD)
+def note_activity(exchange: Exchange) -> None:
+    """Note a request of the client."""
+    activity = exchange.session.state(Activity)
+    activity.last = exchange.opened
+    activity.leaving = activity.leaving or exchange.method == "DELETE"
+
+
 class Cursors:
     """The event ids of a session, and the streams that the server has closed before their end."""
 
@@ -61,7 +79,12 @@ def waiting(exchange: Exchange) -> bool:
 
 
 def closed_early(exchange: Exchange) -> bool:
-    """Return True for the stream of a POST that the server has closed in order, before all its responses."""
+    """Return True for the stream of a POST that the server has closed in order, before all its responses.
+
+    The end of a session ends its streams.
+    """
+    if exchange.session.state(Activity).leaving:
+        return False
     return exchange.method == "POST" and exchange.stream and is_streamable(exchange) and waiting(exchange) and (
         exchange.ended_by == "server" and exchange.complete is True and exchange.session.ended is None)
 
@@ -283,19 +306,6 @@ def note_early(exchange: Exchange) -> None:
         cursors.early[exchange.number] = exchange
         if len(cursors.unjudged) < Bounds().messages:
             cursors.unjudged.append(exchange)
-
-
-class Activity:
-    """When the client was last seen in a session."""
-
-    def __init__(self) -> None:
-        self.last = 0.0
-
-
-@observe(on=HEAD)
-def note_activity(exchange: Exchange) -> None:
-    """Note when the client was last seen."""
-    exchange.session.state(Activity).last = exchange.opened
 
 
 def sessions_of(connection: Connection) -> List[Session]:

@@ -8,6 +8,7 @@ from ..observed import REQUEST, RESULT, Connection, Exchange, Message, Session
 from ..rules import END, FINISH, HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, observe, rule
 from .http_endpoint import is_get, said
 from .http_messages import Modern
+from .resumability import Activity
 
 UNDECIDED: Dict[str, str] = {}
 
@@ -211,25 +212,11 @@ def deleted(connection: Connection) -> Verdict:
     session = connection.latest
     if session is None or not connection.http:
         return None
-    if session.state(Left).asked:
+    if session.state(Activity).leaving:
         return KEPT
     if connection.closed_by != "client" or session.ended is not None or connection.live != 1:
         return CannotTell("whether the client needs the session")
     return Broken("closed without DELETE", HEADER)
-
-
-class Left:
-    """The wish of a client to end a session."""
-
-    def __init__(self) -> None:
-        self.asked = False
-
-
-@observe(on=HEAD)
-def note_left(exchange: Exchange) -> None:
-    """Note that the client asks to end a session, which the server may not allow."""
-    if exchange.method == "DELETE":
-        exchange.session.state(Left).asked = True
 
 
 @rule("http.session-ignored-modern", on=END, needs="http", scene="""
