@@ -143,6 +143,30 @@ SILENT = {
         C #2 tools/list {}
         S #2 {"tools": []}
     """,
+    "a server of both eras that lists the revisions without handshake only": """
+        on http 2026-07-28
+        C #1 server/discover {}
+        S #1 {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        C [3] #2 %s
+        S [3] 200 {"Content-Type": "application/json", "Mcp-Session-Id": "***00000002"}
+        S [3] #2 %s
+        C [4 Mcp-Session-Id=***00000002 MCP-Protocol-Version=2025-06-18] notifications/initialized
+        C [5] GET /mcp {"Accept": "text/event-stream", "Mcp-Session-Id": "***00000002", \
+"MCP-Protocol-Version": "2025-06-18"}
+        S [5] 405
+        S [5] end
+        C [6] DELETE /mcp {"Mcp-Session-Id": "***00000002", "MCP-Protocol-Version": "2025-06-18"}
+        S [6] 200
+        S [6] end
+    """ % (INITIALIZE % "2025-06-18", RESULT % "2025-06-18"),
+    "two clients, one after the other, of a server that wants a token": """
+        on http 2025-11-25 nosession
+        C [3 Authorization="Bearer ***0000000a"] #1 tools/list {}
+        S [3] #1 {"tools": []}
+        C [4] #2 %s
+        S [4] 401 {"WWW-Authenticate": "%s"}
+        S [4] end
+    """ % (INITIALIZE % "2025-11-25", NAMED),
     "a session that is ended while a stream is open": """
         on http 2025-06-18
         C [3] #1 tools/call {"name": "slow"}

@@ -109,10 +109,17 @@ def each_time(exchange: Exchange) -> Verdict:
         return None
     if exchange.header("authorization") is not None:
         return KEPT
+    if _opens(exchange):
+        return None  # another client, perhaps
     if exchange.method == "GET" and exchange.header("mcp-protocol-version") is None and (
             exchange.header("mcp-session-id") is None):
         return None  # others visit the address, too
     return Broken("a request without it", "Authorization")
+
+
+def _opens(exchange: Exchange) -> bool:
+    """Return True for the first request of a client."""
+    return bool(exchange.sent) and exchange.sent[0].method in ("initialize", "server/discover")
 
 
 @observe(on=RESPONSE)
@@ -121,7 +128,7 @@ def note_used(exchange: Exchange) -> None:
     used = exchange.connection.state(Used).since
     if not _sends(exchange):
         return
-    if exchange.status in (401, 403):
+    if exchange.status in (401, 403) or _opens(exchange) and token_of(exchange) is None:
         used.pop(exchange.path)
     elif is_served(exchange) and token_of(exchange) is not None and exchange.path not in used:
         used[exchange.path] = exchange.answered or exchange.opened

@@ -7,7 +7,7 @@ from ..bounds import Bounds, Forgetful
 from ..httpfacts import accepts, is_local, is_streamable, split, text_of
 from ..observed import Exchange
 from ..rules import END, HEAD, KEPT, RESPONSE, Broken, CannotTell, Verdict, observe, rule
-from .http_messages import Modern
+from .http_messages import NO_HANDSHAKE, OTHER_ERA, Modern
 
 UNDECIDED = {
     "http.bind-localhost": "the address to which a server is bound is in no message; a connection shows one of them",
@@ -174,8 +174,7 @@ def get_streams(exchange: Exchange) -> Verdict:
 
 @rule("http.legacy-get-delete-405", on=RESPONSE, always=True, needs="http", scene="""
     on http 2026-07-28
-    C #1 server/discover {}
-    S #1 {"supportedVersions": ["2026-07-28"], "capabilities": {}}
+""" + NO_HANDSHAKE + """
     C [3] DELETE /mcp {"MCP-Protocol-Version": null, "Mcp-Session-Id": "***11223344"}
   + S [3] 405
   - S [3] 404
@@ -188,5 +187,5 @@ def gone_methods(exchange: Exchange) -> Verdict:
     if exchange.status is None or exchange.status in (401, 403, 429) or exchange.status >= 500:
         return None
     if not exchange.connection.state(Modern).only:
-        return CannotTell("whether the server speaks older revisions, too")
+        return OTHER_ERA
     return KEPT if exchange.status == 405 else "%d to %s" % (exchange.status, exchange.method)

@@ -7,9 +7,9 @@ from typing import Any, List, NamedTuple, Optional
 from ...revisions import NAMES
 from ..httpfacts import decoded, is_plain, is_sentinel, is_streamable, mask_of
 from ..observed import ERROR, META_REVISION, REQUEST, RESULT, Exchange, Message
-from ..rules import HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, rule
+from ..rules import HEAD, KEPT, MESSAGE, RESPONSE, Broken, Verdict, rule
 from .http_endpoint import is_get
-from .http_messages import Modern, is_modern, shows_modern
+from .http_messages import NO_HANDSHAKE, OTHER_ERA, Modern, is_modern, shows_modern
 
 UNDECIDED = {
     "http.header-version-absent-assume": "which revision a server assumes stays inside it, and one that refuses may "
@@ -300,8 +300,7 @@ def unsupported(message: Message) -> Verdict:
 @rule("http.header-version-absent-reject", on=(RESULT, ERROR), party="server", needs="http",
       provoked="http.header-version-every-post", scene="""
     on http 2026-07-28
-    C #1 server/discover {}
-    S #1 {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+""" + NO_HANDSHAKE + """
     C [3 MCP-Protocol-Version=] #2 tools/list {}
   + S [3] 400 {"Content-Type": "application/json"}
   + S [3] #2 !-32020 "the header is missing"
@@ -315,7 +314,7 @@ def version_absent(message: Message) -> Verdict:
     if message.kind == ERROR:
         return KEPT
     if not message.connection.state(Modern).only:
-        return CannotTell("whether the server speaks older revisions, too")
+        return OTHER_ERA
     return Broken("it was served", VERSION)
 
 

@@ -26,8 +26,15 @@ class Modern:
 
     def __init__(self) -> None:
         self.shown = False
-        self.only = False
-        """True if it has said that it knows no other revisions."""
+        self.refused = False
+        """True if it has refused a handshake as one that does not know any."""
+        self.opened = False
+        """True if it has answered a handshake."""
+
+    @property
+    def only(self) -> bool:
+        """True if it knows no revision with a handshake; that it lists none proves nothing."""
+        return self.refused and not self.opened
 
 
 def shows_modern(message: Message) -> bool:
@@ -42,19 +49,36 @@ def is_modern(connection: Connection) -> bool:
     return connection.state(Modern).shown
 
 
+OTHER_ERA = CannotTell("whether the server speaks older revisions, too")
+NO_HANDSHAKE = """
+    C [1] #1 initialize {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "client", \
+"version": "1"}}
+    S [1] 400 {"Content-Type": "application/json"}
+    S [1] #1 !-32022 "unsupported" {"supported": ["2026-07-28"], "requested": "2025-11-25"}
+"""
+"""The lines of a scene in which a server refuses a handshake."""
 UNKNOWN_ERA = CannotTell("whether the server speaks this revision")
 
 
 @observe(on=(RESULT, ERROR))
 def note_modern(message: Message) -> None:
-    """Note that the server speaks a revision without handshake, and whether no other."""
-    if message.sender != "server" or message.revision is None or not message.revision.stateless:
+    """Note that the server speaks a revision without handshake, and whether it knows of handshakes."""
+    if message.sender != "server" or message.revision is None:
         return
     known = message.connection.state(Modern)
-    known.shown = known.shown or shows_modern(message)
-    versions = message.result.get("supportedVersions")
-    if message.method == "server/discover" and isinstance(versions, list) and versions:
-        known.only = all(isinstance(each, str) and each >= "2026" for each in versions)
+    if message.method == "initialize":
+        known.opened = known.opened or message.kind == RESULT
+        known.refused = known.refused or _knows_no_handshake(message)
+    elif message.revision.stateless:
+        known.shown = known.shown or shows_modern(message)
+
+
+def _knows_no_handshake(message: Message) -> bool:
+    code, data = message.error.get("code"), message.error.get("data")
+    supported = data.get("supported") if isinstance(data, dict) else None
+    if code == -32022:
+        return isinstance(supported, list) and all(isinstance(each, str) and each >= "2026" for each in supported)
+    return code in (-32601, -32020)
 
 
 class Endpoints:

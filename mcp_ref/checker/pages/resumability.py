@@ -166,7 +166,7 @@ def note_id(seen: SseEvent) -> None:
     S [3] stream
   + S [3] event {"id": "a-0", "data": ""}
     S [3 id=a-1] #1 {"content": []}
-""")
+""", reading="a server that gives no ids has streams that cannot be resumed, and nothing to prepare for")
 def primed(seen: SseEvent) -> Verdict:
     """The stream of a POST begins with an event that has an id and no data."""
     exchange = seen.exchange
@@ -175,6 +175,8 @@ def primed(seen: SseEvent) -> Verdict:
         return None
     if asked.method == "initialize":
         return None  # the revision is being agreed on
+    if not seen.id and not len(exchange.session.state(Cursors).given):
+        return CannotTell("whether the streams of the server can be resumed")
     return KEPT if seen.id and not seen.data and seen.message is None else "the first event is another one"
 
 

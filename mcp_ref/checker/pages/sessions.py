@@ -7,7 +7,7 @@ from ..httpfacts import is_streamable, mask_of
 from ..observed import REQUEST, RESULT, Connection, Exchange, Message, Session
 from ..rules import END, FINISH, HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, observe, rule
 from .http_endpoint import is_get, said
-from .http_messages import Modern
+from .http_messages import NO_HANDSHAKE, OTHER_ERA, Modern
 from .resumability import Activity
 
 UNDECIDED: Dict[str, str] = {}
@@ -221,8 +221,7 @@ def deleted(connection: Connection) -> Verdict:
 
 @rule("http.session-ignored-modern", on=END, needs="http", scene="""
     on http 2026-07-28
-    C #1 server/discover {}
-    S #1 {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+""" + NO_HANDSHAKE + """
     C [3] #2 tools/list {}
   + S [3] 200 {"Content-Type": "application/json"}
   - S [3] 200 {"Content-Type": "application/json", "Mcp-Session-Id": "***00000002"}
@@ -233,7 +232,7 @@ def no_sessions(exchange: Exchange) -> Verdict:
     if not is_streamable(exchange) or not exchange.sent or exchange.status is None:
         return None
     if not exchange.connection.state(Modern).only:
-        return CannotTell("whether the server speaks older revisions, too")
+        return OTHER_ERA
     if exchange.answer_header("mcp-session-id") is not None:
         return Broken("a session id was given", HEADER)
     if exchange.header("mcp-session-id") is not None and 400 <= exchange.status < 500 and "session" in said(exchange):
