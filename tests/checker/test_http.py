@@ -376,7 +376,7 @@ FOUND = {
     """),
     "a 202 with a body": ("http.notification-202", """
         on http 2025-06-18
-        C [3] notifications/cancelled {"requestId": 0}
+        C [3] notifications/roots/list_changed
         S [3] 202 {"Content-Type": "text/plain"}
         S [3] body {"text": "Accepted"}
         S [3] end
@@ -437,7 +437,7 @@ UNSURE = {
     "a path that a proxy has changed": ("sse.client-posts", """
         on sse 2024-11-05
         C [3] POST /outer/messages?sessionId=***5e551011 {"Content-Type": "application/json"}
-        C [3] notifications/cancelled {"requestId": 0}
+        C [3] notifications/roots/list_changed
     """),
     "an origin on a server elsewhere": ("http.origin-validate", """
         on http 2025-06-18

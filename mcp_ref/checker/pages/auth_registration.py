@@ -252,7 +252,7 @@ def document_names_itself(exchange: Exchange) -> Verdict:
     if document is None or not isinstance(document.get("client_id"), str):
         return None
     url = address(exchange) + ("?" + exchange.query if exchange.query else "")
-    return KEPT if document["client_id"] == url else Broken(document["client_id"][:80], "client_id")
+    return KEPT if document["client_id"] == url else Broken(ascii(document["client_id"])[:80], "client_id")
 
 
 # Credentials

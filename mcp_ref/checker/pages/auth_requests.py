@@ -85,7 +85,7 @@ def pkce_hashed(exchange: Exchange) -> Verdict:
     listed = issuer.document.get("code_challenge_methods_supported") if issuer is not None else None
     if not isinstance(listed, list):
         return CannotTell("the methods of the authorization server")
-    return Broken(method[:40], "code_challenge_method") if "S256" in listed else None
+    return Broken(ascii(method)[:40], "code_challenge_method") if "S256" in listed else None
 
 
 @rule("auth.state", on=RESPONSE, beside=True, needs="http documents", scene=server("2025-11-25")

@@ -232,7 +232,7 @@ def _has_body(exchange: Exchange) -> bool:
 
 @rule("http.notification-202", on=END, needs="http", follows="http.notification-rejected", scene="""
     on http 2025-06-18
-    C [3] notifications/cancelled {"requestId": 0}
+    C [3] notifications/roots/list_changed
   + S [3] 202
   - S [3] 200 {"Content-Type": "application/json"}
   - S [3] body {"json": {}}
@@ -251,7 +251,7 @@ def accepted(exchange: Exchange) -> Verdict:
 
 @rule("http.notification-rejected", on=END, needs="http", scene="""
     on http 2025-06-18
-    C [3] notifications/cancelled {"requestId": 0}
+    C [3] notifications/roots/list_changed
   + S [3] 400 {"Content-Type": "application/json"}
   - S [3] 200 {"Content-Type": "application/json"}
     S [3] !-32600 "not accepted"
@@ -321,7 +321,7 @@ def _client_name(message: Message) -> Any:
 
 
 @rule("http.dual-era-inspect-400", on=REQUEST, always=True, needs="http", scene="""
-    on http 2026-07-28 bare
+    on http 2026-07-28 bare client={}
     C [1] #1 tools/call {"name": "ask"}
     S [1] 400 {"Content-Type": "application/json"}
     S [1] #1 !-32021 "a capability is missing" {"requiredCapabilities": {"sampling": {}}}

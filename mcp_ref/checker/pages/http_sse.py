@@ -82,7 +82,7 @@ def note_endpoint(seen: SseEvent) -> None:
 @rule("sse.endpoint-post", on=RESPONSE, needs="http", scene="""
     on sse 2024-11-05
     C [3] POST /messages?sessionId=***5e551011 {"Content-Type": "application/json"}
-    C [3] notifications/cancelled {"requestId": 0}
+    C [3] notifications/roots/list_changed
   - S [3] 405
 """)
 def takes_posts(exchange: Exchange) -> Verdict:
@@ -102,7 +102,7 @@ def takes_posts(exchange: Exchange) -> Verdict:
     on sse 2024-11-05
   + C [3] POST /messages?sessionId=***5e551011 {"Content-Type": "application/json"}
   - C [3] POST /other {"Content-Type": "application/json"}
-    C [3] notifications/cancelled {"requestId": 0}
+    C [3] notifications/roots/list_changed
 """)
 def posts_there(message: Message) -> Verdict:
     """The client posts its messages to the address that the stream has announced."""
