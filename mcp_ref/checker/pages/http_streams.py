@@ -59,7 +59,7 @@ def related(message: Message) -> Verdict:
     return Broken("progress of exchange %d" % asked.exchange.number, "params.progressToken")
 
 
-@rule("http.stream-related-notifications", on=NOTIFICATION, needs="http", follows="subscriptions.*", scene="""
+@rule("http.stream-related-notifications", on=NOTIFICATION, needs="http", follows="subscribe.*", scene="""
     on http 2026-07-28
     C [3] #1 tools/call {"name": "slow", "_meta": {"progressToken": "a"}}
     S [3] stream
