@@ -149,13 +149,6 @@ LEGAL = {
         C #1 resources/read {"uri": "file:///a"}
         S #1 {"contents": [{"uri": "file:///a", "blob": "aGkg\\naGk=\\n"}]}
     """,
-    "a cursor of another session of the connection": """
-        on http 2025-06-18 nosession
-        C [1 Mcp-Session-Id=***aaaaaaaa] #1 tools/list
-        S [1] #1 {"tools": [], "nextCursor": "a"}
-        C [2 Mcp-Session-Id=***bbbbbbbb] #2 tools/list {"cursor": "a"}
-        S [2] #2 {"tools": []}
-    """,
     "a cursor from before, in a revision in which clients may keep pages": """
         on stdio 2026-07-28
         C #1 tools/list {"cursor": "kept"}

@@ -3,6 +3,7 @@
 from typing import Any, Dict, Iterator, List, Mapping, Tuple, Union
 from urllib.parse import urlsplit
 
+from ...urls import BadUrl, read_url
 from ...wiretrace import CLIENT, SERVER
 from ..bounds import Bounds, Forgetful
 from ..observed import ERROR, NOTIFICATION, Exchange, Message
@@ -71,6 +72,33 @@ def _is_url(text: str) -> bool:
 
 
 _ITEM = '{"mode": "url", "message": "m", "url": "https://example.com/a", "elicitationId": "e"}'
+
+
+@rule("elicit.url-https", on=ASKED, party=SERVER, reading="a host of this machine is a development environment",
+      scene="""
+    on stdio 2025-11-25
+  + S #7 elicitation/create {"mode": "url", "message": "m", "url": "https://example.com/a", "elicitationId": "e"}
+  - S #7 elicitation/create {"mode": "url", "message": "m", "url": "http://example.com/a", "elicitationId": "e"}
+    C #7 {"action": "decline"}
+""")
+def secure(message: Message) -> Verdict:
+    """The URL of a question is one of https, unless it leads to this machine."""
+    found: List[Union[str, Broken]] = []
+    seen = False
+    for question in questions(message, ELICIT):
+        url = question.params.get("url")
+        if mode_of(question) != "url" or not isinstance(url, str) or masked(url):
+            continue
+        try:
+            parsed = read_url(url)
+        except BadUrl:
+            continue
+        seen = True
+        if parsed.scheme != "https" and not parsed.loopback:
+            found.append(Broken("the URL is one of http, to %s" % short(parsed.host), question.where + ".url"))
+    return found or (KEPT if seen else None)
+
+
 _NOTICE = """
     on stdio 2025-11-25
     C #1 tools/call {"name": "t", "arguments": {}}
@@ -108,7 +136,7 @@ def _two_clients() -> str:
 def right_client(message: Message) -> Verdict:
     """The notification that a user has finished goes to the client that was asked."""
     id = message.params.get("elicitationId")
-    asked = message.connection.trace.state(Ids).asked.get(id) if isinstance(id, str) else None
+    asked = message.connection.whole.state(Ids).asked.get(id) if isinstance(id, str) else None
     if asked is None:
         return None
     if any(each.connection is message.connection for each in asked):
@@ -122,7 +150,7 @@ def right_client(message: Message) -> Verdict:
 @rule("elicit.complete-id", on=NOTIFICATION, method=_COMPLETE, party=SERVER, scene=_NOTICE)
 def right_id(message: Message) -> Verdict:
     """The notification that a user has finished has the id of a question."""
-    id, known = message.params.get("elicitationId"), message.connection.trace.state(Ids).asked
+    id, known = message.params.get("elicitationId"), message.connection.whole.state(Ids).asked
     if not isinstance(id, str):
         return Broken("the id is missing" if id is None else "the id is no string", "params.elicitationId")
     if id in known:
@@ -237,7 +265,7 @@ def note_links(message: Message) -> None:
     """Note the ids and the URLs of questions."""
     for id, url in _links(message):
         if isinstance(id, str):
-            known = message.connection.trace.state(Ids).asked
+            known = message.connection.whole.state(Ids).asked
             asked: List[Message] = known.get(id, [])
             known[id] = (asked + [message])[-_SAME:]
         if isinstance(url, str):

@@ -48,6 +48,8 @@ class Pages:
         self.used: "Forgetful[Tuple[str, str], float]" = Forgetful(Bounds().entries)
         """When a cursor led to a page last."""
         self.final: Dict[str, Final] = {}
+        self.issued: "Forgetful[Tuple[str, str], None]" = Forgetful(Bounds().entries)
+        """The cursors that were given in this session."""
 
 
 @observe(on=MESSAGE, method=_METHODS)
@@ -58,6 +60,7 @@ def note_cursor(message: Message) -> None:
         cursor = message.result.get("nextCursor")
         if isinstance(cursor, str):
             known.issued[message.method, cursor] = message.index
+            message.session.state(Pages).issued[message.method, cursor] = None
         return
     cursor = cursor_of(message)
     if message.kind != REQUEST or message.sender != CLIENT:
@@ -95,6 +98,37 @@ def unmodified(message: Message) -> Verdict:
     if state == UNISSUED:
         return Broken("no result had the cursor %s" % short(message.params.get("cursor")), "params.cursor")
     return KEPT if state == ISSUED else None
+
+
+@rule("pagination.cursor-not-persisted", on=REQUEST, method=_METHODS, party=CLIENT, scene="""
+    on http 2025-06-18
+    C [1] #1 tools/list
+    S [1] #1 {"tools": [], "nextCursor": "a"}
+    C [2] #2 initialize {"protocolVersion": "2025-06-18", "capabilities": {}, \
+        "clientInfo": {"name": "client", "version": "1"}}
+    S [2] 200 {"Content-Type": "application/json", "Mcp-Session-Id": "***bbbbbbbb"}
+    S [2] #2 {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, \
+        "serverInfo": {"name": "server", "version": "1"}}
+    C [3 Mcp-Session-Id=***bbbbbbbb] notifications/initialized
+    S [3] 202
+    S [3] end
+  + C [4] #4 tools/list {"cursor": "a"}
+  - C [4 Mcp-Session-Id=***bbbbbbbb] #4 tools/list {"cursor": "a"}
+    S [4] #4 {"tools": []}
+""")
+def not_persisted(message: Message) -> Verdict:
+    """A client does not take a cursor into another session."""
+    cursor = cursor_of(message)
+    if cursor is None or message.notes.get("cursor") != ISSUED:
+        return None
+    here = message.session.state(Pages).issued
+    if (message.method, cursor) in here:
+        return KEPT
+    if here.forgot or not message.session.from_start:
+        return CannotTell("the cursors that were given before")
+    if not message.session.id:
+        return None
+    return Broken("the cursor %s was given in another session" % short(cursor), "params.cursor")
 
 
 @rule("pagination.invalid-cursor-32602", on=(RESULT, ERROR), method=_METHODS, party=SERVER,

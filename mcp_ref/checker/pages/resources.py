@@ -5,12 +5,12 @@
 import posixpath
 import re
 from itertools import islice
-from typing import List
+from typing import List, Union
 from urllib.parse import unquote
 
 from ...uritemplate import Template
 from ...wiretrace import SERVER
-from ..listed import Listing, lists
+from ..listed import Listing, lists, new_items
 from ..observed import ERROR, RESULT, Message
 from ..rules import KEPT, Broken, CannotTell, Verdict, rule
 from ..values import has_scheme, masked, short
@@ -81,6 +81,22 @@ def validates(message: Message) -> Verdict:
     if message.method == _READ and not message.result.get("contents"):
         return None
     return Broken("%s has no scheme" % short(uri), "params.uri")
+
+
+@rule("resources.custom-scheme-rfc3986", on=RESULT, method=_LIST, party=SERVER, scene="""
+    on stdio 2025-06-18
+    C #1 resources/list
+  + S #1 {"resources": [{"uri": "my-app://a", "name": "a"}]}
+  - S #1 {"resources": [{"uri": "my_app://a", "name": "a"}]}
+""")
+def schemes(message: Message) -> Verdict:
+    """The URI of a listed resource has a scheme that RFC 3986 allows."""
+    found: List[Union[str, Broken]] = []
+    for place, each in new_items(message):
+        uri = each.get("uri")
+        if isinstance(uri, str) and not masked(uri) and not has_scheme(uri):
+            found.append(Broken("%s has no scheme" % short(uri), "result.resources[%d].uri" % place))
+    return found or (KEPT if new_items(message) else None)
 
 
 def _root(listing: Listing) -> str:

@@ -289,6 +289,52 @@ def _wrong(message: Message, schema: Mapping[str, Any], value: Any) -> str:
     return short(wrong[0].about("structuredContent"), 100) if wrong else ""
 
 
+def _used(result: Mapping[str, Any]) -> bool:
+    """Return whether a sample uses a tool."""
+    content = result.get("content")
+    blocks = content if isinstance(content, list) else [content]
+    return any(members(block).get("type") == "tool_use" for block in blocks)
+
+
+def _choice(question: Question) -> Any:
+    return members(question.params.get("toolChoice")).get("mode")
+
+
+_USED = '{"role": "assistant", "content": {"type": "tool_use", "id": "u", "name": "t", "input": {}}, "model": "m", ' \
+        '"stopReason": "toolUse"}'
+_ENDED = _SAID[:-1] + ', "stopReason": "endTurn"}'
+
+
+def _chosen(mode: str) -> str:
+    return _TOOLS[:-1] + ', "toolChoice": {"mode": "%s"}}' % mode
+
+
+@rule("sampling.tool-choice-none", on=ANSWERED, party=CLIENT, scene=_ask(
+    'client={"sampling": {"tools": {}}}', _chosen("none"), _SAID, _USED))
+def uses_none(message: Message) -> Verdict:
+    """A sample uses no tool where the server has chosen none."""
+    for answer in answers(message, CREATE):
+        if _choice(answer.question) == "none":
+            return Broken("a tool is used", answer.where + ".content") if _used(answer.result) else KEPT
+    return None
+
+
+@rule("sampling.tool-choice-required", on=ANSWERED, party=CLIENT, scene=_ask(
+    'client={"sampling": {"tools": {}}}', _chosen("required"), _USED, _ENDED),
+    reading="a sample that ends its turn has completed; one that is cut, or whose history has results, may use none")
+def uses_one(message: Message) -> Verdict:
+    """A sample uses a tool where the server requires one."""
+    for answer in answers(message, CREATE):
+        if _choice(answer.question) != "required":
+            continue
+        if _used(answer.result):
+            return KEPT
+        if answer.result.get("stopReason") == "endTurn" and not any(
+                _has(blocks, "tool_result") for _, _, blocks in history(answer.question)):
+            return Broken("no tool is used", answer.where + ".content")
+    return None
+
+
 # Errors
 
 

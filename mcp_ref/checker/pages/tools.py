@@ -1,6 +1,8 @@
 """Rules of tools [.. server/tools], beside those of their list (`lists`)."""
 
-from typing import Any, List, Mapping, Optional, Tuple, Union
+import re
+from collections import Counter
+from typing import Any, Callable, List, Mapping, Optional, Tuple, Union
 
 from ...jsonschema import SchemaError, UnsupportedDialect, Validator, check_schema
 from ...jsontext import JsonError, loads
@@ -10,7 +12,7 @@ from ..bounds import Bounds, Forgetful
 from ..listed import Listing, lists, new_items
 from ..observed import ERROR, RESULT, Connection, Message
 from ..rules import FINISH, KEPT, Broken, CannotTell, Verdict, rule
-from ..values import has_mask, items, members, short, validators, violations
+from ..values import has_mask, items, masked, members, short, validators, violations
 
 UNDECIDED = {
     "tools.errors-in-result": "whether an error comes from the tool or from the server shows in its text only, and the "
@@ -22,6 +24,7 @@ UNDECIDED = {
 }
 
 _CALL, _LIST = "tools/call", "tools/list"
+_ODD = re.compile(r"[^A-Za-z0-9_.-]")
 _HANGS = 86400.0
 """Seconds after which a call without answer, cancellation or progress counts as without a timeout: a day."""
 
@@ -111,6 +114,54 @@ def _refused(instance: Any, keyword: str, kind: Any) -> bool:
     """Return whether no lenient server takes a value for another: an object or array, where a scalar is wanted."""
     return keyword == "required" or (
         keyword == "type" and isinstance(instance, (dict, list)) and kind in ("string", "number", "integer", "boolean"))
+
+
+_TWO = {each: '{"name": "%s", "inputSchema": {"type": "object"}}' % each for each in "ab"}
+_NAMED = """
+    on stdio 2025-11-25
+    C #1 tools/list
+  + S #1 {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}
+  - S #1 {"tools": [{"name": "%s", "inputSchema": {"type": "object"}}]}
+"""
+
+
+def _names(message: Message, wrong: Callable[[str], str]) -> Verdict:
+    """Judge the names of the new tools of a page: ``wrong`` says what is wrong with one."""
+    found: List[Union[str, Broken]] = []
+    for place, tool in new_items(message):
+        name = tool.get("name")
+        said = wrong(name) if isinstance(name, str) and not masked(name) else ""
+        if said:
+            found.append(Broken(said, "result.tools[%d].name" % place))
+    return found or (KEPT if new_items(message) else None)
+
+
+@rule("tools.name-length", on=RESULT, method=_LIST, party=SERVER, scene=_NAMED % ("a" * 129))
+def name_length(message: Message) -> Verdict:
+    """The name of a tool has 1 to 128 characters."""
+    return _names(message, lambda name: "" if 1 <= len(name) <= 128 else "%d characters" % len(name))
+
+
+@rule("tools.name-charset", "tools.name-no-special", on=RESULT, method=_LIST, party=SERVER, scene=_NAMED % "add it")
+def name_letters(message: Message) -> Verdict:
+    """The name of a tool has letters and digits of ASCII, underscores, hyphens and dots only."""
+    return _names(message, lambda name: "the name is %s" % short(name) if _ODD.search(name) else "")
+
+
+@rule("tools.name-unique", on=RESULT, method=_LIST, party=SERVER, scene="""
+    on stdio 2025-11-25
+    C #1 tools/list
+  + S #1 {"tools": [%(a)s, %(b)s]}
+  - S #1 {"tools": [%(a)s, %(a)s]}
+""" % _TWO)
+def name_once(message: Message) -> Verdict:
+    """No page of a list has two tools of one name."""
+    names = [tool["name"] for tool in items(message.result.get("tools"))
+             if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
+    if len(set(names)) == len(names):
+        return KEPT if names else None
+    twice = next(name for name, times in Counter(names).items() if times > 1)
+    return Broken("two tools have the name %s" % short(twice), "result.tools")
 
 
 _ADD = """
@@ -237,7 +288,7 @@ _ORDER = """
     C #2 tools/list
   + S #2 {"tools": [%(a)s, %(b)s]}
   - S #2 {"tools": [%(b)s, %(a)s]}
-""" % {each: '{"name": "%s", "inputSchema": {"type": "object"}}' % each for each in "ab"}
+""" % _TWO
 
 
 @rule("tools.deterministic-order", on=RESULT, method=_LIST, scene=_ORDER)
