@@ -138,7 +138,9 @@ def take_page(message: Message) -> None:
 def _go_on(known: Lists, found: Listing, message: Message) -> None:
     """Note where a run through a list stands after a page."""
     message.notes["listing"] = found
-    message.notes["before"] = known.complete.get(found.method)
+    before = message.notes["before"] = known.complete.get(found.method)
+    if before is not None:
+        before.last.notes.clear()  # otherwise each would hold the one before it
     found.pages += 1
     found.last = message
     found.whole = found.whole and len(found.names) <= Bounds().entries

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tup
 
 from ..diagnostics.redaction import MASK
 from ..wiretrace import CLIENT, SERVER
-from .bounds import Bounds, Forgetful
+from .bounds import Forgetful
 from .observed import REQUEST, RESULT, Message
 from .rules import ANSWERED, MESSAGE, observe
 from .values import members
@@ -19,6 +19,10 @@ ATTEMPTS: Dict[str, str] = {"tools/call": "name", "prompts/get": "name", "resour
 """The requests that may be answered by questions, and the member that names what they are about."""
 STATE, KEYS = "state", "keys"
 INPUT_REQUIRED = "input_required"
+_STATES = 4096
+"""Request states of a trace that are remembered, each with its request and result."""
+_TARGETS = 1024
+"""Tools, prompts and resources of one session whose rounds are remembered."""
 _SAME = 8
 """Rounds about one name that may be open at once."""
 
@@ -64,14 +68,14 @@ class Rounds:
     """The rounds of a session by what they are about, the newest last."""
 
     def __init__(self) -> None:
-        self.about: "Forgetful[Target, List[Round]]" = Forgetful(Bounds().entries)
+        self.about: "Forgetful[Target, List[Round]]" = Forgetful(_TARGETS)
 
 
 class States:
     """The request states of the whole trace."""
 
     def __init__(self) -> None:
-        self.rounds: "Forgetful[str, Round]" = Forgetful(Bounds().entries)
+        self.rounds: "Forgetful[str, Round]" = Forgetful(_STATES)
 
 
 def target_of(request: Message) -> Target:
@@ -140,6 +144,7 @@ def go_on(message: Message) -> None:
     found = round_of(message)
     if found is not None:
         found.retried = True
+        found.request.notes.pop("round", None)  # otherwise each would hold the one before it
 
 
 def questions(message: Message, method: str) -> Iterator[Question]:

@@ -1,6 +1,7 @@
 """Tools, resources, prompts, completion, pagination and caching: what a single scene of a rule does not show."""
 import pytest
 
+from mcp_ref.checker.listed import lists
 from tests.checker.helpers import judged, roots, unsure
 
 TOOL = '{"name": "t", "inputSchema": {"type": "object"}}'
@@ -216,6 +217,17 @@ def test_legal_traffic_is_silent(name):
 
 
 BROKEN = {
+    "tools.list-changed": """
+        on sse 2025-06-18
+        C #1 tools/list
+        S #1 {"tools": []}
+        @ 5
+        C #2 tools/list
+        S #2 {"tools": [%s]}
+        @ 5
+        C #3 ping
+        S #3 {}
+    """ % TOOL,
     "resources.list-changed": """
         on http 2025-06-18
         C [1] GET /mcp
@@ -276,6 +288,14 @@ BROKEN = {
 @pytest.mark.parametrize("id", sorted(BROKEN))
 def test_rule_holds_in_other_revisions_and_transports(id):
     assert roots(BROKEN[id]) == [id]
+
+
+def test_one_list_does_not_hold_all_that_came_before_it():
+    listed = "".join('C #%d tools/list\nS #%d {"tools": [%s]}\n' % (number, number, TOOL) for number in range(1, 6))
+    session = judged("on stdio 2026-07-28\n" + listed).connections[""].default
+    newest = lists(session).complete["tools/list"]
+    assert newest.first.id == 5 and newest.last.notes["before"].first.id == 4
+    assert newest.last.notes["before"].last.notes == {}
 
 
 UNSURE = {

@@ -151,11 +151,11 @@ def three_kinds(message: Message) -> Verdict:
 
 
 @rule("mrtr.declared-capabilities-only", on=ASKED, scene="""
-  + on stdio 2026-07-28 client={"roots": {}}
+  + on stdio 2026-07-28 client={"elicitation": {}}
   - on stdio 2026-07-28 client={}
     C #1 tools/call {"name": "t", "arguments": {}}
-    S #1 {"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}}
-""")
+    S #1 {"resultType": "input_required", "inputRequests": {"a": %s}}
+""" % _FORM)
 def declared_only(message: Message) -> Verdict:
     """A server asks only for what the request has declared that the client can do."""
     asked = members(message.result.get("inputRequests")) if _wants(message) else {}
