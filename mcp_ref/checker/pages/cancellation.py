@@ -267,9 +267,9 @@ def ignore_completed(subject: Any) -> Verdict:
     return _survives(subject, "completed")
 
 
-@rule("cancel.ignore-malformed", on=(PROCESS, RESULT), party=SERVER, needs="process", scene="""
+@rule("cancel.ignore-malformed", on=(PROCESS, RESULT), party=SERVER, needs="process",
+      provoked="schema.params", scene="""
     on stdio 2025-06-18
-    provokes schema.params
     C notifications/cancelled {"requestId": {}}
   + C #2 ping
   + S #2 {}

@@ -59,9 +59,8 @@ def _refusal(message: Message, level: Any) -> Verdict:
     return KEPT if code == _INVALID_PARAMS else None
 
 
-@rule("logging.invalid-level", on=(RESULT, ERROR), method=SET_LOG_LEVEL, scene="""
+@rule("logging.invalid-level", on=(RESULT, ERROR), method=SET_LOG_LEVEL, provoked="schema.params", scene="""
     on stdio 2025-06-18
-    provokes schema.params
     C #1 logging/setLevel {"level": "verbose"}
   + S #1 !-32602 "Unknown level"
   - S #1 {}
@@ -77,9 +76,8 @@ def invalid_level(message: Message) -> Verdict:
     return verdict
 
 
-@rule("logging.invalid-level-meta", on=(RESULT, ERROR), scene="""
+@rule("logging.invalid-level-meta", on=(RESULT, ERROR), provoked="schema.params", scene="""
     on stdio 2026-07-28 server={"logging": {}, "tools": {}}
-    provokes schema.params
     C #1 tools/list {}
     S #1 {"tools": []}
     C #2 tools/list {"_meta": {"io.modelcontextprotocol/logLevel": "loud"}}
