@@ -136,7 +136,7 @@ def _two_clients() -> str:
 def right_client(message: Message) -> Verdict:
     """The notification that a user has finished goes to the client that was asked."""
     id = message.params.get("elicitationId")
-    asked = message.connection.whole.state(Ids).asked.get(id) if isinstance(id, str) else None
+    asked = message.connection.trace.state(Ids).asked.get(id) if isinstance(id, str) else None
     if asked is None:
         return None
     if any(each.connection is message.connection for each in asked):
@@ -150,7 +150,7 @@ def right_client(message: Message) -> Verdict:
 @rule("elicit.complete-id", on=NOTIFICATION, method=_COMPLETE, party=SERVER, scene=_NOTICE)
 def right_id(message: Message) -> Verdict:
     """The notification that a user has finished has the id of a question."""
-    id, known = message.params.get("elicitationId"), message.connection.whole.state(Ids).asked
+    id, known = message.params.get("elicitationId"), message.connection.trace.state(Ids).asked
     if not isinstance(id, str):
         return Broken("the id is missing" if id is None else "the id is no string", "params.elicitationId")
     if id in known:
@@ -265,7 +265,7 @@ def note_links(message: Message) -> None:
     """Note the ids and the URLs of questions."""
     for id, url in _links(message):
         if isinstance(id, str):
-            known = message.connection.whole.state(Ids).asked
+            known = message.connection.trace.state(Ids).asked
             asked: List[Message] = known.get(id, [])
             known[id] = (asked + [message])[-_SAME:]
         if isinstance(url, str):
