@@ -181,6 +181,14 @@ LEGAL = {
         C #7 tools/list
         S #7 {"tools": [], "ttlMs": 60000}
     """,
+    "a fresh list that is asked for with more in the request": "on stdio 2026-07-28\n" + "\n".join(
+        'C #%d tools/list {"_meta": {"progressToken": %d}}\nS #%d {"tools": [], "ttlMs": 60000}' % (
+            number, number, number) for number in range(1, 9)),
+    "completion before the session has begun": """
+        on stdio 2025-06-18 bare
+        C #1 completion/complete {}
+        S #1 !-32600 "The session has not begun"
+    """,
     "the last page again after a while": """
         on stdio 2026-07-28
         C #1 tools/list

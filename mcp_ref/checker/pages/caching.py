@@ -25,7 +25,7 @@ UNDECIDED = {
 
 DISCOVER = "server/discover"
 _CACHED = (*LISTS, "resources/read", DISCOVER)
-_REPEATS = 3
+_REPEATS = 5
 """Times that a fresh result is asked for again before it counts: a user may want to look again."""
 _POLLS = 5
 """Intervals in a row that make a habit."""
@@ -144,8 +144,9 @@ def _key(request: Optional[Message]) -> Optional[Tuple[str, Any]]:
     if request is None or request.method == DISCOVER:
         return None
     params = request.params
-    if "inputResponses" in params or "requestState" in params:
-        return None
+    if "inputResponses" in params or "requestState" in params or any(
+            not name.startswith("io.modelcontextprotocol/") for name in request.meta):
+        return None  # more than the parameters of the key may count
     name = params.get("uri" if request.method == "resources/read" else "cursor")
     return (request.method, name) if name is None or isinstance(name, str) else None
 
@@ -158,7 +159,7 @@ def _last(message: Message) -> Optional[Fetched]:
 
 
 @rule("cache.ttl-positive", on=REQUEST, method=_CACHED,
-      reading="a client may look again; one that asks three times for what is fresh does not heed it", scene="""
+      reading="a client may look again; one that asks five times for what is fresh does not heed it", scene="""
     on stdio 2026-07-28
     C #1 tools/list
     S #1 {"tools": [], "ttlMs": 60000}
@@ -171,6 +172,12 @@ def _last(message: Message) -> Optional[Fetched]:
   + @ 100
     C #4 tools/list
     S #4 {"tools": [], "ttlMs": 60000}
+  + @ 70
+    C #5 tools/list
+    S #5 {"tools": [], "ttlMs": 60000}
+  + @ 90
+    C #6 tools/list
+    S #6 {"tools": [], "ttlMs": 60000}
 """)
 def heeds(message: Message) -> Verdict:
     """A client does not ask again and again for a result that is fresh."""

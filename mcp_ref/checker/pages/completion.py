@@ -8,7 +8,7 @@ from ..bounds import Bounds, Forgetful
 from ..observed import ERROR, REQUEST, RESULT, Message
 from ..rules import KEPT, Broken, Verdict, observe, rule
 from ..values import has_mask, members, short
-from .errorcodes import INVALID_PARAMS, METHOD_NOT_FOUND
+from .errorcodes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from .lists import declared, undeclared
 
 UNDECIDED = {
@@ -75,8 +75,8 @@ def missing(message: Message) -> Verdict:
     code = message.error.get("code")
     if message.kind == RESULT:
         return Broken("a result, though %s is missing" % name, "params." + name)
-    if code == METHOD_NOT_FOUND:
-        return None  # the server does not complete
+    if code in (METHOD_NOT_FOUND, INVALID_REQUEST):
+        return None  # the server does not complete, or not now
     return KEPT if code == INVALID_PARAMS else Broken("error %s, though %s is missing" % (code, name), "error.code")
 
 

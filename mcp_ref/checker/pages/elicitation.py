@@ -111,7 +111,7 @@ def declared_each_time(message: Message) -> Verdict:
 def one_mode(message: Message) -> Verdict:
     """A client that has declared elicitation knows the method."""
     known = declared_modes(message)
-    if message.sender != CLIENT or not known or message.request is None:
+    if message.sender != CLIENT or not known or message.request is None or message.session.initialized is None:
         return None
     if message.kind == RESULT:
         return KEPT

@@ -15,7 +15,7 @@ from ..values import masked, members, short
 
 UNDECIDED: Dict[str, str] = {}
 
-METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL = -32601, -32602, -32603
+INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL = -32600, -32601, -32602, -32603
 _INTERNAL = re.compile(r"\binternal (?:server )?error\b", re.IGNORECASE)
 _NO_RESOURCE = re.compile(
     r"\b(?:unknown resource|no such resource|resource (?:\S+ )?(?:was )?(?:not found|does not exist|not exist))\b",
@@ -117,7 +117,7 @@ def _code(message: Message, why: str) -> Verdict:
     code, text = code_and_text(message)
     if code == INVALID_PARAMS:
         return KEPT
-    if code in (METHOD_NOT_FOUND, INTERNAL, -32600, -32002, 0) or _NONE.search(text) is not None:
+    if code in (METHOD_NOT_FOUND, INTERNAL, -32002, 0) or _NONE.search(text) is not None:
         return Broken("error %s, though %s" % (code, why), "error.code")
     return None
 

@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional
 
 from ...wiretrace import SERVER
 from ..observed import ERROR, RESULT, Message
-from ..rounds import INPUT_REQUIRED, STATE, Round, candidates, responses, round_of, target_of
+from ..rounds import ATTEMPTS, INPUT_REQUIRED, STATE, Round, candidates, responses, round_of, target_of
 from ..rules import KEPT, OUTCOME, Broken, CannotTell, Verdict, rule
 from ..values import short
 from .mrtr import FIRST, scene, strange
@@ -100,7 +100,9 @@ def binds(message: Message) -> Verdict:
 
 def _malformed(message: Message) -> bool:
     """Return whether the answers of the request are no object of objects."""
-    given: Any = message.request.params.get("inputResponses", {}) if message.request is not None else {}
+    if message.request is None or message.method not in ATTEMPTS:
+        return False
+    given: Any = message.request.params.get("inputResponses", {})
     return not isinstance(given, dict) or not all(isinstance(each, dict) for each in given.values())
 
 
