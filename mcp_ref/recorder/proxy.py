@@ -38,7 +38,7 @@ PAUSE_SECONDS = 0.5
 """The seconds for which nothing is accepted where no descriptor is left."""
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 FINISH_SECONDS = 30.0
-"""The seconds that recording, and each thread of a connection, may take after `Proxy.close`."""
+"""The seconds that recording, and the threads of connections, may take after `Proxy.close`."""
 
 
 class Proxy:
@@ -62,8 +62,9 @@ class Proxy:
         self._keep_host = keep_host
         self._limits = limits
         self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        """Notified when a relay is over."""
         self._relays: Set[Relay] = set()
-        self._threads: Set[threading.Thread] = set()
         self._sockets: List[socket.socket] = []
         self._closed = False
         self._serving = False
@@ -125,7 +126,7 @@ class Proxy:
                 relay = Relay(self, sock)
                 self._relays.add(relay)
                 try:
-                    self._threads.add(start_thread("mcp-ref:relay", self._run, relay))
+                    start_thread("mcp-ref:relay", self._run, relay)
                 except RuntimeError:
                     self._relays.discard(relay)
                     raise
@@ -134,18 +135,19 @@ class Proxy:
             self.gap("", "a connection was refused: %s" % error)
 
     def _run(self, relay: Relay) -> None:
+        relay.running = True
         try:
             relay.run()
         finally:
-            with self._lock:
+            with self._changed:
                 self._relays.discard(relay)
-                self._threads.discard(threading.current_thread())
+                self._changed.notify_all()
 
     def close(self) -> None:
         """Stop: end all connections, and record what is left. A second call waits for the first."""
         with self._lock:
             closed, self._closed = self._closed, True
-            relays, threads = list(self._relays), list(self._threads)
+            relays = list(self._relays)
         if closed:
             self._done.wait(3 * FINISH_SECONDS)
             return
@@ -156,8 +158,8 @@ class Proxy:
             pass  # nothing is accepted any more
         for relay in relays:
             relay.stop()
-        for thread in threads:
-            thread.join(FINISH_SECONDS)
+        with self._changed:  # a Ctrl-C may have come before one of them began to run
+            self._changed.wait_for(lambda: not any(relay.running for relay in self._relays), FINISH_SECONDS)
         self.backlog.put(self._tell_close, None)
         self.recorded = self.backlog.close(FINISH_SECONDS)
         for sock in self._sockets:

@@ -138,6 +138,8 @@ class Relay:
         self._streaming = False
         """True while the response is a stream of events."""
         self._stopped = False
+        self.running = False
+        """True once its thread has begun with it."""
         self._blind: Dict[str, bool] = {}
 
     def stop(self) -> None:
