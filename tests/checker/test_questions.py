@@ -132,7 +132,7 @@ LEGAL = {
         C [1] end
     """,
     "a result of an extension": """
-        on stdio 2026-07-28
+        on stdio 2026-07-28 client={"extensions": {"io.modelcontextprotocol/tasks": {}}}
         C #1 tools/call {"name": "t"}
         S #1 {"resultType": "task", "taskId": "1", "status": "working"}
     """,
@@ -249,7 +249,7 @@ UNSURE = {
         S #1 {"tools": []}
         S notifications/tools/list_changed {}
     """,
-    "subscribe.graceful-close": """
+    "cancel.server-subscription-teardown": """
         on http 2026-07-28 without=end
         C [1] #1 subscriptions/listen {"notifications": {}}
         S [1] stream

@@ -238,7 +238,7 @@ BROKEN = {
     """ % TOOL,
     "resources.list-changed": """
         on http 2025-06-18
-        C [1] GET /mcp
+        C [1] GET /mcp {"Accept": "text/event-stream"}
         S [1] stream
         C #1 resources/list
         S #1 {"resources": []}

@@ -280,8 +280,9 @@ def ignore_malformed(subject: Any) -> Verdict:
     return _survives(subject, "malformed")
 
 
-@rule("cancel.server-subscription-teardown", on=(NOTIFICATION, END), method=(CANCELLED, LISTEN), needs="http end",
-      reading="a stream that ends with the response to its request needs no cancellation besides", scene="""
+@rule("cancel.server-subscription-teardown", "subscribe.graceful-close", on=END, method=LISTEN, party=SERVER,
+      needs="http end", reading="a stream that ends with the response to its request needs no cancellation besides",
+      scene="""
     on http 2026-07-28
     C [1] #1 subscriptions/listen {"notifications": {"toolsListChanged": true}}
     S [1] stream
@@ -290,15 +291,16 @@ def ignore_malformed(subject: Any) -> Verdict:
   + S [1] notifications/cancelled {"requestId": 1, "_meta": {"io.modelcontextprotocol/subscriptionId": 1}}
     S [1] end
 """)
-def server_subscription_teardown(subject: Any) -> Verdict:
-    """A server that ends a subscription says so: it cancels the request that opened it."""
-    if isinstance(subject, Message):
-        request = _named(subject)
-        return KEPT if subject.sender == SERVER and request is not None and request.method == LISTEN else None
-    asked = subject.request if isinstance(subject, Exchange) else None
-    if asked is None or asked.method != LISTEN or asked.answer is not None or asked.cancelled is not None:
+def server_subscription_teardown(exchange: Exchange) -> Verdict:
+    """A server that ends a subscription says so: it answers the request that opened it, or cancels it."""
+    asked = exchange.request
+    if asked is None or exchange.status != 200 or not exchange.stream or asked.answer == ERROR:
         return None
-    if subject.ended_by != SERVER or subject.complete is not True or not subject.stream:
+    if asked.answer == RESULT or asked.cancelled is not None:
+        return KEPT
+    if exchange.ended_by != SERVER:
+        return None
+    if exchange.complete is not True:
         return CannotTell("whether the server ended the stream, or it broke")
     return "the stream of #%s ended without a word" % asked.id
 

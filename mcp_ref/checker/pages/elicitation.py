@@ -55,7 +55,7 @@ _ASK = """
 """
 
 
-@rule("elicit.capability-init", on=RESULT, method=ELICIT, party=CLIENT, provoked="lifecycle.*", scene="""
+@rule("elicit.capability-init", on=RESULT, method=ELICIT, party=CLIENT, scene="""
   + on stdio 2025-06-18 client={"elicitation": {}}
   - on stdio 2025-06-18 client={}
     S #7 elicitation/create """ + _FORM + """

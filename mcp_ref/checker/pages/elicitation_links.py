@@ -123,7 +123,8 @@ def _two_clients() -> str:
                 place, credential, credential),
             '* client message {%s, "message": {"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": '
             '{"name": "t"}}}' % (place, number),
-            '* server response {%s, "status": 200, "fields": [["Content-Type", "text/event-stream"]]}' % place]
+            '* server response {%s, "status": 200, "fields": [["Content-Type", "text/event-stream"]]}' % place,
+            '* server event {%s, "id": "%s0", "data": ""}' % (place, name)]
     told = '* server message {"connection": "%s", "exchange": %d, "sse": {}, "message": {"jsonrpc": "2.0", %s}}'
     done = '"method": "notifications/elicitation/complete", "params": {"elicitationId": "e"}'
     lines += [told % ("a", 1, '"id": 7, "method": "elicitation/create", "params": ' + _ITEM),
@@ -227,6 +228,7 @@ def only_links(message: Message) -> Verdict:
     on http 2025-11-25
     C [1] #1 tools/call {"name": "t", "arguments": {}}
     S [1] stream
+    S [1] event {"id": "0", "data": ""}
     S [1] #7 elicitation/create {"mode": "url", "message": "m", "url": "http://127.0.0.1:8000/connect", \
         "elicitationId": "e"}
   + @ 5

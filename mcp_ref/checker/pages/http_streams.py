@@ -85,7 +85,7 @@ def related_notifications(message: Message) -> Verdict:
     return Broken("progress of exchange %d" % asked.exchange.number, "params.progressToken")
 
 
-@rule("http.stream-no-server-requests", on=(REQUEST, RESULT), party="server", needs="http", scene="""
+@rule("http.stream-no-server-requests", on=MESSAGE, party="server", needs="http", scene="""
     on http 2026-07-28
     C [3] #1 tools/call {"name": "ask"}
     S [3] stream
@@ -98,7 +98,7 @@ def no_server_requests(message: Message) -> Verdict:
         return None
     if not is_streamable(message.exchange):
         return None
-    return KEPT if message.kind == RESULT else "the request %s" % message.method[:60]
+    return "the request %s" % message.method[:60] if message.kind == REQUEST else KEPT
 
 
 @rule("http.get-unrelated", on=NOTIFICATION, method="notifications/progress", needs="http", scene="""

@@ -237,7 +237,8 @@ def inputs_of(message: Message) -> Iterator[Tuple[str, str]]:
             yield row.name, row.capability
 
 
-@rule("meta.undeclared-capabilities", "stateless.no-inferred-capabilities", on=RESULT, scene="""
+@rule("meta.undeclared-capabilities", "stateless.no-inferred-capabilities", "mrtr.declared-capabilities-only",
+      on=RESULT, scene="""
     on stdio 2026-07-28 client={"elicitation": {"form": {}}}
     C #1 tools/call {"name": "a", "arguments": {}}
   + S #1 {"resultType": "input_required", "inputRequests": {"q": {"method": "elicitation/create", "params": \

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Tuple, Union
 
 from ...diagnostics.redaction import MASK
 from ...methods import is_vendor
-from ...wiretrace import CLIENT, SERVER
+from ...wiretrace import SERVER
 from ..observed import NOISE, REQUEST, Message, id_key
 from ..rounds import ATTEMPTS, INPUT_REQUIRED, STATE, Round, States, candidates, goes_on, responses, round_of, target_of
 from ..rules import ANSWERED, ASKED, KEPT, Broken, CannotTell, Verdict, rule
@@ -40,8 +40,9 @@ DONE = """
 """
 
 
-@rule("mrtr.no-server-requests", "mrtr.required", on=ASKED, party=SERVER, scene="""
-    on stdio 2026-07-28
+@rule("mrtr.no-server-requests", "mrtr.required", on=ASKED, party=SERVER,
+      follows=("stdio.no-server-requests", "http.stream-no-server-requests"), scene="""
+    on tcp 2026-07-28
     C #1 tools/call {"name": "t", "arguments": {}}
   - S #7 roots/list
   - C #7 {"roots": []}
@@ -147,26 +148,6 @@ def three_kinds(message: Message) -> Verdict:
     found: List[Union[str, Broken]] = [
         Broken("the method is %s" % short(members(value).get("method")), "result.inputRequests.%s.method" % key[:40])
         for key, value in asked.items() if not _needed(value)]
-    return found or (KEPT if asked else None)
-
-
-@rule("mrtr.declared-capabilities-only", on=ASKED, scene="""
-  + on stdio 2026-07-28 client={"elicitation": {}}
-  - on stdio 2026-07-28 client={}
-    C #1 tools/call {"name": "t", "arguments": {}}
-    S #1 {"resultType": "input_required", "inputRequests": {"a": %s}}
-""" % _FORM)
-def declared_only(message: Message) -> Verdict:
-    """A server asks only for what the request has declared that the client can do."""
-    asked = members(message.result.get("inputRequests")) if _wants(message) else {}
-    found: List[Union[str, Broken]] = []
-    for key, value in asked.items():
-        needed = _needed(value)
-        known = message.has_capability(CLIENT, needed) if needed else True
-        if known is None:
-            return CannotTell("the capabilities in the request")
-        if not known:
-            found.append(Broken("%s was not declared" % needed, "result.inputRequests.%s" % key[:40]))
     return found or (KEPT if asked else None)
 
 

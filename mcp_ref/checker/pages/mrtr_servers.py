@@ -107,7 +107,7 @@ def _malformed(message: Message) -> bool:
 
 
 @rule("mrtr.validate-responses", on=OUTCOME, party=SERVER,
-      provoked=("schema.params", "mrtr.*"), scene=scene(_BAD + """
+      provoked="mrtr.client-constructs-inputs", scene=scene(_BAD + """
   + S #2 !-32602 "Invalid params"
   - S #2 {"content": []}
 """))
@@ -122,7 +122,7 @@ def validates(message: Message) -> Verdict:
 
 
 @rule("mrtr.protocol-errors", on=OUTCOME, party=SERVER,
-      provoked=("schema.params", "mrtr.*"), scene=scene(_BAD + """
+      provoked="mrtr.client-constructs-inputs", scene=scene(_BAD + """
   + S #2 !-32602 "Invalid params"
   - S #2 {"content": [{"type": "text", "text": "Invalid params"}], "isError": true}
 """))

@@ -37,7 +37,7 @@ def _ask(head: str, question: str, kept: str, broken: str) -> str:
 """ % (head, question, kept, broken)
 
 
-@rule("sampling.capability-init", on=RESULT, method=CREATE, party=CLIENT, provoked="lifecycle.*", scene="""
+@rule("sampling.capability-init", on=RESULT, method=CREATE, party=CLIENT, scene="""
   + on stdio 2025-06-18 client={"sampling": {}}
   - on stdio 2025-06-18 client={}
     S #7 sampling/createMessage """ + _HELLO + """
@@ -382,7 +382,7 @@ def _wrongly(question: str) -> str:
 
 
 @rule("sampling.tool-result-missing-error", on=(RESULT, ERROR), method=CREATE, party=CLIENT,
-      provoked=("sampling.tool-balance", "sampling.tool-use-id-match"), scene=_wrongly(_history(_USE, _TOLD)))
+      provoked="sampling.tool-balance", scene=_wrongly(_history(_USE, _TOLD)))
 def refuses_missing(message: Message) -> Verdict:
     """A client answers a history without the result of a tool with the code of invalid params."""
     asked, faulty = _faulty(message), False

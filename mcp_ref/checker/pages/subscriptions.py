@@ -2,10 +2,9 @@
 
 from typing import Any, List, Mapping, Optional
 
-from ...wiretrace import SERVER
 from ..bounds import Forgetful
-from ..observed import ERROR, META_SUBSCRIPTION, NOTIFICATION, REQUEST, RESULT, Exchange, Message, id_key
-from ..rules import END, KEPT, Broken, CannotTell, Verdict, observe, rule
+from ..observed import META_SUBSCRIPTION, NOTIFICATION, REQUEST, RESULT, Message, id_key
+from ..rules import KEPT, Broken, CannotTell, Verdict, observe, rule
 from ..values import items, members, short
 
 UNDECIDED = {
@@ -157,30 +156,6 @@ def named(message: Message) -> Verdict:
         return KEPT
     return _unknown(message) or Broken(
         "no subscription has the id %s" % short(message.meta[META_SUBSCRIPTION]), where)
-
-
-@rule("subscribe.graceful-close", on=END, method=LISTEN, party=SERVER, needs="http end", scene="""
-    on http 2026-07-28
-    C [1] #1 subscriptions/listen {"notifications": {"toolsListChanged": true}}
-    S [1] stream
-    S [1] notifications/subscriptions/acknowledged {"_meta": {"io.modelcontextprotocol/subscriptionId": 1}, \
-        "notifications": {"toolsListChanged": true}}
-    @ 5
-  + S [1] #1 {"_meta": {"io.modelcontextprotocol/subscriptionId": 1}}
-  - S [1] end
-""")
-def graceful(exchange: Exchange) -> Verdict:
-    """A server that ends a subscription in good order answers its request first."""
-    request = exchange.request
-    if request is None or exchange.status != 200 or not exchange.stream or request.answer == ERROR:
-        return None
-    if request.answer == RESULT:
-        return KEPT
-    if exchange.ended_by != SERVER or request.cancelled is not None:
-        return None
-    if exchange.complete is not True:
-        return CannotTell("whether the stream was cut")
-    return Broken("the stream ended without a result", at=exchange)
 
 
 @observe(on=REQUEST, method=LISTEN)
