@@ -51,9 +51,9 @@ def text(event):
 
 SCENES = {id: [events for events in traces(rule.scene) if len(events) < 100] for id, rule in sorted(RULES.items())}
 COMMON = Counter(each for id in SCENES for each in {text(event) for events in SCENES[id] for event in events})
-OFTEN = 3
+OFTEN = 2
 """Scenes that have an event: where there are more, not each of them replaces all of its places."""
-LONG = 15
+LONG = 8
 """Events of a scene: where there are more, not all of its places are replaced."""
 
 
