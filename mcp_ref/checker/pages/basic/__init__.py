@@ -1,0 +1,1 @@
+"""The rules of messages, the conversation and what both parties do."""

@@ -1,0 +1,172 @@
+"""Rules of shapes: params and results have the members and types of their definitions in the schema of the revision.
+
+A finding follows from any rule that a requirement has about the same message, so one wrong type is one fault. Members
+that a definition does not have, names of vendors and extensions, and what a later revision has added are no fault.
+"""
+
+from typing import Any, Callable, Dict, Optional, Tuple
+
+from ....codec import DecodeError, decoder
+from ....methods import (
+    EMBEDDED, INPUT_REQUIRED, SENDER, Method, is_vendor, known_since, load, lookup, params_class, result_class,
+)
+from ....requirements import Requirement
+from ....revisions import Revision
+from ....wiretrace import SERVER
+from ...observed import NOTIFICATION, REQUEST, RESULT, Message
+from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+from ...values import at, masked, short
+
+UNDECIDED: Dict[str, str] = {}
+
+_ANY = ("here:*",)
+_NOTIFICATIONS = "notifications/"
+
+
+def _row(id: str, level: str, revisions: str = "..") -> Requirement:
+    return Requirement(id, level, "both", revisions, "schema.json", "")
+
+
+def _fault(decode: Callable[..., Any], value: Any, name: str, what: str) -> Optional[Broken]:
+    """Return what of a value does not fit; None if nothing, or if what is there was masked."""
+    try:
+        decode(value, name)
+    except DecodeError as error:
+        if masked(at({name: value}, error.location)):
+            return None
+        return Broken("%s: expected %s, got %s (%s)" % (
+            short(error.path), short(error.expected, 80), short(error.got), what), error.path[:100])
+    except RecursionError:
+        return None
+    return None
+
+
+_PARAMS: Dict[Tuple[str, int], Optional[Tuple[Callable[..., Any], str]]] = {}
+_RESULTS: Dict[Tuple[str, int, str], Optional[Tuple[Callable[..., Any], str]]] = {}
+
+
+def _name(declared: Any) -> str:
+    return declared.rpartition(":")[2] if isinstance(declared, str) else str(getattr(declared, "__name__", declared))
+
+
+def _params_decoder(method: str, revision: Revision) -> Optional[Tuple[Callable[..., Any], str]]:
+    """Return the decoder of the params of a method, and the name of the definition; None for an unknown method."""
+    row = lookup(method, revision)
+    if row is None:
+        return None
+    key = (method, revision.rank)
+    if key not in _PARAMS:
+        _PARAMS[key] = (decoder(params_class(row), revision), _name(row.params))
+    return _PARAMS[key]
+
+
+@rule("schema.params", on=(REQUEST, NOTIFICATION), follows=_ANY, row=_row("schema.params", "MUST"), scene="""
+    on stdio 2025-06-18
+  + C #1 tools/call {"name": "t", "arguments": {}}
+  - C #1 tools/call {"name": "t", "arguments": []}
+    S #1 {"content": []}
+""")
+def params(message: Message) -> Verdict:
+    """The params of a message have the members and types that the schema of the revision gives them."""
+    if message.revision is None:
+        return None
+    found = _params_decoder(message.method, message.revision)
+    if found is None:
+        return None
+    return _fault(found[0], message.data.get("params", {}), "params", found[1]) or KEPT
+
+
+def _result_decoder(message: Message, row: Method, revision: Revision) -> Optional[Tuple[Callable[..., Any], str]]:
+    """Return the decoder of a result, and the name of the definition; None for a kind that an extension adds."""
+    wanted, kind = row.result, message.result.get("resultType", "complete") if revision.result_type else "complete"
+    if kind == "input_required":
+        wanted = row.other if row.other == INPUT_REQUIRED else None
+    elif kind != "complete":
+        return None
+    elif row.other is not None and row.other != INPUT_REQUIRED and "task" in message.result:
+        wanted = row.other
+    if wanted is None:
+        return None
+    key = (row.name, revision.rank, _name(wanted))
+    if key not in _RESULTS:
+        cls = result_class(row) if wanted == row.result else load(wanted)
+        _RESULTS[key] = (decoder(cls, revision), _name(wanted))
+    return _RESULTS[key]
+
+
+@rule("schema.result", on=RESULT, follows=_ANY, row=_row("schema.result", "MUST"), scene="""
+    on stdio 2025-06-18
+    C #1 tools/call {"name": "t", "arguments": {}}
+  + S #1 {"content": [{"type": "text", "text": "a"}]}
+  - S #1 {"content": [{"type": "text"}]}
+""")
+def result(message: Message) -> Verdict:
+    """A result has the members and types that the schema of the revision gives it."""
+    revision, asked = message.revision, message.request
+    row = lookup(message.method, revision) if revision is not None and asked is not None else None
+    if revision is None or row is None or row.result is None:
+        return None
+    found = _result_decoder(message, row, revision)
+    if found is None:
+        return None
+    return _fault(found[0], message.data.get("result"), "result", found[1]) or KEPT
+
+
+@rule("schema.unknown-method", on=(REQUEST, NOTIFICATION), follows=_ANY, row=_row("schema.unknown-method", "SHOULD"),
+      scene="""
+    on stdio 2025-06-18
+  + C #1 tools/list
+  + S #1 {"tools": []}
+  - C #1 tools/lists
+  - S #1 !-32601 "Method not found"
+""")
+def known(message: Message) -> Verdict:
+    """A method is one that the revision has, from this party, or a name of a vendor or an extension."""
+    revision = message.revision
+    if revision is None:
+        return None
+    row = lookup(message.method, revision)
+    if row is None:
+        return _unknown(message, revision)
+    if row.sender not in (message.sender, "both") or (row.carrier == EMBEDDED and message.kind == REQUEST):
+        return Broken("%s is not sent by the %s" % (row.name, message.sender), "method")
+    if row.kind != message.kind:
+        return Broken("%s is a %s" % (row.name, row.kind), "id")
+    return KEPT
+
+
+def _unknown(message: Message, revision: Revision) -> Verdict:
+    method = message.method
+    rest = method[len(_NOTIFICATIONS):] if method.startswith(_NOTIFICATIONS) else method
+    if is_vendor(rest) or method.startswith("rpc."):
+        return None
+    for party in ("client", SERVER):
+        capabilities = message.capabilities(party)
+        if capabilities is None:
+            return CannotTell("whether an extension has the method")
+        if capabilities.get("extensions") or capabilities.get("experimental"):
+            return None
+    others = ", ".join(str(each) for each in known_since(method))
+    return Broken("%s has no method %s%s" % (revision, short(method), ", but %s" % others if others else ""), "method")
+
+
+@rule("schema.capability", on=NOTIFICATION, party=SERVER, follows=_ANY,
+      row=_row("schema.capability", "SHOULD", "2026-07-28"), scene="""
+  + on stdio 2026-07-28 server={"tools": {"listChanged": true}}
+  - on stdio 2026-07-28 server={"tools": {}}
+    C #1 server/discover
+    S #1 {}
+    C #2 subscriptions/listen {"notifications": {"toolsListChanged": true}}
+    S notifications/subscriptions/acknowledged {"_meta": {"io.modelcontextprotocol/subscriptionId": 2}, \
+        "notifications": {"toolsListChanged": true}}
+    S notifications/tools/list_changed {"_meta": {"io.modelcontextprotocol/subscriptionId": 2}}
+""")
+def capability(message: Message) -> Verdict:
+    """A server that sends a notification has declared the capability that it belongs to."""
+    row = lookup(message.method, message.revision) if message.revision is not None else None
+    if row is None or row.capability is None or row.holder != SENDER or message.sender != SERVER:
+        return None
+    declared = message.has_capability(SERVER, row.capability)
+    if declared is None:
+        return CannotTell("the capabilities of the server")
+    return KEPT if declared else Broken("%s was not declared" % row.capability, "method")

@@ -1,0 +1,1 @@
+"""The rules of HTTP: Streamable HTTP of all revisions, and HTTP+SSE."""

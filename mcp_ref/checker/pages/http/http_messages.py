@@ -1,0 +1,360 @@
+"""Rules of POSTs and their replies [2025-03-26..2025-11-25 basic/transports §Streamable HTTP], [2026-07-28
+basic/transports/streamable-http]."""
+
+from typing import Any, Optional
+
+from ....jsontext import JsonError, loads
+from ...bounds import Bounds, Forgetful
+from ...httpfacts import MOST, accepts, is_streamable, text_of
+from ...observed import ERROR, NOISE, NOTIFICATION, REQUEST, RESULT, Connection, Exchange, Message
+from ...rules import BATCH, END, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, observe, rule
+
+UNDECIDED = {
+    "http.client-supports-json-and-sse": "a client that leaves a reply may have cancelled, failed or lost the network; "
+                                         "nothing on the wire says that the form of the reply was the reason",
+}
+MODERN_CODES = (-32020, -32021, -32022)
+"""Codes of errors that only a server without handshake sends: HeaderMismatch, MissingRequiredClientCapability,
+UnsupportedProtocolVersion."""
+
+
+class Modern:
+    """The era of a server: has it shown that it speaks a revision without handshake?
+
+    A request in such a revision proves nothing: clients try it on servers that know older ones only.
+    """
+
+    def __init__(self) -> None:
+        self.shown = False
+        self.refused = False
+        """True if it has refused a handshake as one that does not know any."""
+        self.opened = False
+        """True if it has answered a handshake."""
+
+    @property
+    def only(self) -> bool:
+        """True if it knows no revision with a handshake; that it lists none proves nothing."""
+        return self.refused and not self.opened
+
+
+def shows_modern(message: Message) -> bool:
+    """Return True for a response that a server of older revisions would not send."""
+    if message.kind == RESULT:
+        return "resultType" in message.result
+    return message.kind == ERROR and message.error.get("code") in MODERN_CODES
+
+
+def is_modern(connection: Connection) -> bool:
+    """Return True if the server has shown that it speaks a revision without handshake."""
+    return connection.state(Modern).shown
+
+
+OTHER_ERA = CannotTell("whether the server speaks older revisions, too")
+NO_HANDSHAKE = """
+    C [1] #1 initialize {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "client", \
+"version": "1"}}
+    S [1] 400 {"Content-Type": "application/json"}
+    S [1] #1 !-32022 "unsupported" {"supported": ["2026-07-28"], "requested": "2025-11-25"}
+"""
+"""The lines of a scene in which a server refuses a handshake."""
+UNKNOWN_ERA = CannotTell("whether the server speaks this revision")
+
+
+@observe(on=(RESULT, ERROR))
+def note_modern(message: Message) -> None:
+    """Note that the server speaks a revision without handshake, and whether it knows of handshakes."""
+    if message.sender != "server" or message.revision is None:
+        return
+    known = message.connection.state(Modern)
+    if message.method == "initialize":
+        known.opened = known.opened or message.kind == RESULT
+        known.refused = known.refused or _knows_no_handshake(message)
+    elif message.revision.stateless:
+        known.shown = known.shown or shows_modern(message)
+
+
+def _knows_no_handshake(message: Message) -> bool:
+    code, data = message.error.get("code"), message.error.get("data")
+    supported = data.get("supported") if isinstance(data, dict) else None
+    if code == -32022:
+        return isinstance(supported, list) and all(isinstance(each, str) and each >= "2026" for each in supported)
+    return code in (-32601, -32020)
+
+
+class Endpoints:
+    """The paths of a connection on which a POST was served."""
+
+    def __init__(self) -> None:
+        self.served: "Forgetful[str, None]" = Forgetful(Bounds().entries)
+
+
+@rule("http.endpoint-post", "http.endpoint-post-get", on=RESPONSE, needs="http", scene="""
+    on http 2026-07-28
+    C #1 tools/list {}
+    S #1 {"tools": []}
+    C [3] #2 prompts/list {}
+  + S [3] #2 {"prompts": []}
+  - S [3] 405
+  - S [3] end
+""")
+def endpoint_takes_posts(exchange: Exchange) -> Verdict:
+    """The endpoint takes POSTs: it does not answer some that the method is not allowed or not known."""
+    if not is_streamable(exchange) or exchange.method != "POST" or not exchange.sent:
+        return None
+    if exchange.status in (405, 501):
+        if exchange.path in exchange.connection.state(Endpoints).served:
+            return "%d to a POST" % exchange.status
+        return UNKNOWN_ERA
+    return KEPT if exchange.status is not None and exchange.status // 100 == 2 else None
+
+
+@observe(on=RESPONSE)
+def note_served(exchange: Exchange) -> None:
+    """Note that a POST was served."""
+    if exchange.sent and exchange.method == "POST" and exchange.status is not None and exchange.status // 100 == 2:
+        exchange.connection.state(Endpoints).served[exchange.path] = None
+
+
+# What the client sends
+
+def _is_post(message: Message) -> Optional[Exchange]:
+    """Return the exchange of a message that the client posts over Streamable HTTP."""
+    exchange = message.exchange
+    if exchange is None or message.sender != "client" or exchange.method != "POST" or not is_streamable(exchange):
+        return None
+    return exchange
+
+
+def _several(text: str) -> bool:
+    """Return True for the text of two or more JSON objects, one after the other on lines of their own."""
+    lines = [line for line in text[:MOST].splitlines() if line.strip()]
+    try:
+        return len(lines) > 1 and all(isinstance(loads(line.encode("utf-8")), dict) for line in lines[:8])
+    except (JsonError, UnicodeError):
+        return False
+
+
+@rule("http.post-each-message", on=(MESSAGE, NOISE), needs="http", scene="""
+    on http 2025-06-18
+    C [3] #1 tools/list {}
+  - C [3] #2 prompts/list {}
+    S [3] #1 {"tools": []}
+""")
+def post_of_its_own(message: Message) -> Verdict:
+    """Each message of the client has a POST of its own."""
+    exchange = _is_post(message)
+    if exchange is None:
+        return None
+    if message.kind == NOISE:
+        return "several messages in one body" if _several(message.event.text) else None
+    if exchange.sent and exchange.sent[0].event is not message.event:
+        return "another message in the same POST"
+    return KEPT
+
+
+@rule("http.client-uses-post", on=MESSAGE, needs="http", scene="""
+    on http 2025-06-18
+  + C [3] POST /mcp {"Accept": "application/json, text/event-stream"}
+  - C [3] PUT /mcp {"Accept": "application/json, text/event-stream"}
+    C [3] #1 tools/list {}
+    S [3] #1 {"tools": []}
+""")
+def posts(message: Message) -> Verdict:
+    """The client sends its messages by the method POST."""
+    exchange = message.exchange
+    if exchange is None or message.sender != "client" or not is_streamable(exchange):
+        return None
+    return KEPT if exchange.method == "POST" else "a message by %s" % exchange.method[:20]
+
+
+@rule("http.accept-both", on=MESSAGE, needs="http", reading="a wildcard that covers a media type lists it", scene="""
+    on http 2025-06-18
+  + C [3] #1 tools/list {}
+  - C [3 Accept=application/json] #1 tools/list {}
+    S [3] #1 {"tools": []}
+""")
+def accepts_both(message: Message) -> Verdict:
+    """A POST accepts both a JSON object and a stream of events."""
+    exchange = _is_post(message)
+    if exchange is None or exchange.sent[:1] != [message]:
+        return None
+    value = exchange.header("accept") or ""
+    lacking = [each for each in ("application/json", "text/event-stream") if not accepts(value, each)]
+    return Broken("Accept: %s" % (value[:80] or "(none)"), "Accept") if lacking else KEPT
+
+
+@rule("http.post-body-single-or-response", "http.post-body-single", on=(BATCH, MESSAGE), party="client", needs="http",
+      scene="""
+    on http 2025-06-18
+  + C [3] #1 tools/list {}
+  - C> [3] [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]
+    S [3] #1 {"tools": []}
+""")
+def single(subject: Any) -> Verdict:
+    """The body of a POST is one message, not an array of messages."""
+    if isinstance(subject, Message):
+        return KEPT if subject.batch is None and _is_post(subject) is not None else None
+    if not subject or _is_post(subject[0]) is None:
+        return None
+    return Broken("an array of %d" % len(subject), "body")
+
+
+@rule("http.client-no-responses", on=(RESULT, ERROR, REQUEST), needs="http", scene="""
+    on http 2026-07-28
+    C #1 tools/list {}
+    S #1 {"tools": []}
+  - C [3] #"s-1" {"roots": []}
+  - S [3] 400
+  - S [3] end
+""")
+def no_responses(message: Message) -> Verdict:
+    """The client posts no responses."""
+    exchange = _is_post(message)
+    if exchange is None or exchange.sent[0] is not message:
+        return None
+    return KEPT if message.kind == REQUEST else "a response in a POST"
+
+
+# What the server answers
+
+def _carries(exchange: Exchange) -> bool:
+    """Return True for a POST of notifications or responses only."""
+    return is_streamable(exchange) and exchange.method == "POST" and bool(exchange.sent) and all(
+        each.kind in (NOTIFICATION, RESULT, ERROR) for each in exchange.sent)
+
+
+def _has_body(exchange: Exchange) -> bool:
+    body = exchange.answer_body
+    return exchange.received_count > 0 or body is not None and (
+        bool(text_of(body)) or any(body.more.get(name) not in (None, "") for name in ("json", "form", "base64"))
+        or "json" in body.more)
+
+
+@rule("http.notification-202", on=END, needs="http", follows="http.notification-rejected", scene="""
+    on http 2025-06-18
+    C [3] notifications/roots/list_changed
+  + S [3] 202
+  - S [3] 200 {"Content-Type": "application/json"}
+  - S [3] body {"json": {}}
+    S [3] end
+""")
+def accepted(exchange: Exchange) -> Verdict:
+    """A POST without a request that is accepted is answered by 202, without a body."""
+    if not _carries(exchange) or exchange.status is None or exchange.status // 100 != 2:
+        return None
+    if any(each.kind == ERROR for each in exchange.received):
+        return None  # it was not accepted
+    if exchange.status != 202:
+        return "%d instead of 202" % exchange.status
+    return "202 with a body" if _has_body(exchange) else KEPT
+
+
+@rule("http.notification-rejected", on=END, needs="http", scene="""
+    on http 2025-06-18
+    C [3] notifications/roots/list_changed
+  + S [3] 400 {"Content-Type": "application/json"}
+  - S [3] 200 {"Content-Type": "application/json"}
+    S [3] !-32600 "not accepted"
+    S [3] end
+""")
+def rejected(exchange: Exchange) -> Verdict:
+    """A POST without a request that is not accepted is answered by the status of an error."""
+    if not _carries(exchange) or exchange.status is None:
+        return None
+    if exchange.status >= 400:
+        return KEPT
+    refused = exchange.status // 100 == 2 and any(each.kind == ERROR for each in exchange.received)
+    return "%d with an error in the body" % exchange.status if refused else None
+
+
+@rule("http.post-response-content-type", on=RESPONSE, needs="http", scene="""
+    on http 2025-06-18
+    C [3] #1 tools/list {}
+  + S [3] 200 {"Content-Type": "application/json"}
+  - S [3] 200 {"Content-Type": "text/plain"}
+    S [3] #1 {"tools": []}
+""")
+def content_type(exchange: Exchange) -> Verdict:
+    """A request is answered by a JSON object or by a stream of events, and says so."""
+    if not is_streamable(exchange) or exchange.request is None or exchange.status is None:
+        return None
+    if exchange.status // 100 != 2:
+        return None
+    if exchange.media_type in ("application/json", "text/event-stream"):
+        return KEPT
+    return Broken("%d with %s" % (exchange.status, exchange.media_type[:60] or "no media type"), "Content-Type")
+
+
+@rule("http.method-not-found-404", on=ERROR, party="server", needs="http", scene="""
+    on http 2026-07-28
+    C #1 tools/list {}
+    S #1 {"tools": []}
+    C [3] #2 vendor/what {}
+  + S [3] 404 {"Content-Type": "application/json"}
+  - S [3] 200 {"Content-Type": "application/json"}
+    S [3] #2 !-32601 "Method not found"
+""")
+def method_not_found(message: Message) -> Verdict:
+    """A method that the server does not have is answered by 404 and the error -32601."""
+    exchange = message.exchange
+    if message.sender != "server" or message.error.get("code") != -32601 or not is_streamable(exchange):
+        return None
+    if exchange is None or exchange.status is None or exchange.request is None:
+        return None
+    if exchange.status == 404:
+        return KEPT
+    return "%d with the error -32601" % exchange.status if is_modern(message.connection) else UNKNOWN_ERA
+
+
+# The eras
+
+class Refusal:
+    """The refusal of the last request of a client without handshake."""
+
+    def __init__(self) -> None:
+        self.error: Optional[Message] = None
+
+
+def _client_name(message: Message) -> Any:
+    info = message.params.get("clientInfo", message.meta.get("io.modelcontextprotocol/clientInfo"))
+    return info.get("name") if isinstance(info, dict) else None
+
+
+@rule("http.dual-era-inspect-400", on=REQUEST, always=True, needs="http", scene="""
+    on http 2026-07-28 bare client={}
+    C [1] #1 tools/call {"name": "ask"}
+    S [1] 400 {"Content-Type": "application/json"}
+    S [1] #1 !-32021 "a capability is missing" {"requiredCapabilities": {"sampling": {}}}
+  + C [2] #2 tools/list {}
+  + S [2] #2 {"tools": []}
+  - C [2] #2 initialize {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "client", \
+"version": "1"}}
+  - S [2] 400
+  - S [2] end
+""")
+def no_blind_fallback(message: Message) -> Verdict:
+    """A client that is refused by an error of a server without handshake does not fall back to the handshake."""
+    error = message.connection.state(Refusal).error
+    if error is None or message.sender != "client" or not is_streamable(message.exchange):
+        return None
+    if message.method != "initialize":
+        return KEPT
+    data = error.error.get("data")
+    supported = data.get("supported") if isinstance(data, dict) else None
+    if error.error.get("code") == -32022 and (not isinstance(supported, list) or any(
+            not isinstance(each, str) or each < "2026" for each in supported)):
+        return None  # an older revision may have been offered
+    if error.request is None or _client_name(error.request) != _client_name(message):
+        return CannotTell("whether the same client falls back")
+    return "initialize after the error %s" % error.error.get("code")
+
+
+@observe(on=(REQUEST, ERROR))
+def note_refusal(message: Message) -> None:
+    """Note the refusal of a request without handshake; the next request forgets it."""
+    refusal = message.connection.state(Refusal)
+    if message.kind == REQUEST and message.sender == "client":
+        refusal.error = None
+    elif message.kind == ERROR and message.error.get("code") in MODERN_CODES and message.revision is not None:
+        if message.revision.stateless and message.exchange is not None and message.exchange.status == 400:
+            refusal.error = message

@@ -1,0 +1,363 @@
+"""Rules of event ids and resumed streams [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery],
+[2025-11-25 basic/transports §Sending Messages to the Server]."""
+
+from hashlib import sha256
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from ...bounds import Bounds, Forgetful
+from ...httpfacts import is_streamable, key_of
+from ...observed import ERROR, RESULT, Connection, Exchange, Session, SseEvent
+from ...rules import END, FINISH, HEAD, KEPT, RESPONSE, SSE_EVENT, Broken, CannotTell, Verdict, observe, rule
+from .http_endpoint import said
+
+UNDECIDED: Dict[str, str] = {}
+
+EARLY = 0.1
+"""Seconds, and the part of the time to wait, by which a client may be early: timers and clocks are not exact."""
+PATIENCE = 30.0
+"""Seconds after which a client that goes on with other work is not about to resume a stream."""
+
+
+class Cursor(NamedTuple):
+    """The place at which an event id was given."""
+
+    origin: Exchange
+    """The exchange that opened the stream; one that resumes it has the same."""
+    content: bytes
+    """A digest of the event's message or data; empty for an event without data."""
+
+
+class Activity:
+    """The last activity of a client in a session."""
+
+    def __init__(self) -> None:
+        self.last = 0.0
+        """The time of its last request."""
+        self.leaving = False
+        """True if it has asked to end the session."""
+
+
+@observe(on=HEAD)
+def note_activity(exchange: Exchange) -> None:
+    """Note a request of the client."""
+    activity = exchange.session.state(Activity)
+    activity.last = exchange.opened
+    activity.leaving = activity.leaving or exchange.method == "DELETE"
+
+
+class Cursors:
+    """The event ids of a session, and the streams that the server has closed before their end."""
+
+    def __init__(self) -> None:
+        self.given: "Forgetful[str, Cursor]" = Forgetful(Bounds().entries)
+        self.early: "Forgetful[int, Exchange]" = Forgetful(Bounds().exchanges)
+        """POST streams that the server has closed before all responses, by number."""
+        self.unjudged: List[Exchange] = []
+        """The streams among them after which nothing was served yet."""
+
+
+def origin_of(exchange: Exchange) -> Exchange:
+    """Return the exchange that opened the stream of another: itself, unless it resumes one."""
+    found: Exchange = exchange.notes.get("origin", exchange)
+    return found
+
+
+def is_resumed(exchange: Exchange) -> bool:
+    """Return True for a GET that asks for the rest of a stream."""
+    return exchange.method == "GET" and exchange.header("last-event-id") is not None
+
+
+def latest_of(exchange: Exchange) -> Exchange:
+    """Return the last exchange that carried the stream which an exchange has opened."""
+    found: Exchange = exchange.notes.get("resumed", exchange)
+    return found
+
+
+def waiting(exchange: Exchange) -> bool:
+    """Return True if a request of an exchange was neither answered nor cancelled."""
+    return any(each.kind == "request" and each.answer is None and each.cancelled is None for each in exchange.sent)
+
+
+def closed_early(exchange: Exchange) -> bool:
+    """Return True for the stream of a POST that the server has closed in order, before all its responses.
+
+    The end of a session ends its streams.
+    """
+    if exchange.session.state(Activity).leaving:
+        return False
+    return exchange.method == "POST" and exchange.stream and is_streamable(exchange) and waiting(exchange) and (
+        exchange.ended_by == "server" and exchange.complete is True and exchange.session.ended is None)
+
+
+def _content(seen: SseEvent) -> bytes:
+    text = key_of(seen.message.data) if seen.message is not None else seen.data
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()[:8] if text else b""
+
+
+# Event ids
+
+@rule("http.resume-event-id-unique", "http.resume-event-id-encodes-stream", on=SSE_EVENT, needs="sse",
+      follows="http.resume-no-cross-stream", scene="""
+    on http 2025-06-18
+    C [3] #1 tools/call {"name": "slow"}
+    S [3] stream
+    S [3 id=1] #1 {"content": []}
+    C [4] #2 tools/call {"name": "slow"}
+    S [4] stream
+  + S [4 id=2] #2 {"content": []}
+  - S [4 id=1] #2 {"content": []}
+""")
+def id_unique(seen: SseEvent) -> Verdict:
+    """An event id is given once in a session: with it a stream is found again."""
+    if not seen.id or not is_streamable(seen.exchange):
+        return None
+    known: Optional[Cursor] = seen.exchange.session.state(Cursors).given.get(seen.id)
+    if known is None:
+        return KEPT
+    same = _content(seen) in (known.content, b"")
+    if is_resumed(seen.exchange) and same:
+        return None  # it was sent again
+    return Broken("the id %s of exchange %d again" % (seen.id[:40], known.origin.number), "id")
+
+
+@rule("http.resume-no-cross-stream", on=SSE_EVENT, needs="sse", scene="""
+    on http 2025-06-18
+    C [3] #1 tools/call {"name": "slow"}
+    S [3] stream
+    S [3 id=a-1] notifications/message {"level": "info", "data": "a"}
+    S [3] end cut
+    C [4] #2 tools/call {"name": "slow"}
+    S [4] stream
+    S [4 id=b-1] notifications/message {"level": "info", "data": "b"}
+    S [4 id=b-2] #2 {"content": []}
+    C [5] GET /mcp {"Accept": "text/event-stream", "Last-Event-ID": "a-1"}
+    S [5] stream
+  - S [5 id=b-1] notifications/message {"level": "info", "data": "b"}
+    S [5 id=a-2] #1 {"content": []}
+    S [5] end
+""")
+def no_cross_stream(seen: SseEvent) -> Verdict:
+    """A stream that is resumed carries only what belongs on it."""
+    exchange = seen.exchange
+    if not is_resumed(exchange) or "origin" not in exchange.notes or not is_streamable(exchange):
+        return None
+    origin, message = origin_of(exchange), seen.message
+    known: Optional[Cursor] = exchange.session.state(Cursors).given.get(seen.id) if seen.id else None
+    if known is not None and known.origin is not origin and known.content == _content(seen):
+        return Broken("the event %s of exchange %d" % (str(seen.id)[:40], known.origin.number), "id")
+    if message is not None and message.kind in (RESULT, ERROR) and message.request is not None:
+        asked = message.request.exchange
+        if asked is not None and asked is not origin:
+            return "the response to a request of exchange %d" % asked.number
+    return KEPT
+
+
+@observe(on=SSE_EVENT)
+def note_id(seen: SseEvent) -> None:
+    """Note the id of an event."""
+    given = seen.exchange.session.state(Cursors).given
+    if seen.id and seen.id not in given:
+        given[seen.id] = Cursor(origin_of(seen.exchange), _content(seen))
+
+
+@rule("http.resume-prime-event", on=SSE_EVENT, needs="sse", scene="""
+    on http 2025-11-25
+    C [3] #1 tools/call {"name": "slow"}
+    S [3] stream
+  + S [3] event {"id": "a-0", "data": ""}
+    S [3 id=a-1] #1 {"content": []}
+""", reading="a server that gives no ids has streams that cannot be resumed, and nothing to prepare for")
+def primed(seen: SseEvent) -> Verdict:
+    """The stream of a POST begins with an event that has an id and no data."""
+    exchange = seen.exchange
+    asked = exchange.request
+    if exchange.method != "POST" or exchange.event_count or asked is None or not is_streamable(exchange):
+        return None
+    if asked.method == "initialize":
+        return None  # the revision is being agreed on
+    if not seen.id and not len(exchange.session.state(Cursors).given):
+        return CannotTell("whether the streams of the server can be resumed")
+    return KEPT if seen.id and not seen.data and seen.message is None else "the first event is another one"
+
+
+# Resuming
+
+@rule("http.resume-get", on=HEAD, needs="http sse end start", scene="""
+    on http 2025-11-25
+    C [3] #1 tools/call {"name": "slow"}
+    S [3] stream
+    S [3] event {"id": "a-0", "retry": 0, "data": ""}
+    S [3 id=a-1] notifications/message {"level": "info", "data": "a"}
+    S [3] end
+  + C [5] GET /mcp {"Accept": "text/event-stream", "Last-Event-ID": "a-1"}
+  - C [5] GET /mcp {"Accept": "text/event-stream", "Last-Event-ID": "a-0"}
+    S [5] stream
+    S [5 id=a-2] #1 {"content": []}
+    S [5] end
+""")
+def resumes_from_last(exchange: Exchange) -> Verdict:
+    """A client resumes a stream from the last event that it has received."""
+    id = exchange.header("last-event-id")
+    if id is None or exchange.method != "GET" or not is_streamable(exchange):
+        return None
+    cursors = exchange.session.state(Cursors)
+    known: Optional[Cursor] = cursors.given.get(id)
+    if known is None:
+        unsure = cursors.given.forgot or not exchange.session.from_start
+        return CannotTell("the events before") if unsure else Broken("no event had the id " + id[:40], "Last-Event-ID")
+    last = latest_of(known.origin)
+    if last.last_id == id:
+        return KEPT
+    if last.complete is not True or last.ended_by != "server" or not last.last_id:
+        return CannotTell("which events have reached the client")
+    return Broken("%s, and the last was %s" % (id[:40], last.last_id[:40]), "Last-Event-ID")
+
+
+@rule("http.resume-respect-retry", on=HEAD, needs="http sse end", scene="""
+    on http 2025-11-25
+    C [3] #1 tools/call {"name": "slow"}
+    S [3] stream
+    S [3] event {"id": "a-0", "retry": 5000, "data": ""}
+    S [3] end
+  + @ 5
+    C [5] GET /mcp {"Accept": "text/event-stream", "Last-Event-ID": "a-0"}
+    S [5] stream
+    S [5 id=a-1] #1 {"content": []}
+    S [5] end
+""")
+def waits(exchange: Exchange) -> Verdict:
+    """A client waits as long as `retry` says before it resumes a stream."""
+    known: Optional[Cursor] = exchange.session.state(Cursors).given.get(exchange.header("last-event-id") or "")
+    if known is None or not is_resumed(exchange):
+        return None
+    last = latest_of(known.origin)
+    if last.ended is None or last.ended_by != "server" or type(last.retry) is not int:
+        return None
+    wanted, waited = last.retry / 1000, exchange.opened - last.ended
+    if waited >= wanted * (1 - EARLY) - EARLY:
+        return KEPT
+    return Broken("after %.0f ms instead of %d" % (waited * 1000, last.retry), "Last-Event-ID")
+
+
+@rule("http.resume-get-polling", on=RESPONSE, needs="http sse end", scene="""
+    on http 2025-11-25
+    C [3] GET /mcp {"Accept": "text/event-stream"}
+    S [3] stream
+  + S [3] event {"id": "g-0", "retry": 100, "data": ""}
+  - S [3] event {"id": "g-0", "data": ""}
+    S [3] end
+    @ 1
+    C [5] GET /mcp {"Accept": "text/event-stream", "Last-Event-ID": "g-0"}
+    S [5] stream
+    C [5] end
+""")
+def get_retry(exchange: Exchange) -> Verdict:
+    """A server that closes the connection of a GET stream which can be resumed says by `retry` when."""
+    last: Optional[Exchange] = exchange.notes.get("before")
+    if last is None or origin_of(exchange).method != "GET" or not exchange.stream or exchange.status != 200:
+        return None
+    if last.ended_by != "server" or last.complete is not True:
+        return None
+    return KEPT if last.retry is not None else Broken("closed without retry", "retry", at=last)
+
+
+@observe(on=HEAD)
+def note_resumed(exchange: Exchange) -> None:
+    """Note which stream a GET resumes."""
+    id = exchange.header("last-event-id")
+    known: Optional[Cursor] = exchange.session.state(Cursors).given.get(id) if id else None
+    if known is not None and exchange.method == "GET":
+        exchange.notes["origin"] = known.origin
+        exchange.notes["before"] = latest_of(known.origin)
+        known.origin.notes["resumed"] = exchange
+
+
+# Streams that are closed before their end
+
+@rule("http.resume-retry-before-close", on=RESPONSE, needs="http sse end", scene="""
+    on http 2025-11-25
+    C [3] #1 tools/call {"name": "slow"}
+    S [3] stream
+  + S [3] event {"id": "a-0", "retry": 100, "data": ""}
+  - S [3] event {"id": "a-0", "data": ""}
+    S [3] end
+    @ 1
+    C [5] GET /mcp {"Accept": "text/event-stream", "Last-Event-ID": "a-0"}
+    S [5] stream
+    S [5 id=a-1] #1 {"content": []}
+    S [5] end
+""")
+def retry_before_close(exchange: Exchange) -> Verdict:
+    """A server that closes the connection of a stream before its end says by `retry` when to come back."""
+    if exchange.status is None or exchange.status // 100 != 2:
+        return None  # the session may be over
+    found: List[Any] = []
+    cursors = exchange.session.state(Cursors)
+    early, cursors.unjudged = cursors.unjudged, []
+    for closed in early:
+        if closed.last_id and closed.retry is None:
+            found.append(Broken("closed without retry", "retry", at=closed))
+    return found or (KEPT if early else None)
+
+
+@observe(on=END)
+def note_early(exchange: Exchange) -> None:
+    """Note a stream that the server has closed before all its responses."""
+    if closed_early(exchange):
+        cursors = exchange.session.state(Cursors)
+        cursors.early[exchange.number] = exchange
+        if len(cursors.unjudged) < Bounds().messages:
+            cursors.unjudged.append(exchange)
+
+
+def sessions_of(connection: Connection) -> List[Session]:
+    """Return the sessions of a connection that are remembered."""
+    named = connection.sessions.values()
+    return named if connection.default in named else [*named, connection.default]
+
+
+@rule("http.resume-client-poll", on=FINISH, party="client", needs="http sse end", scene="""
+    on http 2025-11-25
+    C [3] #1 tools/call {"name": "slow"}
+    S [3] stream
+    S [3] event {"id": "a-0", "retry": 100, "data": ""}
+    S [3] end
+    @ 1
+  + C [5] GET /mcp {"Accept": "text/event-stream", "Last-Event-ID": "a-0"}
+  + S [5] stream
+  + S [5 id=a-1] #1 {"content": []}
+  + S [5] end
+    @ 60
+    C #2 tools/list {}
+    S #2 {"tools": []}
+""")
+def polls(connection: Connection) -> Verdict:
+    """A client whose stream was closed before its end comes back for the rest."""
+    found: List[Any] = []
+    judged = False
+    for session in sessions_of(connection):
+        for closed in session.state(Cursors).early.values():
+            judged = judged or "resumed" in closed.notes
+            if not closed.last_id or "resumed" in closed.notes or not waiting(closed):
+                continue
+            since = (closed.ended or 0.0) + (closed.retry or 0) / 1000 + PATIENCE
+            if session.state(Activity).last > since and session.ended is None:
+                found.append(Broken("never resumed", "Last-Event-ID", at=closed))
+    return found or (KEPT if judged else None)
+
+
+@rule("http.resume-ignored-modern", on=END, needs="http", scene="""
+    on http 2026-07-28
+    C [3 Last-Event-ID=a-1] #1 tools/list {}
+  + S [3] #1 {"tools": []}
+  - S [3] 400 {"Content-Type": "text/plain"}
+  - S [3] body {"text": "Last-Event-ID is not allowed"}
+  - S [3] end
+""")
+def cursor_ignored(exchange: Exchange) -> Verdict:
+    """A server without resumable streams takes no notice of `Last-Event-ID`."""
+    if exchange.header("last-event-id") is None or exchange.method != "POST" or exchange.status is None:
+        return None
+    if exchange.status // 100 == 2:
+        return KEPT
+    return Broken("refused by %d" % exchange.status, "Last-Event-ID") if "last-event-id" in said(exchange) else None

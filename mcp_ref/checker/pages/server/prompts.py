@@ -1,0 +1,33 @@
+"""Rules of prompts [.. server/prompts], beside those of their list (`lists`), of their contents (`content`) and of the
+codes of errors (`errorcodes`).
+"""
+
+from ....wiretrace import CLIENT, SERVER
+from ...observed import NOTIFICATION, REQUEST, Message
+from ...rules import KEPT, Broken, CannotTell, Verdict, rule
+
+UNDECIDED = {
+    "prompts.client-pagination": "a client that stops after a page may have what it wanted",
+}
+
+
+@rule("prompts.respect-capabilities", on=(REQUEST, NOTIFICATION), scene="""
+  + on stdio 2026-07-28 server={"prompts": {"listChanged": true}}
+  - on stdio 2026-07-28 server={"prompts": {}}
+    C #1 server/discover
+    S #1 {}
+    C #2 subscriptions/listen {"notifications": {"promptsListChanged": true}}
+    S notifications/subscriptions/acknowledged {"_meta": {"io.modelcontextprotocol/subscriptionId": 2}, \
+        "notifications": {"promptsListChanged": true}}
+    S notifications/prompts/list_changed {"_meta": {"io.modelcontextprotocol/subscriptionId": 2}}
+""", method=("prompts/list", "prompts/get", "notifications/prompts/list_changed"))
+def respects(message: Message) -> Verdict:
+    """Prompts are asked for, and changes of their list announced, only if the server has declared that."""
+    listing = message.kind == NOTIFICATION
+    if message.sender != (SERVER if listing else CLIENT):
+        return None
+    capability = "prompts.listChanged" if listing else "prompts"
+    known = message.has_capability(SERVER, capability)
+    if known is None:
+        return CannotTell("the capabilities of the server")
+    return KEPT if known else Broken("%s was not declared" % capability, "method")
