@@ -10,7 +10,7 @@ direction, beside the specification; a module imports only from those above it.
 4.  `model`, `readers`, `codec`, `messages`, `methods`: frames to dataclasses, one module for each page, one table of
     methods; `deprecations`: the features that are going to leave the protocol
 5.  `protocol`: rules without input or output: lifecycle, negotiation, capabilities, content, HTTP
-6.  `wiretrace`, `tracetext`, `ladder`: traces of the wire; `threads`: all threads; `transports`: pipes and sockets;
+6.  `wiretrace`, `ladder`: traces of the wire; `threads`: all threads; `transports`: pipes and sockets;
     `http11`: HTTP and nothing of MCP; `streamable`: MCP over HTTP; `recorder`: a shim and a
     proxy that record others
 7.  `peer`: the conversation: request table, dispatcher, workers, context, extensions

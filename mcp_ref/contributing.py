@@ -34,24 +34,23 @@ floor  name               what it has
 7      `codec`            frames to messages and back, for a given revision
 8      `messages`         the messages, one module for each page of the specification
 9      `methods`          the table of all methods
-10     `tracetext`        a trace as text for people
-11     `protocol`         rules without input or output: no sockets, threads or clocks
+10     `protocol`         rules without input or output: no sockets, threads or clocks
        `wiretrace`        the trace of everything that is sent and received
-12     `transports`       the contracts of transports; pipes, sockets, memory
+11     `transports`       the contracts of transports; pipes, sockets, memory
        `ladder`           recorded conversations as drawings
-13     `http11`           HTTP/1.1, server and client; it knows nothing of MCP, and a test says so
-14     `streamable`       MCP over HTTP: Streamable HTTP of both eras, and HTTP+SSE
+12     `http11`           HTTP/1.1, server and client; it knows nothing of MCP, and a test says so
+13     `streamable`       MCP over HTTP: Streamable HTTP of both eras, and HTTP+SSE
        `recorder`         recordings of the conversations of others: a shim, a proxy, files of other tools
-15     `peer`             the conversation that both roles have: dispatcher, request table, workers, context
-16     `server`           the server role; it does not import the client
+14     `peer`             the conversation that both roles have: dispatcher, request table, workers, context
+15     `server`           the server role; it does not import the client
        `client`           the client role; it does not import the server
        `auth`             OAuth for clients and for servers
        `checker`          the judge of sessions: rules as rows; imports frames, vocabulary, tables and the trace only
-17     `host`             several clients, consent, names, audit
+16     `host`             several clients, consent, names, audit
        `crosscheck`       the comparison of `messages` with the official schemas
        `demo`             the demonstration of ``make demo``
-18     `cli`              the command line
-19     `__main__`         ``python3 -m mcp_ref``
+17     `cli`              the command line
+18     `__main__`         ``python3 -m mcp_ref``
        `contributing`     this page
 =====  =================  ===========================================================================================
 

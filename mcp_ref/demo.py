@@ -8,8 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Set
 
 from .client import connect
-from .tracetext import TextForm
 from .wiretrace import MESSAGE, Event, Trace
+from .wiretrace.text import TextForm
 
 if TYPE_CHECKING:
     from .client import Client

@@ -12,8 +12,8 @@ Messages of the client point to the right, those of the server to the left. `run
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence
 
 from .methods import is_vendor
-from .tracetext import plain, shorten
 from .wiretrace import CLIENT, MESSAGE, Event
+from .wiretrace.text import plain, shorten
 
 WIDTH = 28
 """Characters of one ladder: the longest method of the protocol fits in."""

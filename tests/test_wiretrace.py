@@ -16,13 +16,13 @@ import pytest
 from mcp_ref import deadline
 from mcp_ref.errors import ConnectFailed, ConnectionLost, Rejected
 from mcp_ref.limits import Limits
-from mcp_ref.tracetext import TextForm, TextSink, shorten
 from mcp_ref.transports.base import Received, Transport
 from mcp_ref.transports.memory import pair
 from mcp_ref.transports.tap import tap
 from mcp_ref.wiretrace import (
     Event, JsonLinesSink, Trace, TraceError, read, to_file, to_text,
 )
+from mcp_ref.wiretrace.text import TextForm, TextSink, shorten
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 

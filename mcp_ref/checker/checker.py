@@ -9,11 +9,11 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, O
 
 from ..methods import known_since
 from ..revisions import LATEST_HANDSHAKE, NAMES, Revision, revision
-from ..tracetext import plain, shorten
 from ..wiretrace import (
     BODY, CLIENT, CLOSE, END, GAP, HEADER, MESSAGE, OPEN, PROCESS, RECORDED, REQUEST, RESPONSE, SERVER, SSE_EVENT,
     STDERR, Event,
 )
+from ..wiretrace.text import plain, shorten
 from . import observed, rules
 from .bounds import Bounds, Forgetful
 from .observed import (

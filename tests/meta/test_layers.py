@@ -24,7 +24,6 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
     ("codec",),
     ("messages",),
     ("methods",),
-    ("tracetext",),
     ("protocol", "wiretrace"),
     ("transports", "ladder"),
     ("http11",),
@@ -37,7 +36,7 @@ LAYERS: Tuple[Tuple[str, ...], ...] = (
 )
 BESIDE: Set[Tuple[str, str]] = set()  # (importer, imported) of one level
 # The judge is independent of what it judges.
-CHECKER_MAY_USE = {"checker", "tracetext", "wiretrace"}.union(*LAYERS[:9])
+CHECKER_MAY_USE = {"checker", "wiretrace"}.union(*LAYERS[:9])
 MOST_MODULES = 22
 # HTTP/1.1 is a library of its own, and knows nothing of what is sent over it.
 HTTP_MAY_NOT_USE = {"revisions", "model", "readers", "jsontext", "jsonrpc", "codec", "messages", "methods", "protocol"}

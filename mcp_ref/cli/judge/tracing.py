@@ -117,8 +117,8 @@ def _sink(target: str) -> "Iterator[Sink]":
 
     Raises `UsageError` if the file is there, or cannot be made.
     """
-    from ...tracetext import TextSink
     from ...wiretrace import JsonLinesSink
+    from ...wiretrace.text import TextSink
 
     if target == "-":
         yield TextSink(sys.stderr)

@@ -5,7 +5,7 @@ from typing import Dict, Mapping, Optional
 
 from ...observed import Exchange
 from ...rules import END, HEAD, KEPT, RESPONSE, Broken, Verdict, rule
-from ..http.http_endpoint import said
+from ..transports.http_endpoint import said
 from .auth_flow import (
     OAUTH_METADATA, address, authorization_request, flow_of, host_of, is_discovery, json_of, metadata, registration,
     token_of, token_request,

@@ -72,7 +72,7 @@ salted for each trace: equal secrets have equal masks in one trace, and nothing 
 salt is not kept. So a trace cannot be replayed to log in. A masked session id says in the mask's end what its
 characters were, where a rule asks for it: ``***1f2e3d4c`` was of visible ASCII, ``***1f2e3d4c!`` was not.
 
-For people there is one line for each event (`to_text`): `mcp_ref.tracetext` describes it.
+For people there is one line for each event (`to_text`): `mcp_ref.wiretrace.text` describes it.
 
 Threads: any thread may report. Each sink has a lock of its own and is called under it, so a sink that
 blocks (a full pipe) blocks the thread that reports: never report while holding a lock of the protocol. A
@@ -86,13 +86,13 @@ from typing import (
     IO, TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, Mapping, NamedTuple, Optional, Set, Tuple, Union,
 )
 
-from . import deadline
-from .diagnostics.masking import Masker
-from .diagnostics.usercode import log_raised, name_of
-from .jsontext import JsonError, dumps, loads
-from .options import spelt
-from .tracetext import AUTO, TextSink
-from .version import __version__
+from .. import deadline
+from ..diagnostics.masking import Masker
+from ..diagnostics.usercode import log_raised, name_of
+from ..jsontext import JsonError, dumps, loads
+from ..options import spelt
+from ..version import __version__
+from .text import AUTO, TextSink
 
 if TYPE_CHECKING:
     import os

@@ -23,8 +23,8 @@ cannot paint over other lines.
 import re
 from typing import IO, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
-from .jsontext import dumps
-from .methods import is_vendor
+from ..jsontext import dumps
+from ..methods import is_vendor
 
 WIDTH = 200
 """Characters of a message's contents that one line shows where there is no terminal."""

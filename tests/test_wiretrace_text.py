@@ -5,8 +5,8 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
-from mcp_ref.tracetext import TextForm, TextSink, coloured
 from mcp_ref.wiretrace import MEMBERS, Event, Trace
+from mcp_ref.wiretrace.text import TextForm, TextSink, coloured
 
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": {"name": "x"}}
 
