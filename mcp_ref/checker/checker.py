@@ -165,9 +165,22 @@ class Checker:
         return found
 
     def _open(self, event: Event) -> None:
-        if event.connection in self.connections:  # the same name again: a new connection
+        known, transport = self.connections.get(event.connection), str(event.more.get("transport", ""))
+        if known is not None and known.exchanges and (not known.messages or known.transport != transport):
+            self._learn(known, transport)
+            return
+        if known is not None:  # the same name again: a new connection
             self._over(self.connections.pop(event.connection))
-        self._connection(event.connection).transport = str(event.more.get("transport", ""))
+        self._connection(event.connection).transport = transport
+
+    @staticmethod
+    def _learn(connection: Connection, transport: str) -> None:
+        """Take it that the exchanges that are open are of this transport: a recorder knows it when messages come."""
+        connection.transport = transport
+        if connection.messages:  # a client that tried another transport before
+            connection.default = Session(connection)
+            for exchange in connection.exchanges.values():
+                exchange.session = connection.default
 
     def _close(self, event: Event) -> None:
         connection = self._connection(event.connection)
