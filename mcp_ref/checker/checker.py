@@ -17,7 +17,7 @@ from ..wiretrace.text import plain, shorten
 from . import observed, rules
 from .bounds import Bounds, Forgetful
 from .observed import (
-    META_CAPABILITIES, META_REVISION, Batch, Connection, Exchange, Message, Session, Shared, SseEvent, id_key,
+    META_CAPABILITIES, META_REVISION, Batch, Connection, Exchange, Message, Session, Shared, SseEvent, content, id_key,
 )
 from .rules import KEPT, Broken, CannotTell, Happening, Observer, Rule, Verdict
 
@@ -351,7 +351,11 @@ class Checker:
             message.session = exchange.session
             if message.kind != observed.NOISE:
                 connection.endpoints[exchange.path] = None
-        self._relate(message)
+        replayed = _replayed(message)
+        if replayed:
+            message.revision = self._revision(message)
+        else:
+            self._relate(message)
         kind = (connection.transport, message.revision.name if message.revision else "")
         self.seen[kind] = self.seen.get(kind, 0) + 1
         connection.revision = message.revision or connection.revision
@@ -363,6 +367,16 @@ class Checker:
             else:
                 exchange.received.append(message)
                 exchange.received_count += 1
+        if not replayed:
+            self._said(message)
+        if message.sse is not None and exchange is not None:
+            seen = SseEvent(exchange, event, message.sse, None)
+            seen.message = message
+            self._streamed(seen)
+        return message
+
+    def _said(self, message: Message) -> None:
+        connection = message.connection
         if message.kind == observed.NOISE:
             connection.noise[message.sender] += 1
         else:
@@ -371,11 +385,6 @@ class Checker:
                 self._judge(moment, message.method, message.revision, message, connection)
         self._judge(message.kind, message.method, message.revision, message, connection)
         self._follow(message)
-        if message.sse is not None and exchange is not None:
-            seen = SseEvent(exchange, event, message.sse, None)
-            seen.message = message
-            self._streamed(seen)
-        return message
 
     def _relate(self, message: Message) -> None:
         """Find the request, the session and the revision of a message, before it is judged."""
@@ -574,7 +583,8 @@ class Checker:
             places.append(("message", request.index))
         if finding.exchange:
             places.append(("exchange", finding.exchange))
-        session = getattr(subject, "session", None) or getattr(subject, "default", None)
+        holder = subject.exchange if isinstance(subject, SseEvent) else subject
+        session = getattr(holder, "session", None) or getattr(holder, "default", None)
         if session is not None:
             places.append(("session", finding.connection, session.id))
         return places
@@ -616,6 +626,23 @@ def _questions(message: Message) -> Tuple[str, ...]:
 
 def _goes_on(request: Message) -> bool:
     return "inputResponses" in request.params or "requestState" in request.params
+
+
+def _replayed(message: Message) -> bool:
+    """Tell whether a message is an event that was sent before, on the stream that this one resumes or on another.
+
+    It is no new message then: a recorder before the client sees twice what was lost behind it. A second response is
+    known by its request.
+    """
+    exchange, id = message.exchange, message.sse.get("id") if message.sse else None
+    if exchange is None or type(id) is not str or not id or message.kind not in (
+            observed.REQUEST, observed.NOTIFICATION):
+        return False
+    events, said = message.session.events, content(message.data)
+    if exchange.method == "GET" and exchange.header("last-event-id") is not None and events.get(id) == said:
+        return True
+    events[id] = said
+    return False
 
 
 class _Finished:

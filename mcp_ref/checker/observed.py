@@ -8,6 +8,7 @@ session when it is first asked for, ``connection.state(...)`` one for each conne
 from collections import deque
 from typing import Any, Deque, Dict, FrozenSet, List, Mapping, Optional, Tuple, Type, TypeVar
 
+from ..jsontext import JsonError, dumps
 from ..revisions import Revision
 from ..wiretrace import CLIENT, SERVER, Event
 from .bounds import Bounds, Forgetful, Seen
@@ -290,6 +291,17 @@ class Shared(_Stateful):
         """The last revision in force for a message of any connection; None if none was known."""
 
 
+def content(data: Any) -> int:
+    """Return a digest of what a message says, by which an event that is sent again is known."""
+    from hashlib import sha256
+
+    try:
+        said = dumps(data) or ""
+    except JsonError:  # half a surrogate pair, which JSON lets through
+        said = repr(data)
+    return int.from_bytes(sha256(said.encode("utf-8", "surrogatepass")).digest()[:8], "big")
+
+
 class Session(_Stateful):
     """A conversation with one state: a pipe, a socket, an HTTP session; or the stateless requests of a connection."""
 
@@ -313,6 +325,8 @@ class Session(_Stateful):
         """True if the first message of the session is in the trace."""
         self.ended: Optional[float] = None
         """When the session was deleted, or refused by 404."""
+        self.events: "Forgetful[str, int]" = Forgetful(connection.bounds.entries)
+        """A digest of each request and notification that came in an event with an id, by that id."""
 
     @property
     def stateless(self) -> Optional[bool]:

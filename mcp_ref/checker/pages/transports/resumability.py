@@ -1,12 +1,11 @@
 """Rules of event ids and resumed streams [2025-03-26..2025-11-25 basic/transports §Resumability and Redelivery],
 [2025-11-25 basic/transports §Sending Messages to the Server]."""
 
-from hashlib import sha256
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from ...bounds import Bounds, Forgetful
-from ...httpfacts import is_streamable, key_of
-from ...observed import ERROR, RESULT, Connection, Exchange, Session, SseEvent
+from ...httpfacts import is_streamable
+from ...observed import ERROR, RESULT, Connection, Exchange, Session, SseEvent, content
 from ...rules import END, FINISH, HEAD, KEPT, RESPONSE, SSE_EVENT, Broken, CannotTell, Verdict, observe, rule
 from .http_endpoint import said
 
@@ -23,8 +22,8 @@ class Cursor(NamedTuple):
 
     origin: Exchange
     """The exchange that opened the stream; one that resumes it has the same."""
-    content: bytes
-    """A digest of the event's message or data; empty for an event without data."""
+    content: int
+    """A digest of the event's message or data; 0 for an event without data."""
 
 
 class Activity:
@@ -52,6 +51,8 @@ class Cursors:
         self.given: "Forgetful[str, Cursor]" = Forgetful(Bounds().entries)
         self.early: "Forgetful[int, Exchange]" = Forgetful(Bounds().exchanges)
         """POST streams that the server has closed before all responses, by number."""
+        self.unprimed = False
+        """True if a stream has begun without a first event that has no data: servers do the same each time."""
         self.unjudged: List[Exchange] = []
         """The streams among them after which nothing was served yet."""
 
@@ -89,15 +90,20 @@ def closed_early(exchange: Exchange) -> bool:
         exchange.ended_by == "server" and exchange.complete is True and exchange.session.ended is None)
 
 
-def _content(seen: SseEvent) -> bytes:
-    text = key_of(seen.message.data) if seen.message is not None else seen.data
-    return sha256(text.encode("utf-8", "surrogatepass")).digest()[:8] if text else b""
+def _content(seen: SseEvent) -> int:
+    if seen.message is not None:
+        return content(seen.message.data)
+    return content(seen.data) if seen.data else 0
+
+
+def _sent_again(seen: SseEvent, known: Cursor) -> bool:
+    return _content(seen) in (known.content, 0) or not known.content  # servers make messages of events without data
 
 
 # Event ids
 
 @rule("http.resume-event-id-unique", "http.resume-event-id-encodes-stream", on=SSE_EVENT, needs="sse",
-      follows="http.resume-no-cross-stream", scene="""
+      follows="session:http.resume-no-cross-stream", scene="""
     on http 2025-06-18
     C [3] #1 tools/call {"name": "slow"}
     S [3] stream
@@ -114,9 +120,8 @@ def id_unique(seen: SseEvent) -> Verdict:
     known: Optional[Cursor] = seen.exchange.session.state(Cursors).given.get(seen.id)
     if known is None:
         return KEPT
-    same = _content(seen) in (known.content, b"")
-    if is_resumed(seen.exchange) and same:
-        return None  # it was sent again
+    if is_resumed(seen.exchange) and _sent_again(seen, known):
+        return None
     return Broken("the id %s of exchange %d again" % (seen.id[:40], known.origin.number), "id")
 
 
@@ -139,16 +144,19 @@ def id_unique(seen: SseEvent) -> Verdict:
 def no_cross_stream(seen: SseEvent) -> Verdict:
     """A stream that is resumed carries only what belongs on it."""
     exchange = seen.exchange
-    if not is_resumed(exchange) or "origin" not in exchange.notes or not is_streamable(exchange):
+    if not is_resumed(exchange) or "origin" not in exchange.notes or not is_streamable(exchange) or (
+            "crossed" in exchange.notes):  # once for a stream
         return None
     origin, message = origin_of(exchange), seen.message
     known: Optional[Cursor] = exchange.session.state(Cursors).given.get(seen.id) if seen.id else None
-    if known is not None and known.origin is not origin and known.content == _content(seen):
-        return Broken("the event %s of exchange %d" % (str(seen.id)[:40], known.origin.number), "id")
+    if known is not None and known.origin is not origin and _sent_again(seen, known):
+        exchange.notes["crossed"] = True
+        return Broken("the event %s of exchange %d" % (str(seen.id)[:40], known.origin.number), "id", at=exchange)
     if message is not None and message.kind in (RESULT, ERROR) and message.request is not None:
         asked = message.request.exchange
         if asked is not None and asked is not origin:
-            return "the response to a request of exchange %d" % asked.number
+            exchange.notes["crossed"] = True
+            return Broken("the response to a request of exchange %d" % asked.number, at=exchange)
     return KEPT
 
 
@@ -175,9 +183,13 @@ def primed(seen: SseEvent) -> Verdict:
         return None
     if asked.method == "initialize":
         return None  # the revision is being agreed on
-    if not seen.id and not len(exchange.session.state(Cursors).given):
-        return CannotTell("whether the streams of the server can be resumed")
-    return KEPT if seen.id and not seen.data and seen.message is None else "the first event is another one"
+    if seen.id and not seen.data and seen.message is None:
+        return KEPT
+    cursors = exchange.session.state(Cursors)
+    if cursors.unprimed:
+        return None
+    cursors.unprimed = True
+    return Broken("the first event is another one", at=exchange)
 
 
 # Resuming
