@@ -85,6 +85,14 @@ NEVER_PRIMED = """
 """
 
 
+OWN_ID = """
+    on http 2025-11-25
+    C [3] #1 ping {}
+    S [3] 404 {"Content-Type": "application/json"}
+    S [3] #%s !-32600 "Session terminated"
+"""
+"""An HTTP error with an id that nobody gave: the official Python server says "server-error"."""
+
 UNDECLARED = """
     on http 2025-11-25 server={"tools": {}}
     C [3] #1 prompts/list {}
@@ -102,7 +110,10 @@ def found(scene, change=list):
     (OTHER_STREAMS, ["http.resume-no-cross-stream"]),
     (TOO_EARLY, ["http.resume-no-cross-stream", "http.resume-prime-event"]),
     (NEVER_PRIMED, ["http.resume-prime-event"]),
-], ids=["sent again", "other streams", "too early", "never primed"])
+    (OWN_ID % '"server-error"', ["jsonrpc.error-same-id"]),
+    (OWN_ID % 1, []),
+    (OWN_ID % "null", []),
+], ids=["sent again", "other streams", "too early", "never primed", "an id of its own", "the right id", "no id"])
 def test_what_is_found(scene, expected):
     assert found(scene) == expected
 

@@ -215,11 +215,9 @@ def _unknown(message: Message) -> Verdict:
     """Return the verdict about a response whose id no request that is known has."""
     connection, asker = message.connection, message.receiver
     exchange = message.exchange
-    if message.kind == ERROR and _is_plain(message.id) and (asker, message.id) in connection.state(Faults).ids:
-        return None
-    if exchange is not None and (exchange.status or 0) >= 400:
-        return CannotTell("which message an HTTP error is about")
     alone = exchange is not None and exchange.request is not None and not exchange.stream and len(exchange.sent) == 1
+    if exchange is not None and (exchange.status or 0) >= 400 and not alone:
+        return CannotTell("which message an HTTP error is about")
     if not alone:
         known = connection.ids[asker]
         if not message.session.from_start or known.forgot:
