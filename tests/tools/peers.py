@@ -24,6 +24,7 @@ TYPESCRIPT_PINS: Tuple[str, ...] = (
 )
 INSPECTOR_PINS: Tuple[str, ...] = ("node@22.23.3", "@modelcontextprotocol/inspector@2.12.0")  # it needs Node 22
 PROXY_PINS: Tuple[str, ...] = ("mcp-remote@0.15.1", "supergateway@4.0.0")
+FIRST_TYPESCRIPT_PINS: Tuple[str, ...] = ("@modelcontextprotocol/sdk@1.32.2",)
 PYODIDE_PINS: Tuple[str, ...] = ("pyodide@314.0.7",)
 NPM_BEFORE = "2026-11-01"
 PYTHON_PINS: Dict[str, Tuple[str, ...]] = {
@@ -33,6 +34,7 @@ PYTHON_PINS: Dict[str, Tuple[str, ...]] = {
     "official_v1": ("mcp==1.30.0",),
     "official_v2": ("mcp==2.3.0",),
 }
+FASTMCP_PINS: Tuple[str, ...] = ("fastmcp==4.1.0",)
 PYTHON_SERVERS = {name: "mcp-server-" + name for name in ("time", "git", "sqlite")}
 PYTHON_FLOOR = (3, 10)
 
@@ -52,6 +54,17 @@ def install() -> Dict[str, List[str]]:
     commands["typescript"] = [str(shutil.which("node"))]
     commands["inspector"] = _install_inspector()
     return commands
+
+
+def fastmcp() -> str:
+    """The interpreter that has fastmcp."""
+    return environment(PEERS / "fastmcp", FASTMCP_PINS, recent_python(PYTHON_FLOOR))
+
+
+def first_typescript() -> Dict[str, str]:
+    """The variable by which a script of ours finds version 1 of the TypeScript SDK."""
+    scripts = _npm(PEERS / "first_typescript", FIRST_TYPESCRIPT_PINS, "--ignore-scripts")
+    return {"NODE_PATH": str(scripts.parent)}
 
 
 def proxy(name: str) -> str:
