@@ -71,7 +71,7 @@ class TextForm:
         party = _PARTIES.get(event.direction, "")
         if event.kind != "message":
             mark = start + _MARKS.get(event.kind, "~~") + (" " + party + " " if party else "") + " "
-            return [self._fit(mark + plain(text)) for text in _TEXTS.get(event.kind, _note)(self, event)]
+            return [self._fit(mark + text) for text in self.said(event)]
         self._connection = event.connection
         if event.exchange in self._events:
             self._events[event.exchange] += 1
@@ -88,6 +88,10 @@ class TextForm:
             self._line("%s%d/%d " % (start, number, total), event.direction, item, "")
             for number, item in enumerate(event.message, 1)
         ]
+
+    def said(self, event: Any) -> List[str]:
+        """Return the texts of an event that is no message, without time and party."""
+        return [plain(text) for text in _TEXTS.get(event.kind, _note)(self, event)]
 
     def _line(self, start: str, direction: str, message: Any, end: str) -> str:
         label, body = self._label(direction, message) if isinstance(message, dict) else ("not a message", message)

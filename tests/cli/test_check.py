@@ -68,3 +68,36 @@ def test_rules_are_listed_with_level_and_party(capsys):
     assert main(["check", "--list"]) == 0
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("progress.increases "))
     assert line.split()[1:3] == ["MUST", "sender"]
+
+
+# The drawing of a session
+
+
+def test_a_ladder_has_the_finding_below_its_message(files, capsys):
+    assert main(["ladder", str(files / "broken")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("      !! violation by the server: progress.increases")
+    assert lines[at - 1].startswith("    6 ") and lines[at - 1].endswith(" notifications/progress")
+    assert lines[at + 1].strip() == "progress 1 after 1" and max(map(len, lines)) == 80
+    assert main(["ladder", str(files / "kept")]) == 0
+    assert "!!" not in capsys.readouterr().out
+
+
+def test_a_ladder_can_be_a_part_and_a_diagram(files, capsys):
+    assert main(["ladder", str(files / "broken"), "--mermaid", "--from", "6", "--to", "6"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("sequenceDiagram\n") and "S1-->>C1: 6. notifications/progress\n" in out
+    assert "7. " not in out and "VIOLATION by the server, progress.increases" in out
+
+
+@pytest.mark.parametrize("words, text", [
+    (["/nowhere/to/be/found"], "cannot be drawn"), (["{odd}"], "cannot be drawn"),
+    (["{kept}", "--width", "40"], "too narrow"), (["{kept}", "--from", "9", "--to", "8"], "the last one is 7"),
+    (["{kept}", "--from", "0", "--to", "0"], "the last one is 7"), (["{header}"], "nothing to draw"),
+])
+def test_what_cannot_be_drawn_says_why(files, capsys, words, text):
+    (files / "odd").write_text("not json\n")
+    (files / "header").write_text('{"trace": 1, "recorded": []}\n')
+    named = {name: files / name for name in ("kept", "odd", "header")}
+    assert main(["ladder", *(word.format(**named) for word in words)]) == 2
+    assert text in capsys.readouterr().err

@@ -7,13 +7,16 @@
 
 Messages of the client point to the right, those of the server to the left. `rungs` reads a recording (the events of a
 `mcp_ref.wiretrace.Trace`, live or from a file), `beside` draws. Only the order is shown, no times.
+
+A whole session, with HTTP, processes and what was found about it, is a `conversation.Conversation`; `text` and
+`mermaid` draw that.
 """
 
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence
 
-from .methods import is_vendor
-from .wiretrace import CLIENT, MESSAGE, Event
-from .wiretrace.text import plain, shorten
+from ..methods import is_vendor
+from ..tracetext import plain, shorten
+from ..wiretrace import CLIENT, MESSAGE, Event
 
 WIDTH = 28
 """Characters of one ladder: the longest method of the protocol fits in."""
@@ -29,12 +32,12 @@ class Rung(NamedTuple):
 
 def rungs(events: Iterable[Event]) -> List[Rung]:
     """Return the messages of a recording, in order; those of a batch one by one. Other events are left out."""
-    return [Rung(event.direction, plain(_label(message))) for event in events if event.kind == MESSAGE
+    return [Rung(event.direction, plain(label_of(message))) for event in events if event.kind == MESSAGE
             for message in (event.message if isinstance(event.message, list) else [event.message])]
 
 
-def _label(message: Any) -> str:
-    """Return the label of a message: its method, or the kind of the answer."""
+def label_of(message: Any) -> str:
+    """Return the label of a message: its method, or the kind of the answer. It has what the peer has written."""
     if not isinstance(message, dict):
         return "not a message"
     if "method" in message:

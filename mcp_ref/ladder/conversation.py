@@ -1,0 +1,441 @@
+"""A session as a structure that is made once and drawn in several ways: lanes, steps, groups, remarks.
+
+::
+
+    made = Scribe()
+    for event in events:
+        made.take(event)
+    conversation = made.conversation(remarks)
+
+A step is one line of the drawing, a group is a set of steps that belong together: a phase of a connection, an HTTP
+exchange whose response is a stream, the rounds of a request that wants input. What was found by a judge is handed in as
+remarks, and stands at the step of its message, its exchange or its time.
+
+`elided` leaves out the middle of long stretches in which nothing happened that one would look for. Texts of a step are
+one line of ASCII, whatever a peer has sent; each form of drawing escapes what it needs beside that. Memory and time
+grow with the number of events, not faster.
+"""
+
+from collections import Counter
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+
+from ..jsontext import dumps
+from ..tracetext import TextForm, plain, shorten
+from ..wiretrace import (
+    CLIENT, CLOSE, END, HEADER, MESSAGE, OPEN, PROCESS, REQUEST, RESPONSE, SERVER, SSE_EVENT, STATE, STDERR, Event,
+)
+from . import label_of
+
+HTTP, NOTE = "http", "note"
+PHASE, STREAM, ROUNDS = "phase", "stream", "rounds"
+BEGINNING, HANDSHAKE, OPERATION, ENDING = "", "handshake", "operation", "end"
+LONGEST = 12
+"""Steps of a stretch in which nothing happened, from which on its middle is left out."""
+SHOWN = 3
+"""The first and the last steps of such a stretch, which are shown."""
+_LABEL = 120
+_ID = 24
+_KINDS = 4
+"""The kinds of messages that are counted by name where a stretch is left out."""
+_ASKED, _ANSWERED = "asked", "answered"
+
+
+class Remark(NamedTuple):
+    """A finding of a judge; ``number``, ``exchange``, ``connection`` and ``time`` say where."""
+
+    verdict: str
+    title: str
+    """The name of the rule."""
+    party: str
+    evidence: str
+    number: int = 0
+    """The number of the message, counted from 1; those of a batch one by one. 0: it is about none."""
+    exchange: int = 0
+    connection: str = ""
+    time: float = 0.0
+
+
+class Lane(NamedTuple):
+    """A party of a connection."""
+
+    connection: str
+    party: str
+    """client or server."""
+    title: str
+
+
+class Step(NamedTuple):
+    """A line of the drawing."""
+
+    kind: str
+    """message, http, process, stderr, or note."""
+    direction: str
+    """The sender, or the party that did it; "" for neither."""
+    label: str
+    time: float
+    connection: str
+    exchange: int = 0
+    number: int = 0
+    """The number of the message; 0 if it is none."""
+    counted: str = ""
+    """The method of a request or a notification, or of the request that is answered; "" for anything else."""
+    sense: str = ""
+    """``asked`` for a request, ``answered`` for a response whose request was seen, "" for anything else."""
+    remarks: Tuple[Remark, ...] = ()
+
+
+class Gap(NamedTuple):
+    """Steps that are left out."""
+
+    label: str
+    steps: int
+
+
+class Group(NamedTuple):
+    """Steps that belong together; ``steps`` are their places in the conversation, ascending."""
+
+    kind: str
+    """phase, stream, or rounds."""
+    label: str
+    connection: str
+    steps: Tuple[int, ...]
+
+
+class Conversation(NamedTuple):
+    """A session."""
+
+    lanes: Tuple[Lane, ...]
+    steps: Tuple[Union[Step, Gap], ...]
+    groups: Tuple[Group, ...]
+    astray: Tuple[Remark, ...] = ()
+    """Remarks about no step that is here."""
+
+
+class _Asked(NamedTuple):
+    """A request without an answer so far."""
+
+    method: str
+    place: int
+    rounds: Optional[List[int]]
+    """The steps of its rounds, if it is an attempt after the first."""
+
+
+class _Stream:
+    """An event stream that is open."""
+
+    def __init__(self, steps: List[int]) -> None:
+        self.steps = steps
+        self.events = 0
+
+
+class Scribe:
+    """Makes a conversation of events, one by one."""
+
+    def __init__(self) -> None:
+        self._form = TextForm()
+        self._steps: List[Step] = []
+        self._phases: List[str] = []
+        """The phase of each step."""
+        self._phase: Dict[str, str] = {}
+        """The phase of each connection."""
+        self._messages = 0
+        self._head: Optional[int] = None
+        """The last step, if it is an HTTP head that the next message may join."""
+        self._transports: Dict[str, str] = {}
+        self._groups: List[Tuple[str, str, str, List[int]]] = []
+        self._requests: Dict[int, int] = {}
+        """The step of the request of each exchange that is not over."""
+        self._streams: Dict[int, _Stream] = {}
+        self._asked: Dict[Tuple[str, str, str], _Asked] = {}
+        """By connection, sender and id."""
+        self._waiting: Dict[Tuple[str, str], List[int]] = {}
+        """The rounds of the results that want input, by connection and what the next attempt repeats."""
+
+    def take(self, event: Event) -> None:
+        """Take the next event."""
+        if event.kind in (HEADER, STATE):
+            return
+        self._transports.setdefault(event.connection, "")
+        if event.kind == MESSAGE:
+            for message in event.message if isinstance(event.message, list) else [event.message]:
+                self._message(event, message)
+        elif event.kind == REQUEST:
+            if event.more.get("method") == "DELETE":
+                self._phase[event.connection] = ENDING
+            self._requests[event.exchange] = self._http(event, "%s %s" % (
+                event.more.get("method"), event.more.get("target")))
+            self._head = self._requests[event.exchange]
+        elif event.kind == RESPONSE:
+            self._response(event)
+        elif event.kind == END:
+            self._over(event)
+        else:
+            self._other(event)
+
+    def conversation(self, remarks: Iterable[Remark] = ()) -> Conversation:
+        """Return what was taken so far, with remarks at their steps."""
+        several = len(self._transports) > 1
+        lanes = [Lane(name, party, party + " (connection %s)" % name_of(name) * several)
+                 for name in self._transports or ("",) for party in (CLIENT, SERVER)]
+        groups = [Group(kind, label, connection, tuple(steps)) for kind, label, connection, steps in self._groups]
+        steps, astray = _with_remarks(self._steps, remarks)
+        return Conversation(tuple(lanes), tuple(steps), (*self._grouped_by_phase(), *groups), tuple(astray))
+
+    def _grouped_by_phase(self) -> Iterator[Group]:
+        open_: Dict[str, Tuple[str, List[int]]] = {}
+        for place, (step, phase) in enumerate(zip(self._steps, self._phases)):
+            last = open_.get(step.connection)
+            if last is not None and last[0] == phase:
+                last[1].append(place)
+                continue
+            if last is not None:
+                yield Group(PHASE, last[0], step.connection, tuple(last[1]))
+            open_[step.connection] = phase, [place]
+        for connection, (phase, places) in open_.items():
+            yield Group(PHASE, phase, connection, tuple(places))
+
+    def _add(self, kind: str, event: Event, label: str, number: int = 0, counted: str = "", sense: str = "") -> int:
+        """Add a step, or put it in the place of the HTTP head that it joins; return its place."""
+        step = Step(kind, event.direction, plain(shorten(label, _LABEL)), event.time, event.connection, event.exchange,
+                    number, counted, sense)
+        phase = self._phase.get(event.connection, BEGINNING)
+        head = self._steps[self._head] if self._head is not None else None
+        if number and head is not None and head[1:2] == step[1:2] and head[4:6] == step[4:6]:
+            step = step._replace(label=plain(shorten("%s  %s" % (step.label, head.label), _LABEL)))
+            self._steps[-1], self._phases[-1] = step, phase
+        else:
+            if number and event.exchange:
+                step = step._replace(label="%s  [%d]" % (step.label, event.exchange))
+            self._steps.append(step)
+            self._phases.append(phase)
+        self._head = None
+        place = len(self._steps) - 1
+        stream = self._streams.get(event.exchange) if event.exchange else None
+        if stream is not None and stream.steps[-1] != place:
+            stream.steps.append(place)
+        return place
+
+    # Messages
+
+    def _message(self, event: Event, message: Any) -> None:
+        self._messages += 1
+        said = message if isinstance(message, dict) else {}
+        method = said.get("method")
+        if event.direction == CLIENT and method == "initialize":
+            self._phase[event.connection] = HANDSHAKE
+        elif self._phase.get(event.connection, BEGINNING) == BEGINNING:
+            self._phase[event.connection] = OPERATION
+        id = dumps(said["id"]) if said.get("id") is not None else ""
+        label = shorten(label_of(message), _LABEL // 2) + " #" * bool(id) + shorten(id, _ID)
+        asked: Optional[_Asked] = None
+        if isinstance(method, str):
+            counted, sense = shorten(plain(method), _ID * 2), _ASKED if id else ""
+        else:
+            asked = self._asked.pop((event.connection, _other_party(event.direction), id), None)
+            counted, sense = (asked.method, _ANSWERED) if asked is not None else ("", "")
+        place = self._add(MESSAGE, event, label, self._messages, counted, sense)
+        if event.exchange in self._streams and event.direction == SERVER and event.exchange:
+            self._streams[event.exchange].events += 1
+        if asked is not None:
+            self._answered(event, said, asked, place)
+        elif sense == _ASKED:
+            rounds = self._again(event, said, counted)
+            if rounds is not None:
+                rounds.append(place)
+            self._asked[event.connection, event.direction, id] = _Asked(counted, place, rounds)
+        elif event.direction == CLIENT and method == "notifications/initialized":
+            self._phase[event.connection] = OPERATION
+
+    def _answered(self, event: Event, said: Dict[str, Any], asked: _Asked, place: int) -> None:
+        """Note the answer of a request: it ends its rounds, or wants another one."""
+        rounds, result = asked.rounds, said.get("result")
+        if rounds is not None:
+            rounds.append(place)
+        if isinstance(result, dict) and result.get("resultType") == "input_required":
+            if rounds is None:
+                rounds = [asked.place, place]
+                self._groups.append((ROUNDS, "rounds of " + self._steps[asked.place].label, event.connection, rounds))
+            for key in _keys(asked.method, result.get("requestState"), result.get("inputRequests"))[:1]:
+                self._waiting[event.connection, key] = rounds
+
+    def _again(self, event: Event, said: Dict[str, Any], method: str) -> Optional[List[int]]:
+        """Return the steps of the rounds that a request goes on with; None for one that begins."""
+        params = said.get("params")
+        if not isinstance(params, dict) or not ("inputResponses" in params or "requestState" in params):
+            return None
+        keys = _keys(method, params.get("requestState"), params.get("inputResponses"))
+        return next((self._waiting.pop((event.connection, key)) for key in keys
+                     if (event.connection, key) in self._waiting), None)
+
+    # HTTP, and the rest
+
+    def _http(self, event: Event, label: str) -> int:
+        return self._add(HTTP, event, "[%d] %s" % (event.exchange, label))
+
+    def _response(self, event: Event) -> None:
+        kinds = [value.partition(";")[0].strip() for name, value in pairs(event) if name.lower() == "content-type"]
+        label = " ".join([str(event.more.get("status")), *kinds[:1]])
+        if "text/event-stream" not in kinds or not event.exchange:
+            self._head = self._http(event, label)
+            return
+        place = self._http(event, label + ", open")
+        steps = [self._requests[event.exchange]] if event.exchange in self._requests else []
+        steps.append(place)
+        self._streams[event.exchange] = _Stream(steps)
+        self._groups.append((STREAM, "stream [%d]" % event.exchange, event.connection, steps))
+
+    def _over(self, event: Event) -> None:
+        stream = self._streams.get(event.exchange)
+        cut = event.more.get("complete") is False
+        if stream is not None or cut or event.text:
+            how = "closed" if not cut else "left" if event.direction == CLIENT else "cut off"
+            count = "" if stream is None else " after %d event%s" % (stream.events, "s" * (stream.events != 1))
+            self._http(event, how + count + ": " * bool(event.text) + event.text)
+        self._streams.pop(event.exchange, None)
+        self._requests.pop(event.exchange, None)
+
+    def _other(self, event: Event) -> None:
+        if event.kind == CLOSE or (event.kind == PROCESS and event.more.get("did") != "start"):
+            self._phase[event.connection] = ENDING
+        elif event.kind == OPEN:
+            self._phase[event.connection] = BEGINNING
+        elif event.kind == SSE_EVENT and event.exchange in self._streams:
+            self._streams[event.exchange].events += 1
+        kind = event.kind if event.kind in (PROCESS, STDERR) else HTTP if event.exchange else NOTE
+        for text in self._form.said(event):
+            self._add(kind, event, text)
+
+
+def name_of(connection: str) -> str:
+    """Return the name of a connection as people read it; the first has none in a trace."""
+    return plain(shorten(connection, _ID)) or "1"
+
+
+def pairs(event: Event) -> List[Tuple[str, str]]:
+    """Return the header fields of an event that are pairs of strings."""
+    fields = event.more.get("fields")
+    return [(pair[0], pair[1]) for pair in (fields if isinstance(fields, list) else ())
+            if isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)]
+
+
+def _other_party(party: str) -> str:
+    return SERVER if party == CLIENT else CLIENT
+
+
+def _keys(method: str, state: Any, named: Any) -> List[str]:
+    """Return what ties an attempt to the result before it: the state, or else the names of the questions."""
+    names = sorted(named) if isinstance(named, dict) else []
+    return ["state " + dumps(state)] * (state is not None) + ["%s %s" % (method, dumps(names))]
+
+
+# Remarks
+
+def _with_remarks(steps: List[Step], remarks: Iterable[Remark]) -> Tuple[List[Step], List[Remark]]:
+    """Return the steps with the remarks at their places, and the remarks that have none."""
+    numbers = {step.number: place for place, step in enumerate(steps) if step.number}
+    of_exchange: Dict[int, List[int]] = {}
+    of_connection: Dict[str, List[int]] = {}
+    for place, step in enumerate(steps):
+        of_connection.setdefault(step.connection, []).append(place)
+        if step.exchange:
+            of_exchange.setdefault(step.exchange, []).append(place)
+    found: Dict[int, List[Remark]] = {}
+    astray = []
+    for remark in remarks:
+        at = numbers.get(remark.number) if remark.number else None
+        if not remark.number:
+            among = of_exchange.get(remark.exchange) or of_connection.get(remark.connection) or []
+            at = among[max(_until(steps, among, remark.time) - 1, 0)] if among else None
+        if at is None:
+            astray.append(remark)
+        else:
+            found.setdefault(at, []).append(remark)
+    marked = list(steps)
+    for place, those in found.items():
+        marked[place] = marked[place]._replace(remarks=tuple(those))
+    return marked, astray
+
+
+def _until(steps: List[Step], among: List[int], time: float) -> int:
+    """Return how many of some steps, in the order of time, are not later than a time."""
+    low, high = 0, len(among)
+    while low < high:
+        middle = (low + high) // 2
+        if steps[among[middle]].time <= time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+# Long stretches
+
+def elided(whole: Conversation, longest: int = LONGEST) -> Conversation:
+    """Return a conversation without the middle of long stretches in which nothing happened.
+
+    A stretch has no remark, no phase begins in it, no process starts or ends. One of more than ``longest`` steps keeps
+    its first and last ones.
+    """
+    begins = {group.steps[0] for group in whole.groups if group.kind == PHASE and group.steps}
+    stretches: List[Tuple[int, int]] = []
+    start = 0
+    for place in range(len(whole.steps) + 1):
+        step = whole.steps[place] if place < len(whole.steps) else None
+        notable = not isinstance(step, Step) or bool(step.remarks) or step.kind in (PROCESS, NOTE)
+        if notable or place in begins:
+            if place - start > longest:
+                stretches.append((start + SHOWN, place - SHOWN))
+            start = place + notable
+    return without(whole, stretches)
+
+
+def between(whole: Conversation, first: int, last: int) -> Conversation:
+    """Return the part of a conversation from one message to another, by number, with all that is between them."""
+    begin, end = 0, len(whole.steps)
+    for place, step in enumerate(whole.steps):
+        if isinstance(step, Step) and step.number:
+            if step.number < first:
+                begin = place + 1
+            if step.number > last:
+                end = place
+                break
+    return without(whole, [(0, begin), (end, len(whole.steps))])
+
+
+def without(whole: Conversation, stretches: Iterable[Tuple[int, int]]) -> Conversation:
+    """Return a conversation with a gap in place of each stretch, which is two places: ascending, and apart."""
+    steps: List[Union[Step, Gap]] = []
+    moved: Dict[int, int] = {}
+    astray = list(whole.astray)
+    done = 0
+    for first, last in [*stretches, (len(whole.steps), len(whole.steps))]:
+        for place in range(done, first):
+            moved[place] = len(steps)
+            steps.append(whole.steps[place])
+        left = [step for step in whole.steps[first:last] if isinstance(step, Step)]
+        if left:
+            steps.append(Gap(_summary(left), len(left)))
+            astray += [remark for step in left for remark in step.remarks]
+        done = max(last, done)
+    groups = [group._replace(steps=tuple(moved[place] for place in group.steps if place in moved))
+              for group in whole.groups]
+    return whole._replace(steps=tuple(steps), groups=tuple(group for group in groups if group.steps),
+                          astray=tuple(astray))
+
+
+def _summary(steps: List[Step]) -> str:
+    """Return what a stretch was, in one line: the number of messages, and those that are most frequent."""
+    answered = Counter(step.counted for step in steps if step.sense == _ANSWERED)
+    asked = Counter(step.counted for step in steps if step.sense == _ASKED)
+    told = Counter(step.counted for step in steps if step.number and step.counted and not step.sense)
+    kinds = Counter({"%s answered" % method: count for method, count in answered.items()})
+    kinds.update({"%s asked" % method: count - answered[method] for method, count in asked.items()
+                  if count > answered[method]})
+    kinds.update(told)
+    kinds.update({"line of stderr": sum(step.kind == STDERR for step in steps)})
+    named = ["%d x %s" % (count, kind) for kind, count in kinds.most_common(_KINDS) if count]
+    named += ["others"] * (len(+kinds) > _KINDS)
+    messages = sum(bool(step.number) for step in steps)
+    what = "%d message%s" % (messages, "s" * (messages != 1)) if messages else "%d line%s" % (
+        len(steps), "s" * (len(steps) != 1))
+    return "... %s%s ..." % (what, ": " * bool(named) + ", ".join(named))
