@@ -19,7 +19,7 @@ from ...model import alternatives, members
 from ...protocol.envelope import PREFIX, VERSION, fields
 from ...protocol.lifecycle import PHASES, TABLE
 from ...revisions import FEATURES, REVISIONS, VALUES, Revision, revision
-from . import diff, facts, pages, words
+from . import diff, facts, judged, pages, words
 
 Entry = Dict[str, Any]
 
@@ -165,7 +165,7 @@ def revision_(name: str, among: Sequence[Revision]) -> Optional[Entry]:
             "values": {value: getattr(there, value) for value in VALUES},
             "methods": [row.name for row in methods.methods(there)],
             "types": [each for each in facts.type_names() if facts.exists(facts.type_named(each), there)],
-            "codes": sorted(facts.codes_in(there)), "requirements": len(rows),
+            "codes": sorted(facts.codes_in(there)), "requirements": len(rows), "checked": judged.coverage(rows),
             "changes": None if before is None else diff.changes(before, there), "url": pages.url("index", there)}
 
 
@@ -173,9 +173,14 @@ def revision_(name: str, among: Sequence[Revision]) -> Optional[Entry]:
 
 
 def requirement(name: str, among: Sequence[Revision]) -> Optional[Entry]:
-    """Return a requirement by its id: its row, the citations of its heading, and in a checkout its tests."""
-    row = pages.requirements()[name]
-    return pages.as_object(row) if any(each in among for each in row.stated) else None
+    """Return a requirement by its id: its row, the citations of its heading, its rule, and in a checkout its tests.
+
+    A rule of the checker about a definition of the schema, or about an extension, is one, too.
+    """
+    row = pages.requirements().get(name) or judged.owned(name)
+    if row is None or not any(each in among for each in row.stated):
+        return None
+    return dict(pages.as_object(row), **judged.rule_of(name))
 
 
 def topic(name: str, among: Sequence[Revision]) -> Optional[Entry]:
@@ -196,11 +201,13 @@ def topic(name: str, among: Sequence[Revision]) -> Optional[Entry]:
 def place(name: str, among: Sequence[Revision]) -> Optional[Entry]:
     """Return a page or a heading, with requirements and citations; the places, where a heading is on several pages."""
     found = [(page, heading, pages.place_object(page, heading, among)) for page, heading in pages.find(name)]
-    there = [each for each in found if each[2] is not None]
+    there = [(page, heading, entry) for page, heading, entry in found if entry is not None]
     if len(there) == 1:
-        return there[0][2]
-    rows = [{"kind": "page", "name": "%s §%s" % (page, heading) if heading else page} for page, heading, _ in there]
-    return {"kind": "matches", "name": name, "matches": rows} if rows else None
+        entry = there[0][2]
+        rows = [pages.requirements()[row["id"]] for row in entry["requirements"]]
+        return dict(entry, checked=judged.coverage(rows) if rows else None)
+    named = [{"kind": "page", "name": "%s §%s" % (page, heading) if heading else page} for page, heading, _ in there]
+    return {"kind": "matches", "name": name, "matches": named} if named else None
 
 
 def name_of(entry: Entry) -> str:

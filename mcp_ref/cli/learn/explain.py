@@ -8,7 +8,7 @@ it is            such as                                             the answer
 a name           ``tools/call``, ``Tool``, ``-32002``, ``batching``  its row, an example, its page's address
 one of two       ``lifecycle``, ``deprecated``                       a drawing; what is going to leave
 a revision       ``2025-06-18``                                      what it has, what came and what went
-a requirement    ``progress.token-active``                           its row, who cites it, the tests that hold it
+a requirement    ``progress.token-active``                           its row, tests, how `check` decides it
 any other word   ``session``, ``_meta``, ``401``, ``PKCE``           a paragraph, what to explain next
 a page           ``basic/lifecycle``, ``lifecycle``                  its requirements, what cites it
 a heading        ``basic/lifecycle §Timeouts``, ``§Timeouts``        the same
@@ -33,14 +33,20 @@ feature     ``name``, ``text``, ``example``, ``url``, ``page``; ``window``, or `
 lifecycle   ``phases``, and ``rows`` of ``sender``, ``phase``, ``message``, ``next`` (null: refused)
 deprecated  ``rows``: of ``feature``, ``since``, ``removal``, ``migration``, ``page``
 revision    ``name``, ``era``, ``features``, ``values``, ``methods``, ``types``, ``codes``, ``requirements`` (a number),
-            ``url``; ``changes``: what `diff` prints of it and the revision before, null for the oldest
+            ``url``; ``checked`` as below; ``changes``: what `diff` prints of it and the revision before, null for the
+            oldest
 requirement ``id``, ``level``, ``role`` (client, server, both, host, author, authserver), ``revisions``, ``page``,
             ``heading``, ``url``; ``citations``: of ``place`` (file and line), ``citation``; ``cites``: heading, or page
-            where no line cites the heading; in a checkout ``tests``: of file and line
+            where no line cites the heading; in a checkout ``tests``: of file and line; ``undecided``: the reason why
+            the checker cannot decide it, or null; ``rule``: null, or the checker's: ``id``, ``also`` (requirements that
+            say the same), ``text``, ``party``, ``verdict``, ``moments``, ``methods``, ``needs`` (what has to be
+            recorded), ``reading``, ``disagreement``, ``advice``; ``kept`` and ``broken``, traces as lines of a drawing
 topic       ``name``, ``also``, ``text``, ``see``, ``page``, ``heading``, ``url``, ``requirements`` (a number),
             ``example``
 page        ``page``, ``heading``, ``url``; ``requirements``: of ``id``, ``level``, ``role``, ``revisions``,
-            ``page``, ``heading``; ``citations`` as above
+            ``page``, ``heading``; ``citations`` as above; ``checked``: null, or the numbers of requirements that the
+            checker has a rule for (``decided``), that only permit (``permits``), that it has nothing for (``open``),
+            and ``undecided``: of ``id``, ``reason``
 matches     ``name``; ``matches``: of ``kind`` and ``name``
 readings    ``rows``: of ``place``, ``text``, ``citations``
 missing     ``rows``: of ``what``, ``why``, ``since`` (null: no revision asks for it), ``pages``
@@ -59,7 +65,7 @@ from ...errors import CODES
 from ...revisions import NAMES, REVISIONS, Revision, revision
 from ..command import Command, Commands
 from ..output import DONE, UsageError, say, say_json
-from . import entries, facts, pages, words
+from . import entries, facts, judged, pages, words
 from .text import TEXTS
 
 LIFECYCLE = "lifecycle"
@@ -86,6 +92,7 @@ KINDS: Tuple[Kind, ...] = (
     Kind(lambda name: name in pages.requirements(), entries.requirement),
     Kind(lambda name: words.find(name) is not None, entries.topic),
     Kind(lambda name: bool(pages.find(name)), entries.place),
+    Kind(lambda name: judged.owned(name) is not None, entries.requirement),
 )
 """The kinds of words, in the order in which a word is looked up."""
 
@@ -189,7 +196,7 @@ _EXAMPLES = """examples:
   explain Tool --revision 2024-11-05       a type, as one revision has it
   explain 2025-06-18                       a revision: what it has, what came, what went
   explain "basic/lifecycle §Timeouts"      a heading: its requirements, and the lines of this package that cite it
-  explain progress.token-active            a requirement: where it stands, who cites it, the tests that hold it
+  explain progress.token-active            a requirement: where it stands, who cites it, how the command check judges it
   explain Mcp-Session-Id                   any other word: session, 401, PKCE, MRTR, SSE, cursor ...
   explain "progress token"                 the names that have these words
   explain --readings                       decisions of this package where the specification leaves a choice

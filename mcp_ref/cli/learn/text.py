@@ -216,7 +216,7 @@ def _members(found: Dict[str, Any]) -> List[str]:
 
 def _revision(found: Dict[str, Any]) -> List[str]:
     lines = ["%s  revision, %s era" % (found["name"], found["era"]), "  read it at  %s" % found["url"],
-             "  states      %d requirements" % found["requirements"]]
+             "  states      %d requirements" % found["requirements"], *_checked(found["checked"], False)]
     changes = found["changes"]
     if changes is not None:
         lines.append("  details     diff %s %s" % (changes["from"], changes["to"]))
@@ -248,12 +248,45 @@ def _requirement(found: Dict[str, Any]) -> List[str]:
     lines += _listed("cited at" if found["cites"] == "heading" else "page cited", cited) or ["  cited at    no line"]
     if "tests" in found:
         lines += _listed("tests", found["tests"]) or ["  tests       none"]
+    if found["rule"] is not None:
+        return lines + _rule(found["rule"])
+    why = found["undecided"] or ("it only permits something" if found["level"] == "MAY" else "it has no rule for it")
+    return lines + ["", "  the command check does not decide it:"] + _paragraph(why, "    ")
+
+
+def _rule(rule: Dict[str, Any]) -> List[str]:
+    """Return the lines of a rule of the checker: the rule, both traces, and what to do."""
+    when_asked = ", ".join(rule["moments"]) + (" (%s)" % ", ".join(rule["methods"]) if rule["methods"] else "")
+    lines = ["", "  the command check judges it by the rule %s:" % rule["id"], *_paragraph(rule["text"], "    ")]
+    for title, said in (("party", rule["party"]), ("asked at", when_asked), ("verdict", rule["verdict"]),
+                        ("needs", ", ".join(rule["needs"])), ("reading", rule["reading"]),
+                        ("disagreeing", rule["disagreement"]), ("holds for", ", ".join(rule["also"]))):
+        if said:
+            lines += textwrap.wrap(said, _WIDTH, initial_indent="    %-12s" % title, subsequent_indent=" " * 16)
+    for title in ("kept", "broken"):
+        lines += ["", "  %s:" % title, *("    " + line for line in rule[title])]
+    return lines + ["", "  what to do:", *_paragraph(rule["advice"], "    ")]
+
+
+def _checked(found: Optional[Dict[str, Any]], reasons: bool) -> List[str]:
+    """Return the lines about what the checker decides of some requirements, perhaps with reasons."""
+    if found is None:
+        return []
+    hidden = found["undecided"]
+    counts = ["%d have a rule" % found["decided"], "%d cannot be decided" % len(hidden),
+              "%d only permit" % found["permits"]] + ["%d have none" % found["open"]] * bool(found["open"])
+    lines = ["  checked     " + ", ".join(counts)]
+    if not reasons:
+        return lines + _wrapped("undecided", [each["id"] for each in hidden])
+    for each in hidden:
+        lines += textwrap.wrap("%s: %s" % (each["id"], each["reason"]), _WIDTH, initial_indent="    ",
+                               subsequent_indent="      ")
     return lines
 
 
 def _page(found: Dict[str, Any]) -> List[str]:
     where = "%s §%s" % (found["page"], found["heading"]) if found["heading"] else found["page"]
-    lines = [where, "  read it at  %s" % found["url"]]
+    lines = [where, "  read it at  %s" % found["url"], *_checked(found["checked"], True)]
     headings: Dict[Tuple[str, str], List[Dict[str, Any]]] = {}
     for row in found["requirements"]:
         headings.setdefault((row["page"], row["heading"]), []).append(row)
