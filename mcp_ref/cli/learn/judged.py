@@ -1,4 +1,4 @@
-"""What the checker decides, for `explain`: the rule of a requirement with its traces drawn, and the counts of a page.
+"""The answers of the checker for `explain`: the rule of a requirement with its traces drawn, the counts of a page.
 
 The checker is loaded when one of these functions is called, not before.
 """
