@@ -201,7 +201,7 @@ class Scribe:
         phase = self._phase.get(event.connection, BEGINNING)
         head = self._steps[self._head] if self._head is not None else None
         if number and head is not None and head[1:2] == step[1:2] and head[4:6] == step[4:6]:
-            step = step._replace(label=plain(shorten("%s  %s" % (step.label, head.label), _LABEL)))
+            step = step._replace(label=shorten("%s  %s" % (step.label, head.label), _LABEL))
             self._steps[-1], self._phases[-1] = step, phase
         else:
             if number and event.exchange:
