@@ -15,7 +15,7 @@ A whole session, with HTTP, processes and what was found about it, is a `convers
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence
 
 from ..methods import is_vendor
-from ..tracetext import plain, shorten
+from ..wiretrace.text import plain, shorten
 from ..wiretrace import CLIENT, MESSAGE, Event
 
 WIDTH = 28

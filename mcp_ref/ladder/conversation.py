@@ -20,7 +20,7 @@ from collections import Counter
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ..jsontext import dumps
-from ..tracetext import TextForm, plain, shorten
+from ..wiretrace.text import TextForm, plain, shorten
 from ..wiretrace import (
     CLIENT, CLOSE, END, HEADER, MESSAGE, OPEN, PROCESS, REQUEST, RESPONSE, SERVER, SSE_EVENT, STATE, STDERR, Event,
 )

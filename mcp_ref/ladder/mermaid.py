@@ -6,7 +6,7 @@ Markdown is written by its number: ``#59;`` is a semicolon.
 
 from typing import Dict, Iterator, List, Sequence, Set
 
-from ..tracetext import plain
+from ..wiretrace.text import plain
 from ..wiretrace import CLIENT, MESSAGE, SERVER
 from .conversation import HTTP, PHASE, ROUNDS, STREAM, Conversation, Gap, Group, Remark, Step
 
