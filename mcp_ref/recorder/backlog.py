@@ -33,7 +33,7 @@ class Backlog:
 
     def __init__(self, most: int = MOST_WAITING) -> None:
         self.entries: Deque[Tuple[Take, float, Any, int]] = deque()
-        """An observation that waits: who records it, when it was, what it is, and the bytes that are counted for it."""
+        """Entries that wait: who records each, when it was, what it is, and the bytes that are counted for it."""
         self.idle = False
         """True if the recording thread waits for `awaken`."""
         self._most = most
