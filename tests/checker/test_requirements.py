@@ -36,7 +36,7 @@ DIFFERENT = {
     "jsonrpc.result-type-absent-complete": _REASON, "stdio.stderr-not-error": _REASON,
     "subscribe.client-checks-ack": _REASON, "subscribe.stdio-resubscribe": _REASON,
     "version.client-disconnect": "which versions a client supports is inside it, and any may be among them",
-    "version.client-must-disconnect": "what a client supports is inside it; the odd version is its server's fault first",
+    "version.client-must-disconnect": "what a client supports is inside it; an odd version is its server's fault",
     "http.header-version-absent-assume": "a server that refuses need not have the revision that it assumed",
     "logging.configuration-error": _TEXT, "logging.internal-error": _TEXT, "roots.internal-error": _TEXT,
     "tools.errors-in-result": _TEXT,
