@@ -7,7 +7,9 @@ from ....diagnostics.redaction import MASK
 from ....methods import is_vendor
 from ....wiretrace import SERVER
 from ...observed import NOISE, REQUEST, Message, id_key
-from ...rounds import ATTEMPTS, INPUT_REQUIRED, STATE, Round, States, candidates, goes_on, responses, round_of, target_of
+from ...rounds import (
+    ATTEMPTS, INPUT_REQUIRED, STATE, Round, States, candidates, goes_on, responses, round_of, target_of,
+)
 from ...rules import ANSWERED, ASKED, KEPT, Broken, CannotTell, Verdict, rule
 from ...values import members, short
 
