@@ -15,8 +15,8 @@ A whole session, with HTTP, processes and what was found about it, is a `convers
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence
 
 from ..methods import is_vendor
-from ..wiretrace.text import plain, shorten
 from ..wiretrace import CLIENT, MESSAGE, Event
+from ..wiretrace.text import plain, shorten
 
 WIDTH = 28
 """Characters of one ladder: the longest method of the protocol fits in."""

@@ -20,10 +20,10 @@ from collections import Counter
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ..jsontext import dumps
-from ..wiretrace.text import TextForm, plain, shorten
 from ..wiretrace import (
     CLIENT, CLOSE, END, HEADER, MESSAGE, OPEN, PROCESS, REQUEST, RESPONSE, SERVER, SSE_EVENT, STATE, STDERR, Event,
 )
+from ..wiretrace.text import TextForm, plain, shorten
 from . import label_of
 
 HTTP, NOTE = "http", "note"

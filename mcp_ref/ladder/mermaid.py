@@ -6,8 +6,8 @@ Markdown is written by its number: ``#59;`` is a semicolon.
 
 from typing import Dict, Iterator, List, Sequence, Set
 
-from ..wiretrace.text import plain
 from ..wiretrace import CLIENT, MESSAGE, SERVER
+from ..wiretrace.text import plain
 from .conversation import HTTP, PHASE, ROUNDS, STREAM, Conversation, Gap, Group, Remark, Step
 
 _HARMLESS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ./_-,()[]+=")

@@ -16,8 +16,8 @@ on), and the arrow. Only ASCII; no line is wider than asked for.
 from textwrap import wrap
 from typing import Iterable, List, Sequence, Set
 
-from ..wiretrace.text import plain, shorten
 from ..wiretrace import CLIENT, MESSAGE, SERVER
+from ..wiretrace.text import plain, shorten
 from . import Rung, draw
 from .conversation import HTTP, PHASE, ROUNDS, STREAM, Conversation, Gap, Group, Remark, Step, name_of
 

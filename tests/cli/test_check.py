@@ -45,8 +45,8 @@ def test_an_accepted_fault_is_printed_and_passes(files, capsys):
     ([], "check what"),
     (["/nowhere/to/be/found"], "cannot be judged"),
     (["{kept}", "--accept", "/nowhere/to/be/found"], "--accept"),
-    (["{odd}"], "line 1"),
-    (["{empty}"], "has no messages"),
+    (["{odd}"], "neither a trace"),
+    (["{empty}"], "is empty"),
     (["{kept}", "--format", "morse"], "invalid choice"),
 ])
 def test_what_cannot_be_judged_says_why(files, capsys, words, text):
