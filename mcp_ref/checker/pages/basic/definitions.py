@@ -16,6 +16,7 @@ from ....wiretrace import SERVER
 from ...observed import NOTIFICATION, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 from ...values import at, masked, short
+from .versioning import Era
 
 UNDECIDED: Dict[str, str] = {}
 
@@ -155,7 +156,7 @@ def _unknown(message: Message, revision: Revision) -> Verdict:
   + on stdio 2026-07-28 server={"tools": {"listChanged": true}}
   - on stdio 2026-07-28 server={"tools": {}}
     C #1 server/discover
-    S #1 {}
+    S #1 {"ttlMs": 60000}
     C #2 subscriptions/listen {"notifications": {"toolsListChanged": true}}
     S notifications/subscriptions/acknowledged {"_meta": {"io.modelcontextprotocol/subscriptionId": 2}, \
         "notifications": {"toolsListChanged": true}}
@@ -169,4 +170,6 @@ def capability(message: Message) -> Verdict:
     declared = message.has_capability(SERVER, row.capability)
     if declared is None:
         return CannotTell("the capabilities of the server")
+    if not declared and message.time > message.connection.state(Era).fresh_until:
+        return CannotTell("the capabilities of the server now: they may have changed since it has told them")
     return KEPT if declared else Broken("%s was not declared" % row.capability, "method")
