@@ -561,10 +561,14 @@ class Checker:
                     known = self._subjects[where] = []
                 if len(known) < self.bounds.findings:
                     known.append(finding)
-        for number, finding in enumerate(broken):
-            cause = self._cause(finding, places[number])
+        for number, cause in enumerate(_without_rings(broken, [
+                self._cause(finding, place) for finding, place in zip(broken, places)])):
+            finding = broken[number]
             if cause is not None:
                 finding = finding._replace(cause=cause)
+                for where in places[number]:  # what follows from it later has the same cause
+                    known = self._subjects.get(where, ())
+                    known[:] = [finding if each is broken[number] else each for each in known]
             self._broken[finding.rule.id] = self._broken.get(finding.rule.id, 0) + 1
             count = self._kept.get((finding.rule.id, finding.party), 0)
             self._kept[finding.rule.id, finding.party] = count + 1
@@ -626,6 +630,26 @@ def _questions(message: Message) -> Tuple[str, ...]:
 
 def _goes_on(request: Message) -> bool:
     return "inputResponses" in request.params or "requestState" in request.params
+
+
+def _without_rings(broken: List[Finding], causes: List[Optional[Finding]]) -> List[Optional[Finding]]:
+    """Return the root cause of each finding of one moment; of rules that follow from each other the first is the root.
+    """
+    places = {id(finding): place for place, finding in enumerate(broken)}
+    for start in range(len(broken)):
+        passed, place = {start}, start
+        while id(causes[place]) in places:
+            place = places[id(causes[place])]
+            if place in passed:
+                causes[start] = None
+                break
+            passed.add(place)
+    found: List[Optional[Finding]] = []
+    for cause in causes:
+        while id(cause) in places and causes[places[id(cause)]] is not None:
+            cause = causes[places[id(cause)]]
+        found.append(cause)
+    return found
 
 
 def _replayed(message: Message) -> bool:

@@ -125,4 +125,4 @@ def opened_late(events):
 
 
 def test_the_handshake_is_seen_where_the_transport_is_known_after_its_head():
-    assert found(UNDECLARED) == found(UNDECLARED, opened_late) == ["prompts.respect-capabilities"]
+    assert found(UNDECLARED) == found(UNDECLARED, opened_late) == ["lifecycle.negotiated-capabilities"]

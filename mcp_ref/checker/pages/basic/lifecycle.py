@@ -238,7 +238,7 @@ def respect_version_should(subject: object) -> Verdict:
     return _foreign(subject)
 
 
-_USE = ("logging.*", "roots.capability-init", "sampling.*", "elicit.*", "tasks.*", "prompts.*", "tools.*",
+_USE = ("logging.*", "roots.capability-init", "sampling.*", "elicit.*", "tasks.*", "prompts.capability*", "tools.*",
         "resources.*", "completion.*")
 
 

@@ -64,8 +64,7 @@ def resources_capability(message: Message) -> Verdict:
     return declared(message, "resources", message.method)
 
 
-@rule("prompts.capability-init", on=RESULT, method=("prompts/list", "prompts/get"),
-      provoked="prompts.respect-capabilities", scene="""
+@rule("prompts.capability-init", on=RESULT, method=("prompts/list", "prompts/get"), scene="""
   + on stdio 2025-06-18 server={"prompts": {}}
   - on stdio 2025-06-18 server={}
     C #1 prompts/list

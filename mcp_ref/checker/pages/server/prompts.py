@@ -3,7 +3,7 @@ codes of errors (`errorcodes`).
 """
 
 from ....wiretrace import CLIENT, SERVER
-from ...observed import NOTIFICATION, REQUEST, Message
+from ...observed import ERROR, NOTIFICATION, Message
 from ...rules import KEPT, Broken, CannotTell, Verdict, rule
 
 UNDECIDED = {
@@ -11,7 +11,7 @@ UNDECIDED = {
 }
 
 
-@rule("prompts.respect-capabilities", on=(REQUEST, NOTIFICATION), scene="""
+@rule("prompts.respect-capabilities", on=(ERROR, NOTIFICATION), follows="lifecycle.*", scene="""
   + on stdio 2026-07-28 server={"prompts": {"listChanged": true}}
   - on stdio 2026-07-28 server={"prompts": {}}
     C #1 server/discover
@@ -24,10 +24,13 @@ UNDECIDED = {
 def respects(message: Message) -> Verdict:
     """Prompts are asked for, and changes of their list announced, only if the server has declared that."""
     listing = message.kind == NOTIFICATION
-    if message.sender != (SERVER if listing else CLIENT):
+    if message.sender != SERVER:
         return None
     capability = "prompts.listChanged" if listing else "prompts"
     known = message.has_capability(SERVER, capability)
     if known is None:
         return CannotTell("the capabilities of the server")
-    return KEPT if known else Broken("%s was not declared" % capability, "method")
+    if known:
+        return KEPT
+    # A request is judged with its refusal: a server that serves it has forgotten to declare it, which is another rule.
+    return Broken("%s was not declared" % capability, "method", *(() if listing else (CLIENT, message.request)))
