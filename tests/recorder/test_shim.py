@@ -130,8 +130,8 @@ def test_ctrl_c_on_a_terminal_reaches_the_child_once(out):
 
 
 def ready_for_signals():
-    """Undo what a shell does for what it runs in the background."""
-    for name in ("SIGINT", "SIGQUIT"):
+    """Undo what a shell and nohup do for what they run in the background."""
+    for name in ("SIGINT", "SIGQUIT", "SIGHUP"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
