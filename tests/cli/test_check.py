@@ -1,5 +1,7 @@
 """`python3 -m mcp_ref check`: the exit code, the forms, what is accepted, and what cannot be read."""
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -101,3 +103,51 @@ def test_what_cannot_be_drawn_says_why(files, capsys, words, text):
     named = {name: files / name for name in ("kept", "odd", "header")}
     assert main(["ladder", *(word.format(**named) for word in words)]) == 2
     assert text in capsys.readouterr().err
+
+
+# Live
+
+SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": RESULTS.get(asked["method"], {})}), flush=True)
+    elif BROKEN:
+        print(json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "unknown"}}), flush=True)
+"""
+RESULTS = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {},
+                          "serverInfo": {"name": "s", "version": "1"}}}
+SAID = b"".join(json.dumps(dict(message, jsonrpc="2.0")).encode() + b"\n" for message in [
+    {"id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}},
+    {"method": "notifications/initialized"}])
+
+
+def live(tmp_path, broken, *options):
+    program = tmp_path / "server.py"
+    program.write_text("RESULTS = %r\nBROKEN = %r\n%s" % (RESULTS, broken, SERVER))
+    return subprocess.run([sys.executable, "-m", "mcp_ref", "check", *options, "--", sys.executable, str(program)],
+                          input=SAID, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30, check=False)
+
+
+@pytest.mark.parametrize("broken, code", [(False, 0), (True, 1)])
+def test_a_live_server_is_judged_and_its_output_left_alone(tmp_path, broken, code):
+    done = live(tmp_path, broken)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["id"] for each in answers] == ([0, None] if broken else [0])
+    assert done.returncode == code, done.stderr
+    text = done.stderr.decode()
+    assert ("jsonrpc.notification-no-response" in text) == broken and "2025-06-18 over stdio" in text
+
+
+def test_a_live_report_can_go_to_a_file(tmp_path):
+    done = live(tmp_path, True, "--out", str(tmp_path / "report"), "--format", "github")
+    assert done.returncode == 1 and b"no-response" not in done.stderr
+    assert "::error title=jsonrpc.notification-no-response" in (tmp_path / "report").read_text()
+
+
+def test_a_server_that_cannot_be_started_is_no_verdict(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "mcp_ref", "check", "--", str(tmp_path / "nothing")], timeout=30,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 3 and b"nothing" in done.stderr and done.stdout == b""
