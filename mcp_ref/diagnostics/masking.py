@@ -48,6 +48,7 @@ _IS_MASK = re.compile(r"\*\*\*[0-9a-f]{8}!?|\*\*\*").fullmatch
 _SESSION = re.compile(r"(?i)([?&]session_?id=)([^&\s\"'#\\]+)")
 _VISIBLE = re.compile(r"[!-~]*").fullmatch
 _BASE64 = re.compile(r"=\?base64\?([A-Za-z0-9+/=_-]*)\?=").fullmatch
+_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*')
 _SHORTEST = 8
 """The characters of the shortest secret that is looked for everywhere: a shorter one may be a word of every text."""
 _MOST = 200
@@ -157,12 +158,16 @@ class Masker:
             json.loads(text.lstrip("\ufeff"), object_pairs_hook=pairs)
         except (ValueError, RecursionError):
             pass  # what looks like a member is found by its looks
-        for secret in sorted(found, key=len, reverse=True):
-            mask = self.mask(secret)
-            for escaped in {json.dumps(secret), json.dumps(secret, ensure_ascii=False)}:
-                text = text.replace(escaped, '"%s"' % mask)
-            if re.fullmatch(r"[-+.\dEe]+", secret):
-                text = re.sub(r"(?<![\w.\"*])%s(?![\w.\"])" % re.escape(secret), '"%s"' % mask, text)
+
+        def shown(scalar: "Match[str]") -> str:
+            try:
+                secret = str(json.loads(scalar.group()))
+            except ValueError:
+                return scalar.group()
+            return '"%s"' % self.mask(secret) if secret in found else scalar.group()
+
+        if found:
+            text = _SCALAR.sub(shown, text)
         return self.text(text)
 
     def base64(self, coded: str) -> str:
@@ -249,7 +254,8 @@ class Masker:
         pairs = [part.partition("=") for part in query.split("&")]
         given = [(unquote_plus(name), unquote_plus(value)) for name, _, value in pairs]
         masked = self.form(given)
-        return "&".join(name + mark + (value if plain[1] == shown[1] else shown[1])
+        return "&".join((name if plain[0] == shown[0] else shown[0]) + mark + (
+            value if plain[1] == shown[1] else shown[1])
                         for (name, mark, value), plain, shown in zip(pairs, given, masked))
 
     def data(self, data: str) -> str:
@@ -258,7 +264,7 @@ class Masker:
 
     def form(self, pairs: Sequence[Tuple[str, str]]) -> List[List[str]]:
         """Return the parameters of a form without secrets."""
-        return [[name, self._parameter(name, value)] for name, value in pairs]
+        return [[self.raw(name), self._parameter(name, value)] for name, value in pairs]
 
     def _parameter(self, name: str, value: str) -> str:
         low = name.lower().replace("_", "").replace("-", "")
@@ -296,5 +302,5 @@ _SPECIAL: Dict[str, Callable[[Masker, str], str]] = {
 
 def _spellings(secret: str, mask: str) -> Dict[str, str]:
     """Return the ways in which a secret is written in JSON and in URLs, with its mask."""
-    return {spelling: mask for spelling in (secret, json.dumps(secret)[1:-1], quote(secret, safe=""),
-                                            quote_plus(secret))}
+    data = secret.encode("utf-8", "surrogatepass")
+    return {spelling: mask for spelling in (secret, json.dumps(secret)[1:-1], quote(data, safe=""), quote_plus(data))}

@@ -122,7 +122,7 @@ RULES: Tuple[Rule, ...] = (
          "postgres://app:hunter2@db.example/x", _last),
     Rule("authorization code", ("code=", "assertion="), re.compile(r"[?&#](?:code|assertion)=([^&\s\"'#\\]+)"), False,
          "GET /cb?code=abc123&state=xyz", _last),
-    Rule("name=value", tuple(end + "=" for end in _ENDS), re.compile(_NAME + r"=)(" + _VALUE + ")"), False,
+    Rule("name=value", tuple(end + "=" for end in _ENDS), re.compile(_NAME + r"=[\"']?)(" + _VALUE + ")"), False,
          "./run DB_PASSWORD=hunter2", _last),
     Rule("member", tuple(end + quote for end in _ENDS for quote in "\"'\\"),  # JSON in text, its quotes perhaps escaped
          re.compile(_NAME + r"\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'])([^\"'\\]+)"), False,

@@ -9,7 +9,7 @@ A `Stream` is one sender of such bytes; what is dropped is counted for each of t
 
 import threading
 from collections import deque
-from typing import Any, Callable, Deque, Tuple
+from typing import Any, Callable, Deque, Optional, Tuple
 
 from .. import deadline
 from ..threads import start_thread
@@ -36,6 +36,8 @@ class Backlog:
         """Entries that wait: who records each, when it was, what it is, and the bytes that are counted for it."""
         self.idle = False
         """True if the recording thread waits for `awaken`."""
+        self.failure: Optional[Exception] = None
+        """The first exception of an entry that could not be recorded."""
         self._most = most
         self._waiting = 0
         self._lock = threading.Lock()
@@ -74,13 +76,16 @@ class Backlog:
         self._closing.set()
         self.awaken()
         self._thread.join(seconds)
-        return not self._thread.is_alive()
+        return not self._thread.is_alive() and self.failure is None
 
     def _run(self) -> None:
         while True:
             while self.entries:
                 take, at, what, size = self.entries.popleft()
-                take(at, what)
+                try:
+                    take(at, what)
+                except Exception as error:
+                    self.failure = self.failure or error
                 if size:
                     with self._lock:
                         self._waiting -= size

@@ -204,6 +204,8 @@ class _Body:
         if self._decoder is None:
             return data, b""
         try:
+            if self._decoder.eof:  # its `unused_data` would keep all that follows
+                return b"", b""
             part = self._decoder.decompress(data, 1024 * 1024)
             return part, self._decoder.unconsumed_tail
         except zlib.error:
@@ -397,7 +399,7 @@ def text_or_base64(data: bytes, charset: str = "utf-8") -> Dict[str, Any]:
     """Return the member ``text`` for bytes that are text, otherwise ``base64``."""
     try:
         return {"text": data.decode(charset)}
-    except (UnicodeDecodeError, LookupError):
+    except (ValueError, LookupError):
         from base64 import b64encode
 
         return {"base64": b64encode(data).decode("ascii")}

@@ -131,7 +131,7 @@ class Framer:
         fields: List[Tuple[str, str]] = []
         for line in lines[1:-1]:
             name, colon, value = line.decode("latin-1").partition(":")
-            if not colon or not name or name[0] in " \t":
+            if not colon or not name or name[0] in " \t" or name[-1] in " \t":
                 return None
             fields.append((name, value.strip(" \t\r\n")))
         if self._method_of_next is None:

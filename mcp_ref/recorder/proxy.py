@@ -187,6 +187,8 @@ class Proxy:
 
     def refusal_of(self, head: Head) -> str:
         """Return why a request is not passed on; "" if it is."""
+        if self.connector.absolute and not head.target.startswith("/"):
+            return "the target of this request is %.100r, which is not for the server alone" % head.target
         if not self.local:
             return ""
         for name, value in head.fields:

@@ -24,6 +24,7 @@ import socket
 import struct
 from collections import deque
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Deque, Dict, List, Optional
 
 from ..errors import TransportError
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 HIGH = 256 * 1024
 """The bytes that may wait for one side before the other one is not read any more."""
+MOST_OPEN = 1000
+"""The requests without an answer after which the client is not read any more."""
 LINGER_SECONDS = 2.0
 """The seconds for which a client may go on sending after we have refused its request."""
 _SIZE = 64 * 1024
@@ -46,6 +49,8 @@ _SIZE = 64 * 1024
 _RESET = struct.pack("ii", 1, 0)
 _HOP = ("proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "upgrade")
 _KEPT_OPTIONS = ("close", "keep-alive")
+_FRAMING = {"content-length", "transfer-encoding", "host"}
+"""Fields that no option of `Connection` takes away: without them the body would be read as another request."""
 _Selector: Any = getattr(selectors, "PollSelector", selectors.SelectSelector)  # it needs no descriptor of its own
 
 
@@ -194,7 +199,8 @@ class Relay:
             if side is None:
                 continue
             interest = 0
-            if not side.ended and (other is None or len(other.waiting) < HIGH):
+            if not side.ended and (other is None or len(other.waiting) < HIGH) and (
+                    side is server or len(self._open) < MOST_OPEN):
                 interest |= selectors.EVENT_READ
             if side.waiting or side.wants_write or side.finishing and not side.finished:
                 interest |= selectors.EVENT_WRITE
@@ -262,6 +268,8 @@ class Relay:
                 self._begin(piece.head)
                 self._to_server(self._proxy.request_head(piece.head))
                 continue
+            if piece.kind == OPAQUE and self._proxy.connector.absolute:
+                raise _Refused(400, "this is no HTTP/1.1, or its end cannot be told, and a proxy is on the way")
             if piece.raw:
                 self._to_server(piece.raw)
             if piece.kind == OPAQUE:
@@ -330,7 +338,8 @@ class Relay:
             sock.settimeout(LINGER_SECONDS)
             sock.sendall(bytes(self._client.waiting) + refusal(refused.status, str(refused)))
             sock.shutdown(socket.SHUT_WR)
-            while not self._stopped and sock.recv(_SIZE):
+            until = monotonic() + LINGER_SECONDS
+            while not self._stopped and monotonic() < until and sock.recv(_SIZE):
                 pass  # closing while more comes would reset the connection, and the answer with it
         except OSError:
             pass
@@ -396,7 +405,7 @@ def passed_on(head: Head, host: Optional[str] = None) -> List[bytes]:
     options = [option.strip().lower() for name, value in head.fields if name.lower() == "connection"
                for option in value.split(",")]
     kept = [option for option in options if option in _KEPT_OPTIONS]
-    dropped = set(_HOP).union(option for option in options if option not in _KEPT_OPTIONS)
+    dropped = set(_HOP).union(option for option in options if option not in _KEPT_OPTIONS) - _FRAMING
     lines, said = head.lines[:1], False
     for line, (name, _) in zip(head.lines[1:-1], head.fields):
         lower = name.lower()

@@ -72,6 +72,8 @@ class Teller:
         """Mask the header fields that repeat secrets of the message, which only its members' names tell to be some."""
         value, masker = canonical(message), self._trace.masker
         found = masker.message(value)[1] if value is not None else ()
+        if value is None:  # what is secret in it cannot be told
+            return [(name, masker.mask(text) if is_mirror(name) else text) for name, text in fields]
         return [(name, masker.field(name, text, found) if is_mirror(name) else text) for name, text in fields]
 
     def _give(self, event: Event) -> None:

@@ -82,6 +82,7 @@ sink that raises is dropped, with a log record; the conversation goes on.
 import threading
 from itertools import count
 from time import gmtime, strftime
+from dataclasses import replace
 from typing import (
     IO, TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, Mapping, NamedTuple, Optional, Set, Tuple, Union,
 )
@@ -90,6 +91,7 @@ from .. import deadline
 from ..diagnostics.masking import Masker
 from ..diagnostics.usercode import log_raised, name_of
 from ..jsontext import JsonError, dumps, loads
+from ..limits import DEFAULT
 from ..options import spelt
 from ..version import __version__
 from .text import AUTO, TextSink
@@ -137,6 +139,8 @@ _ALWAYS = ("start", "both", "bytes", "http", "sse", "end")
 """The promises of every `Trace`; a tap adds what it sees of a process, and of authorization."""
 _NOTED = (STATE, TRANSPORT, FINDING, GAP)
 """The kinds that are nothing without a note."""
+_LIMITS = replace(DEFAULT, max_depth=DEFAULT.max_depth + 2)
+"""The limits of a line, which has two levels more than the message or the body that it tells of."""
 _BOM = b"\xef\xbb\xbf"
 _NONE: Dict[str, Any] = {}
 
@@ -400,9 +404,9 @@ class JsonLinesSink:
         """Write one event."""
         if self._resting and not self._closed:
             with _owned(self._path, "a") as stream:
-                stream.write(dumps(to_object(event)) + "\n")
+                stream.write(dumps(to_object(event), _LIMITS) + "\n")
             return
-        self._stream.write(dumps(to_object(event)) + "\n")
+        self._stream.write(dumps(to_object(event), _LIMITS) + "\n")
         self._stream.flush()
 
     def rest(self, resting: bool) -> None:
@@ -477,7 +481,7 @@ def read(source: Any) -> Iterator[Event]:
         data = data.strip()
         if data and not data.startswith(b"#"):
             try:
-                yield from_object(loads(data))
+                yield from_object(loads(data, _LIMITS))
             except (JsonError, TraceError) as error:
                 raise TraceError("line %d: %s" % (number, error)) from None
 

@@ -124,10 +124,16 @@ def _sink(target: str) -> "Iterator[Sink]":
         yield TextSink(sys.stderr)
         return
     name = target or time.strftime("mcp-trace-%Y%m%d-%H%M%S-") + "%d.jsonl" % os.getpid()
-    with create(name) as stream:
+    stream = create(name)
+    try:
         if not target:
             note("mcp_ref: the trace is in %s" % os.path.abspath(name))
         yield JsonLinesSink(stream)
+    finally:
+        try:
+            stream.close()
+        except OSError:
+            pass  # a full disk, which `_tell_failure` has told of: the exit code is the server's
 
 
 def create(name: str) -> IO[str]:
