@@ -197,7 +197,9 @@ class Checker:
     def _gap(self, event: Event) -> None:
         connection = self._connection(event.connection)
         connection.recorded = frozenset()
-        connection.from_start = connection.default.from_start = False
+        connection.from_start = False
+        for session in connection.every_session():
+            session.from_start = False
 
     def _process(self, event: Event) -> None:
         connection = self._connection(event.connection)
@@ -217,14 +219,17 @@ class Checker:
         exchange = Exchange(event.exchange, connection, event, self.bounds)
         connection.exchanges[event.exchange] = exchange
         if connection.transport == "http+sse" and exchange.method == "GET":
+            connection.mixed = connection.mixed or connection.default.initialize is not None
             connection.default = Session(connection)
+            connection.default.from_start = connection.from_start and not connection.mixed
         exchange.session = self._session(connection, exchange)
-        exchange.revision = exchange.session.revision
+        exchange.revision = None if exchange.session.mixed else exchange.session.revision
         version, before = exchange.header("mcp-protocol-version"), exchange.revision
         if version in NAMES:
             named = revision(str(version))
             # Without session ids requests of both eras may share a connection: the header field tells them apart.
-            if before is None or (exchange.session.id is None and before.stateless != named.stateless):
+            if before is None or (exchange.session.id is None and (
+                    connection.mixed or before.stateless != named.stateless)):
                 exchange.revision = named
         self._judge(rules.HEAD, "", self._revision_of(exchange), exchange, connection)
 
@@ -275,7 +280,7 @@ class Checker:
         exchange.status = status if type(status) is int else None
         exchange.answer_fields = observed.pairs_of(event)
         exchange.answered = event.time
-        if exchange.revision is None:
+        if exchange.revision is None and not exchange.session.mixed:
             exchange.revision = exchange.session.revision
         self._judge(rules.RESPONSE, exchange.request.method if exchange.request else "", self._revision_of(exchange),
                     exchange, exchange.connection)
@@ -390,16 +395,16 @@ class Checker:
         """Find the request, the session and the revision of a message, before it is judged."""
         connection, kind = message.connection, message.kind
         if kind == observed.REQUEST:
-            key = id_key(message.id)
             if message.exchange is not None and message.sender == CLIENT:
                 self._settle(message, message.exchange)
+            key = self._key(message, message.id)
             message.reused = type(message.id) in (str, int) and not connection.ids[message.sender].add(message.id)
             message.pending = connection.pending[message.sender].get(key)
             connection.pending[message.sender][key] = message
         elif kind in (observed.RESULT, observed.ERROR) and message.id is not None:
-            key, asker = id_key(message.id), message.receiver
+            key, asker = self._key(message, message.id), message.receiver
             own = message.exchange.request if message.exchange is not None and message.sender == SERVER else None
-            if own is not None and id_key(own.id) == key:
+            if own is not None and id_key(own.id) == id_key(message.id):
                 message.request = own
                 message.again = own.answer is not None
                 if connection.pending[asker].get(key) is own:
@@ -412,11 +417,16 @@ class Checker:
                 message.method = message.request.method
                 connection.answered[asker][key] = message.request
         elif message.method == "notifications/cancelled":
-            key = id_key(message.params.get("requestId"))
+            key = self._key(message, message.params.get("requestId"))
             for party in (message.sender, message.receiver):
                 message.request = message.request or connection.pending[party].get(key) or (
                     connection.answered[party].get(key))
         message.revision = self._revision(message)
+
+    @staticmethod
+    def _key(message: Message, id: Any) -> Any:
+        """Return the key of a request: over HTTP each session has ids of its own."""
+        return id_key(id), message.session if message.session.connection.http else None
 
     @staticmethod
     def _settle(message: Message, exchange: Exchange) -> None:
@@ -428,6 +438,8 @@ class Checker:
             return
         if opens and connection.default.initialize is not None and connection.transport != "http+sse":
             connection.default = Session(connection)  # a handshake without session id opens another
+            connection.mixed = True
+            connection.default.from_start = False
         message.session = exchange.session = connection.default
 
     @staticmethod
@@ -450,6 +462,8 @@ class Checker:
             return message.request.revision
         if message.exchange is not None and message.exchange.revision is not None:
             return message.exchange.revision
+        if session.mixed:
+            return None
         opened = session.initialize
         if session.revision is None and opened is not None and opened.answer is None:
             return opened.revision
@@ -478,7 +492,8 @@ class Checker:
                 self._named(message)
         elif message.method == "notifications/initialized" and message.kind == observed.NOTIFICATION:
             session.initialized = session.initialized or message
-        elif message.method == "server/discover" and message.kind == observed.RESULT:
+        elif message.method == "server/discover" and message.kind == observed.RESULT and (
+                session.initialize_result is None):
             session.capabilities[SERVER] = _object(message.result.get("capabilities"))
         if message.kind == observed.REQUEST and message.revision is not None and message.revision.stateless and (
                 session.initialize_result is None):

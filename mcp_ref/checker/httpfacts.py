@@ -20,6 +20,7 @@ _MASK = re.compile(r"\*\*\*[0-9a-f]{8}")
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _PARAMETER = re.compile(r'\s*(%s)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]+)\s*(?:,|$)' % _TOKEN)
 _SCHEME = re.compile(r"\s*(%s)(?=\s|,|$)" % _TOKEN)
+_PAST = re.compile(r"[^\s,]*[\s,]*")
 MOST = 16384
 """Characters of a header field that are read."""
 
@@ -90,7 +91,7 @@ def challenges(value: Optional[str]) -> List[Challenge]:
             found.append(Challenge(scheme.group(1).lower(), {}))
             place = scheme.end()
         else:
-            place += 1
+            place = max(_PAST.match(text, place).end(), place + 1)  # type: ignore[union-attr]
     return found
 
 

@@ -111,6 +111,8 @@ class Message:
             asked = self.request or self
             value = asked.meta.get(META_CAPABILITIES)
             return value if isinstance(value, dict) else None
+        if party == CLIENT and self.session.mixed:
+            return None
         return self.session.capabilities[party]
 
     def has_capability(self, party: str, dotted: str) -> Optional[bool]:
@@ -166,7 +168,7 @@ class SseEvent:
         self.id: Optional[str] = id if isinstance(id, str) else None
         self.name: Optional[str] = name if isinstance(name, str) else None
         """The type of the event; None is ``message``."""
-        self.retry: Optional[int] = retry if type(retry) is int else None
+        self.retry: Optional[int] = max(0, min(retry, 2 ** 53)) if type(retry) is int else None
         """Milliseconds."""
         self.data = data
         """The data of an event that has no message; None if it has one."""
@@ -333,6 +335,11 @@ class Session(_Stateful):
         """True without a handshake; None if that is not known."""
         return None if self.revision is None else self.revision.stateless
 
+    @property
+    def mixed(self) -> bool:
+        """True if it is perhaps that of several clients: nothing tells them apart."""
+        return self.id is None and self.connection.mixed
+
 
 class Connection(_Stateful):
     """A pipe, a socket, or the HTTP traffic of one client with one server."""
@@ -353,14 +360,16 @@ class Connection(_Stateful):
         self.sessions: "Forgetful[str, Session]" = Forgetful(bounds.sessions)
         self.latest: Optional[Session] = None
         """The session with an id that was opened last."""
+        self.mixed = False
+        """True once a second handshake without session id was seen: several clients share what has no id."""
         self.live = 0
         """The number of sessions with an id that were opened and have not ended."""
         self.revision: Optional[Revision] = None
         """The last revision in force for a message; None if none was known."""
-        self.pending: Dict[str, "Forgetful[Tuple[str, Any], Message]"] = {
+        self.pending: Dict[str, "Forgetful[Any, Message]"] = {
             CLIENT: Forgetful(bounds.pending), SERVER: Forgetful(bounds.pending)}
         """Requests by sender and `id_key` that have no response yet."""
-        self.answered: Dict[str, "Forgetful[Tuple[str, Any], Message]"] = {
+        self.answered: Dict[str, "Forgetful[Any, Message]"] = {
             CLIENT: Forgetful(bounds.answered), SERVER: Forgetful(bounds.answered)}
         """Requests by sender and `id_key` that have one; the last."""
         self.ids: Dict[str, Seen] = {CLIENT: Seen(bounds.ids), SERVER: Seen(bounds.ids)}

@@ -15,7 +15,7 @@ from tests.meta.facts import ROOT
 from tests.meta.test_docstring_examples import blocks_of
 
 EXAMPLE = ROOT / "examples" / "signers.py"
-MANUAL = ROOT / "mcp_ref" / "auth" / "tokens" / "jose.py"
+MANUAL = ROOT / "mcp_ref" / "auth" / "jose.py"
 
 
 def shown(name, folder, monkeypatch):

@@ -249,7 +249,7 @@ def note_end(exchange: Exchange) -> None:
         scope = answer.get("scope", asked.get("scope", flow.requested))
         flow.issued[token] = Issued(
             url, flow.issuers.get(plain(url)), asked.get("resource", ""), scope if isinstance(scope, str) else None,
-            exchange.ended or 0.0, float(lasts) if isinstance(lasts, (int, float)) else None)
+            exchange.ended or 0.0, float(max(0, min(lasts, 2 ** 53))) if isinstance(lasts, (int, float)) else None)
         flow.challenge = flow.scope = flow.stepping = None
 
 

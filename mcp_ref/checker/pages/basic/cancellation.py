@@ -37,6 +37,13 @@ _LONG_LIVED = (LISTEN, "tasks/result")
 """Requests that wait for what may take any time."""
 
 
+def _lost(request: Message) -> bool:
+    """Return True if the exchange that carried the response was cut, left or refused: then it may be lost."""
+    by = request.notes.get("by")
+    return by is not None and (by.complete is False or by.ended_by == CLIENT or (
+        request.sender == SERVER and by.status is not None and by.status // 100 != 2))
+
+
 class Invalid:
     """The last cancellation of a client that named no request under way."""
 
@@ -64,6 +71,9 @@ def _issued(message: Message) -> Verdict:
     if not _is_id(id):
         return None
     request = _named(message)
+    if request is not None and request.sender != message.sender and (
+            not message.session.from_start or message.connection.ids[message.sender].forgot):
+        return CannotTell("the requests before")
     if request is not None:
         return KEPT if request.sender == message.sender else Broken(
             "the request #%s was sent by the %s" % (request.id, request.sender), "params.requestId")
@@ -138,6 +148,10 @@ def in_progress_only(message: Message) -> Verdict:
     if request.answer is None:
         return KEPT
     late = message.time - request.answered
+    if message.connection.http and message.session.id is None:
+        return CannotTell("which client sent the request: several may share the connection")
+    if _lost(request):
+        return CannotTell("whether the response has reached its receiver")
     return Broken("the response to #%s came %.0f seconds before" % (request.id, late), "params.requestId") if (
         late > LATENCY) else CannotTell("which of response and cancellation was sent first")
 
@@ -379,6 +393,8 @@ def remember_progress(message: Message) -> None:
 @observe(on=(RESULT, ERROR))
 def forget_cancellation(message: Message) -> None:
     """Note that the server goes on."""
+    if message.request is not None and message.request.answer is None:
+        message.request.notes["by"] = message.exchange
     if message.sender == SERVER:
         message.connection.state(Invalid).why = ""
 

@@ -11,7 +11,7 @@ from ....methods import known_since, lookup
 from ....revisions import Revision
 from ....wiretrace import CLIENT, SERVER
 from ...bounds import Bounds, Forgetful, Seen
-from ...observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Batch, Message
+from ...observed import ERROR, NOISE, NOTIFICATION, ODD, REQUEST, RESULT, Batch, Message, id_key
 from ...rules import BATCH, KEPT, Broken, CannotTell, Verdict, observe, rule
 from .words import is_integer, is_object_text, shown, typed
 
@@ -180,7 +180,7 @@ def request_id_unique_session(message: Message) -> Verdict:
 
 def _answered(message: Message) -> Optional[Message]:
     found: Optional[Message] = message.connection.answered[message.sender].get(
-        ("string", message.id) if isinstance(message.id, str) else ("int", repr(message.id)))
+        (id_key(message.id), message.session if message.connection.http else None))
     return found
 
 
@@ -234,6 +234,10 @@ def _second(message: Message) -> Verdict:
     exchange = message.exchange
     if exchange is not None and (exchange.method == "GET" or message.sse):
         return CannotTell("whether an event was sent once more after a stream was resumed")
+    by = message.request.notes.get("by") if message.request is not None else None
+    if exchange is not None and message.sender == CLIENT and (
+            by is None or by.status is None or by.status // 100 != 2 or by.complete is False):
+        return CannotTell("whether the first response was taken, or is sent again")
     return Broken("the request #%s has a response already" % message.id, "id")
 
 

@@ -52,6 +52,8 @@ def init_first(message: Message) -> Verdict:
     first = message.session.state(Early).first
     if first is None:
         return KEPT if message.session.from_start else CannotTell("the beginning of the session")
+    if message.exchange is not None and first.session.id is None and message.connection.transport != "http+sse":
+        return CannotTell("which client it was, without session ids")
     return Broken("%s before initialize" % first.method, party=first.sender, at=first)
 
 
@@ -125,6 +127,9 @@ def init_response(message: Message) -> Verdict:
 """)
 def initialized_notification(subject: object) -> Verdict:
     """After the handshake the client sends `notifications/initialized` before it goes on."""
+    connection = subject if isinstance(subject, Connection) else getattr(subject, "connection")
+    if not connection.recorded:
+        return CannotTell("what was lost in a gap")
     if isinstance(subject, Connection):
         unready = [] if not subject.http else [each.state(Early).unready for each in sessions_of(subject)
                                                if each.initialized is None]

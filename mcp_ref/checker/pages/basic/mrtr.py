@@ -236,6 +236,8 @@ def new_id(message: Message) -> Verdict:
     found = round_of(message)
     if found is None or found.request.connection is not message.connection:
         return None
+    if message.connection.http and message.notes.get("tied") != STATE:
+        return CannotTell("which client sent the request: several may share the connection")
     return KEPT if id_key(found.request.id) != id_key(message.id) else Broken("the id of the first attempt", "id")
 
 

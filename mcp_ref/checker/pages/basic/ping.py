@@ -60,7 +60,8 @@ def _unanswered(connection: Connection) -> Verdict:
     pings, found = connection.state(Pings), []
     for asker, other in ((CLIENT, SERVER), (SERVER, CLIENT)):
         ping = pings.open[asker]
-        if ping is not None and ping.answer is None and pings.last[other] - ping.time > _PROMPT and (
+        if ping is not None and ping.answer is None and ping.cancelled is None and connection.recorded and (
+                pings.last[other] - ping.time > _PROMPT) and (
                 ping.exchange is None):
             found.append(Broken("no answer, but other messages %.0f seconds later" % (pings.last[other] - ping.time),
                                 party=other, at=ping))

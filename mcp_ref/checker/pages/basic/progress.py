@@ -12,6 +12,8 @@ UNDECIDED = {
 }
 
 
+CROSSING = 5.0
+"""Seconds within which messages on different streams of HTTP may overtake each other."""
 FLOOD = 1000
 """Notifications of one kind in a second; the pages name no number."""
 
@@ -35,6 +37,10 @@ def request_of_token(message: Message) -> Optional[Message]:
     own = message.exchange.request if message.exchange is not None else None
     if own is not None and id_key(own.meta.get("progressToken")) == id_key(message.params.get("progressToken")):
         return own
+    origin = message.exchange.notes.get("origin") if message.exchange is not None else None
+    if origin is not None and origin.request is not None and id_key(origin.request.meta.get("progressToken")) == id_key(
+            message.params.get("progressToken")):
+        return origin.request  # type: ignore[no-any-return]
     tokens = message.session.state(Tokens)
     found: Optional[Message] = tokens.given[message.receiver].get(id_key(message.params.get("progressToken")))
     return found
@@ -96,6 +102,8 @@ def increases(message: Message) -> Verdict:
     last = message.session.state(Tokens).last.get(id_key(request and request.index))
     if last is None or type(value) not in (int, float):
         return None
+    if value <= last and message.sender == "client" and message.exchange is not None:
+        return CannotTell("whether two POSTs have overtaken each other, or one was sent again")
     return KEPT if value > last else "progress %s after %s" % (value, last)
 
 
@@ -111,6 +119,10 @@ def stops(message: Message) -> Verdict:
     request = request_of_token(message)
     if request is None or "task" in request.notes:  # the token of a task lives on with it
         return None
+    if request.answer is not None and message.exchange is not None and (
+            message.sender == "client" or message.exchange is not request.exchange) and (
+            message.time - request.answered <= CROSSING):
+        return CannotTell("which of response and notification was sent first: they came by different streams")
     return KEPT if request.answer is None else "the request #%s was answered before" % request.id
 
 

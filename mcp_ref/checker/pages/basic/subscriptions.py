@@ -65,6 +65,10 @@ def _of(message: Message) -> Optional[Subscription]:
     """Return the subscription that a notification names, or on whose stream it comes."""
     known = message.session.state(Subscriptions).known
     found: Optional[Subscription] = None
+    own = message.exchange.request if message.exchange is not None else None
+    if own is not None and "subscription" in own.notes and id_key(own.id) == id_key(
+            message.meta.get(META_SUBSCRIPTION, own.id)):
+        return own.notes["subscription"]  # type: ignore[no-any-return]
     if META_SUBSCRIPTION in message.meta:
         found = known.get(id_key(message.meta[META_SUBSCRIPTION]))
     elif message.exchange is not None:
@@ -161,7 +165,8 @@ def named(message: Message) -> Verdict:
 @observe(on=REQUEST, method=LISTEN)
 def subscribe(message: Message) -> None:
     """Note a subscription."""
-    message.session.state(Subscriptions).known[id_key(message.id)] = Subscription(message)
+    made = message.notes["subscription"] = Subscription(message)
+    message.session.state(Subscriptions).known[id_key(message.id)] = made
 
 
 @observe(on=NOTIFICATION, method=_ALL)

@@ -26,6 +26,8 @@ _CORE_TYPES = ("complete", "input_required")
 _GRACE = 5.0
 """Seconds within which a request may have been under way when its version was refused."""
 _MOST = 64
+LONGEST = 2 ** 53
+"""Milliseconds above which a time is as good as for ever: an integer of JSON may be too large for a float."""
 _VERSION = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -314,7 +316,7 @@ def remember_era(message: Message) -> None:
         if listed is not None:
             era.modern, era.supported = True, listed
         lasts = message.result.get("ttlMs")
-        era.fresh_until = message.time + (lasts / 1000 if type(lasts) is int and lasts > 0 else 0)
+        era.fresh_until = message.time + (min(lasts, LONGEST) / 1000 if type(lasts) is int and lasts > 0 else 0)
     elif message.method == DISCOVER and code not in MODERN_CODES:
         era.probe_failed = True
     if code == UNSUPPORTED_VERSION:

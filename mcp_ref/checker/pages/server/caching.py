@@ -8,6 +8,7 @@ from ...listed import LISTS, NOTICES, Listing, cursor_of
 from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Message
 from ...rules import KEPT, Broken, Verdict, observe, rule
 from ...values import masked, short
+from ..basic.versioning import LONGEST
 from .pagination import ISSUED
 
 _CACHE = "a use of what is kept leaves no message"
@@ -289,7 +290,9 @@ def note_result(message: Message) -> None:
     last: Optional[Fetched] = known.fetched.get(key) if key is not None else None
     life = message.result.get("ttlMs")
     if key is not None and last is not None:
-        seconds = life / 1000.0 if isinstance(life, (int, float)) and not isinstance(life, bool) else 0.0
+        seconds = 0.0
+        if isinstance(life, (int, float)) and not isinstance(life, bool):
+            seconds = max(0, min(life, LONGEST)) / 1000.0
         fresh = message.time < last.time + last.life
         known.fetched[key] = last._replace(time=last.time if fresh else message.time,
                                            life=last.life if fresh else max(seconds, 0.0))

@@ -11,6 +11,7 @@ from ...listed import FEATURES, NOTICES, Listing
 from ...observed import ERROR, NOTIFICATION, RESULT, Connection, Message
 from ...rules import FINISH, KEPT, Broken, CannotTell, Verdict, observe, rule
 from ..basic.subscriptions import Subscriptions
+from ..basic.versioning import Era
 
 UNDECIDED: Dict[str, str] = {}
 
@@ -22,6 +23,15 @@ _FILTERS = {"tools/list": "toolsListChanged", "prompts/list": "promptsListChange
             "resources/list": "resourcesListChanged"}
 
 
+STALE = CannotTell("the capabilities of the server now: they may have changed since it has told them")
+
+
+def stale(message: Message) -> bool:
+    """Return True if what a server without handshake has declared may have changed since."""
+    return message.revision is not None and message.revision.stateless and (
+        message.time > message.connection.state(Era).fresh_until)
+
+
 def declared(message: Message, feature: str, what: str) -> Verdict:
     """Judge a success that needs a capability of the server."""
     if message.result.get("resultType", "complete") != "complete":
@@ -31,6 +41,8 @@ def declared(message: Message, feature: str, what: str) -> Verdict:
         return CannotTell("the capabilities of the server")
     if known:
         return KEPT
+    if stale(message):
+        return STALE
     return Broken("%s succeeds, and %s was not declared" % (what, feature), "capabilities." + feature)
 
 
@@ -38,8 +50,8 @@ _UNDECLARED = """
     on stdio 2026-07-28
     C #1 %(method)s %(params)s
     C #2 server/discover
-  + S #2 {"capabilities": {"%(feature)s": {}}}
-  - S #2 {"capabilities": {}}
+  + S #2 {"ttlMs": 60000, "capabilities": {"%(feature)s": {}}}
+  - S #2 {"ttlMs": 60000, "capabilities": {}}
     S #1 %(result)s
 """
 
@@ -94,13 +106,15 @@ def _responds(message: Message) -> Verdict:
     code = message.error.get("code")
     if code != METHOD_NOT_FOUND:
         return None
+    if stale(message):
+        return STALE
     return Broken("%s was declared, and %s is answered by error %s" % (feature, message.method, code), "error.code")
 
 
 _RESPONDS = """
     on stdio 2026-07-28 server={"%(name)s": {}}
     C #1 server/discover
-    S #1 {}
+    S #1 {"ttlMs": 60000}
     C #2 %(name)s/list
   + S #2 {"%(name)s": []}
   - S #2 !-32601 "Method not found"

@@ -7,7 +7,7 @@ from typing import Any, List, NamedTuple, Optional
 from ....revisions import NAMES
 from ...httpfacts import decoded, is_plain, is_sentinel, is_streamable, mask_of
 from ...observed import ERROR, META_REVISION, REQUEST, RESULT, Exchange, Message
-from ...rules import HEAD, KEPT, MESSAGE, RESPONSE, Broken, Verdict, rule
+from ...rules import HEAD, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, rule
 from .http_endpoint import is_get
 from .http_messages import NO_HANDSHAKE, OTHER_ERA, Modern, is_modern, shows_modern
 
@@ -36,6 +36,8 @@ def asking(message: Message) -> Optional[Exchange]:
 def _version(exchange: Exchange, opened: float) -> Verdict:
     """Judge the version of a request that comes after the handshake."""
     result = exchange.session.initialize_result
+    if exchange.session.mixed:
+        return CannotTell("which client sent the request: several share the connection")
     if result is None or opened <= result.time:
         return None
     return KEPT if exchange.header("mcp-protocol-version") is not None else Broken("a request without it", VERSION)
@@ -78,6 +80,8 @@ def version_negotiated(subject: Any) -> Verdict:
     if exchange is None or value is None or exchange.session.initialize_result is None:
         return None
     agreed = exchange.session.revision
+    if exchange.session.mixed:
+        return CannotTell("which client sent the request: several share the connection")
     if agreed is None or exchange.opened <= exchange.session.initialize_result.time:
         return None
     return KEPT if value == agreed.name else Broken("%s instead of %s" % (value[:40], agreed.name), VERSION)

@@ -5,9 +5,9 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ...bounds import Bounds, Forgetful
 from ...httpfacts import is_streamable
-from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Connection, Exchange, Message, id_key
+from ...observed import ERROR, NOTIFICATION, REQUEST, RESULT, Connection, Exchange, Message
 from ...rules import END, FINISH, KEPT, MESSAGE, RESPONSE, Broken, CannotTell, Verdict, observe, rule
-from ..basic.progress import Tokens
+from ..basic.progress import request_of_token
 from .resumability import Activity, Cursors, closed_early, is_resumed, origin_of, sessions_of, waiting
 
 UNDECIDED: Dict[str, str] = {}
@@ -31,9 +31,7 @@ def _asker(message: Message) -> Optional[Message]:
     """Return the request of the client whose token a progress notification of the server has."""
     if message.method != "notifications/progress" or message.sender != "server":
         return None
-    key = id_key(message.params.get("progressToken"))
-    found: Optional[Message] = message.session.state(Tokens).given["client"].get(key)
-    return found
+    return request_of_token(message)
 
 
 # What a stream carries

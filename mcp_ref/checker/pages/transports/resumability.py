@@ -122,6 +122,8 @@ def id_unique(seen: SseEvent) -> Verdict:
         return KEPT
     if is_resumed(seen.exchange) and _sent_again(seen, known):
         return None
+    if seen.exchange.session.id is None:
+        return CannotTell("which clients have the two streams: without sessions ids are of one client")
     return Broken("the id %s of exchange %d again" % (seen.id[:40], known.origin.number), "id")
 
 
@@ -152,7 +154,8 @@ def no_cross_stream(seen: SseEvent) -> Verdict:
     if known is not None and known.origin is not origin and _sent_again(seen, known):
         exchange.notes["crossed"] = True
         return Broken("the event %s of exchange %d" % (str(seen.id)[:40], known.origin.number), "id", at=exchange)
-    if message is not None and message.kind in (RESULT, ERROR) and message.request is not None:
+    if message is not None and message.kind in (RESULT, ERROR) and message.request is not None and (
+            exchange.session.id is not None):
         asked = message.request.exchange
         if asked is not None and asked is not origin:
             exchange.notes["crossed"] = True

@@ -156,7 +156,8 @@ def gone(exchange: Exchange) -> Verdict:
         return None
     if exchange.status == 404:
         return KEPT
-    if exchange.status // 100 == 2 and exchange.sent or exchange.status in (400, 410):
+    if exchange.status // 100 == 2 and exchange.sent or exchange.status == 410 or (
+            exchange.status == 400 and "session" in said(exchange)):
         return Broken("%d after the session was deleted" % exchange.status, HEADER)
     return None
 
