@@ -169,3 +169,15 @@ def test_masking_takes_time_in_proportion_to_the_text(piece: str) -> None:
             best = min(best, time.process_time() - start)
         return best
     assert cost(20_000) < 40 * cost(2_000) + 0.02
+
+
+@pytest.mark.parametrize("text", [
+    '{"access_token":\n"ab\\/cdefSECRET99"}', '{"requestState":\n"\\u0061SECRETSTATE99"}',
+    'level=info token="SECRET99SECRET" password=\'SECRET99SECRET\'',
+])
+def test_secrets_in_another_spelling_are_masked_in_raw_text(text: str) -> None:
+    assert "SECRET" not in Masker().raw(text)
+
+
+def test_names_of_parameters_are_masked_where_they_hold_secrets() -> None:
+    assert "SECRET99" not in str(Masker().form([('{"client_secret":"SECRET99SECRET"}', "")]))

@@ -301,7 +301,8 @@ def _entry(number: int, item: Any) -> _Entry:
         status = int(response.get("status") or 0)
         answered = Head(asked.method, "", status, [], _fields(response)) if status > 0 else None
         took = max(0.0, float(item.get("time") or 0)) / 1000
-        return _Entry(begin, begin + took, "%s://%s" % (url.scheme, url.netloc), asked, _sent(request), answered,
+        origin = "%s://%s" % (url.scheme, url.netloc.rpartition("@")[2])  # a user and a password are nobody's business
+        return _Entry(begin, begin + took, origin, asked, _sent(request), answered,
                       _received(response, answered))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TraceError("no HAR: entry %d: %s: %s" % (number, type(error).__name__, str(error)[:80])) from None

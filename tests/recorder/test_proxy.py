@@ -92,6 +92,24 @@ def test_fields_for_one_connection_do_not_pass():
         assert rest(client) == b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
 
 
+@pytest.mark.parametrize("option", [b"content-length", b"Content-Length, host", b"transfer-encoding"])
+def test_no_option_of_a_connection_makes_another_request_of_a_body(option):
+    inner = b"GET /smuggled HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+    with proxied() as (upstream, recorded):
+        client = recorded.client()
+        client.sendall(post(inner, b"Connection: " + option))
+        head = receive(upstream.accept(), inner)
+        assert b"Content-Length: %d\r\n" % len(inner) in head and head.endswith(inner)
+    assert [event.more["method"] for event in recorded.of("request")] == ["POST"]
+
+
+def test_a_body_in_a_coding_that_is_none_is_recorded_as_bytes():
+    with proxied() as (upstream, recorded):
+        exchange(recorded, upstream, GET, answer(b"abc", b"Content-Type: text/html; charset=undefined"))
+    assert [event.more.get("base64") for event in recorded.of("body")] == ["YWJj"]
+    assert recorded.of("end")
+
+
 def test_host_passes_where_it_is_asked_for():
     with proxied(keep_host=True) as (upstream, recorded):
         recorded.client().sendall(GET)

@@ -16,6 +16,7 @@ from ...checker.checker import VIOLATION, WARNING
 from ...checker.formats import FORMATS, as_json
 from ...checker.report import AcceptError, Report, read_accepted
 from ...checker.rules import Rule, load
+from ...diagnostics.masking import Masker
 from ...wiretrace import Event, TraceError, read
 from ..command import Command, Commands
 from ..output import DONE, FAILED, UsageError, as_json as json_text
@@ -96,7 +97,9 @@ def _live(options: Any, accepted: Dict[str, str]) -> Report:
     checker.finish()
     if not checker.messages:
         note("mcp_ref: no message went by: nothing was judged")
-    return Report(checker, options.http[1] if options.http else " ".join(options.server), accepted)
+    masker = Masker()  # the name of a report is passed on, too
+    name = masker.url(options.http[1]) if options.http else " ".join(masker.command(options.server))
+    return Report(checker, name, accepted)
 
 
 def _accepted(path: Any) -> Dict[str, str]:
