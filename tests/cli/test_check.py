@@ -147,6 +147,13 @@ def test_a_live_report_can_go_to_a_file(tmp_path):
     assert "::error title=jsonrpc.notification-no-response" in (tmp_path / "report").read_text()
 
 
+@pytest.mark.parametrize("out, text", [("{kept}", "is not overwritten"), ("/nowhere/to/be/found", "cannot write")])
+def test_a_report_that_cannot_be_written_is_no_verdict(files, capsys, out, text):
+    before = (files / "kept").read_bytes()
+    assert main(["check", str(files / "kept"), "--out", out.format(kept=files / "kept")]) == 2
+    assert text in capsys.readouterr().err and (files / "kept").read_bytes() == before
+
+
 def test_a_server_that_cannot_be_started_is_no_verdict(tmp_path):
     done = subprocess.run([sys.executable, "-m", "mcp_ref", "check", "--", str(tmp_path / "nothing")], timeout=30,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)

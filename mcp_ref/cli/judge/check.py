@@ -96,7 +96,7 @@ def _live(options: Any, accepted: Dict[str, str]) -> Report:
         through_shim(options.server, take)
     checker.finish()
     if not checker.messages:
-        note("mcp_ref: no message went by: nothing was judged")
+        raise UsageError("no message went by: nothing was judged")
     masker = Masker()  # the name of a report is passed on, too
     name = masker.url(options.http[1]) if options.http else " ".join(masker.command(options.server))
     return Report(checker, name, accepted)
@@ -121,8 +121,14 @@ def _write(options: Any, reports: List[Report]) -> None:
     else:
         text = "".join(FORMATS[form](report) for report in reports)
     if options.out:
-        with open(options.out, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        if options.out in options.server and not options.live:
+            raise UsageError("--out %s is one of the recordings, and is not overwritten: name another file"
+                             % options.out)
+        try:
+            with open(options.out, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        except OSError as error:
+            raise UsageError("cannot write %s: %s" % (options.out, error.strerror or error)) from None
     elif options.http or options.live:
         for line in text.rstrip("\n").split("\n"):
             note(line)
