@@ -62,6 +62,9 @@ class Method(NamedTuple):
     extension: Optional[str] = None
     """The identifier of the extension that adds the method, see `mcp_ref.peer.extension`; None for the protocol's own.
     """
+    named: Optional[str] = None
+    """The member of ``params`` that `Mcp-Name` repeats, a string; None: the method has no such header field
+    [2026-07-28 basic/transports/streamable-http §Standard Request Headers]."""
 
 
 def _request(name: str, sender: str, params: str, result: str, page: str, since: Optional[str] = None,
@@ -105,7 +108,7 @@ METHODS: Tuple[Method, ...] = (
     _request("tools/call", CLIENT, "tools:CallToolRequestParams", "tools:CallToolResult", "server/tools",
              since=R2025_11_25, until=R2025_11_25, capability="tools", other=_TASK),
     _request("tools/call", CLIENT, "tools:CallToolRequestParams", "tools:CallToolResult", "server/tools",
-             since=R2026_07_28, capability="tools", other=INPUT_REQUIRED),
+             since=R2026_07_28, capability="tools", other=INPUT_REQUIRED, named="name"),
     _notification("notifications/tools/list_changed", SERVER, _NOTE, "server/tools",
                   capability="tools.listChanged", holder=SENDER),
     # Resources
@@ -116,7 +119,7 @@ METHODS: Tuple[Method, ...] = (
     _request("resources/read", CLIENT, "resources:ReadResourceRequestParams", "resources:ReadResourceResult",
              "server/resources", until=R2025_11_25, capability="resources"),
     _request("resources/read", CLIENT, "resources:ReadResourceRequestParams", "resources:ReadResourceResult",
-             "server/resources", since=R2026_07_28, capability="resources", other=INPUT_REQUIRED),
+             "server/resources", since=R2026_07_28, capability="resources", other=INPUT_REQUIRED, named="uri"),
     _request("resources/subscribe", CLIENT, "resources:SubscribeRequestParams", _DONE, "server/resources",
              until=R2025_11_25, capability="resources.subscribe"),
     _request("resources/unsubscribe", CLIENT, "resources:UnsubscribeRequestParams", _DONE, "server/resources",
@@ -130,7 +133,7 @@ METHODS: Tuple[Method, ...] = (
     _request("prompts/get", CLIENT, "prompts:GetPromptRequestParams", "prompts:GetPromptResult", "server/prompts",
              until=R2025_11_25, capability="prompts"),
     _request("prompts/get", CLIENT, "prompts:GetPromptRequestParams", "prompts:GetPromptResult", "server/prompts",
-             since=R2026_07_28, capability="prompts", other=INPUT_REQUIRED),
+             since=R2026_07_28, capability="prompts", other=INPUT_REQUIRED, named="name"),
     _notification("notifications/prompts/list_changed", SERVER, _NOTE, "server/prompts",
                   capability="prompts.listChanged", holder=SENDER),
     # Utilities of a server
@@ -225,6 +228,9 @@ LIST_CHANGED: Dict[str, str] = {
 [..2025-11-25 server/tools §List Changed Notification] SHOULD,
 [..2025-11-25 server/resources §List Changed Notification] SHOULD,
 [..2025-11-25 server/prompts §List Changed Notification] SHOULD."""
+
+NAMED: Dict[str, str] = {row.name: row.named for row in METHODS if row.named is not None}
+"""Method -> its `Method.named`."""
 
 _BY_REVISION: Tuple[Dict[str, Method], ...] = tuple(
     {row.name: row for row in METHODS if revision.has(row.since, row.until)} for revision in REVISIONS

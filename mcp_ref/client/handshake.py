@@ -117,6 +117,8 @@ class Handshake:
             exchanges.agreed(connection.session.rules)
             if exchanges.mirrors:
                 exchanges.annotations = cache.mirrored
+                if owner.extensions is not None:
+                    exchanges.named = owner.extensions.named()
 
     def set_log_level(self, connection: Connection, level: str) -> None:
         """Say in each request from now on which log messages we want to hear.

@@ -65,7 +65,7 @@ client                 ``server.broadcast``                        others, for a
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterator, Mapping, Optional, Sequence, Tuple
 
-from ..methods import REQUEST, SERVER, Method, is_vendor, lookup
+from ..methods import NAMED, REQUEST, SERVER, Method, is_vendor, lookup
 from ..protocol.capabilities import extensions_in
 from ..protocol.metakeys import identifier_fault
 from ..revisions import R2026_07_28, REVISIONS, Revision
@@ -87,7 +87,8 @@ class Extension:
     until: Optional[str] = None
     """The last revision in which it is declared; None: to this day."""
     methods: Sequence[Method] = ()
-    """The rows that it adds to `mcp_ref.methods`, whose ``params`` and ``result`` may be classes."""
+    """The rows that it adds to `mcp_ref.methods`, whose ``params`` and ``result`` may be classes, and whose ``named``
+    says what `Mcp-Name` repeats."""
     result_types: Sequence[str] = ()
     """Values of ``resultType`` that it adds [2026-07-28 basic/index §ResultType]; see `finish`."""
     meta_keys: Sequence[str] = ()
@@ -151,6 +152,10 @@ class Extensions:
     def lookup(self, method: str, revision: Revision) -> Optional[Method]:
         """Return the row of a method that an extension adds; None if none does."""
         return self._rows.get((method, revision))
+
+    def named(self) -> Dict[str, str]:
+        """Return method -> the member of its params that `Mcp-Name` repeats: the protocol's, and those of these."""
+        return {**NAMED, **{row.name: row.named for row in self._rows.values() if row.named is not None}}
 
     def declared(self, role: "Role", revision: Revision) -> Optional[Dict[str, Dict[str, Any]]]:
         """Return the capability ``extensions``; None if there are none."""

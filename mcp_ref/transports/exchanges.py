@@ -5,11 +5,12 @@ from others, and what goes into the head of the HTTP request. So it is handed an
 again what was just encoded.
 """
 
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple, TYPE_CHECKING
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, TYPE_CHECKING
 
 from ..errors import McpError
 from ..jsonrpc import RequestId
 from ..jsontext import JsonError, loads
+from ..methods import NAMED
 from .base import EXCHANGES, Failed, Transport
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class ExchangeTransport(Transport):
     annotations: Optional[Annotations] = None
     """The client's knowledge of the server's tools, which it sets for a transport that ``mirrors``. Called from any
     thread."""
+    named: Mapping[str, str] = NAMED
+    """Method -> the member of its params that `Mcp-Name` repeats; the client sets it where extensions add some."""
     on_pause: Optional[OnPause] = None
     """A function, set by the connection, that is called when our request of an id begins (True) and ends (False) to
     wait for a person before it goes out, for such time does not count. From any thread; it does not wait."""

@@ -66,8 +66,8 @@ class TakenParams(Model):
     meta: Optional[MetaObject] = member(default=None)
 
 
-def _request(name: str, params: Any, result: Any) -> Method:
-    return Method(name, REQUEST, CLIENT, params, result, R2026_07_28, None, PAGE)
+def _request(name: str, params: Any, result: Any, named: Optional[str] = None) -> Method:
+    return Method(name, REQUEST, CLIENT, params, result, R2026_07_28, None, PAGE, named=named)
 
 
 class Later(Extension):
@@ -75,7 +75,7 @@ class Later(Extension):
 
     identifier = IDENTIFIER
     methods = (
-        _request(FETCH, TicketParams, Anything), _request(COUNT, CountParams, CountResult),
+        _request(FETCH, TicketParams, Anything, "ticket"), _request(COUNT, CountParams, CountResult),
         Method(TAKEN, NOTIFICATION, SERVER, TakenParams, None, R2026_07_28, None, PAGE),
         Method(DROPPED, NOTIFICATION, CLIENT, TakenParams, None, R2026_07_28, None, PAGE),
     )

@@ -5,7 +5,7 @@ header field               repeats                                              
 =========================  ============================================================  ======================
 ``MCP-Protocol-Version``   the version in ``_meta``; compared by the endpoint            every request
 ``Mcp-Method``             ``method``                                                    every request
-``Mcp-Name``               the member of ``params`` that NAMED gives                     requests of NAMED
+``Mcp-Name``               the member of ``params`` that `mcp_ref.methods.NAMED` gives  methods with such a row
 ``Mcp-Param-{name}``       an argument whose schema says ``"x-mcp-header": "{name}"``    `tools/call`
 =========================  ============================================================  ======================
 
@@ -22,9 +22,10 @@ from it (`standard_headers`, `param_headers`), and a server compares them with i
 
 import re
 from base64 import b64decode, b64encode
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ...jsonrpc import json_type, shown
+from ...methods import NAMED
 from ...urls import is_token
 
 HEADER = "x-mcp-header"
@@ -34,9 +35,6 @@ METHOD = "Mcp-Method"
 NAME = "Mcp-Name"
 PARAM = "Mcp-Param-"
 
-NAMED: Dict[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""Method -> the member of its params that `Mcp-Name` repeats
-[2026-07-28 basic/transports/streamable-http §Standard Request Headers]."""
 TYPES = ("string", "integer", "boolean")
 """The types of a mirrored property; a ``number`` cannot be mirrored."""
 SAFE = 2**53 - 1
@@ -245,9 +243,12 @@ def _integer(text: str) -> Optional[int]:
 # -- Making header fields ----------------------------------------------------------------------
 
 
-def name_of(method: str, params: Optional[Dict[str, Any]]) -> Optional[str]:
-    """Return the value that `Mcp-Name` repeats; None if the method has no such field, or the member is no string."""
-    member = NAMED.get(method)
+def name_of(method: str, params: Optional[Dict[str, Any]], named: Mapping[str, str] = NAMED) -> Optional[str]:
+    """Return the value that `Mcp-Name` repeats; None if the method has no such field, or the member is no string.
+
+    ``named``: method -> the member of its params, with those of extensions.
+    """
+    member = named.get(method)
     name = None if member is None or params is None else params.get(member)
     return name if isinstance(name, str) else None
 
@@ -291,25 +292,26 @@ def _value(mirrored: Mirrored, arguments: Any) -> Any:
 
 
 def fault(
-    method: str, params: Optional[Dict[str, Any]], mirrored: Sequence[Mirrored], get: Callable[[str], Optional[str]]
+    method: str, params: Optional[Dict[str, Any]], mirrored: Sequence[Mirrored], get: Callable[[str], Optional[str]],
+    named: Mapping[str, str] = NAMED,
 ) -> Optional[str]:
     """Return why the header fields of a request do not fit its body; None if they do.
 
-    ``get``: a function: name of a field, in any case -> its value or None. A fault is answered with -32020 and 400
-    [2026-07-28 basic/transports/streamable-http §Server Validation] MUST.
+    ``get``: a function: name of a field, in any case -> its value or None. ``named``: as in `name_of`. A fault
+    is answered with -32020 and 400 [2026-07-28 basic/transports/streamable-http §Server Validation] MUST.
 
     Reading: a mirrored field whose argument is null or missing is refused like any other difference, for a proxy may
     have gone by it. `Mcp-Name` on a method that has none says nothing about the body and is ignored, and so is an
     `Mcp-Param-*` that no property of the tool asks for.
     """
     # Step 1 [2026-07-28 basic/transports/streamable-http §Server Validation] MUST: Mcp-Method is there and matches.
-    named = get(_METHOD)
-    if named is None:
+    repeated = get(_METHOD)
+    if repeated is None:
         return "%s is missing: it repeats the method" % METHOD
-    if named != method and named.strip(" \t") != method:
-        return "%s '%s' is not the method, '%s'" % (METHOD, shown(named), shown(method))
+    if repeated != method and repeated.strip(" \t") != method:
+        return "%s '%s' is not the method, '%s'" % (METHOD, shown(repeated), shown(method))
     # Step 2 [2026-07-28 basic/transports/streamable-http §Standard Request Headers]: Mcp-Name, for some methods.
-    member = NAMED.get(method)
+    member = named.get(method)
     if member is not None:
         header, name = get(_NAME), params.get(member) if params else None
         wrong = "" if _is_plain_copy(header, name) else _differs(header, name, "params." + member)

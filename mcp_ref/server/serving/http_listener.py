@@ -32,6 +32,7 @@ from ...diagnostics.packagelog import get_logger
 from ...diagnostics.usercode import log_raised
 from ...http11.message import Exchange
 from ...http11.server.server import HttpServer
+from ...methods import NAMED
 from ...options import spelt
 from ...protocol.streamable_http.header_values import LOOPBACK
 from ...streamable.server.authenticate import Authenticate, Guard, OneToken
@@ -186,8 +187,9 @@ def endpoint_of(
     http = _http_trace(server, trace, "streamable-http")
     shared = _shared_options(server, auth, token, authenticate, allowed_hosts, allowed_origins, trusted_proxies, http)
     return _traced(Endpoint(
-        mirrored=_mirrored_of(server), path=path, sessions=sessions, json_response=json_response, poll_after=poll_after,
-        streams=streams, delete=delete, **shared,
+        mirrored=_mirrored_of(server), named=NAMED if server.extensions is None else server.extensions.named(),
+        path=path, sessions=sessions, json_response=json_response, poll_after=poll_after, streams=streams,
+        delete=delete, **shared,
     ), http)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Dict, Mapping, Optional
 from ...errors import LocalProtocolError
 from ...http11.client.connection_pool import Fields
 from ...jsonrpc import json_type, shown
-from ...methods import CALL_TOOL
+from ...methods import CALL_TOOL, NAMED
 from ...protocol import envelope
 from ...protocol.streamable_http import mirrored
 from ...transports.exchanges import Annotations
@@ -60,20 +60,23 @@ def check(name: str, value: str) -> None:
 # Fields that repeat the body
 
 
-def fields_of(method: str, params: Dict[str, Any], annotations: Optional[Annotations]) -> Fields:
+def fields_of(
+    method: str, params: Dict[str, Any], annotations: Optional[Annotations], named: Mapping[str, str] = NAMED,
+) -> Fields:
     """Return the fields that repeat the body of a request.
 
-    ``params``: with their `_meta`. ``annotations``: says which arguments of a tool are repeated.
+    ``params``: with their `_meta`. ``annotations``: says which arguments of a tool are repeated. ``named``: as in
+    `mcp_ref.protocol.streamable_http.mirrored.name_of`.
 
     Raises `LocalProtocolError` for what no header field can hold.
     [2026-07-28 basic/transports/streamable-http §Client Behavior] MUST
     """
-    version, named = params["_meta"].get(envelope.VERSION), mirrored.name_of(method, params)
+    version, name = params["_meta"].get(envelope.VERSION), mirrored.name_of(method, params, named)
     try:
         if not isinstance(version, str):
             raise ValueError("the version is %s, and no string" % json_type(version))
-        fields = _standard(version, method, named)
-        wanted = annotations(named) if annotations is not None and method == CALL_TOOL and named is not None else None
+        fields = _standard(version, method, name)
+        wanted = annotations(name) if annotations is not None and method == CALL_TOOL and name is not None else None
         if wanted:
             fields += tuple(mirrored.param_headers(wanted, params.get("arguments")))
     except ValueError as error:

@@ -169,7 +169,7 @@ class StreamableHttp(HttpChannel):
         params = message.params
         if params is None or self._shaken or not envelope.carries(params):
             return  # it belongs to a session
-        message.fields = self._bare + fields_of(message.method, params, self.annotations)
+        message.fields = self._bare + fields_of(message.method, params, self.annotations, self.named)
         self._stateless_version = params["_meta"][envelope.VERSION]
 
     def _own_fields(self, message: Outgoing) -> Optional[Fields]:

@@ -34,6 +34,7 @@ from ...http11.server.owners import Owners, subject
 from ...http11.server.responses import RETRY_AFTER
 from ...jsonrpc import Error, encode
 from ...limits import DEFAULT, Limits
+from ...methods import NAMED
 from ...protocol.streamable_http import refusals
 from ...protocol.streamable_http.header_values import LOOPBACK, Hosts
 from ...protocol.streamable_http.mirrored import Mirrored
@@ -143,6 +144,7 @@ class Endpoint:
     ``strict``          True: refuse some faults of careless clients that are tolerated otherwise
     ``revisions``       names of the revisions that the server speaks
     ``mirrored``        a function: name of a tool -> its arguments that are repeated in header fields
+    ``named``           method -> the member of its params that `Mcp-Name` repeats
     ``poll_after``      seconds after which the connection of a stream ends and the client polls; None: never
     ``streams``         False: GET is answered 405, and `subscriptions/listen` is refused
     ``delete``          False: clients cannot end their sessions
@@ -169,6 +171,7 @@ class Endpoint:
         strict: bool = False,
         revisions: Sequence[str] = ALL,
         mirrored: Optional[Callable[[Any], Sequence[Mirrored]]] = None,
+        named: Mapping[str, str] = NAMED,
         poll_after: Optional[float] = None,
         streams: bool = True,
         delete: bool = True,
@@ -186,11 +189,10 @@ class Endpoint:
         self.strict = strict
         self.eras = HttpEras(list(map(revision, revisions)))
         self.revisions = self.eras.handshake
-        self.mirrored = mirrored
+        self.mirrored, self.named = mirrored, named
         self.listens = streams
         """True if `subscriptions/listen` is served."""
-        self.poll_after = poll_after
-        self.closing = False
+        self.poll_after, self.closing = poll_after, False
         self.counters = Counters()
         self.sessions: Optional[SessionTable] = None
         self.unasked = "" if streams or json_response is not True else UNASKED

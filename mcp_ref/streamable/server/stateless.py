@@ -168,7 +168,7 @@ class Stateless(Posted):
         if method == CALL_TOOL and params and self.endpoint.mirrored is not None:
             asked = self.endpoint.mirrored(params.get("name"))
         headers = case.exchange.request.headers
-        fault = mirrored.fault(method, params, asked, headers.get)
+        fault = mirrored.fault(method, params, asked, headers.get, self.endpoint.named)
         if headers.several and fault is None:
             name = headers.repeated([mirrored.METHOD, mirrored.NAME, *(mirrored.PARAM + one.name for one in asked)])
             fault = None if name is None else "more than one field %s, which has one value" % name

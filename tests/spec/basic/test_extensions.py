@@ -1,7 +1,7 @@
 """Extensions: declared by both sides, as if not there where one lacks them, and each a module of its own."""
 import pytest
 
-from mcp_ref import Client, Server
+from mcp_ref import Client, Server, connect
 from mcp_ref.errors import CapabilityMissing, LocalProtocolError, PeerError, PeerProtocolError
 from mcp_ref.jsontext import JsonError
 from mcp_ref.methods import CLIENT, REQUEST, Method
@@ -10,6 +10,7 @@ from mcp_ref.peer.extension import Extension
 from mcp_ref.revisions import R2025_11_25, R2026_07_28, REVISIONS
 from mcp_ref.server import Context
 from mcp_ref.transports.memory import pair
+from tests.support.http_modern import OUT, ModernWeb
 from tests.support.later_extension import COUNT, DROPPED, FETCH, IDENTIFIER, KEY, KIND, TAKEN, CountParams, Later
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scene import Scene
@@ -381,3 +382,23 @@ def test_a_deferred_answer_is_like_any_other_and_there_is_one(revision):
             context.complete({"done": False})
         waiting[1].complete({"done": 2})
         assert peer.answer_to("w2")["result"]["done"] == 2
+
+
+@beyond_the_schema
+@pytest.mark.parametrize("name, code", [("t1", None), ("t2", -32020), (OUT, -32020)])
+def test_a_method_of_an_extension_says_what_mcp_name_repeats(name, code):
+    """[2026-07-28 basic/transports/streamable-http §Server Validation] MUST"""
+    server, _ = serving(Later())
+    with ModernWeb(server) as web:
+        ticket = web.ask(1, "tools/call", {"name": "count_later", "arguments": {"text": "ab"}}, capabilities=DECLARED)
+        assert ticket.answer()["result"]["ticket"] == "t1"
+        fetched = web.ask(2, FETCH, {"ticket": "t1"}, headers={"Mcp-Name": name}, capabilities=DECLARED)
+        assert fetched.answer().get("error", {}).get("code") == code and fetched.status == (400 if code else 200)
+
+
+@beyond_the_schema
+def test_a_client_repeats_what_the_row_of_an_extension_names():
+    """[2026-07-28 basic/transports/streamable-http §Standard Request Headers] MUST"""
+    server, _ = serving(Later())
+    with server.listen("http://127.0.0.1:0/mcp") as listener, connect(listener.address, extensions=[Later()]) as client:
+        assert client.call_tool("count_later", {"text": "ab"}).text == "abab"
