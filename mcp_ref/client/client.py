@@ -350,23 +350,29 @@ class Client(Calls):
 
     @spelt
     def listen(
-        self, *features: str, uris: Sequence[str] = (), callback: Optional[UpdateCallback] = None
+        self, *features: str, uris: Sequence[str] = (), callback: Optional[UpdateCallback] = None,
+        more: Mapping[str, Sequence[str]] = {},
     ) -> "Subscription":
         """Listen to changes of lists (``"tools"``, ``"prompts"``, ``"resources"``) and of the resources at ``uris``.
 
         Until the subscription is closed; it is a context manager. ``callback(uri)`` and ``on_update`` are called for
-        resources, ``on_notification`` for all. Where there is a handshake, servers tell of lists unasked. Raises
-        `PeerError`, `RequestTimeout`, `ConnectionLost`, and `Busy` at ``max_subscriptions``; see
-        `mcp_ref.client.subscriptions`.
+        resources, ``on_notification`` for all. ``more``: a member of the filter that an extension adds -> texts, such
+        as ids; the extension hears of them. Where there is a handshake, servers tell of lists unasked, and there is no
+        filter: `LocalProtocolError`. Raises `PeerError`, `RequestTimeout`, `ConnectionLost`, and `Busy` at
+        ``max_subscriptions``; see `mcp_ref.client.subscriptions`.
         """
         from .subscriptions import FEATURES, HandshakeSubscription, ChangeFilter
 
         unknown = set(features) - set(FEATURES)
         if unknown or isinstance(uris, str):
             raise TypeError("listen to tools, prompts, resources, and a list of uris; not %r" % (unknown or uris,))
+        wanted = ChangeFilter(frozenset(features), frozenset(uris), frozenset(
+            (member, text) for member, texts in more.items() for text in texts))
         if self.revision.stateless:
-            return self.listening.add(features, uris, callback)
-        return HandshakeSubscription(self, ChangeFilter(frozenset(features), frozenset(uris)), callback)
+            return self.listening.add(wanted, callback)
+        if more:
+            raise LocalProtocolError("revision %s has no filter that could have %s" % (self.revision, ", ".join(more)))
+        return HandshakeSubscription(self, wanted, callback)
 
     @spelt
     def method(self, name: str) -> Callable[[Handler], Handler]:

@@ -34,7 +34,7 @@ Reading, for both eras: an update may name a part of what was subscribed to; tha
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from .. import deadline
 from ..codec import decode
@@ -130,17 +130,25 @@ class ChangeFilter(NamedTuple):
     features: FrozenSet[str] = frozenset()
     """The lists, by keys of FEATURES."""
     uris: FrozenSet[str] = frozenset()
+    more: FrozenSet[Tuple[str, str]] = frozenset()
+    """The additions of extensions: a member of the filter, and a text in it."""
 
     def to_json(self) -> Dict[str, Any]:
         """Return the ``notifications`` of a request; {} if the filter is empty."""
         members: Dict[str, Any] = {FEATURES[feature]: True for feature in FEATURES if feature in self.features}
         if self.uris:
             members["resourceSubscriptions"] = sorted(self.uris)
+        for member, text in sorted(self.more):
+            members.setdefault(member, []).append(text)
         return members
 
     def both(self, other: "ChangeFilter") -> "ChangeFilter":
         """Return what is in this filter and in the other."""
-        return ChangeFilter(self.features & other.features, self.uris & other.uris)
+        return ChangeFilter(self.features & other.features, self.uris & other.uris, self.more & other.more)
+
+    def without(self, other: "ChangeFilter") -> "ChangeFilter":
+        """Return what is in this filter and not in the other."""
+        return ChangeFilter(self.features - other.features, self.uris - other.uris, self.more - other.more)
 
 
 class Subscription:
@@ -300,18 +308,20 @@ class Listening:
     # Subscriptions
 
     def add(
-        self, features: Sequence[str], uris: Sequence[str], callback: Optional[UpdateCallback] = None
+        self, wanted: ChangeFilter, callback: Optional[UpdateCallback] = None
     ) -> Subscription:
         """Listen to something, and wait until the server agrees.
 
         Raises `PeerError`, `RequestTimeout`, `ConnectionLost`, or `Busy` at ``max_subscriptions``.
         """
-        subscription = Subscription(self, ChangeFilter(frozenset(features), frozenset(uris)), callback)
+        subscription = Subscription(self, wanted, callback)
         limit = self._owner.limits.max_subscriptions
         self._connected()
         with self._lock:
-            if subscription.wanted.uris and len(self._wanted().uris | subscription.wanted.uris) > limit:
-                raise Busy("more than %d resources to listen to; the limit is max_subscriptions" % limit)
+            before = self._wanted()
+            for asked, known, what in ((wanted.uris, before.uris, "resources"), (wanted.more, before.more, "subjects")):
+                if asked and len(known | asked) > limit:
+                    raise Busy("more than %d %s to listen to; the limit is max_subscriptions" % (limit, what))
             self._subscriptions[subscription] = None
         try:
             self._reopen()
@@ -333,7 +343,7 @@ class Listening:
 
     def subscribe(self, uri: str, callback: Optional[UpdateCallback]) -> None:
         """Listen to one resource, as `Client.subscribe_resource` says."""
-        subscription = self.add((), (uri,), callback)
+        subscription = self.add(ChangeFilter(uris=frozenset((uri,))), callback)
         stream = self._stream
         if stream is None or uri not in stream.agreed.uris:
             subscription.close()
@@ -360,7 +370,8 @@ class Listening:
         """Return what all subscriptions want together. Call it under the lock."""
         return ChangeFilter(
             frozenset().union(*(each.wanted.features for each in self._subscriptions)),
-            frozenset().union(*(each.wanted.uris for each in self._subscriptions)))
+            frozenset().union(*(each.wanted.uris for each in self._subscriptions)),
+            frozenset().union(*(each.wanted.more for each in self._subscriptions)))
 
     # The stream
 
@@ -400,9 +411,9 @@ class Listening:
         except BaseException:
             stream.cancel("the caller gave up")  # does nothing if it has ended
             raise
-        missing = ChangeFilter(wanted.features - stream.agreed.features, wanted.uris - stream.agreed.uris)
-        if missing.to_json():
-            connection.counters.note("not told", "the server does not tell of %s" % (missing.to_json(),))
+        missing = wanted.without(stream.agreed).to_json()
+        if missing:
+            connection.counters.note("not told", "the server does not tell of %s" % (missing,))
         return stream
 
     def _replace(self, fresh: Optional[Stream], before: Optional[Stream]) -> None:
@@ -434,7 +445,9 @@ class Listening:
             connection.counters.note("malformed notification", "%s: %s" % (method, error))
             return False
         features = frozenset(feature for feature in FEATURES if getattr(agreed, "%s_list_changed" % feature))
-        stream.acknowledge(ChangeFilter(features, frozenset(agreed.resource_subscriptions or ())))
+        more = frozenset((member, text) for member, texts in agreed.extra.items() if isinstance(texts, list)
+                         for text in texts if isinstance(text, str))
+        stream.acknowledge(ChangeFilter(features, frozenset(agreed.resource_subscriptions or ()), more))
         return False
 
     def on_stream_ended(self, connection: Connection, id: RequestId, reason: str) -> bool:

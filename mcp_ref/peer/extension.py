@@ -63,8 +63,9 @@ client                 ``server.broadcast``                        others, for a
 =====================  ==========================================  ===================================================
 """
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterator, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ..errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 from ..methods import NAMED, REQUEST, SERVER, Method, is_vendor, lookup
 from ..protocol.capabilities import extensions_in
 from ..protocol.metakeys import identifier_fault
@@ -94,6 +95,9 @@ class Extension:
     meta_keys: Sequence[str] = ()
     """Names under a reserved prefix that it puts into `_meta`; those under its own prefix need no permission."""
 
+    filters: Sequence[str] = ()
+    """Members that it adds to the filter of `subscriptions/listen`, each an array of texts; see `agree`."""
+
     def settings(self, role: "Role") -> Dict[str, Any]:
         """Return what is declared of it, as JSON; {} says that it is supported."""
         return {}
@@ -108,6 +112,15 @@ class Extension:
         A route that wraps it must change nothing for peers that have not declared the extension.
         """
         return route
+
+    def agree(self, context: Context, member: str, texts: Sequence[str]) -> Sequence[str]:
+        """Return those of the texts of which a server will tell, where a client asks for them by one of `filters`.
+
+        Called on the reader, so it must be quick, and for clients that have declared the extension; others are refused
+        with -32021. The server tells by ``role.listeners.tell(member, text, method, params)``, from any thread. Raises
+        `RpcError`, which refuses the whole stream.
+        """
+        return ()
 
     def heard(self, connection: "Connection", method: str, params: Dict[str, Any]) -> None:
         """Take a notification of `methods`. Called in order, one at a time, on a worker."""
@@ -205,6 +218,28 @@ class Extensions:
             if kind in extension.result_types and extension.identifier in theirs:
                 return extension
         return None
+
+    def agree(self, context: Context, asked: Mapping[str, Any]) -> Dict[str, List[str]]:
+        """Return the members of `Extension.filters` that a server agrees to, of those that a client asks for.
+
+        Raises `RpcError` for a client that has not declared the extension, and for a member of another type.
+        """
+        agreed: Dict[str, List[str]] = {}
+        for extension in self._in(context.session.rules):
+            for member in extension.filters:
+                if asked.get(member) is None:
+                    continue
+                context.require_extension(extension.identifier)
+                texts = asked[member]
+                if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+                    raise RpcError(INVALID_PARAMS, "Invalid params: notifications.%s is an array of strings" % member)
+                most = context.connection.limits.max_subscriptions
+                if len(texts) > most:
+                    text = "Too many subscriptions: one stream may have max_subscriptions (%d), notifications.%s has %d"
+                    raise RpcError(INTERNAL_ERROR, text % (most, member, len(texts)))
+                found = set(extension.agree(context, member, list(dict.fromkeys(texts))))
+                agreed[member] = [text for text in dict.fromkeys(texts) if text in found]
+        return agreed
 
     def meta_keys(self, revision: Revision) -> FrozenSet[str]:
         """Return the names under reserved prefixes that the extensions allow to be sent."""

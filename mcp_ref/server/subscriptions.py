@@ -24,6 +24,7 @@ a client asks for                      the server agrees
 =====================================  =========================================================================
 ``toolsListChanged`` and so on         if it has that list
 ``resourceSubscriptions``              for the URIs that a resource, template or directory covers
+a member of an extension               as the extension says, see `mcp_ref.peer.extension.Extension.agree`
 =====================================  =========================================================================
 
 The acknowledgment leaves out the rest [2026-07-28 basic/patterns/subscriptions §Acknowledgment].
@@ -36,7 +37,7 @@ that the notification names.
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Set, TypeVar
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Set, Tuple, TypeVar
 
 from ..codec import encode
 from ..errors import INTERNAL_ERROR, RpcError
@@ -234,7 +235,9 @@ class Listener:
         self.context = context
         self.features = [feature for feature, name in FILTERS.items() if getattr(wanted, name)]
         self.uris: List[str] = list(wanted.resource_subscriptions or ())
-        self.size = size_of(self.uris)
+        self.texts: List[Tuple[str, str]] = [(member, text) for member in wanted.extra for text in wanted.extra[member]]
+        """The subjects of extensions: a member of the filter, and a text in it."""
+        self.size = size_of(self.uris) + size_of(text for _, text in self.texts)
         self.holder = peer_of(context.principal if context.connection.transport.tells_apart else None, self)
         """The peer for which the memory of the URIs is counted, see `mcp_ref.transports.held`."""
         self._lock = threading.Lock()
@@ -292,6 +295,7 @@ class Listeners:
         self._open: Dict[Listener, None] = {}
         self._by_feature: Dict[str, Dict[Listener, None]] = {feature: {} for feature in FILTERS}
         self._by_uri: Watched[Listener] = Watched()
+        self._by_text: Dict[Tuple[str, str], Dict[Listener, None]] = {}
 
     # Open
 
@@ -317,11 +321,14 @@ class Listeners:
 
     def _agree(self, context: Context, asked: SubscriptionFilter) -> SubscriptionFilter:
         """Return the part of a filter that this server can serve."""
-        limits, agreed = context.connection.limits, SubscriptionFilter()
+        limits, agreed, extensions = context.connection.limits, SubscriptionFilter(), self._server.extensions
         for feature, name in FILTERS.items():
             if getattr(asked, name) and self._server.has_feature(feature):
                 setattr(agreed, name, True)
         uris: Set[str] = set(asked.resource_subscriptions or ())
+        if extensions is not None:
+            agreed.extra = extensions.agree(context, asked.extra)
+            uris.update(text for texts in agreed.extra.values() for text in texts)
         if len(uris) > limits.max_subscriptions:
             text = "Too many subscriptions: one stream may have max_subscriptions (%d)" % limits.max_subscriptions
             raise RpcError(INTERNAL_ERROR, text)
@@ -347,6 +354,8 @@ class Listeners:
                 self._by_feature[feature][listener] = None
             for uri in listener.uris:
                 self._by_uri.add(uri, listener)
+            for text in listener.texts:
+                self._by_text.setdefault(text, {})[listener] = None
 
     # Tell
 
@@ -359,6 +368,12 @@ class Listeners:
         with self._lock:
             found = self._by_uri.of(uri)
         return self._tell(found, RESOURCE_UPDATED, {"uri": uri})
+
+    def tell(self, member: str, text: str, method: str, params: Dict[str, Any]) -> int:
+        """Notify the streams that asked for this text by a member of an extension; return their number."""
+        with self._lock:
+            found = list(self._by_text.get((member, text), ()))
+        return self._tell(found, method, params)
 
     def _tell(self, listeners: List[Listener], method: str, params: Optional[Dict[str, Any]] = None) -> int:
         for listener in listeners:
@@ -399,6 +414,11 @@ class Listeners:
                 del self._by_feature[feature][listener]
             for uri in listener.uris:
                 self._by_uri.remove(uri, listener)
+            for text in listener.texts:
+                watchers = self._by_text[text]
+                del watchers[listener]
+                if not watchers:
+                    del self._by_text[text]
         return True
 
     def __len__(self) -> int:

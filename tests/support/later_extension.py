@@ -22,6 +22,7 @@ IDENTIFIER = "com.example/later"
 FETCH, COUNT = "com.example/later/fetch", "com.example/later/count"
 TAKEN, DROPPED = "notifications/com.example/later/taken", "notifications/com.example/later/dropped"
 KIND = "com.example/ticket"
+FILTER = "com.example/tickets"
 KEY = "io.modelcontextprotocol/later"
 PAGE = "https://example.com/later"
 
@@ -81,6 +82,7 @@ class Later(Extension):
     )
     result_types = (KIND,)
     meta_keys = (KEY,)
+    filters = (FILTER,)
 
     def __init__(self, limit: int = 10) -> None:
         self.limit = limit
@@ -125,6 +127,10 @@ class Later(Extension):
             return {"resultType": KIND, "ticket": ticket}
 
         return Route(call, route.fault)
+
+    def agree(self, context: Any, member: str, texts: Any) -> Any:
+        """It tells of tickets that wait."""
+        return [text for text in texts if text in self._waiting]
 
     # Both
 

@@ -7,11 +7,14 @@ from mcp_ref.jsontext import JsonError
 from mcp_ref.methods import CLIENT, REQUEST, Method
 from mcp_ref.peer.context import Route
 from mcp_ref.peer.extension import Extension
+from mcp_ref.protocol.envelope import SUBSCRIPTION
 from mcp_ref.revisions import R2025_11_25, R2026_07_28, REVISIONS
 from mcp_ref.server import Context
 from mcp_ref.transports.memory import pair
 from tests.support.http_modern import OUT, ModernWeb
-from tests.support.later_extension import COUNT, DROPPED, FETCH, IDENTIFIER, KEY, KIND, TAKEN, CountParams, Later
+from tests.support.later_extension import (
+    COUNT, DROPPED, FETCH, FILTER, IDENTIFIER, KEY, KIND, TAKEN, CountParams, Later,
+)
 from tests.support.requirements_table import HANDSHAKE
 from tests.support.scene import Scene
 from tests.support.scripted import PATIENCE, ScriptedPeer
@@ -402,3 +405,56 @@ def test_a_client_repeats_what_the_row_of_an_extension_names():
     server, _ = serving(Later())
     with server.listen("http://127.0.0.1:0/mcp") as listener, connect(listener.address, extensions=[Later()]) as client:
         assert client.call_tool("count_later", {"text": "ab"}).text == "abab"
+
+
+# --- the filter of subscriptions/listen -------------------------------------------------------------------------------
+
+@beyond_the_schema
+def test_a_server_tells_those_streams_that_asked_for_a_text_by_a_member_of_an_extension():
+    """[2026-07-28 basic/patterns/subscriptions §Acknowledgment]"""
+    server, _ = serving(Later())
+    with ScriptedPeer.of_server(server) as peer:
+        peer.begin(STATELESS, DECLARED)
+        for id in (1, 2):
+            ask(peer, "tools/call", {"name": "count_later", "arguments": {"text": "ab"}})
+        peer.request("all", "subscriptions/listen", {"notifications": {FILTER: ["t1", "t2", "t1", "t9"], "other": 1}})
+        peer.request("one", "subscriptions/listen", {"notifications": {FILTER: ["t2"]}})
+        told = [peer.receive(lambda message: "method" in message) for _ in range(2)]
+        assert [each["params"]["notifications"] for each in told] == [{FILTER: ["t1", "t2"]}, {FILTER: ["t2"]}]
+        assert server.listeners.tell(FILTER, "t1", TAKEN, {"ticket": "t1"}) == 1
+        assert server.listeners.tell(FILTER, "t2", TAKEN, {"ticket": "t2"}) == 2
+        assert server.listeners.tell(FILTER, "t9", TAKEN, {"ticket": "t9"}) == 0
+        told = [peer.receive(lambda message: "method" in message)["params"] for _ in range(3)]
+        assert [(each["ticket"], each["_meta"][SUBSCRIPTION]) for each in told] == [
+            ("t1", "all"), ("t2", "all"), ("t2", "one")]
+        peer.notify("notifications/cancelled", {"requestId": "all"})
+        peer.barrier()
+        assert server.listeners.tell(FILTER, "t1", TAKEN, {"ticket": "t1"}) == 0
+        assert server.listeners.tell(FILTER, "t2", TAKEN, {"ticket": "t2"}) == 1
+
+
+@pytest.mark.parametrize("declared, asked, code", [
+    ({}, ["t1"], -32021), (DECLARED, "t1", -32602), (DECLARED, [1], -32602), (DECLARED, {"t1": 1}, -32602),
+    (DECLARED, ["t%d" % number for number in range(10001)], -32603),
+])
+def test_streams_that_an_extension_cannot_serve_are_refused(declared, asked, code):
+    """[2026-07-28 basic/versioning §Extension Negotiation] MUST"""
+    server, _ = serving(Later())
+    with ScriptedPeer.of_server(server) as peer:
+        peer.begin(STATELESS, declared)
+        answer = ask(peer, "subscriptions/listen", {"notifications": {FILTER: asked}})
+        assert answer["error"]["code"] == code
+        assert len(server.listeners) == 0
+
+
+@beyond_the_schema
+def test_a_client_listens_by_a_member_of_an_extension():
+    mine, theirs = Later(), Later()
+    with Joined([mine], [theirs]) as joined:
+        theirs._waiting["t7"] = {}
+        with joined.client.listen(more={FILTER: ["t7", "t8"]}) as subscription:
+            assert subscription.agreed.more == {(FILTER, "t7")}
+            assert joined.server.listeners.tell(FILTER, "t7", TAKEN, {"ticket": "t7"}) == 1
+            assert heard(mine, TAKEN) == ["t7"]
+        with Joined([mine], [theirs], era="legacy") as older, pytest.raises(LocalProtocolError, match="no filter"):
+            older.client.listen(more={FILTER: ["t7"]})
