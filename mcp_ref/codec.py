@@ -32,7 +32,7 @@ Traceback (most recent call last):
 mcp_ref.readers.DecodeError: params.x: expected integer, got string
 """
 
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, cast
+from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Tuple, Type, cast
 
 from .model import (
     ABSENT, NULL, Mark, MemberDeclaration, Model, Rule, alternatives, attribute_name, held, marks, member, members,
@@ -239,11 +239,13 @@ def _narrowed(m: MemberDeclaration, write: Convert, rule: Optional[Rule], revisi
 
 def _writer(hint: Any, revision: Revision) -> Optional[Convert]:
     """Return the function that turns a value of this type into JSON; None if such values are JSON as they are."""
-    options = [h for h in alternatives(hint) if h is not type(None)]
+    hints = [h for h in alternatives(hint) if h is not type(None)]
+    options = [h for h in hints if getattr(h, "__origin__", None) is not Literal]
     origins = {getattr(h, "__origin__", None) for h in options}
     if len(options) == 1 and origins & {list, dict}:
         inner = _writer(options[0].__args__[-1], revision)
-        return inner and (_map_writer(inner) if dict in origins else _list_writer(inner))
+        write_each = inner and (_map_writer(inner) if dict in origins else _list_writer(inner))
+        return _unless_word(write_each) if write_each and len(options) < len(hints) else write_each
     if not any(isinstance(h, type) and issubclass(h, Model) for h in options):
         return None
     known = _ENCODERS[revision.rank]
@@ -260,6 +262,11 @@ def _writer(hint: Any, revision: Revision) -> Optional[Convert]:
 
 def _list_writer(write: Convert) -> Convert:
     return lambda value: [write(item) for item in value]
+
+
+def _unless_word(write: Convert) -> Convert:
+    """Return a writer of a list or a map in whose place a word may stand."""
+    return lambda value: value if isinstance(value, str) else write(value)
 
 
 def _map_writer(write: Convert) -> Convert:

@@ -16,6 +16,7 @@ module                                what it has
 `discover`, `caching`                 2026-07-28: the server without handshake, and hints on keeping results
 `mrtr`, `subscriptions`               2026-07-28: multi round-trip requests, and streams of changes
 `downgrade`                           the table of what older revisions get in place of newer content
+`extensions`                          tasks and skills of 2026-07-28; their names are imported from their modules
 ====================================  ===========================================================================
 
 Every class is named as in the newest ``schema.json`` that has the definition, and stands for all
