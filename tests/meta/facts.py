@@ -108,14 +108,16 @@ class Requirement(NamedTuple):
 
 @functools.lru_cache(maxsize=None)
 def requirements() -> Dict[str, Requirement]:
-    """The requirement list by id."""
-    table = SPEC / "requirements.tsv"
-    if not table.is_file():
-        missing("NOT CHECKED: no copy of the specification at %s" % os.path.relpath(str(SPEC), str(ROOT)))
-    with open(str(table), encoding="utf-8", newline="") as rows:
-        return {row["id"]: Requirement(row["id"], row["level"], tuple(row["revisions"].split(",")), row["role"],
-                                       row["area"], row["testable"])
-                for row in csv.DictReader(rows, delimiter="\t", quoting=csv.QUOTE_NONE)}
+    """The requirement list by id, with the rows of the extensions."""
+    found: Dict[str, Requirement] = {}
+    for table in (SPEC / "requirements.tsv", SPEC.parent / "spec-ext" / "requirements.tsv"):
+        if not table.is_file():
+            missing("NOT CHECKED: no copy of the specification at %s" % os.path.relpath(str(table), str(ROOT)))
+        with open(str(table), encoding="utf-8", newline="") as rows:
+            found.update((row["id"], Requirement(
+                row["id"], row["level"], tuple(row["revisions"].split(",")), row["role"], row["area"], row["testable"],
+            )) for row in csv.DictReader(rows, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return found
 
 
 @functools.lru_cache(maxsize=None)

@@ -2,7 +2,7 @@
 
 `tests/data/spec_index.json` has the headings of each page in each revision, so that citations can be checked. A heading
 is written with those above it, `Lifecycle Phases > Shutdown > stdio`; the page `schema.json` has the names of its
-definitions.
+definitions. The pages of the extensions are there as ``extensions/...``.
 
 `mcp_ref/requirements.tsv` has a row for each row of the specification's requirement list: id, level,
 role (whom it binds), revisions (a window as citations have it, or several with commas between), page and heading, both
@@ -72,6 +72,25 @@ def index_of(revision: pathlib.Path) -> Dict[str, List[str]]:
     pages = {path.relative_to(revision).with_suffix("").as_posix(): list(headings(path.read_text(encoding="utf-8")))
              for path in sorted(revision.rglob("*.mdx"))}
     return dict(pages, **{"schema.json": definitions(revision / "schema.json")})
+
+
+def whole_index(folder: pathlib.Path) -> Dict[str, Dict[str, List[str]]]:
+    """Revision -> page -> headings, with the pages of the extensions in the revisions that their requirements name."""
+    index = {path.name: index_of(path) for path in sorted(folder.glob("*")) if REVISION.match(path.name)}
+    beside = folder.parent / "spec-ext"
+    with open(str(beside / "requirements.tsv"), encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            path = row["page#anchor"].partition("#")[0]
+            page = extension_page(path)
+            for revision in row["revisions"].split(","):
+                if page not in index[revision] and (beside / path).suffix in (".md", ".mdx"):
+                    index[revision][page] = list(headings((beside / path).read_text(encoding="utf-8")))
+    return index
+
+
+def extension_page(path: str) -> str:
+    """The name of a page of an extension, given its path in the folder of extensions."""
+    return "extensions/" + re.sub(r"\.mdx?$", "", path)
 
 
 def slug(heading: str) -> str:
@@ -147,7 +166,7 @@ def extension_rows(folder: pathlib.Path) -> List[List[str]]:
                 there = list(headings(page.read_text(encoding="utf-8")))
                 heading = shortest(anchors(there)[anchor], there)
             found.append([row["id"], row["level"], row["role"], window(row["revisions"].split(","), KNOWN),
-                          "extensions/" + re.sub(r"\.mdx?$", "", path), heading])
+                          extension_page(path), heading])
     return found
 
 
@@ -164,7 +183,7 @@ def main(arguments: List[str]) -> int:
     if not revisions:
         print("make spec: no revisions of the specification in %s (SPEC=... names another folder)" % folder)
         return 1
-    index = {revision.name: index_of(revision) for revision in revisions}
+    index = whole_index(folder)
     INDEX.parent.mkdir(parents=True, exist_ok=True)
     INDEX.write_text(json.dumps(index, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print("%s: %d revisions, %d pages" % (INDEX.relative_to(ROOT), len(index), sum(map(len, index.values()))))
