@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .elicitation import Elicitation, UrlRequest
     from .roots import Roots
     from .sampling import ModelCard, Sampling
+    from .skills import LoadedSkill, UnverifiedSkill
 
 _LATE = {
     "ConnectFailed": "..errors", "ConnectionLost": "..errors", "NoThreads": "..errors",
@@ -54,13 +55,14 @@ _LATE = {
     "MainThreadQueue": "..peer.main_thread", "Inline": "..peer.executors", "Trace": "..wiretrace",
     "to_file": "..wiretrace", "to_text": "..wiretrace", "Elicitation": ".elicitation", "UrlRequest": ".elicitation",
     "ModelCard": ".sampling", "Roots": ".roots", "Sampling": ".sampling",
+    "LoadedSkill": ".skills", "UnverifiedSkill": ".skills",
 }
 """Name -> module."""
 
 __all__ = [
-    "Client", "ConnectFailed", "ConnectionLost", "Context", "Elicitation", "Extension", "Inline", "MainThreadQueue",
-    "Method", "ModelCard", "NoThreads", "PeerError", "RequestFuture", "RequestTimeout", "Roots", "Route", "Sampling",
-    "SharedAnswers", "Trace", "UrlRequest", "connect", "to_file", "to_text",
+    "Client", "ConnectFailed", "ConnectionLost", "Context", "Elicitation", "Extension", "Inline", "LoadedSkill",
+    "MainThreadQueue", "Method", "ModelCard", "NoThreads", "PeerError", "RequestFuture", "RequestTimeout", "Roots",
+    "Route", "Sampling", "SharedAnswers", "Trace", "UnverifiedSkill", "UrlRequest", "connect", "to_file", "to_text",
 ]
 
 

@@ -40,9 +40,12 @@ from .requests import Requests
 
 if TYPE_CHECKING:
     from ..jsonrpc import RequestId
+    from ..messages.extensions.skills import Skill
+    from ..messages.resources import Resource
     from ..peer.extension import Extension, VendorMethods
     from ..peer.inflight import Incoming
     from .client_capabilities import GivenElicitation, GivenRoots, GivenSampling
+    from .skills import LoadedSkill
     from .subscriptions import Subscription
 
 Self = TypeVar("Self", bound="Client")
@@ -347,6 +350,40 @@ class Client(Calls):
         from .icons import usable_icons
 
         return usable_icons(item, self.origin, trusted=trusted, svg=svg, limits=self.limits)
+
+    def skills(self) -> "List[Skill]":
+        """Return the entries of the skills that the server lists; nothing of them is read. See `mcp_ref.client.skills`.
+
+        A server may list only some, and `skill` asks for one by its URI
+        [2026-07-28 extensions/skills/skills §Listing Skills]. Raises
+        `CapabilityMissing` if the server has none.
+        """
+        from .skills import list_skills
+
+        return list_skills(self)
+
+    def skill(self, uri: str) -> "Skill":
+        """Return the entry of the skill whose ``SKILL.md`` has this URI. Raises `PeerError` -32602 for another URI, and
+        as `skills`."""
+        from .skills import get_skill
+
+        return get_skill(self, uri)
+
+    def load_skill(self, skill: "Union[str, Skill]") -> "LoadedSkill":
+        """Read and verify the ``SKILL.md`` of a skill, given its URI or its entry, and return the skill.
+
+        Raises `UnverifiedSkill` if it is not what the entry says, and as `skill`; see `mcp_ref.client.skills`.
+        """
+        from .skills import load_skill
+
+        return load_skill(self, skill)
+
+    def read_directory(self, uri: str) -> "List[Resource]":
+        """Return the files and folders in a folder of the server, such as ``skill://pdf/templates``. Raises
+        `CapabilityMissing` if it cannot be asked, and `PeerError` -32602 for what is no folder."""
+        from .skills import read_directory
+
+        return read_directory(self, uri)
 
     @spelt
     def listen(

@@ -8,6 +8,7 @@ module         contents
 `audit`        the audit log
 `questions`    what a host answers to what servers ask: roots, the model (sampling), the user (elicitation); one
                entry of the audit log
+`skills`       the skills of servers
 `member`       one server: how it is started, its client, its end; the configuration file of servers
 `servers`      all servers: connecting, losing, restarting and closing them
 `host`         `Host`: their tools, resources and prompts, each call put to the policy
@@ -26,11 +27,11 @@ from .host import Host
 from .member import read_config
 from .policy import (
     Allow, AllowListed, AskOnce, Denied, Deny, ElicitationRequest, Policy, RootsRequest, SamplingRequest,
-    SamplingResult, ToolCall, allow, approval_key,
+    SamplingResult, SkillLoad, ToolCall, allow, approval_key,
 )
 
 __all__ = [
     "Allow", "AllowListed", "AskOnce", "Audit", "Denied", "Deny", "ElicitationRequest", "Host", "HostPrompt",
     "HostResource", "HostResourceTemplate", "HostTool", "NameRule", "Policy", "RootsRequest", "SamplingRequest",
-    "SamplingResult", "ToolCall", "allow", "approval_key", "read_config",
+    "SamplingResult", "SkillLoad", "ToolCall", "allow", "approval_key", "read_config",
 ]

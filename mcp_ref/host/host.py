@@ -38,7 +38,7 @@ from ..options import REQUEST_TIMEOUT, refuse, spelt
 from ..peer.request_table import ProgressCallback
 from .catalogue import HostPrompt, HostResource, HostResourceTemplate, HostTool, resources_of, server_of, templates_of
 from .member import Member
-from .policy import Allow, Denied, Deny, ToolCall
+from .policy import Allow, Denied, Deny, SkillLoad, ToolCall
 from .questions import AuditEntry, HostElicitation
 from .servers import Servers, in_parallel, values
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ..messages.prompts import GetPromptResult
     from ..messages.resources import ReadResourceResult
     from ..messages.tools import CallToolResult
+    from .skills import HostLoadedSkill, HostSkill
 
 _CONSENT_ROUNDS = 3
 """The number of times that a tool may change while its approval is asked for, before the call is denied."""
@@ -263,6 +264,38 @@ class Host(Servers):
             options = Options(timeout, progress, extend_on_progress, meta, rounds, input_responses, request_state)
             return member.client.get_prompt(found.name, arguments, **options._asdict())
 
+    # Skills
+
+    @spelt
+    def skills(self, server: Optional[str] = None) -> "List[HostSkill]":
+        """Return the skills that all servers list, or only ``server``; in order and raising as `tools`. See
+        `mcp_ref.host.skills`."""
+        from ..messages.extensions.skills import SKILLS
+        from .skills import HostSkill
+
+        return self._gather("skills", server, lambda member: [
+            HostSkill(member.name, entry) for entry in member.client.skills()], SKILLS)
+
+    def load_skill(self, server: str, uri: str) -> "HostLoadedSkill":
+        """Load the skill of this server whose ``SKILL.md`` has this URI, if the policy allows it.
+
+        Raises `Denied`, and then no file was read; LookupError for no server; and as `Client.load_skill`.
+        """
+        from .skills import HostLoadedSkill, HostSkill
+
+        member = self._find(server)
+        with AuditEntry(self.record, "skill", server, uri=uri) as entry:
+            skill = HostSkill(server, member.client.skill(uri))
+            before = member.approved.get("skill " + uri)
+            entry.details["definition"] = skill.definition
+            decision = self.policy.decide(SkillLoad(skill, before is not None and before != skill.definition))
+            entry.note(decision)
+            if isinstance(decision, Deny):
+                raise Denied("loading %s" % uri, server, decision.reason)
+            loaded = member.client.load_skill(skill.entry)
+            member.approved["skill " + uri] = skill.definition
+            return HostLoadedSkill(skill, loaded)
+
     # Links that an error requires
 
     def follow(self, server: str, error: PeerError) -> bool:
@@ -277,11 +310,14 @@ class Host(Servers):
 
     # All servers
 
-    def _gather(self, capability: str, server: Optional[str], list_one: Callable[[Member], Any]) -> List[Any]:
-        """List what each server that declares this capability has, all servers at the same time."""
+    def _gather(
+        self, capability: str, server: Optional[str], list_one: Callable[[Member], Any], extension: str = "",
+    ) -> List[Any]:
+        """List what each server that declares this capability, or this extension, has; all at the same time."""
         if server is not None:
             return list(list_one(self._find(server)))
-        members = [member for _, member in sorted(self._current().items()) if member.declares(capability)]
+        members = [member for _, member in sorted(self._current().items())
+                   if (member.extends(extension) if extension else member.declares(capability))]
         known = [member.name for member in members if member.knows(capability)]
         calls = {member.name: partial(list_one, member) for member in members}
         found, errors = values(in_parallel("list", calls, self.limits.request_ceiling, known))

@@ -279,6 +279,10 @@ class Member:
         """True if the server is there and has declared this capability."""
         return self.connected and has(self._client.server_capabilities, capability)
 
+    def extends(self, identifier: str) -> bool:
+        """Return True if the server is connected and has declared this extension."""
+        return self.connected and identifier in self._client.server_extensions
+
     def knows(self, kind: str) -> bool:
         """True if this list is in memory, and the server would answer the same."""
         return self.connected and self.catalogue.knows(self._client, kind)

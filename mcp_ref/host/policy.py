@@ -12,6 +12,7 @@ function            is asked                                                  wi
                     `SamplingResult`
 ``elicitation``     before the user is asked something: `ElicitationRequest`  passes: the user answers it, or does not
 ``roots``           when a server asks for roots: `RootsRequest`              it gets those it was connected with
+``skill_load``      before a skill's instructions are read: `SkillLoad`       denied
 ==================  ========================================================  ==========================================
 
 So a host without a policy calls no tool and lets no server use the model
@@ -28,7 +29,7 @@ until the user has approved it, and another one afterwards. So consent is for on
 the digest of name, title, description, schemas, annotations and whatever else the server says of the tool (only `_meta`
 is left out). After `notifications/tools/list_changed`, or a restart, a tool whose digest differs is asked about again.
 
-    Policy(tool_call=AskOnce(ask_the_user))
+    Policy(tool_call=AskOnce(ask_the_user), skill_load=AskOnce(ask_about_a_skill))
     Policy(tool_call=AllowListed(["files__read", "files__list"], otherwise=ask_the_user))
 
 A function that is given to `Policy` as it is, ``Policy(tool_call=ask_the_user)``, is asked about each call.
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from ..messages.tools import ToolAnnotations
     from ..peer.context import Context
     from .catalogue import HostTool
+    from .skills import HostSkill
 
 
 class Denied(McpError):
@@ -203,7 +205,23 @@ class RootsRequest(Record):
     roots: "List[Root]"
 
 
-Question = Union[ToolCall, SamplingRequest, SamplingResult, ElicitationRequest, RootsRequest]
+@spelt
+@dataclass(eq=False, repr=False)
+class SkillLoad(Record):
+    """The question: may the instructions of this skill be given to the model
+    [2026-07-28 extensions/skills/skills §Security Considerations] SHOULD?"""
+
+    skill: "HostSkill"
+    changed: bool = False
+    """True if it was allowed before, and its server has changed the skill since."""
+
+    @property
+    def server(self) -> str:
+        """The host's name for the server."""
+        return self.skill.server
+
+
+Question = Union[ToolCall, SamplingRequest, SamplingResult, ElicitationRequest, RootsRequest, SkillLoad]
 
 
 # -- The policy --------------------------------------------------------------------------------
@@ -221,6 +239,7 @@ class Policy:
         sampling_result: Optional[Callable[[SamplingResult], Answer]] = None,
         elicitation: Optional[Callable[[ElicitationRequest], Answer]] = None,
         roots: Optional[Callable[[RootsRequest], Answer]] = None,
+        skill_load: Optional[Callable[[SkillLoad], Answer]] = None,
     ) -> None:
         self._functions: Dict[type, Optional[Callable[[Any], Answer]]] = {
             ToolCall: tool_call,
@@ -228,6 +247,7 @@ class Policy:
             SamplingResult: sampling_result,
             ElicitationRequest: elicitation,
             RootsRequest: roots,
+            SkillLoad: skill_load,
         }
 
     def decide(self, question: Question) -> Decision:
@@ -245,6 +265,7 @@ _WITHOUT: Dict[type, Decision] = {
     SamplingResult: Allow(),
     ElicitationRequest: Allow(),
     RootsRequest: Allow(),
+    SkillLoad: Deny("the host has no Policy(skill_load=...) to allow it"),
 }
 """The decision for each kind of question without a function."""
 
@@ -268,27 +289,32 @@ def allow(question: Question) -> Answer:
     return True
 
 
-def approval_key(call: ToolCall) -> str:
-    """Return the subject of an approval as one line of text: server, tool and definition."""
-    return json.dumps([call.server, call.tool.name, call.tool.definition])
+def approval_key(question: Union[ToolCall, SkillLoad]) -> str:
+    """Return the subject of an approval as one line of text: server, tool or skill, and definition."""
+    if isinstance(question, ToolCall):
+        return json.dumps([question.server, question.tool.name, question.tool.definition])
+    return json.dumps([question.server, "skill", question.skill.uri, question.skill.definition])
 
 
 class AskOnce:
-    """A policy's function for tools that asks once for each definition of a tool, and remembers a plain yes.
+    """A policy's function for tools, or skills, that asks once for each definition, and remembers a plain yes.
 
     ``ask`` answers as a policy does. A yes with other arguments holds for that call alone, and after a no it is asked
     again next time. ``approved``: where approvals are kept, a set of `approval_key` lines or anything with its ``add``,
-    ``discard`` and ``in`` (default: in memory). Thread-safe; two calls at the same time may both be asked about.
+    ``discard`` and ``in`` (default: in memory). A skill whose files are generated is asked about each time.
+    Thread-safe; two calls at the same time may both be asked about.
     """
 
     @spelt
-    def __init__(self, ask: Callable[[ToolCall], Answer], approved: Optional[MutableSet[str]] = None) -> None:
+    def __init__(self, ask: Callable[[Any], Answer], approved: Optional[MutableSet[str]] = None) -> None:
         self.approved: MutableSet[str] = set() if approved is None else approved
         self._ask = ask
         self._lock = threading.Lock()
 
-    def __call__(self, call: ToolCall) -> Answer:
-        """Decide about a call; see `Policy`."""
+    def __call__(self, call: Union[ToolCall, SkillLoad]) -> Answer:
+        """Decide about a call, or a skill; see `Policy`."""
+        if isinstance(call, SkillLoad) and not call.skill.definition:
+            return ask(self._ask, call)
         key = approval_key(call)
         with self._lock:
             if key in self.approved:
@@ -299,8 +325,8 @@ class AskOnce:
                 self.approved.add(key)
         return decision
 
-    def forget(self, call: ToolCall) -> None:
-        """Ask again about this definition of this tool."""
+    def forget(self, call: Union[ToolCall, SkillLoad]) -> None:
+        """Ask again about this definition of this tool or skill."""
         with self._lock:
             self.approved.discard(approval_key(call))
 

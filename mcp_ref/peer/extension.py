@@ -66,7 +66,7 @@ client                 ``server.broadcast``                        others, for a
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ..errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
-from ..methods import NAMED, REQUEST, SERVER, Method, is_vendor, lookup
+from ..methods import BOTH, NAMED, RECEIVER, REQUEST, SERVER, Method, is_vendor, lookup
 from ..protocol.capabilities import extensions_in
 from ..protocol.metakeys import identifier_fault
 from ..revisions import R2026_07_28, REVISIONS, Revision
@@ -87,6 +87,9 @@ class Extension:
     """The first revision in which it is declared; None: all."""
     until: Optional[str] = None
     """The last revision in which it is declared; None: to this day."""
+    declared_by: str = BOTH
+    """The side that declares it: ``both``, or ``server`` for one whose methods any client may use where the server has
+    it."""
     methods: Sequence[Method] = ()
     """The rows that it adds to `mcp_ref.methods`, whose ``params`` and ``result`` may be classes, and whose ``named``
     says what `Mcp-Name` repeats."""
@@ -142,9 +145,10 @@ class Extensions:
         self._all: Dict[str, Extension] = {}
         self._rows: Dict[Tuple[str, Revision], Method] = {}
         for extension in given:
-            self._add(extension)
+            self.add(extension)
 
-    def _add(self, extension: Extension) -> None:
+    def add(self, extension: Extension) -> None:
+        """Add one more, before a peer is told of them. Raises as the class."""
         if not isinstance(extension, Extension):
             raise TypeError("extensions are objects of a subclass of Extension, got %.80r" % (extension,))
         identifier = extension.identifier
@@ -160,7 +164,8 @@ class Extensions:
                     if lookup(row.name, revision) or (row.name, revision) in self._rows:
                         raise ValueError("extension %s: revision %s has a method %s already" % (
                             identifier, revision, row.name))
-                    self._rows[row.name, revision] = row._replace(extension=identifier)
+                    self._rows[row.name, revision] = row._replace(
+                        extension=identifier, holder=BOTH if extension.declared_by == BOTH else RECEIVER)
 
     def lookup(self, method: str, revision: Revision) -> Optional[Method]:
         """Return the row of a method that an extension adds; None if none does."""
@@ -172,15 +177,17 @@ class Extensions:
 
     def declared(self, role: "Role", revision: Revision) -> Optional[Dict[str, Dict[str, Any]]]:
         """Return the capability ``extensions``; None if there are none."""
-        found = {extension.identifier: extension.settings(role) for extension in self._in(revision)}
+        found = {extension.identifier: extension.settings(role) for extension in self._in(revision)
+                 if extension.declared_by in (BOTH, role.party)}
         return found or None
 
     def route(self, role: "Role", method: str, revision: Revision, core: Optional[Route]) -> Optional[Route]:
         """Return how a request is answered; ``core``: how it is answered without extensions."""
         row = self.lookup(method, revision)
         if row is not None and row.kind == REQUEST:
-            made = self._all[row.extension or ""].route(role, method, revision)
-            return None if made is None else _guarded(made, row.extension or "")
+            extension = self._all[row.extension or ""]
+            made = extension.route(role, method, revision)
+            return made if made is None or extension.declared_by != BOTH else _guarded(made, extension.identifier)
         for extension in self._in(revision) if core is not None else ():
             core = extension.adapt(role, method, revision, core)  # type: ignore[arg-type]  # it never becomes None
         return core

@@ -80,7 +80,11 @@ class Role:
     def _extend(self, extensions: "Sequence[Extension]") -> None:
         from .extension import Extensions
 
-        self.extensions = Extensions(extensions)
+        if self.extensions is None:
+            self.extensions = Extensions(extensions)
+            return
+        for extension in extensions:
+            self.extensions.add(extension)
 
     def with_extensions(self, capabilities: Dict[str, Any], revision: Revision) -> Dict[str, Any]:
         """Return the same capabilities, as on the wire of this revision, with the extensions declared in them."""

@@ -20,6 +20,7 @@ module              rules
 `roots`             ``file://`` URIs of roots, and what lies below them
 `sampling`          sampling requests and their results
 `elicitation`       forms, and the answers to them
+`skills`            names, entries and digests of skills, and the methods of their extension
 `safe_urls`         the check of URLs that a user is asked to visit
 `streamable_http/`  the rules of HTTP: order of refusals, header fields, server-sent events
 ==================  ===============================================================================================

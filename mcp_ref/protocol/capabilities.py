@@ -9,10 +9,10 @@ A capability is present when its key is there: ``"logging": {}`` is a yes. A dot
 member, and ``listChanged`` and ``subscribe`` are flags that count only when true.
 """
 
-from typing import Any, Dict, Mapping, Sequence
+from typing import Any, Dict, Mapping, Sequence, Tuple
 
 from ..errors import METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, CapabilityMissing, RpcError
-from ..methods import SENDER, Method
+from ..methods import RECEIVER, SENDER, Method
 from ..revisions import Revision
 
 CITATION = {
@@ -36,7 +36,8 @@ def has(capabilities: Mapping[str, Any], name: str) -> bool:
 def check(method: Method, sender: Mapping[str, Any], receiver: Mapping[str, Any], revision: str) -> None:
     """Raise `CapabilityMissing` if this message may not be sent between parties with these capabilities."""
     if method.extension is not None:
-        _check_extension(method, method.extension, (sender, receiver))
+        _check_extension(method, method.extension, ((receiver, "the peer"),) if method.holder == RECEIVER else (
+            (sender, "this side"), (receiver, "the peer")))
     if method.capability is None:
         return
     holder, whose = (sender, "this side") if method.holder == SENDER else (receiver, "the peer")
@@ -70,10 +71,10 @@ def extension_missing(identifier: str, revision: Revision) -> RpcError:
     return RpcError(MISSING_CLIENT_CAPABILITY, text, {"requiredCapabilities": {"extensions": {identifier: {}}}})
 
 
-def _check_extension(method: Method, extension: str, both: Sequence[Mapping[str, Any]]) -> None:
-    """Raise `CapabilityMissing` if a side has not declared the extension of a message
+def _check_extension(method: Method, extension: str, sides: Sequence[Tuple[Mapping[str, Any], str]]) -> None:
+    """Raise `CapabilityMissing` if one of these sides has not declared the extension of a message
     [2026-07-28 basic/versioning §Extension Negotiation] MUST."""
-    for capabilities, whose in zip(both, ("this side", "the peer")):
+    for capabilities, whose in sides:
         if extension not in extensions_in(capabilities):
             text = "%s belongs to the extension %s, which %s did not declare" % (method.name, extension, whose)
             raise CapabilityMissing(text, extension, "2026-07-28 basic/versioning §Extension Negotiation")

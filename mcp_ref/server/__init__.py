@@ -61,10 +61,11 @@ if TYPE_CHECKING:
     from .elicitation_url import UrlElicitationRequired
     from .registry.caching import Cache
     from .results import audio, blob, image
+    from .registry.skills import BadSkill
 
 _LATE = {
     "Cache": ".registry.caching", "image": ".results", "audio": ".results", "blob": ".results",
-    "NoThreads": "..errors", "RpcError": "..errors", "ResourceNotFound": "..errors",
+    "BadSkill": ".registry.skills", "NoThreads": "..errors", "RpcError": "..errors", "ResourceNotFound": "..errors",
     "UrlElicitationRequired": ".elicitation_url",
     "Annotations": "..messages.base", "Icon": "..messages.base", "ToolAnnotations": "..messages.tools",
     "Answer": ".elicitation", "Method": "..methods", "Route": "..peer.context",
@@ -76,8 +77,8 @@ _LATE = {
 """Public name -> the module that it is loaded from."""
 
 __all__ = [
-    "Annotations", "Answer", "Cache", "Connection", "Context", "Extension", "Icon", "Inline", "MainThreadQueue",
-    "Method", "NoThreads", "ResourceNotFound", "Route", "RpcError", "Server", "SqliteStore", "Store",
+    "Annotations", "Answer", "BadSkill", "Cache", "Connection", "Context", "Extension", "Icon", "Inline",
+    "MainThreadQueue", "Method", "NoThreads", "ResourceNotFound", "Route", "RpcError", "Server", "SqliteStore", "Store",
     "ToolAnnotations", "Trace", "UrlElicitationRequired", "audio", "blob", "image", "to_file", "to_text",
 ]
 

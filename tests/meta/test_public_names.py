@@ -25,7 +25,7 @@ IN_HELP: Dict[str, Set[str]] = {
         "remove_resource", "tools", "resources", "prompts", "completions",
     },
     "host": {
-        "clients", "close", "connect", "disconnect", "follow", "get_prompt", "lost", "policy", "prompts",
+        "clients", "close", "disconnect", "follow", "get_prompt", "lost", "policy", "prompts",
         "read_resource", "record", "resource_templates", "resources", "restart", "tool",
     },
 }

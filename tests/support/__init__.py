@@ -30,6 +30,7 @@ module                what it plays
 `scripted_web`        a small web server that answers each path as the test says
 `serving`             a server of ours and a scripted client, for one question after the other
 `sides`               our side of a conversation, with handlers that a test gives; or both sides
+`skill_folders`       folders of skills that are served
 `threadless`          the steps that work without threads
 ====================  ==============================================================================================
 """

@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Optional
 
 from mcp_ref.jsonschema import Bounds, Validator, compile
 from mcp_ref.methods import is_vendor
+from mcp_ref.protocol import skills
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SPEC = pathlib.Path(os.environ.get("MCP_REF_SPEC") or ROOT.parent / "shared" / "spec")
@@ -24,6 +25,8 @@ if not PRESENT:
     if os.environ.get("CI") == "true":
         raise RuntimeError("%s is absent: CI must check every frame against the official schemas" % SPEC)
     print("\n*** %s is absent: frames are NOT checked against the official schemas ***\n" % SPEC)
+EXTENDING = frozenset(row.name for row in skills.METHODS)
+"""Methods of extensions under a prefix of the specification."""
 
 
 @functools.lru_cache(maxsize=None)
@@ -90,7 +93,7 @@ def violations(message: Dict[str, Any], revision: str, request_method: Optional[
         name = by_method(revision).get(message["method"])
         envelope = "JSONRPCRequest" if "id" in message else "JSONRPCNotification"
         found += validator(revision, envelope).validate(message)
-        if name is None and is_vendor(message["method"]):
+        if name is None and (is_vendor(message["method"]) or message["method"] in EXTENDING):
             return [str(v) for v in found]  # what both sides have agreed on beyond the specification
         if name is None:
             return [str(v) for v in found] + ["no such method in %s: %s" % (revision, message["method"])]

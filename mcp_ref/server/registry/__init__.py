@@ -4,5 +4,5 @@
 mistakes of authors at registration. `caching` has the hints for how long clients may keep answers.
 
 `directory` is a folder of files as resources: it lists and reads the files that a pattern picks. `safefiles` opens them
-so that no name and no symbolic link leads out of the folder.
+so that no name and no symbolic link leads out of the folder. `skills` is such a folder with skills in it.
 """

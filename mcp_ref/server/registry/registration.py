@@ -337,6 +337,31 @@ class Registration(Role):
         return made
 
     @spelt
+    def skills(
+        self, path: "Union[str, os.PathLike[str]]", *, prefix: str = "", cache: "Optional[Cache]" = None,
+        listed: bool = True,
+    ) -> None:
+        """Serve the skills in a folder and below it, to clients of every revision.
+
+        See `mcp_ref.server.registry.skills`.
+
+        ``prefix``: names with slashes between, in front of the paths of the skills: ``skill://prefix/...``. ``cache``:
+        how long clients may cache the files, and, of the first folder, the list. ``listed``: list the files among the
+        resources, too. Raises `BadSkill`, a ValueError that names file, line and fault.
+        """
+        from .skills import SkillFolder, Skills
+
+        folder = SkillFolder(path, prefix, cache, listed)
+        extension = self._features.get("skills")
+        if extension is None:
+            extension = Skills(self._paging, cache)
+        extension.add(folder)
+        self.resources.add_directory(folder)
+        if "skills" not in self._features:
+            self._extend([extension])
+            self._features["skills"] = extension
+
+    @spelt
     def method(self, name: str) -> Callable[[Function], Function]:
         """Make a function answer a vendor's requests: ``@server.method("acme/search")``.
 
