@@ -7,15 +7,17 @@
     for finding in check("session.jsonl"):
         print(finding.party, finding.rule.id, finding.evidence)
 
-`checker` takes the events, `observed` is what it knows of a conversation, `rules` says what a rule is, `pages` has the
-rules, `scenes` makes traces of short texts, `report` and `formats` tell what was found.
+`checker` takes the events, `course` follows the conversation, `observed` is what is known of it, `rules` says what a
+rule is, `pages` has the rules, `findings` asks them and finds causes, `scenes` makes traces of short texts, `report`
+and `formats` tell what was found.
 """
 
 from typing import Any, Iterable, List, Union
 
 from ..wiretrace import Event, read
 from .bounds import Bounds
-from .checker import Checker, Finding
+from .checker import Checker
+from .findings import Finding
 from .rules import KEPT, Broken, CannotTell, Rule
 
 __all__ = ["Bounds", "Broken", "CannotTell", "Checker", "Finding", "KEPT", "Rule", "check"]

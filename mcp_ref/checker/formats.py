@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List
 from xml.etree import ElementTree
 
 from ..jsontext import dumps
-from .checker import DISAGREE, VIOLATION, WARNING, Finding
+from .findings import DISAGREE, VIOLATION, WARNING, Finding
 from .report import Group, Report, place_of
 
 _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -11,7 +11,8 @@ A project accepts a fault with a reason by a line in a file: the id, blanks, the
 from textwrap import wrap
 from typing import Any, Dict, Iterable, List, NamedTuple, Tuple
 
-from .checker import DISAGREE, VIOLATION, WARNING, Checker, Finding
+from .checker import Checker
+from .findings import DISAGREE, VIOLATION, WARNING, Finding
 
 WIDTH = 100
 """Columns of the text."""

@@ -2,7 +2,7 @@
 import pytest
 
 from mcp_ref.checker import Checker
-from mcp_ref.checker.checker import _without_rings
+from mcp_ref.checker.findings import _without_rings
 from mcp_ref.checker.scenes import trace
 
 SCENE = """

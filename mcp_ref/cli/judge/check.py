@@ -12,7 +12,7 @@ import sys
 from typing import Any, Dict, List
 
 from ...checker import Checker
-from ...checker.checker import VIOLATION, WARNING
+from ...checker.findings import VIOLATION, WARNING
 from ...checker.formats import FORMATS, as_json
 from ...checker.report import AcceptError, Report, read_accepted
 from ...checker.rules import Rule, load

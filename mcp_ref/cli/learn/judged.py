@@ -45,7 +45,7 @@ def rule_of(id: str) -> Dict[str, Any]:
 
 
 def _object(rule: Any) -> Dict[str, Any]:
-    from ...checker.checker import DISAGREE, VIOLATION, WARNING
+    from ...checker.findings import DISAGREE, VIOLATION, WARNING
     from ...checker.scenes import traces
     from ...ladder import text
     from ...ladder.conversation import elided

@@ -1,0 +1,141 @@
+"""The course of a conversation: the revision that is in force for a message, whether it is new, and what it changes.
+
+`mcp_ref.checker.checker` asks for each message; what is judged is not decided here.
+"""
+
+from typing import Any, Dict, Optional, Tuple
+
+from ..revisions import LATEST_HANDSHAKE, NAMES, Revision, revision
+from ..wiretrace import CLIENT, SERVER
+from . import observed, rules
+from .observed import META_CAPABILITIES, META_REVISION, Exchange, Message, Session, content
+
+
+def settle(message: Message, exchange: Exchange) -> None:
+    """Give a request without session id that opens a session, or needs none, to the default session."""
+    connection, named = message.connection, message.meta.get(META_REVISION)
+    opens = message.method == "initialize"
+    stateless = isinstance(named, str) and named in NAMES and revision(named).stateless
+    if not (opens or stateless) or exchange.header("mcp-session-id") is not None:
+        return
+    if opens and connection.default.initialize is not None and connection.transport != "http+sse":
+        connection.default = Session(connection)  # a handshake without session id opens another
+        connection.mixed = True
+        connection.default.from_start = False
+    message.session = exchange.session = connection.default
+
+
+def revision_in_force(message: Message) -> Optional[Revision]:
+    """Return the revision in force for a message."""
+    session = message.session
+    if message.kind in (observed.REQUEST, observed.NOTIFICATION):
+        named = message.params.get("protocolVersion") if message.method == "initialize" else (
+            message.meta.get(META_REVISION))
+        if isinstance(named, str) and named in NAMES:
+            return revision(named)
+        if message.method == "initialize" and message.sender == CLIENT:
+            return LATEST_HANDSHAKE  # another version: all revisions that have the handshake say the same
+    if message.method == "initialize" and message.kind == observed.RESULT:
+        named = message.result.get("protocolVersion")
+        if isinstance(named, str) and named in NAMES:
+            return revision(named)
+    if message.request is not None and message.request.revision is not None and message.kind in (
+            observed.RESULT, observed.ERROR):
+        return message.request.revision
+    if message.exchange is not None and message.exchange.revision is not None:
+        return message.exchange.revision
+    if session.mixed:
+        return None
+    opened = session.initialize
+    if session.revision is None and opened is not None and opened.answer is None:
+        return opened.revision
+    return session.revision
+
+
+def follow(message: Message) -> None:
+    """Note what a message changes in its session, after it was judged."""
+    session, request = message.session, message.request
+    if message.kind in (observed.RESULT, observed.ERROR):
+        if request is not None and request.answer is None:
+            request.answer, request.answered = message.kind, message.time
+    elif message.method == "notifications/cancelled" and request is not None and request.cancelled is None:
+        request.cancelled = message.time
+    if message.kind == observed.REQUEST and message.method == "initialize" and message.sender == CLIENT:
+        if session.initialize is None:
+            session.initialize = message
+            session.revision = None  # a probe before it was of another revision
+            session.capabilities[CLIENT] = _object(message.params.get("capabilities"))
+            session.info[CLIENT] = _object(message.params.get("clientInfo")) or {}
+    elif message.kind == observed.RESULT and message.method == "initialize" and request is session.initialize:
+        if session.initialize_result is None:
+            session.initialize_result = message
+            session.revision = message.revision
+            session.capabilities[SERVER] = _object(message.result.get("capabilities"))
+            session.info[SERVER] = _object(message.result.get("serverInfo")) or {}
+            _named(message)
+    elif message.method == "notifications/initialized" and message.kind == observed.NOTIFICATION:
+        session.initialized = session.initialized or message
+    elif message.method == "server/discover" and message.kind == observed.RESULT and (
+            session.initialize_result is None):
+        session.capabilities[SERVER] = _object(message.result.get("capabilities"))
+    if message.kind == observed.REQUEST and message.revision is not None and message.revision.stateless and (
+            session.initialize_result is None):
+        session.revision = message.revision
+        session.capabilities[CLIENT] = _object(message.meta.get(META_CAPABILITIES))
+
+
+def _named(message: Message) -> None:
+    """Note the session id that an `initialize` over HTTP was answered with."""
+    exchange = message.exchange
+    id = exchange.answer_header("mcp-session-id") if exchange is not None else None
+    if exchange is not None:
+        exchange.revision = message.revision
+    if id is not None:
+        message.session.id = id
+        message.connection.sessions[id] = message.connection.latest = message.session
+        message.connection.live += 1
+        message.connection.default = Session(message.connection)
+
+
+def questions(message: Message) -> Tuple[str, ...]:
+    """Return the moments of questions, answers and outcomes that a message is, however they travel."""
+    kind, stateless = message.kind, message.revision is not None and message.revision.stateless
+    if kind == observed.REQUEST:
+        if message.sender == SERVER:
+            return (rules.ASKED,)
+        return (rules.ANSWERED,) if stateless and _goes_on(message) else ()
+    if kind not in (observed.RESULT, observed.ERROR):
+        return ()
+    if message.sender == CLIENT:
+        return (rules.ANSWERED,)
+    found: Tuple[str, ...] = ()
+    if stateless and message.result.get("resultType") == "input_required":
+        found = (rules.ASKED,)
+    if stateless and message.request is not None and _goes_on(message.request):
+        found += (rules.OUTCOME,)
+    return found
+
+
+def _goes_on(request: Message) -> bool:
+    return "inputResponses" in request.params or "requestState" in request.params
+
+
+def replayed(message: Message) -> bool:
+    """Tell whether a message is an event that was sent before, on the stream that this one resumes or on another.
+
+    It is no new message then: a recorder before the client sees twice what was lost behind it. A second response is
+    known by its request.
+    """
+    exchange, id = message.exchange, message.sse.get("id") if message.sse else None
+    if exchange is None or type(id) is not str or not id or message.kind not in (
+            observed.REQUEST, observed.NOTIFICATION):
+        return False
+    events, said = message.session.events, content(message.data)
+    if exchange.method == "GET" and exchange.header("last-event-id") is not None and events.get(id) == said:
+        return True
+    events[id] = said
+    return False
+
+
+def _object(value: Any) -> Optional[Dict[str, Any]]:
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,237 @@
+"""The findings of a checker: it asks the rules of each moment, keeps what they answer, and finds the cause of each.
+
+`mcp_ref.checker.checker` makes the moments of events. Of findings that follow from each other the first is the root;
+the others name it (`Finding.cause`) and are not counted.
+"""
+
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
+
+from ..methods import known_since
+from ..revisions import Revision
+from ..wiretrace.text import plain, shorten
+from . import rules
+from .bounds import Bounds, Forgetful
+from .observed import Connection, Exchange, Message, SseEvent
+from .rules import KEPT, Broken, CannotTell, Observer, Rule, Verdict
+
+VIOLATION, WARNING, DISAGREE = "violation", "warning", "disagreement"
+
+_EVIDENCE = 200
+"""Characters of the evidence of a finding: there may be ids, methods and other text of a peer in it."""
+
+
+class Finding(NamedTuple):
+    """A rule that was broken, at one place of a trace."""
+
+    rule: Rule
+    verdict: str
+    """``violation`` for a MUST, ``warning`` for a SHOULD, ``disagreement`` where page and schema differ."""
+    party: str
+    """client, server, recorder, proxy or environment."""
+    evidence: str
+    where: str
+    """The member or the header field; "" if there is none."""
+    number: int
+    """The number of the message, 0 if it is about none."""
+    exchange: int
+    """The number of the HTTP exchange, 0 if it is about none."""
+    connection: str
+    time: float
+    id: Any
+    """The id of the message, None if it has none."""
+    method: str
+    revision: Optional[Revision]
+    """The revision in force, None if it is not known."""
+    cause: "Optional[Finding]" = None
+    """The finding that this one follows from; None for a root cause."""
+
+    @property
+    def key(self) -> str:
+        """The stable id: the same for the same fault of the same party, in every trace."""
+        from hashlib import sha256
+
+        said = "\n".join((self.rule.id, self.party, self.method, self.where))
+        return "%s:%s" % (self.rule.id, sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:8])
+
+
+class RuleTally(NamedTuple):
+    """The result of one rule."""
+
+    judged: int
+    """The number of times that it was kept or broken."""
+    broken: int
+    """The number of times that it was broken, causes and consequences."""
+    unsure: Tuple[str, ...]
+    """The reasons why it could not be told, each once."""
+
+
+class Verdicts:
+    """The rules that a checker asks, and what they have answered."""
+
+    def __init__(self, bounds: Bounds, recorded: FrozenSet[str]) -> None:
+        self._bounds = bounds
+        self._recorded = recorded
+        self.findings: List[Finding] = []
+        """The findings that are kept, in the order in which they were found: `Bounds.findings` of a rule and party."""
+        self.fresh: List[Finding] = []
+        """The findings since the list was replaced, kept or not."""
+        self._rules = list(rules.load().values())
+        self._observers = list(rules.OBSERVERS)
+        self._tables: Dict[Tuple[str, str, Optional[int], bool], Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]] = {}
+        self._kept: Dict[Tuple[str, str], int] = {}
+        self._judged: Dict[str, int] = {}
+        self._broken: Dict[str, int] = {}
+        self._unsure: Dict[str, Dict[str, None]] = {}
+        self._subjects: "Forgetful[Any, List[Finding]]" = Forgetful(bounds.entries)
+
+    def recorded(self, names: FrozenSet[str]) -> None:
+        """Take what the trace has recorded, as its header says: rules that need more are not asked."""
+        self._recorded = names
+        self._tables.clear()
+
+    def tallies(self) -> Dict[str, RuleTally]:
+        """Return what came of each rule, by id. A rule that never applied has zeros."""
+        found = {}
+        for row in self._rules:
+            unsure = list(self._unsure.get(row.id, ()))
+            if not row.needs <= self._recorded:
+                unsure.append("not recorded: " + ", ".join(sorted(row.needs - self._recorded)))
+            found[row.id] = RuleTally(self._judged.get(row.id, 0), self._broken.get(row.id, 0), tuple(unsure))
+        return found
+
+    def counted(self, row: Rule, party: str) -> int:
+        """Return how often a party has broken a rule, kept or not."""
+        return self._kept.get((row.id, party), 0)
+
+    def judge(self, moment: str, method: str, where: Optional[Revision], subject: Any, connection: Connection) -> None:
+        """Ask the rules of a moment about its subject, and keep what they answer."""
+        beside = isinstance(subject, Exchange) and not subject.is_mcp
+        key = (moment, method, None if where is None else where.rank, beside)
+        table = self._tables.get(key)
+        if table is None:
+            table = self._tables[key] = self._table(*key)
+        broken: List[Finding] = []
+        for row in table[0]:
+            verdict: Verdict = row.decide(subject)
+            if verdict is None:
+                continue
+            if verdict is KEPT:
+                self._judged[row.id] = self._judged.get(row.id, 0) + 1
+            elif isinstance(verdict, CannotTell):
+                reasons = self._unsure.setdefault(row.id, {})
+                if len(reasons) < self._bounds.findings:
+                    reasons[verdict.missing] = None
+            else:
+                self._judged[row.id] = self._judged.get(row.id, 0) + 1
+                for each in verdict if isinstance(verdict, list) else [verdict]:
+                    made = each if isinstance(each, Broken) else Broken(str(each))
+                    broken.append(self._finding(row, made, subject, where, connection))
+        for observer in table[1]:
+            observer.note(subject)
+        if broken:
+            self._add(broken, subject)
+
+    def _table(
+        self, moment: str, method: str, rank: Optional[int], beside: bool,
+    ) -> Tuple[Tuple[Rule, ...], Tuple[Observer, ...]]:
+        if method and not known_since(method) and len(self._tables) > self._bounds.entries:
+            self._tables.clear()  # a peer that makes up methods
+        asked = rules.matching(self._rules, moment, method, rank, beside)
+        return (tuple(row for row in asked if row.needs <= self._recorded),
+                tuple(rules.matching(self._observers, moment, method, rank)))
+
+    @staticmethod
+    def _finding(row: Rule, made: Broken, subject: Any, where: Optional[Revision], connection: Connection) -> Finding:
+        at = made.at or (subject[0] if isinstance(subject, list) and subject else subject)
+        message = at if isinstance(at, Message) else at.message if isinstance(at, SseEvent) else None
+        exchange = at if isinstance(at, Exchange) else getattr(at, "exchange", None)
+        party = made.party or (row.party if row.party != rules.SENDER else getattr(message or at, "sender", ""))
+        verdict = DISAGREE if row.disagree else VIOLATION if "MUST" in row.requirement.level else WARNING
+        asked = exchange.request if exchange is not None else None
+        return Finding(
+            row, verdict, party, shorten(plain(made.evidence), _EVIDENCE), made.where, message.index if message else 0,
+            exchange.number if exchange is not None else 0, connection.name,
+            message.time if message else exchange.opened if exchange is not None else connection.last_time,
+            message.id if message else None, message.method if message else asked.method if asked else "",
+            message.revision if message else where)
+
+    def _add(self, broken: List[Finding], subject: Any) -> None:
+        """Add the findings of one moment; those that follow from another get it as their cause."""
+        places = [self._places(each, subject) for each in broken]
+        for finding, place in zip(broken, places):
+            for where in place:
+                known = self._subjects.get(where)
+                if known is None:
+                    known = self._subjects[where] = []
+                if len(known) < self._bounds.findings:
+                    known.append(finding)
+        for number, cause in enumerate(_without_rings(broken, [
+                self._cause(finding, place) for finding, place in zip(broken, places)])):
+            finding = broken[number]
+            if cause is not None:
+                finding = finding._replace(cause=cause)
+                for where in places[number]:  # what follows from it later has the same cause
+                    known = self._subjects.get(where, ())
+                    known[:] = [finding if each is broken[number] else each for each in known]
+            self._broken[finding.rule.id] = self._broken.get(finding.rule.id, 0) + 1
+            count = self._kept.get((finding.rule.id, finding.party), 0)
+            self._kept[finding.rule.id, finding.party] = count + 1
+            if count < self._bounds.findings:
+                self.findings.append(finding)
+            self.fresh.append(finding)
+
+    @staticmethod
+    def _places(finding: Finding, subject: Any) -> List[Any]:
+        """Return where causes of a finding are looked for: its message, the request of that, exchange and session."""
+        places: List[Any] = []
+        if finding.number:
+            places.append(("message", finding.number))
+        request = getattr(subject, "request", None)
+        if isinstance(request, Message):
+            places.append(("message", request.index))
+        if finding.exchange:
+            places.append(("exchange", finding.exchange))
+        holder = subject.exchange if isinstance(subject, SseEvent) else subject
+        session = getattr(holder, "session", None) or getattr(holder, "default", None)
+        if session is not None:
+            places.append(("session", finding.connection, session.id))
+        return places
+
+    def _cause(self, finding: Finding, places: List[Any]) -> Optional[Finding]:
+        for place in places:
+            here = place == ("message", finding.number)
+            wanted = [name.partition(":")[2] or name for name in finding.rule.follows
+                      if name.startswith("session:") == (place[0] == "session")
+                      and (here or not name.startswith("here:"))]
+            for other in self._subjects.get(place, ()):
+                if other.rule.id != finding.rule.id and any(
+                        _fits(other.rule.id, name) and (name != "*" or "here:*" not in other.rule.follows)
+                        for name in wanted):
+                    while other.cause is not None:
+                        other = other.cause
+                    return other  # type: ignore[no-any-return]
+        return None
+
+
+def _without_rings(broken: List[Finding], causes: List[Optional[Finding]]) -> List[Optional[Finding]]:
+    """Return the root cause of each finding of one moment; of rules that follow from each other the first is the root.
+    """
+    places = {id(finding): place for place, finding in enumerate(broken)}
+    for start in range(len(broken)):
+        passed, place = {start}, start
+        while id(causes[place]) in places:
+            place = places[id(causes[place])]
+            if place in passed:
+                causes[start] = None
+                break
+            passed.add(place)
+    found: List[Optional[Finding]] = []
+    for cause in causes:
+        while id(cause) in places and causes[places[id(cause)]] is not None:
+            cause = causes[places[id(cause)]]
+        found.append(cause)
+    return found
+
+
+def _fits(id: str, name: str) -> bool:
+    return id.startswith(name[:-1]) if name.endswith("*") else id == name
